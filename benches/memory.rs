@@ -13,16 +13,16 @@ use async_trait::async_trait;
 use dialarr::app::App;
 use dialarr::arr::fake::demo_library::demo_library;
 use dialarr::clock::Clock;
-use dialarr::conversation::extraction::{self, Done};
+use dialarr::conversation::memory::answer_metadata::{self, TurnEffect};
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
 use dialarr::llm::embeddings::{EmbedError, Embedder};
-use dialarr::memory::vector::Unit;
-use dialarr::simulation::{self, Peers};
-use dialarr::store::db::Db;
-use dialarr::store::memory::learning::{self, Embedded, Learned, NotedBy};
-use dialarr::store::memory::responses::{self, NewAnswer, Owner};
-use dialarr::store::privacy::erase_talk;
-use dialarr::store::users::{self, Newcomer};
+use dialarr::memory::vector::UnitVector;
+use dialarr::simulation::{self, SimulatedPeers};
+use dialarr::store::database::db::Db;
+use dialarr::store::memory::indexing_queue::{self, AnnotationSource, EmbeddedAnswer, IndexingResult};
+use dialarr::store::memory::responses::{self, AnswerOwner, NewAnswer};
+use dialarr::store::people::users::{self, FirstContactRole};
+use dialarr::store::privacy::erase_conversations;
 use jiff::tz::TimeZone;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -81,17 +81,18 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     let database = folder.path().join("memory.db");
     let database = database.to_str().context("a path that is not UTF-8")?;
     let (radarr, sonarr) = demo_library(Clock::System.now());
-    let peers = Peers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
-    let mut blueprint = peers.blueprint(Db::open(database)?, simulation::settings(TimeZone::UTC), None)?;
+    let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
+    let mut blueprint =
+        peers.blueprint(Db::open(database)?, simulation::simulation_settings(TimeZone::UTC), None)?;
     blueprint.embedder = Some(Arc::new(MadeUp));
     // Made-up vectors are not alike: with no floor each search has its full share of rows to rank.
-    blueprint.settings.floor = 0.0;
+    blueprint.settings.similarity_floor = 0.0;
     let app = App::start(blueprint).await?;
     let viewers = fill(&app.db, people, rows).await?;
     let before = resident()?;
 
     let first = Instant::now();
-    app.engine.recall(viewers[0], "word1 word2", None).await?;
+    app.engine.recall_answers(viewers[0], "word1 word2", None).await?;
     let first = first.elapsed();
     let mut times = Vec::with_capacity(SEARCHES);
     let mut rng = StdRng::seed_from_u64(3);
@@ -99,12 +100,12 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     for n in 0..SEARCHES {
         let query = sentence(&mut rng, 8);
         let start = Instant::now();
-        let recalled = app.engine.recall(viewers[n % viewers.len()], &query, None).await?;
+        let recalled = app.engine.recall_answers(viewers[n % viewers.len()], &query, None).await?;
         // The first of each person reads their vectors.
         if n >= viewers.len() {
             times.push(start.elapsed());
         }
-        found += recalled.all().len();
+        found += recalled.ranked_answers().len();
     }
     ensure!(found > SEARCHES, "only {found} answers were found");
     times.sort_unstable();
@@ -118,9 +119,9 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     );
     let (one, now) = (viewers[0], Clock::System.now());
     let start = Instant::now();
-    app.db.write(move |conn| erase_talk(conn, one, now)).await?;
+    app.db.write(move |conn| erase_conversations(conn, one, now)).await?;
     println!("  one person's {} answers forgotten in {:.2} s", rows / people, start.elapsed().as_secs_f64());
-    app.drain().await;
+    app.drain_turns().await;
     app.close().await;
     Ok(())
 }
@@ -131,15 +132,19 @@ async fn fill(db: &Db, people: usize, rows: usize) -> Result<Vec<UserId>> {
     let mut viewers = Vec::new();
     for n in 0..people {
         let phone = PhoneNumber::parse(&format!("+1555010{n:04}"))?;
-        viewers.push(db.write(move |conn| users::ensure(conn, &phone, Newcomer::Member, now)).await?);
+        viewers.push(
+            db.write(move |conn| users::ensure_user(conn, &phone, FirstContactRole::Member, now)).await?,
+        );
     }
     let mut rng = StdRng::seed_from_u64(1);
     let start = Instant::now();
     for batch in 0..rows.div_ceil(BATCH) {
-        let made: Vec<(UserId, String, String, Embedded)> = (batch * BATCH..rows.min((batch + 1) * BATCH))
+        let made: Vec<(UserId, String, String, EmbeddedAnswer)> = (batch * BATCH
+            ..rows.min((batch + 1) * BATCH))
             .filter_map(|n| {
-                let (trigger, response) = (Unit::new(numbers(&mut rng))?, Unit::new(numbers(&mut rng))?);
-                let vectors = Embedded { model: MODEL.to_owned(), trigger: Some(trigger), response };
+                let (trigger, response) =
+                    (UnitVector::new(numbers(&mut rng))?, UnitVector::new(numbers(&mut rng))?);
+                let vectors = EmbeddedAnswer { model: MODEL.to_owned(), trigger: Some(trigger), response };
                 let words = (sentence(&mut rng, 8), sentence(&mut rng, 20));
                 Some((viewers[n % people], words.0, words.1, vectors))
             })
@@ -147,12 +152,17 @@ async fn fill(db: &Db, people: usize, rows: usize) -> Result<Vec<UserId>> {
         db.write(move |conn| {
             for (at, (user, question, answer, vectors)) in made.into_iter().enumerate() {
                 let source = format!("bench:{batch}:{at}");
-                let mut extraction = extraction::by_code(&question, &answer, Done::Talked);
+                let mut extraction =
+                    answer_metadata::extract_without_model(&question, &answer, TurnEffect::NoToolCall);
                 extraction.summary = answer.split(' ').take(10).collect::<Vec<_>>().join(" ");
                 extraction.topics = question.split(' ').take(3).map(str::to_owned).collect();
-                let learned =
-                    Learned { extraction, by: NotedBy::Model, general: false, vectors: Some(vectors) };
-                let owner = Owner::User(user);
+                let learned = IndexingResult {
+                    extraction,
+                    source: AnnotationSource::Model,
+                    is_shareable: false,
+                    vectors: Some(vectors),
+                };
+                let owner = AnswerOwner::User(user);
                 let new = NewAnswer {
                     source,
                     owner,
@@ -162,10 +172,10 @@ async fn fill(db: &Db, people: usize, rows: usize) -> Result<Vec<UserId>> {
                     question,
                     answer,
                 };
-                responses::remember(conn, &new, now)?;
-                let taken = learning::take(conn, 1, now)?;
+                responses::store_answer(conn, &new, now)?;
+                let taken = indexing_queue::claim_indexing_jobs(conn, 1, now)?;
                 for row in taken {
-                    learning::complete(conn, row.id, &learned, now)?;
+                    indexing_queue::complete_indexing_job(conn, row.id, &learned, now)?;
                 }
             }
             Ok(())

@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use dialarr::conversation::stream::Part;
-use dialarr::conversation::transcript::{Brain, ConversationId, PhoneNumber};
+use dialarr::conversation::stream_events::BlockKind;
+use dialarr::conversation::transcript::{ConversationId, PhoneNumber, Responder};
 use dialarr::engine::stream::hub::Hub;
-use dialarr::engine::stream::reader::Batch;
-use dialarr::store::conversations;
-use dialarr::store::db::Db;
-use dialarr::store::steps::{self, Attempt};
-use dialarr::store::stream::writing::{self, Piece};
-use dialarr::store::turns::{self, Kind, NewTurn, Plan};
-use dialarr::store::users::{self, Newcomer};
+use dialarr::engine::stream::reader::StreamBatch;
+use dialarr::store::conversation::conversations;
+use dialarr::store::database::db::Db;
+use dialarr::store::people::users::{self, FirstContactRole};
+use dialarr::store::stream::delta_writer::{self, BlockChunk};
+use dialarr::store::turns::model_steps::{self, AttemptId};
+use dialarr::store::turns::turn_lifecycle::{self, NewTurn, TurnKind, TurnPlan};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -43,7 +43,7 @@ struct Stage {
     db: Db,
     hub: Hub,
     conversation: ConversationId,
-    attempt: Attempt,
+    attempt: AttemptId,
 }
 
 impl Stage {
@@ -52,12 +52,13 @@ impl Stage {
         let phone = PhoneNumber::parse("+15550100002")?;
         let now = Timestamp::now();
         let begin = move |conn: &mut _| {
-            let user = users::ensure(conn, &phone, Newcomer::Member, now)?;
-            let conversation = conversations::begin(conn, user, "A talk", now)?;
-            let plan = Plan::by(Brain::Model);
-            let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
-            let attempt = Attempt { turn: turns::create(conn, new, now)?, step: 0, attempt: 1 };
-            steps::start(conn, attempt, Brain::Model, "a model", now)?;
+            let user = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
+            let conversation = conversations::start_conversation(conn, user, "A talk", now)?;
+            let plan = TurnPlan::for_responder(Responder::Model);
+            let new = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
+            let attempt =
+                AttemptId { turn: turn_lifecycle::create_turn(conn, new, now)?, step: 0, attempt: 1 };
+            model_steps::start_attempt(conn, attempt, Responder::Model, "a model", now)?;
             Ok((conversation, attempt))
         };
         let (conversation, attempt) = db.write(begin).await?;
@@ -66,9 +67,9 @@ impl Stage {
 
     async fn write(&self, deltas: usize) -> Result<()> {
         let attempt = self.attempt;
-        let piece = Piece { part: Part::Text, ord: 0, text: DELTA.repeat(deltas) };
+        let piece = BlockChunk { part: BlockKind::Text, ord: 0, text: DELTA.repeat(deltas) };
         let now = Timestamp::now();
-        Ok(self.db.write(move |conn| writing::append(conn, attempt, &[piece], now)).await?)
+        Ok(self.db.write(move |conn| delta_writer::append_chunks(conn, attempt, &[piece], now)).await?)
     }
 }
 
@@ -90,13 +91,13 @@ impl Crowd {
             tasks.spawn(async move {
                 while let Ok(batch) = reader.next().await {
                     match batch {
-                        Batch::Events(events) => {
+                        StreamBatch::Events(events) => {
                             read.fetch_add(events.len(), Ordering::SeqCst);
                         }
-                        Batch::CaughtUp => {
+                        StreamBatch::CaughtUp => {
                             ready.fetch_add(1, Ordering::SeqCst);
                         }
-                        Batch::Reset | Batch::Snapshot(..) => {}
+                        StreamBatch::Reset | StreamBatch::Snapshot(..) => {}
                     }
                     moved.notify_waiters();
                 }

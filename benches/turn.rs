@@ -10,13 +10,13 @@ use anyhow::{Context, Result, ensure};
 use dialarr::app::App;
 use dialarr::arr::fake::demo_library::demo_library;
 use dialarr::clock::Clock;
-use dialarr::conversation::transcript::{Arguments, PhoneNumber};
-use dialarr::engine::Settings;
-use dialarr::http::Http;
-use dialarr::llm::scripted::{Line, Scripted};
+use dialarr::conversation::transcript::{PhoneNumber, ToolArguments};
+use dialarr::engine::HouseholdSettings;
+use dialarr::http::HttpClient;
+use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
 use dialarr::messaging::fake::FakeTwilio;
-use dialarr::simulation::{self, Peers};
-use dialarr::store::db::Db;
+use dialarr::simulation::{self, SimulatedPeers};
+use dialarr::store::database::db::Db;
 use dialarr::web;
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -34,35 +34,35 @@ fn main() -> Result<()> {
 
 async fn run() -> Result<()> {
     let (radarr, sonarr) = demo_library(Clock::System.now());
-    let peers = Peers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
+    let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
     let folder = tempfile::tempdir()?;
     let database = folder.path().join("turn.db");
-    let model = Arc::new(Scripted::new(Vec::new()));
+    let model = Arc::new(ScriptedModel::new(Vec::new()));
     let mut blueprint = peers.blueprint(
         Db::open(database.to_str().context("a path that is not UTF-8")?)?,
         // One person texts here as fast as many would.
-        Settings { rate: None, ..simulation::settings(TimeZone::UTC) },
+        HouseholdSettings { rate_limit: None, ..simulation::simulation_settings(TimeZone::UTC) },
         Some(model.clone()),
     )?;
     blueprint.admin = Some(PhoneNumber::parse(ANN)?);
     let app = App::start(blueprint).await?;
-    let webhook = Http::in_process(web::in_process(web::webhook_router(app.webhooks.clone())));
+    let webhook = HttpClient::in_process(web::in_process(web::webhook_router(app.webhooks.clone())));
 
     let mut times = Vec::with_capacity(TURNS);
     for turn in 0..WARM_UP + TURNS {
-        model.play(vec![
-            Line::Calls(vec![("check_status".to_owned(), Arguments::parse(json!({})))]),
-            Line::Says(format!("Six downloads are running, look {turn}.")),
+        model.replace_script(vec![
+            ScriptedReply::Calls(vec![("check_status".to_owned(), ToolArguments::parse(json!({})))]),
+            ScriptedReply::Text(format!("Six downloads are running, look {turn}.")),
         ]);
         let took = time_turn(&peers, &webhook).await?;
-        ensure!(model.left() == 0, "turn {turn} did not ask the model twice");
+        ensure!(model.remaining_replies() == 0, "turn {turn} did not ask the model twice");
         if turn >= WARM_UP {
             times.push(took);
         }
-        app.engine.settled().await;
-        app.relay.settled().await?;
+        app.engine.wait_until_idle().await;
+        app.relay.wait_until_settled().await?;
     }
-    app.drain().await;
+    app.drain_turns().await;
     // The database closes once nothing holds it.
     drop(webhook);
     app.close().await;
@@ -70,11 +70,11 @@ async fn run() -> Result<()> {
     Ok(())
 }
 
-async fn time_turn(peers: &Peers, webhook: &Http) -> Result<Duration> {
+async fn time_turn(peers: &SimulatedPeers, webhook: &HttpClient) -> Result<Duration> {
     let mut accepted = peers.twilio.subscribe();
-    let text = peers.twilio.text(ANN, "what is downloading?").arrive()?;
+    let text = peers.twilio.inbound_form(ANN, "what is downloading?").into_signed_request()?;
     let start = Instant::now();
-    let answer = FakeTwilio::deliver(text, webhook).await?;
+    let answer = FakeTwilio::deliver_request(text, webhook).await?;
     ensure!(answer.status() == 200, "the webhook answers {}", answer.status());
     tokio::time::timeout(TIMEOUT, accepted.recv()).await.context("no text within 10 s")??;
     Ok(start.elapsed())

@@ -12,56 +12,56 @@ use crate::access_rules::AccessRules;
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
 use crate::config::Config;
-use crate::conversation::inbound_message::Received;
+use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::transcript::{Address, PhoneNumber};
-use crate::doctor::checkup::Checkup;
-pub(crate) use crate::engine::Pictures;
+use crate::doctor::connection_test::ConnectionTester;
+pub(crate) use crate::engine::PicturePolicy;
 use crate::engine::clock_step::end_uncertain_waits;
-use crate::engine::telling::reschedule_notices;
-use crate::engine::{Engine, Parts, Settings};
+use crate::engine::notification_fanout::reschedule_notifications;
+use crate::engine::{Engine, EngineParts, HouseholdSettings};
 use crate::failpoint;
 use crate::llm::Model;
 use crate::llm::embeddings::Embedder;
-use crate::llm::keyword::KeywordBrain;
-use crate::messaging::outbox::{self, Channels, Doorbell, Relay, Waits};
-use crate::messaging::recovery::{Inbox, Next};
+use crate::llm::keyword::KeywordResponder;
+use crate::maintenance::Maintenance;
+use crate::messaging::missed_messages::{InboundLog, PollDelay};
+use crate::messaging::outbox_relay::{self, OutboundChannels, OutboxRelay, OutboxSignal, RelayTimeouts};
 use crate::messaging::twilio::Twilio;
 use crate::metrics::Metrics;
-use crate::pace::Pace;
+use crate::recovery_delays::RecoveryDelays;
 use crate::store::boot::{self, Downtime};
-use crate::store::db::{Db, DbError};
-use crate::store::deliveries::Terms;
-use crate::store::file_watch::log_displaced_files;
-use crate::store::users::{self, Newcomer};
+use crate::store::database::db::{Db, DbError};
+use crate::store::database::file_watch::log_displaced_files;
+use crate::store::people::users::{self, FirstContactRole};
+use crate::store::queue::delivery_reports::AcceptancePolicy;
 use crate::store::{Conn, QueryResult};
 use crate::tools::Tool;
-use crate::tools::actions::React;
-use crate::tools::details::MediaDetails;
-use crate::tools::discarding::RemoveDownload;
-use crate::tools::discover::SearchMedia;
-use crate::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
-use crate::tools::find::FindInLibrary;
-use crate::tools::following::TellMeWhenReady;
-use crate::tools::growing::change::ChangeMedia;
-use crate::tools::growing::more::GetMore;
-use crate::tools::library::Library;
-use crate::tools::memory::{Forget, Remember};
-use crate::tools::movies::AddMovie;
-use crate::tools::posters::SendPoster;
-use crate::tools::recommend::Recommend;
-use crate::tools::registry::Registry;
-use crate::tools::removal::RemoveMedia;
-use crate::tools::replacing::ReplaceCopy;
-use crate::tools::requests::RequestRemoval;
-use crate::tools::series::AddSeries;
-use crate::tools::servers::ServerStatus;
+use crate::tools::actions::ReactToMessage;
+use crate::tools::activity::{CheckStatus, RecentlyAdded, UpcomingReleases};
+use crate::tools::add_movie::AddMovie;
+use crate::tools::add_series::AddSeries;
+use crate::tools::find_in_library::FindInLibrary;
+use crate::tools::follow_title::TellMeWhenReady;
+use crate::tools::library::ArrInstances;
+use crate::tools::library_changes::change_media::ChangeMedia;
+use crate::tools::library_changes::get_more::GetMore;
+use crate::tools::media_details::MediaDetails;
+use crate::tools::memory::{ForgetFact, RememberFact};
+use crate::tools::recommend::RecommendMovies;
+use crate::tools::registry::ToolRegistry;
+use crate::tools::remove_download::RemoveDownload;
+use crate::tools::remove_media::RemoveMedia;
+use crate::tools::replace_copy::ReplaceCopy;
+use crate::tools::request_removal::RequestRemoval;
+use crate::tools::search_media::SearchMedia;
+use crate::tools::send_poster::SendPoster;
+use crate::tools::server_status::ServerStatus;
 use crate::tools::why_missing::WhyMissing;
-use crate::upkeep::Upkeep;
-use crate::web::auth::{Access, PasswordError};
+use crate::web::auth::{ConsoleAccess, PasswordError};
 use crate::web::console_state::ConsoleState;
-use crate::web::health::Health;
-use crate::web::places::Places;
-use crate::web::{Trust, Webhooks};
+use crate::web::health::HealthChecker;
+use crate::web::stream_limit::StreamLimit;
+use crate::web::{TwilioVerification, WebhookState};
 
 /// Time that running turns get to end after a signal; with what follows, the program is gone within 10 s.
 const PATIENCE: Duration = Duration::from_secs(6);
@@ -71,10 +71,10 @@ const LAST_TEXTS: Duration = Duration::from_secs(2);
 const FETCH_TIME: Duration = Duration::from_secs(10);
 
 /// What a program is made of, whether its peers are real or not.
-pub struct Blueprint {
+pub struct AppBlueprint {
     pub db: Db,
     pub clock: Clock,
-    pub settings: Settings,
+    pub settings: HouseholdSettings,
     /// How long a question waits for its yes.
     pub confirm_for: SignedDuration,
     /// For how long the words of texts are kept.
@@ -84,15 +84,15 @@ pub struct Blueprint {
     pub model: Option<Arc<dyn Model>>,
     /// What turns texts into vectors; `None`: memory is searched by words alone.
     pub embedder: Option<Arc<dyn Embedder>>,
-    pub library: Library,
-    pub channels: Channels,
-    pub trust: Option<Arc<Trust>>,
+    pub library: ArrInstances,
+    pub channels: OutboundChannels,
+    pub trust: Option<Arc<TwilioVerification>>,
     /// What Sonarr and Radarr must present when they report; `None`: nothing they report is taken in.
     pub report_secret: Option<SecretString>,
     /// What the health page tests things by; `None` among simulated peers.
     pub config: Option<Arc<Config>>,
     /// Where texts that never reached us are found; `None` without an account.
-    pub missed: Option<Missed>,
+    pub missed: Option<MissedMessageSource>,
     /// Tokens that the model can read at once, where somebody said.
     pub context_window: Option<u64>,
     /// Who is let in to the console.
@@ -100,7 +100,7 @@ pub struct Blueprint {
 }
 
 /// The carrier's record of texts to one of our numbers.
-pub struct Missed {
+pub struct MissedMessageSource {
     pub twilio: Arc<Twilio>,
     pub number: Address,
 }
@@ -108,18 +108,18 @@ pub struct Missed {
 /// A running program.
 pub struct App {
     pub engine: Engine,
-    pub relay: Relay,
-    pub webhooks: Webhooks,
+    pub relay: OutboxRelay,
+    pub webhooks: WebhookState,
     pub console: ConsoleState,
     pub db: Db,
     clock: Clock,
     stop: CancellationToken,
-    upkeep: Upkeep,
-    tasks: Tasks,
+    upkeep: Maintenance,
+    tasks: BackgroundTasks,
 }
 
 /// What runs beside the turns.
-struct Tasks {
+struct BackgroundTasks {
     relay: JoinHandle<()>,
     inbox: Option<JoinHandle<()>>,
     upkeep: JoinHandle<()>,
@@ -129,15 +129,15 @@ struct Tasks {
     watch: JoinHandle<()>,
 }
 
-impl Tasks {
-    async fn begin(
+impl BackgroundTasks {
+    async fn spawn(
         engine: &Engine,
-        relay: &Relay,
-        missed: Option<Missed>,
-        pace: Pace,
-        upkeep: &Upkeep,
+        relay: &OutboxRelay,
+        missed: Option<MissedMessageSource>,
+        pace: RecoveryDelays,
+        upkeep: &Maintenance,
     ) -> Result<Self, DbError> {
-        let Upkeep { db, clock, stop, .. } = upkeep;
+        let Maintenance { db, clock, stop, .. } = upkeep;
         let watch = ClockWatch { engine: engine.clone(), db: db.clone(), clock: clock.clone() };
         let watch = tokio::spawn(watch.run(stop.clone()));
         let relay = tokio::spawn({
@@ -146,18 +146,18 @@ impl Tasks {
         });
         let inbox = match missed {
             None => {
-                engine.recover().await?;
+                engine.recover_work().await?;
                 None
             }
-            Some(Missed { twilio, number }) => {
+            Some(MissedMessageSource { twilio, number }) => {
                 let too_young = pace.too_young;
                 let (db, clock, left_waiting) = (db.clone(), clock.clone(), Arc::default());
-                let inbox = Inbox { twilio, number, db, clock, too_young, left_waiting };
+                let inbox = InboundLog { twilio, number, db, clock, too_young, left_waiting };
                 Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone())))
             }
         };
-        let retries = tokio::spawn(engine.clone().retry(stop.clone()));
-        let learning = tokio::spawn(engine.clone().learn(stop.clone()));
+        let retries = tokio::spawn(engine.clone().run_addition_retries(stop.clone()));
+        let learning = tokio::spawn(engine.clone().run_indexing(stop.clone()));
         let files = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
         Ok(Self { relay, inbox, upkeep: tokio::spawn(upkeep.clone().run()), retries, learning, watch, files })
     }
@@ -177,12 +177,13 @@ pub enum StartError {
 async fn begin_run(
     db: &Db,
     clock: &Clock,
-    settings: &Settings,
+    settings: &HouseholdSettings,
     (admin, members): (Option<PhoneNumber>, Vec<PhoneNumber>),
 ) -> Result<Timestamp, DbError> {
     clock.adopt_step();
     let (now, settings) = (clock.now(), settings.clone());
-    let downtime = db.write(move |conn| begin(conn, (admin.as_ref(), &members), &settings, now)).await?;
+    let downtime =
+        db.write(move |conn| initialize_store(conn, (admin.as_ref(), &members), &settings, now)).await?;
     if let Downtime::Uncertain(step) = downtime {
         let behind = step.unsigned_abs().as_secs();
         tracing::warn!(seconds = behind, "wall clock is behind the last run, time between is unknown");
@@ -192,57 +193,56 @@ async fn begin_run(
 
 impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
-    pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
-        let Blueprint { db, clock, settings, embedder, admin, members, missed, .. } = blueprint;
-        let checkup = Checkup::new(blueprint.config, &blueprint.library, embedder.clone(), settings.floor);
-        let library = Arc::new(blueprint.library);
+    pub async fn start(blueprint: AppBlueprint) -> Result<Self, StartError> {
+        let AppBlueprint { db, clock, settings, embedder, admin, members, missed, .. } = blueprint;
+        let floor = settings.similarity_floor;
+        let checkup = ConnectionTester::new(blueprint.config, &blueprint.library, embedder.clone(), floor);
+        let (library, pace) = (Arc::new(blueprint.library), settings.recovery_delays);
         let now = begin_run(&db, &clock, &settings, (admin, members)).await?;
-        let pace = settings.pace;
-        let tools = tools(&library, settings.pictures);
+        let tools = all_tools(&library, settings.pictures);
         let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
-        let terms =
-            Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone(), quiet: settings.quiet };
-        let access = Arc::new(Access::prepare(blueprint.console, &db, now).await?);
-        let doorbell = Doorbell::default();
-        let engine = Engine::new(Parts {
+        let (confirm_for, zone, quiet) = (blueprint.confirm_for, settings.zone.clone(), settings.quiet_hours);
+        let terms = AcceptancePolicy { confirm_for, zone, quiet };
+        let access = Arc::new(ConsoleAccess::from_rules(blueprint.console, &db, now).await?);
+        let (doorbell, stop) = (OutboxSignal::default(), CancellationToken::new());
+        let engine = Engine::new(EngineParts {
             db: db.clone(),
             clock: clock.clone(),
             settings,
-            keyword: Arc::new(KeywordBrain::beside(blueprint.model.as_ref())),
+            keyword: Arc::new(KeywordResponder::from_model(blueprint.model.as_ref())),
             model: blueprint.model,
             embedder,
-            tools: Registry::new(tools),
+            tools: ToolRegistry::new(tools),
             metrics: metrics.clone(),
             library,
             outbox: doorbell.clone(),
             carrier: blueprint.channels.carrier.clone(),
         });
-        let relay = Relay::new(outbox::Parts {
+        let relay = OutboxRelay::new(outbox_relay::RelayParts {
             db: db.clone(),
             clock: clock.clone(),
             channels: blueprint.channels,
             doorbell,
-            waits: Waits { terms: terms.clone(), looks: pace.looks },
+            waits: RelayTimeouts { terms: terms.clone(), looks: pace.looks },
             metrics: metrics.clone(),
         });
-        let stop = CancellationToken::new();
-        let upkeep = Upkeep {
+        let upkeep = Maintenance {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),
             retention: blueprint.retention,
             stop: stop.clone(),
         };
-        let tasks = Tasks::begin(&engine, &relay, missed, pace, &upkeep).await?;
-        engine.give_notice();
-        let health = Health::new(db.clone(), clock.clone());
-        let webhooks = Webhooks {
+        let tasks = BackgroundTasks::spawn(&engine, &relay, missed, pace, &upkeep).await?;
+        engine.start_notifications();
+        let health = HealthChecker::new(db.clone(), clock.clone());
+        let webhooks = WebhookState {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            terms: terms.clone(),
+            acceptance_policy: terms.clone(),
             twilio: blueprint.trust,
-            reports: blueprint.report_secret,
+            arr_secret: blueprint.report_secret,
             metrics: metrics.clone(),
             health: health.clone(),
         };
@@ -254,7 +254,7 @@ impl App {
             access,
             retention: blueprint.retention,
             stop: stop.clone(),
-            streams: Places::default(),
+            streams: StreamLimit::default(),
             context_window: blueprint.context_window,
             metrics,
             health,
@@ -265,7 +265,7 @@ impl App {
 
     /// Ends within 10 s: running turns and texts get a moment to end, the rest goes on at the next start. Call it
     /// before the listener closes, so that texts are taken in until the last.
-    pub async fn drain(&self) {
+    pub async fn drain_turns(&self) {
         self.engine.drain(PATIENCE).await;
         self.stop.cancel();
     }
@@ -288,7 +288,7 @@ impl App {
         engine.abort().await;
         if tokio::time::timeout(LAST_TEXTS, tasks.relay).await.is_err() {
             // The intent to send stands; the next start finds out what became of it.
-            relay.abort().await;
+            relay.abort_sends().await;
         }
         let retries = tasks.retries.abort_handle();
         if tokio::time::timeout(LAST_TEXTS, tasks.retries).await.is_err() {
@@ -302,7 +302,7 @@ impl App {
             Err(_) => tracing::warn!("the upkeep of the database did not end in time"),
         }
         let now: Timestamp = clock.now();
-        if let Err(error) = db.write(move |conn| boot::end(conn, now)).await {
+        if let Err(error) = db.write(move |conn| boot::record_clean_shutdown(conn, now)).await {
             tracing::warn!(%error, "the end of this run was not recorded");
         }
         drop((engine, relay, webhooks, console, upkeep));
@@ -311,69 +311,69 @@ impl App {
 }
 
 /// The people of the configuration are known, and a run begins.
-fn begin(
+fn initialize_store(
     conn: &mut Conn,
     (admin, members): (Option<&PhoneNumber>, &[PhoneNumber]),
-    settings: &Settings,
+    settings: &HouseholdSettings,
     now: Timestamp,
 ) -> QueryResult<Downtime> {
     if let Some(phone) = admin {
-        users::ensure(conn, phone, Newcomer::Admin, now)?;
+        users::ensure_user(conn, phone, FirstContactRole::Admin, now)?;
     }
     for phone in members {
-        users::ensure(conn, phone, Newcomer::Member, now)?;
+        users::ensure_user(conn, phone, FirstContactRole::Member, now)?;
     }
-    let downtime = boot::begin(conn, now)?;
+    let downtime = boot::recover_interrupted_work(conn, now)?;
     if let Downtime::Uncertain(step) = downtime {
         end_uncertain_waits(conn, settings, step, now)?;
     }
     // The household's hours may be others than at the last start.
-    reschedule_notices(conn, settings, None, now)?;
+    reschedule_notifications(conn, settings, None, now)?;
     Ok(downtime)
 }
 
 /// Admits what the list holds and we do not.
-async fn fetch(inbox: &Inbox, engine: &Engine) -> anyhow::Result<Next> {
-    let reading = inbox.read().await?;
+async fn fetch_missed_messages(inbox: &InboundLog, engine: &Engine) -> anyhow::Result<PollDelay> {
+    let reading = inbox.read_page().await?;
     failpoint::reached("missed.read");
     for text in &reading.texts {
         // It is received now, not when the reading of the list began: texts may have been sent meanwhile.
-        engine.admit(Received { received_at: inbox.clock.now(), ..text.clone() }).await?;
+        engine.admit_message(ReceivedMessage { received_at: inbox.clock.now(), ..text.clone() }).await?;
         failpoint::reached("missed.admitted");
     }
-    inbox.admitted(&reading).await?;
+    inbox.record_admitted(&reading).await?;
     Ok(reading.next)
 }
 
 /// Reads the carrier's list at the start, before any turn begins, so that old texts come before new ones; then every
 /// few minutes. A carrier that does not answer holds up the start for a moment only.
-async fn fetch_missed(inbox: Inbox, engine: Engine, pace: Pace, stop: CancellationToken) {
+async fn fetch_missed(inbox: InboundLog, engine: Engine, pace: RecoveryDelays, stop: CancellationToken) {
     let mut first = true;
     while !stop.is_cancelled() {
         let fetched = tokio::select! {
-            fetched = tokio::time::timeout(FETCH_TIME, fetch(&inbox, &engine)) => fetched,
+            fetched = tokio::time::timeout(FETCH_TIME, fetch_missed_messages(&inbox, &engine)) => fetched,
             () = stop.cancelled() => return,
         };
         let next = match fetched {
             Ok(Ok(next)) => next,
             Ok(Err(error)) => {
                 tracing::warn!(error = format!("{error:#}"), "missed texts could not be fetched");
-                Next::Soon
+                PollDelay::Soon
             }
             Err(_) => {
                 tracing::warn!("missed texts could not be fetched in time");
-                Next::Soon
+                PollDelay::Soon
             }
         };
         if std::mem::take(&mut first)
-            && let Err(error) = engine.recover().await
+            && let Err(error) = engine.recover_work().await
         {
             tracing::error!(%error, "unfinished work could not be taken up");
             first = true;
         }
         let pause = match next {
-            Next::Later => pace.list_every,
-            Next::Soon => pace.list_soon,
+            PollDelay::Later => pace.list_every,
+            PollDelay::Soon => pace.list_soon,
         };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -385,20 +385,20 @@ async fn fetch_missed(inbox: Inbox, engine: Engine, pace: Pace, stop: Cancellati
 impl App {
     /// One round of what is otherwise done every ten minutes.
     pub async fn keep_up_once(&self) {
-        self.upkeep.once().await;
+        self.upkeep.run_once().await;
     }
 
     /// Reads what was not reported, tells of everything that is due, and checks the followed seasons.
     pub async fn give_notice_once(&self) -> anyhow::Result<()> {
-        self.engine.reconcile().await;
-        self.engine.tell_due().await?;
+        self.engine.reconcile_instances().await;
+        self.engine.send_due_notifications().await?;
         self.engine.check_seasons().await;
         Ok(())
     }
 
     /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.
     pub async fn kill(self) {
-        let Tasks { relay, inbox, upkeep, retries, learning, watch, files } = self.tasks;
+        let BackgroundTasks { relay, inbox, upkeep, retries, learning, watch, files } = self.tasks;
         for task in [relay, upkeep, retries, learning, watch, files].into_iter().chain(inbox) {
             task.abort();
             // An aborted task ends with an error that says so.
@@ -407,14 +407,14 @@ impl App {
         // Last, because these tasks give it work.
         self.engine.abort().await;
         let Self { engine, relay, webhooks, console, db, upkeep, .. } = self;
-        relay.abort().await;
+        relay.abort_sends().await;
         drop((engine, relay, webhooks, console, upkeep));
         db.close().await;
     }
 }
 
 /// Every tool there is; what a user is offered of them is a matter of rights.
-pub(crate) fn tools(library: &Arc<Library>, pictures: Pictures) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(SearchMedia::new(library.clone())),
         Arc::new(FindInLibrary::new(library.clone())),
@@ -428,19 +428,19 @@ pub(crate) fn tools(library: &Arc<Library>, pictures: Pictures) -> Vec<Arc<dyn T
         Arc::new(ServerStatus::new(library.clone())),
         Arc::new(UpcomingReleases::new(library.clone())),
         Arc::new(RecentlyAdded::new(library.clone())),
-        Arc::new(Recommend::new(library.clone())),
+        Arc::new(RecommendMovies::new(library.clone())),
         Arc::new(RemoveMedia::new(library.clone())),
         Arc::new(RemoveDownload::new(library.clone())),
         Arc::new(ReplaceCopy::new(library.clone())),
         Arc::new(RequestRemoval::new(library.clone())),
         Arc::new(TellMeWhenReady::new(library.clone())),
-        Arc::new(Remember),
-        Arc::new(Forget),
-        Arc::new(React),
+        Arc::new(RememberFact),
+        Arc::new(ForgetFact),
+        Arc::new(ReactToMessage),
     ];
     match pictures {
-        Pictures::Sent => tools.push(Arc::new(SendPoster::new(library.clone()))),
-        Pictures::Kept => {}
+        PicturePolicy::Sent => tools.push(Arc::new(SendPoster::new(library.clone()))),
+        PicturePolicy::NotSent => {}
     }
     tools
 }

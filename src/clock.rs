@@ -23,7 +23,7 @@ pub enum Clock {
 #[derive(Debug)]
 pub struct SteadyClock {
     wall: WallClock,
-    anchor: Mutex<Anchor>,
+    anchor: Mutex<ClockAnchor>,
 }
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ enum WallClock {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Anchor {
+struct ClockAnchor {
     wall: Timestamp,
     at: Instant,
 }
@@ -49,7 +49,7 @@ impl WallClock {
             Self::System => Timestamp::now(),
             Self::Simulated { start, since, offset } => {
                 let offset = *offset.lock().unwrap_or_else(PoisonError::into_inner);
-                later(later(*start, since.elapsed()), offset)
+                add_elapsed(add_elapsed(*start, since.elapsed()), offset)
             }
         }
     }
@@ -57,38 +57,38 @@ impl WallClock {
 
 impl SteadyClock {
     fn new(wall: WallClock) -> Self {
-        let anchor = Anchor { wall: wall.now(), at: Instant::now() };
+        let anchor = ClockAnchor { wall: wall.now(), at: Instant::now() };
         Self { wall, anchor: Mutex::new(anchor) }
     }
 
     fn now(&self) -> Timestamp {
-        let Anchor { wall, at } = *self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
-        later(wall, at.elapsed())
+        let ClockAnchor { wall, at } = *self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        add_elapsed(wall, at.elapsed())
     }
 
     fn follow_wall(&self) {
-        let anchor = Anchor { wall: self.wall.now(), at: Instant::now() };
+        let anchor = ClockAnchor { wall: self.wall.now(), at: Instant::now() };
         *self.anchor.lock().unwrap_or_else(PoisonError::into_inner) = anchor;
     }
 }
 
 /// `from` and so much time after it, as far as timestamps reach.
-fn later(from: Timestamp, passed: impl TryInto<SignedDuration>) -> Timestamp {
+fn add_elapsed(from: Timestamp, passed: impl TryInto<SignedDuration>) -> Timestamp {
     from.saturating_add(passed.try_into().unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
 }
 
 impl Clock {
-    pub fn manual(start: Timestamp) -> Self {
+    pub fn stopped_at(start: Timestamp) -> Self {
         Self::Manual(Arc::new(Mutex::new(start)))
     }
 
     /// The clock of a service: the system's, whose steps are adopted one at a time.
-    pub fn service() -> Self {
+    pub fn for_service() -> Self {
         Self::Steady(Arc::new(SteadyClock::new(WallClock::System)))
     }
 
     /// `start`, and from there as the runtime's clock goes.
-    pub fn runtime(start: Timestamp) -> Self {
+    pub fn from_runtime(start: Timestamp) -> Self {
         let offset = Mutex::new(SignedDuration::ZERO);
         let wall = WallClock::Simulated { start, since: Instant::now(), offset };
         Self::Steady(Arc::new(SteadyClock::new(wall)))
@@ -128,7 +128,7 @@ impl Clock {
     pub fn take_back_step(&self, step: SignedDuration) {
         if let Self::Steady(clock) = self {
             let mut anchor = clock.anchor.lock().unwrap_or_else(PoisonError::into_inner);
-            anchor.wall = later(anchor.wall, -step);
+            anchor.wall = add_elapsed(anchor.wall, -step);
         }
     }
 
@@ -175,7 +175,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn steady_clock_follows_a_step_only_when_it_is_adopted() {
-        let clock = Clock::runtime(Timestamp::UNIX_EPOCH);
+        let clock = Clock::from_runtime(Timestamp::UNIX_EPOCH);
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
         tokio::time::advance(Duration::from_secs(10)).await;
         assert_eq!((clock.now(), clock.pending_step()), (at(10), None));
@@ -193,7 +193,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn small_difference_is_followed_without_a_step() {
-        let clock = Clock::runtime(Timestamp::UNIX_EPOCH);
+        let clock = Clock::from_runtime(Timestamp::UNIX_EPOCH);
         clock.set_wall(SignedDuration::from_millis(1_500));
         assert_eq!(clock.now(), Timestamp::UNIX_EPOCH);
         assert_eq!(clock.pending_step(), None);

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::store::boot;
-use crate::store::db::{Db, DbError};
+use crate::store::database::db::{Db, DbError};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// Looks at the clock between two notes that this run is alive.
@@ -27,13 +27,13 @@ impl ClockWatch {
                 () = tokio::time::sleep(EVERY) => {}
                 () = stop.cancelled() => return,
             }
-            if let Err(error) = self.look(look).await {
+            if let Err(error) = self.check_clock(look).await {
                 tracing::error!(%error, "failed to follow the clock");
             }
         }
     }
 
-    async fn look(&self, look: u32) -> Result<(), DbError> {
+    async fn check_clock(&self, look: u32) -> Result<(), DbError> {
         if self.clock.pending_step().is_some() {
             let step = self.engine.adopt_clock_step().await?;
             tracing::warn!(seconds = step.as_secs(), "wall clock stepped, waits moved along");
@@ -41,6 +41,6 @@ impl ClockWatch {
         if !look.is_multiple_of(LOOKS_PER_NOTE) {
             return Ok(());
         }
-        self.db.write_in_order(|| self.clock.now(), boot::note_alive).await
+        self.db.write_in_order(|| self.clock.now(), boot::record_heartbeat).await
     }
 }

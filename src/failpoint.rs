@@ -5,7 +5,7 @@ static ARMED: std::sync::OnceLock<(String, u32)> = std::sync::OnceLock::new();
 
 /// Arms one place: its name, and the visit at which the program dies. Only the first call counts.
 #[cfg(feature = "failpoints")]
-pub fn arm(place: (String, u32)) {
+pub fn arm_failpoint(place: (String, u32)) {
     ARMED.get_or_init(|| place);
 }
 

@@ -10,7 +10,7 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use http::{Request, Response, header, response};
 use tokio::time::Instant;
 
-use crate::response_budget::{Reservation, ResponseBudget};
+use crate::response_budget::{BudgetReservation, ResponseBudget};
 
 /// Largest answer that is read as a whole, so that a misbehaving peer cannot fill the memory.
 const MAX_RESPONSE_BYTES: u64 = 64 << 20;
@@ -22,14 +22,14 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub type InProcess = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> + Send + Sync>;
 
 #[derive(Clone)]
-pub struct Http {
-    transport: Transport,
+pub struct HttpClient {
+    transport: HttpTransport,
     /// Shared by all answers of this client; `None`: each answer has its own limit alone.
     budget: Option<ResponseBudget>,
 }
 
 #[derive(Clone)]
-enum Transport {
+enum HttpTransport {
     Network(reqwest::Client),
     InProcess(InProcess),
 }
@@ -54,7 +54,7 @@ pub fn install_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-impl Http {
+impl HttpClient {
     /// A client that follows no redirects (a key in a header would follow them) and repeats nothing by itself.
     pub fn network() -> Result<Self, reqwest::Error> {
         let client = reqwest::Client::builder()
@@ -63,11 +63,11 @@ impl Http {
             .connect_timeout(CONNECT_TIMEOUT)
             .user_agent(concat!("dialarr/", env!("CARGO_PKG_VERSION")))
             .build()?;
-        Ok(Self { transport: Transport::Network(client), budget: None })
+        Ok(Self { transport: HttpTransport::Network(client), budget: None })
     }
 
     pub fn in_process(peer: InProcess) -> Self {
-        Self { transport: Transport::InProcess(peer), budget: None }
+        Self { transport: HttpTransport::InProcess(peer), budget: None }
     }
 
     /// The same client, whose answers reserve their memory from `budget`.
@@ -81,19 +81,19 @@ impl Http {
         request: Request<Bytes>,
         timeout: Duration,
     ) -> Result<Response<Bytes>, HttpError> {
-        self.send_within(request, Bounds::whole(timeout, MAX_RESPONSE_BYTES)).await
+        self.send_within(request, ResponseBounds::for_whole_response(timeout, MAX_RESPONSE_BYTES)).await
     }
 
     /// The same with bounds of its own. The memory of the body stays reserved until the last clone of it is dropped.
     pub async fn send_within(
         &self,
         request: Request<Bytes>,
-        bounds: Bounds,
+        bounds: ResponseBounds,
     ) -> Result<Response<Bytes>, HttpError> {
-        let mut answer = self.open(request, bounds).await?;
+        let mut answer = self.open_response(request, bounds).await?;
         let mut body = Vec::new();
-        while let Some(piece) = answer.piece().await? {
-            grow(&mut body, piece.len(), answer.bounds.bytes);
+        while let Some(piece) = answer.next_piece().await? {
+            append_piece(&mut body, piece.len(), answer.bounds.bytes);
             body.extend_from_slice(&piece);
         }
         let body = match answer.reservation {
@@ -108,7 +108,11 @@ impl Http {
 
     /// Sends one request, once, and leaves the body of the answer to be taken piece by piece: for what is too large to
     /// be held as a whole.
-    pub async fn open(&self, request: Request<Bytes>, bounds: Bounds) -> Result<Answer, HttpError> {
+    pub async fn open_response(
+        &self,
+        request: Request<Bytes>,
+        bounds: ResponseBounds,
+    ) -> Result<StreamedResponse, HttpError> {
         let deadline = Instant::now() + bounds.timeout;
         // A read reserves once its answer begins, so that a server that hangs takes nothing from the others. A write does
         // so before it is sent, so that no want of memory leaves open whether it was done.
@@ -116,12 +120,12 @@ impl Http {
         let early = if is_read {
             None
         } else {
-            self.reserve(bounds, deadline).await.map_err(|error| HttpError::NotSent(error.into()))?
+            self.reserve_budget(bounds, deadline).await.map_err(|error| HttpError::NotSent(error.into()))?
         };
         let opened = async {
             match &self.transport {
-                Transport::Network(client) => over_network(client, request).await,
-                Transport::InProcess(peer) => {
+                HttpTransport::Network(client) => over_network(client, request).await,
+                HttpTransport::InProcess(peer) => {
                     let (head, body) = peer(request).await.into_parts();
                     Ok((head, in_pieces(body)))
                 }
@@ -129,21 +133,25 @@ impl Http {
         };
         let opened = tokio::time::timeout_at(deadline, opened).await;
         let (head, pieces) = opened.unwrap_or(Err(HttpError::TimedOut(bounds.timeout)))?;
-        let bounds = bounds.announced(&head)?;
+        let bounds = bounds.with_announced_length(&head)?;
         let reservation = match early {
             Some(mut reservation) => {
                 reservation.shrink_to(bounds.held);
                 Some(reservation)
             }
-            None if is_read => self.reserve(bounds, deadline).await?,
+            None if is_read => self.reserve_budget(bounds, deadline).await?,
             None => None,
         };
-        Ok(Answer { head, pieces, bounds, taken: 0, deadline, reservation })
+        Ok(StreamedResponse { head, pieces, bounds, taken: 0, deadline, reservation })
     }
 
-    async fn reserve(&self, bounds: Bounds, deadline: Instant) -> Result<Option<Reservation>, HttpError> {
+    async fn reserve_budget(
+        &self,
+        bounds: ResponseBounds,
+        deadline: Instant,
+    ) -> Result<Option<BudgetReservation>, HttpError> {
         let Some(budget) = &self.budget else { return Ok(None) };
-        match tokio::time::timeout_at(deadline, budget.reserve(bounds.held)).await {
+        match tokio::time::timeout_at(deadline, budget.reserve_bytes(bounds.held)).await {
             Ok(reserved) => reserved.map(Some).map_err(|error| HttpError::Broken(error.into())),
             Err(_) => Err(HttpError::TimedOut(bounds.timeout)),
         }
@@ -151,7 +159,7 @@ impl Http {
 }
 
 /// Makes room for a piece. A `Vec` would double beyond the limit.
-fn grow(body: &mut Vec<u8>, piece: usize, limit: u64) {
+fn append_piece(body: &mut Vec<u8>, piece: usize, limit: u64) {
     let needed = body.len() + piece;
     if needed > body.capacity() {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -162,7 +170,7 @@ fn grow(body: &mut Vec<u8>, piece: usize, limit: u64) {
 
 struct ReservedBody {
     body: Vec<u8>,
-    _reservation: Reservation,
+    _reservation: BudgetReservation,
 }
 
 impl AsRef<[u8]> for ReservedBody {
@@ -173,21 +181,21 @@ impl AsRef<[u8]> for ReservedBody {
 
 /// The most that an answer may take, from the request to its last byte.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct ResponseBounds {
     pub timeout: Duration,
     pub bytes: u64,
     /// Most of these bytes that are in memory at a time, which are reserved.
     pub held: u64,
 }
 
-impl Bounds {
+impl ResponseBounds {
     /// Of an answer that is read as a whole.
-    pub const fn whole(timeout: Duration, bytes: u64) -> Self {
+    pub const fn for_whole_response(timeout: Duration, bytes: u64) -> Self {
         Self { timeout, bytes, held: bytes }
     }
 
     /// The same for an answer that says how long it is. One that is too long is not read at all.
-    fn announced(self, head: &response::Parts) -> Result<Self, HttpError> {
+    fn with_announced_length(self, head: &response::Parts) -> Result<Self, HttpError> {
         let length = head.headers.get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         match length {
@@ -203,20 +211,20 @@ fn too_large(limit: u64) -> HttpError {
 }
 
 /// An answer whose body is still to come.
-pub struct Answer {
+pub struct StreamedResponse {
     pub head: response::Parts,
-    pieces: Pieces,
-    bounds: Bounds,
+    pieces: BodyPieces,
+    bounds: ResponseBounds,
     taken: u64,
     deadline: Instant,
-    reservation: Option<Reservation>,
+    reservation: Option<BudgetReservation>,
 }
 
-type Pieces = BoxStream<'static, Result<Bytes, HttpError>>;
+type BodyPieces = BoxStream<'static, Result<Bytes, HttpError>>;
 
-impl Answer {
+impl StreamedResponse {
     /// The next piece of the body; `None` behind the last.
-    pub async fn piece(&mut self) -> Result<Option<Bytes>, HttpError> {
+    pub async fn next_piece(&mut self) -> Result<Option<Bytes>, HttpError> {
         let next = tokio::time::timeout_at(self.deadline, self.pieces.next()).await;
         let Some(piece) = next.map_err(|_| HttpError::TimedOut(self.bounds.timeout))? else {
             return Ok(None);
@@ -233,7 +241,7 @@ impl Answer {
 async fn over_network(
     client: &reqwest::Client,
     request: Request<Bytes>,
-) -> Result<(response::Parts, Pieces), HttpError> {
+) -> Result<(response::Parts, BodyPieces), HttpError> {
     let request = reqwest::Request::try_from(request).map_err(|error| HttpError::NotSent(error.into()))?;
     let response = client.execute(request).await.map_err(|error| {
         // The URL may carry a phone number or an account id.
@@ -249,7 +257,7 @@ async fn over_network(
     Ok((head, pieces.boxed()))
 }
 
-fn in_pieces(mut body: Bytes) -> Pieces {
+fn in_pieces(mut body: Bytes) -> BodyPieces {
     let next = move || {
         let length = body.len().min(PIECE_BYTES);
         (length > 0).then(|| Ok(body.split_to(length)))
@@ -257,11 +265,11 @@ fn in_pieces(mut body: Bytes) -> Pieces {
     stream::iter(std::iter::from_fn(next)).boxed()
 }
 
-impl fmt::Debug for Http {
+impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.transport {
-            Transport::Network(_) => "Http(network)",
-            Transport::InProcess(_) => "Http(in process)",
+            HttpTransport::Network(_) => "Http(network)",
+            HttpTransport::InProcess(_) => "Http(in process)",
         })
     }
 }
@@ -282,12 +290,12 @@ mod tests {
     /// The pieces of an answer of this many bytes, as far as `bytes` are allowed.
     async fn check(bytes: u64, expected: &[Result<usize, &str>]) {
         let peer = |_| async { Response::new(Bytes::from(vec![b'x'; BODY])) }.boxed();
-        let http = Http::in_process(Arc::new(peer));
-        let bounds = Bounds::whole(Duration::from_secs(1), bytes);
-        let mut answer = http.open(Request::new(Bytes::new()), bounds).await.unwrap();
+        let http = HttpClient::in_process(Arc::new(peer));
+        let bounds = ResponseBounds::for_whole_response(Duration::from_secs(1), bytes);
+        let mut answer = http.open_response(Request::new(Bytes::new()), bounds).await.unwrap();
         let mut pieces = Vec::new();
         loop {
-            match answer.piece().await {
+            match answer.next_piece().await {
                 Ok(Some(piece)) => pieces.push(Ok(piece.len())),
                 Ok(None) => break,
                 Err(error) => {
@@ -310,7 +318,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_does_not_come_is_not_waited_for() {
-        let silent = Http::in_process(Arc::new(|_| std::future::pending().boxed()));
+        let silent = HttpClient::in_process(Arc::new(|_| std::future::pending().boxed()));
         let sent = silent.send(Request::new(Bytes::new()), Duration::from_secs(3)).await;
         assert_eq!(sent.unwrap_err().to_string(), "get an answer within 3 s");
     }
@@ -320,9 +328,10 @@ mod tests {
         install_tls();
         // Nothing listens on port 1 of this machine.
         let request = Request::get("http://127.0.0.1:1/+15550100001?key=a-key").body(Bytes::new()).unwrap();
-        let error = Http::network().unwrap().send(request, Duration::from_secs(20)).await.err().unwrap();
+        let error =
+            HttpClient::network().unwrap().send(request, Duration::from_secs(20)).await.err().unwrap();
         assert_eq!(
-            telemetry::chain(&error),
+            telemetry::error_chain(&error),
             "connect: error sending request: client error (Connect): tcp connect error: \
              Connection refused (os error 111)"
         );
@@ -335,13 +344,13 @@ mod tests {
         Mock::given(matchers::any()).respond_with(redirect).mount(&leading).await;
         install_tls();
         let request = Request::get(leading.uri()).header("x-api-key", "a-key").body(Bytes::new()).unwrap();
-        let answer = Http::network().unwrap().send(request, Duration::from_secs(20)).await.unwrap();
+        let answer = HttpClient::network().unwrap().send(request, Duration::from_secs(20)).await.unwrap();
         assert_eq!(answer.status(), 307);
         assert_eq!(elsewhere.received_requests().await.unwrap().len(), 0);
     }
 
     /// A client whose answers share `bytes`, and whose peer yields once before it answers with `body` bytes.
-    fn shared(bytes: u32, body: usize) -> (Http, ResponseBudget) {
+    fn shared(bytes: u32, body: usize) -> (HttpClient, ResponseBudget) {
         let budget = ResponseBudget::new(bytes);
         let peer = move |_| {
             async move {
@@ -350,11 +359,11 @@ mod tests {
             }
             .boxed()
         };
-        (Http::in_process(Arc::new(peer)).with_budget(budget.clone()), budget)
+        (HttpClient::in_process(Arc::new(peer)).with_budget(budget.clone()), budget)
     }
 
-    fn bounds(bytes: u64) -> Bounds {
-        Bounds::whole(Duration::from_secs(10), bytes)
+    fn bounds(bytes: u64) -> ResponseBounds {
+        ResponseBounds::for_whole_response(Duration::from_secs(10), bytes)
     }
 
     #[tokio::test(start_paused = true)]
@@ -373,14 +382,14 @@ mod tests {
         });
         join_all(members).await;
         assert_eq!(*served.lock().unwrap(), (0..12).collect::<Vec<_>>());
-        assert_eq!((budget.peak() <= 100_000, budget.peak() > 60_000), (true, true));
-        assert_eq!(budget.reserved(), 0);
+        assert_eq!((budget.peak_bytes() <= 100_000, budget.peak_bytes() > 60_000), (true, true));
+        assert_eq!(budget.reserved_bytes(), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn read_without_room_times_out_and_write_is_not_sent() {
         let (http, budget) = shared(100_000, 1);
-        let _all = budget.reserve(100_000).await.unwrap();
+        let _all = budget.reserve_bytes(100_000).await.unwrap();
         let read = http.send_within(Request::new(Bytes::new()), bounds(1_000)).await.unwrap_err();
         assert!(matches!(read, HttpError::TimedOut(_)), "{read}");
         let write = Request::post("/").body(Bytes::new()).unwrap();
@@ -392,8 +401,8 @@ mod tests {
     async fn answer_whose_limit_is_above_the_budget_is_refused() {
         let (http, budget) = shared(100_000, 1);
         let refused = http.send_within(Request::new(Bytes::new()), bounds(100_001)).await.unwrap_err();
-        assert_eq!(telemetry::chain(&refused), "read the answer: reserve 100001 bytes of 100000");
-        assert_eq!(budget.peak(), 0);
+        assert_eq!(telemetry::error_chain(&refused), "read the answer: reserve 100001 bytes of 100000");
+        assert_eq!(budget.peak_bytes(), 0);
     }
 
     #[tokio::test]
@@ -403,12 +412,12 @@ mod tests {
             let body = Bytes::from(vec![b'x'; 500]);
             async move { Response::builder().header(header::CONTENT_LENGTH, 500).body(body).unwrap() }.boxed()
         };
-        let http = Http::in_process(Arc::new(peer)).with_budget(budget.clone());
+        let http = HttpClient::in_process(Arc::new(peer)).with_budget(budget.clone());
         let answer = http.send_within(Request::new(Bytes::new()), bounds(90_000)).await.unwrap();
-        assert_eq!((budget.reserved(), budget.peak()), (500, 500));
+        assert_eq!((budget.reserved_bytes(), budget.peak_bytes()), (500, 500));
         let refused = http.send_within(Request::new(Bytes::new()), bounds(499)).await.unwrap_err();
-        assert_eq!(telemetry::chain(&refused), "read the answer: the answer is larger than 0 MiB");
+        assert_eq!(telemetry::error_chain(&refused), "read the answer: the answer is larger than 0 MiB");
         drop(answer);
-        assert_eq!(budget.reserved(), 0);
+        assert_eq!(budget.reserved_bytes(), 0);
     }
 }

@@ -12,11 +12,11 @@ fn main() -> ExitCode {
     umask(Mode::RWXG | Mode::RWXO);
     #[cfg(feature = "failpoints")]
     if let Some(place) = dialarr::config::failpoint() {
-        dialarr::failpoint::arm(place);
+        dialarr::failpoint::arm_failpoint(place);
     }
     dialarr::http::install_tls();
     let arguments = cli::Arguments::parse();
-    match cli::run(&arguments) {
+    match cli::run_command(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: failed to {error}");

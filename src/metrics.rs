@@ -14,50 +14,50 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use crate::conversation::spending::Tokens;
-use crate::conversation::transcript::{Brain, ChannelKind};
-use crate::conversation::verification::VerificationOutcome;
-use crate::conversation::way::Way;
+use crate::conversation::model_cost::TokenUsage;
+use crate::conversation::routing::transport::MessageTransport;
+use crate::conversation::routing::verification::VerificationOutcome;
+use crate::conversation::transcript::{ChannelKind, Responder};
 use crate::llm::ModelError;
-use crate::store::account::{Account, CallEnd, Ended};
-use crate::store::backlog::{Backlog, Queue};
-use crate::store::deliveries::Fate;
-use crate::store::outbox::{Acceptance, TextKind};
-use crate::store::turns::Kind;
+use crate::store::queue::backlog::{Backlog, QueueDepth};
+use crate::store::queue::delivery_reports::FinalDelivery;
+use crate::store::queue::outbox::{AcceptanceOutcome, OutboundKind};
+use crate::store::turns::turn_lifecycle::TurnKind;
+use crate::store::turns::turn_stats::{CallEnd, TurnResult, TurnStats};
 
 /// From what code answers at once to the longest that a turn may take.
 const SECONDS: [f64; 12] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
 /// A tool that the model made up.
 const NO_SUCH_TOOL: &str = "unknown";
 
-type Labels<const N: usize> = [(&'static str, &'static str); N];
-type Counted<const N: usize> = Family<Labels<N>, Counter>;
-type Timed = Family<Labels<1>, Histogram, fn() -> Histogram>;
-type Seconds = Gauge<f64, AtomicU64>;
+type LabelPairs<const N: usize> = [(&'static str, &'static str); N];
+type CounterFamily<const N: usize> = Family<LabelPairs<N>, Counter>;
+type HistogramFamily = Family<LabelPairs<1>, Histogram, fn() -> Histogram>;
+type SecondsHistogram = Gauge<f64, AtomicU64>;
 
 /// What is counted; clones share it.
 #[derive(Clone)]
-pub struct Metrics(Arc<Inner>);
+pub struct Metrics(Arc<MetricFamilies>);
 
-struct Inner {
+struct MetricFamilies {
     registry: Registry,
     /// The labels that a tool call can have.
     tools: Vec<&'static str>,
-    texts_received: Counted<1>,
-    texts_sent: Counted<2>,
+    texts_received: CounterFamily<1>,
+    texts_sent: CounterFamily<2>,
     segments_sent: Counter,
     text_retries: Counter,
-    text_fates: Counted<1>,
-    turns: Counted<2>,
-    turns_resumed: Counted<1>,
-    turn_seconds: Timed,
-    model_calls: Counted<2>,
-    model_tokens: Counted<1>,
+    text_fates: CounterFamily<1>,
+    turns: CounterFamily<2>,
+    turns_resumed: CounterFamily<1>,
+    turn_seconds: HistogramFamily,
+    model_calls: CounterFamily<2>,
+    model_tokens: CounterFamily<1>,
     model_retries: Counter,
-    tool_calls: Counted<2>,
+    tool_calls: CounterFamily<2>,
     webhook_answers: Family<[(&'static str, String); 2], Counter>,
-    webhook_refusals: Counted<2>,
-    text_verifications: Counted<1>,
+    webhook_refusals: CounterFamily<2>,
+    text_verifications: CounterFamily<1>,
     now: AtScrape,
 }
 
@@ -67,14 +67,14 @@ struct AtScrape {
     texts_waiting: Gauge,
     texts_unsent: Gauge,
     turns_live: Gauge,
-    oldest_waiting: Seconds,
-    oldest_unsent: Seconds,
+    oldest_waiting: SecondsHistogram,
+    oldest_unsent: SecondsHistogram,
 }
 
 impl Metrics {
     /// `tools` are the names of all there are.
     pub fn new(tools: Vec<&'static str>, started_at: Timestamp) -> Self {
-        let mut inner = Inner {
+        let mut inner = MetricFamilies {
             registry: Registry::default(),
             tools,
             texts_received: Family::default(),
@@ -109,24 +109,24 @@ impl Metrics {
     }
 
     /// A text was taken for delivery, if it was not known to be so before.
-    pub fn text_accepted(&self, acceptance: Acceptance) {
+    pub fn text_accepted(&self, acceptance: AcceptanceOutcome) {
         let (kind, way, segments) = match acceptance {
-            Acceptance::First { kind, way, segments } => (kind, way, segments),
-            Acceptance::Known => return,
+            AcceptanceOutcome::First { kind, way, segments } => (kind, way, segments),
+            AcceptanceOutcome::Known => return,
         };
         let kind = match kind {
-            TextKind::Reply => "reply",
-            TextKind::ConfirmPrompt => "question",
-            TextKind::Notice => "notice",
+            OutboundKind::Reply => "reply",
+            OutboundKind::ConfirmPrompt => "question",
+            OutboundKind::Notice => "notice",
         };
         let channel = match way {
-            Way::Carrier => {
+            MessageTransport::Carrier => {
                 // It wants to be paid for them.
                 self.0.segments_sent.inc_by(segments.into());
                 "phone"
             }
-            Way::Console => "console",
-            Way::Terminal => "terminal",
+            MessageTransport::Console => "console",
+            MessageTransport::Terminal => "terminal",
         };
         self.0.texts_sent.get_or_create(&[("kind", kind), ("channel", channel)]).inc();
     }
@@ -137,10 +137,10 @@ impl Metrics {
     }
 
     /// The carrier tells what became of a text that it took.
-    pub fn text_over(&self, fate: Fate) {
+    pub fn text_over(&self, fate: FinalDelivery) {
         let outcome = match fate {
-            Fate::Delivered => "delivered",
-            Fate::NotDelivered => "undelivered",
+            FinalDelivery::Delivered => "delivered",
+            FinalDelivery::NotDelivered => "undelivered",
         };
         self.0.text_fates.get_or_create(&[("outcome", outcome)]).inc();
     }
@@ -149,17 +149,17 @@ impl Metrics {
         self.0.text_retries.inc();
     }
 
-    pub fn turn_ended(&self, account: &Account) {
+    pub fn turn_ended(&self, account: &TurnStats) {
         let kind = match account.kind {
-            Kind::Chat => "chat",
-            Kind::Confirm => "confirm",
-            Kind::Deny => "deny",
-            Kind::Command => "command",
+            TurnKind::Chat => "chat",
+            TurnKind::Confirm => "confirm",
+            TurnKind::Deny => "deny",
+            TurnKind::Command => "command",
         };
-        let outcome = match account.end {
-            Ended::Completed => "completed",
-            Ended::Canceled => "canceled",
-            Ended::Failed => "failed",
+        let outcome = match account.result {
+            TurnResult::Completed => "completed",
+            TurnResult::Canceled => "canceled",
+            TurnResult::Failed => "failed",
         };
         match account.run {
             1 => self.0.turns.get_or_create(&[("kind", kind), ("outcome", outcome)]).inc(),
@@ -167,7 +167,7 @@ impl Metrics {
         };
         for (part, ms) in [("model", account.model_ms), ("tools", account.tools_ms), ("own", account.own_ms)]
         {
-            self.0.turn_seconds.get_or_create(&[("part", part)]).observe(seconds(ms));
+            self.0.turn_seconds.get_or_create(&[("part", part)]).observe(seconds_from_ms(ms));
         }
         for (tool, end) in &account.calls {
             let tool = self.0.tools.iter().copied().find(|known| known == tool).unwrap_or(NO_SUCH_TOOL);
@@ -182,15 +182,15 @@ impl Metrics {
     }
 
     /// A call of the model answered; `tokens` as its server counted them.
-    pub fn model_answered(&self, brain: Brain, tokens: Option<Tokens>) {
+    pub fn model_answered(&self, brain: Responder, tokens: Option<TokenUsage>) {
         self.model_called(brain, "answered");
-        let Some(Tokens { input, cached, output }) = tokens else { return };
+        let Some(TokenUsage { input, cached, output }) = tokens else { return };
         for (kind, count) in [("input", input), ("cached", cached), ("output", output)] {
             self.0.model_tokens.get_or_create(&[("kind", kind)]).inc_by(count);
         }
     }
 
-    pub fn model_failed(&self, brain: Brain, error: &ModelError) {
+    pub fn model_failed(&self, brain: Responder, error: &ModelError) {
         let outcome = match error {
             ModelError::RateLimited { .. } => "rate_limited",
             ModelError::Unavailable(_) => "unavailable",
@@ -205,14 +205,14 @@ impl Metrics {
     }
 
     /// The person took the turn back while the model was asked.
-    pub fn model_interrupted(&self, brain: Brain) {
+    pub fn model_interrupted(&self, brain: Responder) {
         self.model_called(brain, "taken_back");
     }
 
-    fn model_called(&self, brain: Brain, outcome: &'static str) {
+    fn model_called(&self, brain: Responder, outcome: &'static str) {
         let brain = match brain {
-            Brain::Model => "model",
-            Brain::Keyword => "keyword",
+            Responder::Model => "model",
+            Responder::Keyword => "keyword",
         };
         self.0.model_calls.get_or_create(&[("brain", brain), ("outcome", outcome)]).inc();
     }
@@ -239,13 +239,15 @@ impl Metrics {
 
     /// Everything in the text format of OpenMetrics, which Prometheus reads.
     pub fn render(&self, backlog: &Backlog, now: Timestamp) -> Result<String, fmt::Error> {
-        let age = |queue: Queue| {
-            queue.oldest.map_or(0.0, |at| seconds(now.as_millisecond() - at.as_millisecond()).max(0.0))
+        let age = |queue: QueueDepth| {
+            queue
+                .oldest
+                .map_or(0.0, |at| seconds_from_ms(now.as_millisecond() - at.as_millisecond()).max(0.0))
         };
         let gauges = &self.0.now;
         gauges.texts_waiting.set(backlog.waiting.length);
         gauges.texts_unsent.set(backlog.unsent.length);
-        gauges.turns_live.set(backlog.live);
+        gauges.turns_live.set(backlog.live_turns);
         gauges.oldest_waiting.set(age(backlog.waiting));
         gauges.oldest_unsent.set(age(backlog.unsent));
         let mut text = String::new();
@@ -254,7 +256,7 @@ impl Metrics {
     }
 }
 
-impl Inner {
+impl MetricFamilies {
     fn register_counters(&mut self) {
         let Self { registry, .. } = self;
         let texts = self.texts_received.clone();
@@ -309,8 +311,8 @@ impl Inner {
         let oldest = now.oldest_unsent.clone();
         let help = "Age of the oldest text that has to be sent now";
         registry.register("dialarr_oldest_text_unsent_seconds", help, oldest);
-        let started = Seconds::default();
-        started.set(seconds(started_at.as_millisecond()));
+        let started = SecondsHistogram::default();
+        started.set(seconds_from_ms(started_at.as_millisecond()));
         registry.register("process_start_time_seconds", "Start of the program since the epoch", started);
         let build = Info::new([("version", env!("DIALARR_VERSION"))]);
         registry.register("dialarr_build", "The version of the program", build);
@@ -318,6 +320,6 @@ impl Inner {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a time of thousands of years is not told to the millisecond")]
-fn seconds(ms: i64) -> f64 {
+fn seconds_from_ms(ms: i64) -> f64 {
     ms as f64 / 1000.0
 }

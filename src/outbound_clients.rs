@@ -7,33 +7,33 @@ use anyhow::Context;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::config;
-use crate::http::Http;
+use crate::http::HttpClient;
 use crate::llm::Model;
-use crate::llm::dialect::{Setting, TokenField};
+use crate::llm::dialect::{AutoSetting, TokenLimitField};
 use crate::llm::embeddings::Embedder;
 use crate::llm::embeddings::openai::OpenAiEmbedder;
-use crate::llm::openai::{OpenAi, OpenAiSettings, Patience};
-use crate::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
+use crate::llm::openai::{OpenAiModel, OpenAiSettings, ResponseTimeouts};
+use crate::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
 use crate::response_budget::ResponseBudget;
-use crate::tools::library::{Instance, Library};
-use crate::tools::shelf::freshness::Shelf;
+use crate::tools::library::{ArrInstances, Instance};
+use crate::tools::library_cache::refresh::LibraryCache;
 
 /// Builds the client of the configured Twilio account.
-pub(crate) fn build_twilio(twilio: &config::Twilio, http: &Http) -> Twilio {
+pub(crate) fn build_twilio(twilio: &config::Twilio, http: &HttpClient) -> Twilio {
     let account = TwilioAccount {
         api_url: twilio.api_url.as_str().to_owned(),
         account_sid: twilio.account_sid.clone(),
         credentials: if twilio.credentials.user == twilio.account_sid {
-            Credentials::AuthToken(twilio.credentials.password.clone())
+            TwilioCredentials::AuthToken(twilio.credentials.password.clone())
         } else {
-            Credentials::ApiKey {
+            TwilioCredentials::ApiKey {
                 sid: twilio.credentials.user.clone(),
                 secret: twilio.credentials.password.clone(),
             }
         },
         sender: match &twilio.messaging_service_sid {
-            Some(sid) => Sender::MessagingService(sid.clone()),
-            None => Sender::Number,
+            Some(sid) => TwilioSender::MessagingService(sid.clone()),
+            None => TwilioSender::Number,
         },
         public_url: twilio.public_url.as_str().to_owned(),
     };
@@ -46,15 +46,17 @@ pub(crate) fn build_model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
         base_url: llm.base_url.clone(),
         key: llm.api_key.clone(),
         model: llm.model.clone(),
-        reasoning_effort: llm.reasoning_effort.clone().map_or(Setting::Auto, Setting::Fixed),
+        reasoning_effort: llm.reasoning_effort.clone().map_or(AutoSetting::Auto, AutoSetting::Fixed),
         token_field: match llm.token_field {
-            None => Setting::Auto,
-            Some(config::TokenField::MaxTokens) => Setting::Fixed(TokenField::MaxTokens),
-            Some(config::TokenField::MaxCompletionTokens) => Setting::Fixed(TokenField::MaxCompletionTokens),
+            None => AutoSetting::Auto,
+            Some(config::TokenField::MaxTokens) => AutoSetting::Fixed(TokenLimitField::MaxTokens),
+            Some(config::TokenField::MaxCompletionTokens) => {
+                AutoSetting::Fixed(TokenLimitField::MaxCompletionTokens)
+            }
         },
-        patience: Patience::default(),
+        timeouts: ResponseTimeouts::default(),
     };
-    Ok(Arc::new(OpenAi::new(settings).context("set up the model")?))
+    Ok(Arc::new(OpenAiModel::new(settings).context("set up the model")?))
 }
 
 /// Builds the client of the configured embeddings model.
@@ -65,14 +67,14 @@ pub(crate) fn build_embedder(embeddings: &config::Embeddings) -> anyhow::Result<
 }
 
 /// Builds the clients of the configured instances of Sonarr and Radarr.
-pub(crate) fn build_library(libraries: &config::Libraries, http: &Http) -> Library {
+pub(crate) fn build_library(libraries: &config::Libraries, http: &HttpClient) -> ArrInstances {
     let http = http.clone().with_budget(ResponseBudget::default());
     let radarr = |found: &Option<config::Library>, name, four_k| {
         found.as_ref().map(|library| Instance {
             name,
             four_k,
             client: Radarr::new(http.clone(), library.url.clone(), library.api_key.clone()),
-            shelf: Shelf::default(),
+            cache: LibraryCache::default(),
         })
     };
     let sonarr = |found: &Option<config::Library>, name, four_k| {
@@ -80,10 +82,10 @@ pub(crate) fn build_library(libraries: &config::Libraries, http: &Http) -> Libra
             name,
             four_k,
             client: Sonarr::new(http.clone(), library.url.clone(), library.api_key.clone()),
-            shelf: Shelf::default(),
+            cache: LibraryCache::default(),
         })
     };
-    Library {
+    ArrInstances {
         movies: [
             radarr(&libraries.radarr, "radarr", false),
             radarr(&libraries.radarr_four_k, "radarr-4k", true),

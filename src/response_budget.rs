@@ -19,7 +19,7 @@ pub struct ResponseBudget {
 
 /// Bytes of a budget, given back when it is dropped.
 #[derive(Debug)]
-pub struct Reservation(OwnedSemaphorePermit);
+pub struct BudgetReservation(OwnedSemaphorePermit);
 
 /// The reservation would be larger than the whole budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -36,22 +36,22 @@ impl ResponseBudget {
     }
 
     /// Waits until all earlier reservations are served and `bytes` are free.
-    pub async fn reserve(&self, bytes: u64) -> Result<Reservation, AboveBudget> {
+    pub async fn reserve_bytes(&self, bytes: u64) -> Result<BudgetReservation, AboveBudget> {
         let above = AboveBudget { wanted: bytes, budget: self.bytes };
         let wanted = u32::try_from(bytes).ok().filter(|wanted| *wanted <= self.bytes).ok_or(above)?;
         // Nobody closes the semaphore.
         let permit = self.free.clone().acquire_many_owned(wanted).await.map_err(|_| above)?;
-        self.peak.fetch_max(self.reserved(), Ordering::Relaxed);
-        Ok(Reservation(permit))
+        self.peak.fetch_max(self.reserved_bytes(), Ordering::Relaxed);
+        Ok(BudgetReservation(permit))
     }
 
-    pub fn reserved(&self) -> u32 {
+    pub fn reserved_bytes(&self) -> u32 {
         let free = u32::try_from(self.free.available_permits()).unwrap_or(u32::MAX);
         self.bytes.saturating_sub(free)
     }
 
     /// The most bytes that were ever reserved at a time.
-    pub fn peak(&self) -> u32 {
+    pub fn peak_bytes(&self) -> u32 {
         self.peak.load(Ordering::Relaxed)
     }
 }
@@ -62,7 +62,7 @@ impl Default for ResponseBudget {
     }
 }
 
-impl Reservation {
+impl BudgetReservation {
     /// Gives back what is beyond `bytes`.
     pub fn shrink_to(&mut self, bytes: u64) {
         let surplus = (self.0.num_permits() as u64).saturating_sub(bytes);
@@ -104,16 +104,16 @@ mod tests {
         #[test]
         fn reservations_stay_within_the_budget_and_keep_their_order(events in proptest::collection::vec(event(), 1..60)) {
             let budget = ResponseBudget::new(BUDGET);
-            let mut held: Vec<(u64, Reservation)> = Vec::new();
+            let mut held: Vec<(u64, BudgetReservation)> = Vec::new();
             let mut waiting = VecDeque::new();
             for event in events {
                 match event {
                     Event::Ask(bytes) if bytes > BUDGET => {
-                        assert!(budget.reserve(u64::from(bytes)).now_or_never().unwrap().is_err());
+                        assert!(budget.reserve_bytes(u64::from(bytes)).now_or_never().unwrap().is_err());
                     }
                     Event::Ask(bytes) => {
                         let budget = budget.clone();
-                        let reserve = async move { budget.reserve(u64::from(bytes)).await };
+                        let reserve = async move { budget.reserve_bytes(u64::from(bytes)).await };
                         waiting.push_back((u64::from(bytes), Box::pin(reserve)));
                     }
                     Event::Shrink(index, bytes) if !held.is_empty() => {
@@ -138,15 +138,15 @@ mod tests {
                 }
                 waiting = still;
                 let sum: u64 = held.iter().map(|(bytes, _)| bytes).sum();
-                assert!(sum <= u64::from(budget.reserved()) && budget.reserved() <= BUDGET);
+                assert!(sum <= u64::from(budget.reserved_bytes()) && budget.reserved_bytes() <= BUDGET);
                 if let Some((bytes, _)) = waiting.front() {
                     assert!(sum + bytes > u64::from(BUDGET), "{bytes} bytes wait for nothing");
                 }
             }
             drop(waiting);
             drop(held);
-            assert_eq!(budget.reserved(), 0);
-            assert!(budget.peak() <= BUDGET);
+            assert_eq!(budget.reserved_bytes(), 0);
+            assert!(budget.peak_bytes() <= BUDGET);
         }
     }
 }

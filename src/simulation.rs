@@ -11,37 +11,37 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use url::Url;
 
-use crate::access_rules::{AccessRules, Hosts, SignIn};
-use crate::app::{Blueprint, Missed};
+use crate::access_rules::{AccessRules, AllowedHosts, SignIn};
+use crate::app::{AppBlueprint, MissedMessageSource};
 use crate::arr::fake::radarr::FakeRadarr;
 use crate::arr::fake::sonarr::FakeSonarr;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::clock::Clock;
-use crate::conversation::deletion::CodePolicy;
-use crate::conversation::rate::Rate;
-use crate::conversation::spending::{Budget, Prices};
+use crate::conversation::deletion::deletion_messages::CodePolicy;
+use crate::conversation::grammar::triage::TriageLevel;
+use crate::conversation::model_cost::{DailyBudget, ModelPrices};
+use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{Address, PhoneNumber};
-use crate::conversation::triage::Routing;
-use crate::conversation::turn::Limits;
-use crate::engine::learning::Notes;
-use crate::engine::{Codes, Pictures, Quotas, Settings, SmsReactions};
-use crate::http::{Http, InProcess};
+use crate::conversation::turn::TurnLimits;
+use crate::engine::memory_indexing::MetadataSource;
+use crate::engine::{CodeSource, HouseholdSettings, PicturePolicy, Quotas, SmsReactions};
+use crate::http::{HttpClient, InProcess};
 use crate::llm::Model;
-use crate::llm::embeddings::USUAL_FLOOR;
+use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::llm::embeddings::hashing::HashingEmbedder;
-use crate::messaging::console::Sink;
+use crate::messaging::console::ConsoleChannel;
 use crate::messaging::fake::{FakeAccount, FakeTwilio};
-use crate::messaging::outbox::Channels;
-use crate::messaging::signature::Verifier;
-use crate::messaging::terminal::Terminal;
+use crate::messaging::outbox_relay::OutboundChannels;
+use crate::messaging::signature::SignatureVerifier;
+use crate::messaging::terminal::TerminalChannel;
 use crate::messaging::twilio::Twilio;
-use crate::pace::Pace;
+use crate::recovery_delays::RecoveryDelays;
 use crate::response_budget::ResponseBudget;
-use crate::store::db::Db;
-use crate::tools::library::{Instance, Library};
-use crate::tools::shelf::freshness::Shelf;
-use crate::web::Trust;
+use crate::store::database::db::Db;
+use crate::tools::library::{ArrInstances, Instance};
+use crate::tools::library_cache::refresh::LibraryCache;
+use crate::web::TwilioVerification;
 
 /// The number that simulated people text.
 pub const OUR_NUMBER: &str = "+15550100000";
@@ -51,35 +51,35 @@ const TWILIO_API: &str = "https://api.twilio.invalid";
 
 /// A simulated Sonarr, Radarr and Twilio. Clones share their state.
 #[derive(Clone)]
-pub struct Peers {
+pub struct SimulatedPeers {
     pub clock: Clock,
     pub radarr: FakeRadarr,
     pub sonarr: FakeSonarr,
     pub twilio: FakeTwilio,
     token: SecretString,
     public_url: String,
-    writes: Arc<Mutex<Vec<Write>>>,
+    writes: Arc<Mutex<Vec<LibraryWrite>>>,
     /// Shared by the answers of both libraries.
     pub responses: ResponseBudget,
 }
 
 /// Which simulated library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Served {
+pub enum SimulatedLibrary {
     Radarr,
     Sonarr,
 }
 
 /// A change that a simulated library carried out, in the order of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Write {
+pub enum LibraryWrite {
     /// By its number in the catalogue: TMDB or TVDB.
-    Added(Served, i64),
+    Added(SimulatedLibrary, i64),
     /// By its id in the library.
-    Removed(Served, i64),
+    Removed(SimulatedLibrary, i64),
 }
 
-impl Peers {
+impl SimulatedPeers {
     /// `public_url` is where the simulated Twilio believes our webhooks to be.
     pub fn new(clock: Clock, radarr: FakeRadarr, sonarr: FakeSonarr, public_url: &str) -> Self {
         let token = SecretString::from("a-simulated-token".to_owned());
@@ -98,12 +98,12 @@ impl Peers {
     pub fn blueprint(
         &self,
         db: Db,
-        settings: Settings,
+        settings: HouseholdSettings,
         model: Option<Arc<dyn Model>>,
-    ) -> Result<Blueprint, url::ParseError> {
-        let verifier = Verifier { tokens: vec![self.token.clone()], shared_keys: BTreeMap::new() };
+    ) -> Result<AppBlueprint, url::ParseError> {
+        let verifier = SignatureVerifier { tokens: vec![self.token.clone()], shared_keys: BTreeMap::new() };
         let carrier = self.carrier();
-        Ok(Blueprint {
+        Ok(AppBlueprint {
             db,
             clock: self.clock.clone(),
             settings,
@@ -114,12 +114,12 @@ impl Peers {
             model,
             embedder: Some(Arc::new(HashingEmbedder)),
             library: self.library()?,
-            channels: Channels {
+            channels: OutboundChannels {
                 carrier: Some(carrier),
-                terminal: Arc::new(Terminal),
-                console: Arc::new(Sink),
+                terminal: Arc::new(TerminalChannel),
+                console: Arc::new(ConsoleChannel),
             },
-            trust: Some(Arc::new(Trust {
+            trust: Some(Arc::new(TwilioVerification {
                 verifier,
                 public_url: self.public_url.clone(),
                 account_sid: ACCOUNT.to_owned(),
@@ -128,30 +128,30 @@ impl Peers {
             config: None,
             missed: None,
             context_window: None,
-            console: AccessRules { sign_in: SignIn::Links, hosts: Hosts::local() },
+            console: AccessRules { sign_in: SignIn::Links, hosts: AllowedHosts::local() },
         })
     }
 
     /// The simulated carrier's record of texts to us, for a program that is to find those it missed.
-    pub fn missed(&self) -> Missed {
-        Missed { twilio: self.carrier(), number: Address::new(OUR_NUMBER) }
+    pub fn missed_messages(&self) -> MissedMessageSource {
+        MissedMessageSource { twilio: self.carrier(), number: Address::new(OUR_NUMBER) }
     }
 
     fn carrier(&self) -> Arc<Twilio> {
         let account = self.twilio.client_account(TWILIO_API);
-        Arc::new(Twilio::new(account, Http::in_process(self.twilio.in_process())))
+        Arc::new(Twilio::new(account, HttpClient::in_process(self.twilio.in_process())))
     }
 
     /// The changes since the last look.
-    pub fn take_writes(&self) -> Vec<Write> {
+    pub fn take_writes(&self) -> Vec<LibraryWrite> {
         std::mem::take(&mut *self.writes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The way to a simulated library, with its changes noted as they succeed.
-    fn watched(&self, served: Served, peer: InProcess) -> Http {
+    fn watched_client(&self, served: SimulatedLibrary, peer: InProcess) -> HttpClient {
         let writes = self.writes.clone();
-        Http::in_process(Arc::new(move |request| {
-            let attempt = attempt(served, &request);
+        HttpClient::in_process(Arc::new(move |request| {
+            let attempt = write_of(served, &request);
             let (answer, writes) = (peer(request), writes.clone());
             Box::pin(async move {
                 let answer = answer.await;
@@ -164,39 +164,49 @@ impl Peers {
         .with_budget(self.responses.clone())
     }
 
-    fn library(&self) -> Result<Library, url::ParseError> {
+    fn library(&self) -> Result<ArrInstances, url::ParseError> {
         let radarr = Radarr::new(
-            self.watched(Served::Radarr, self.radarr.in_process()),
+            self.watched_client(SimulatedLibrary::Radarr, self.radarr.in_process()),
             Url::parse("http://radarr.invalid")?,
-            SecretString::from(self.radarr.key().to_owned()),
+            SecretString::from(self.radarr.api_key().to_owned()),
         );
         let sonarr = Sonarr::new(
-            self.watched(Served::Sonarr, self.sonarr.in_process()),
+            self.watched_client(SimulatedLibrary::Sonarr, self.sonarr.in_process()),
             Url::parse("http://sonarr.invalid")?,
-            SecretString::from(self.sonarr.key().to_owned()),
+            SecretString::from(self.sonarr.api_key().to_owned()),
         );
-        Ok(Library {
-            movies: vec![Instance { name: "radarr", four_k: false, client: radarr, shelf: Shelf::default() }],
-            series: vec![Instance { name: "sonarr", four_k: false, client: sonarr, shelf: Shelf::default() }],
+        Ok(ArrInstances {
+            movies: vec![Instance {
+                name: "radarr",
+                four_k: false,
+                client: radarr,
+                cache: LibraryCache::default(),
+            }],
+            series: vec![Instance {
+                name: "sonarr",
+                four_k: false,
+                client: sonarr,
+                cache: LibraryCache::default(),
+            }],
         })
     }
 }
 
 /// What a request would change.
-fn attempt(served: Served, request: &Request<Bytes>) -> Option<Write> {
+fn write_of(served: SimulatedLibrary, request: &Request<Bytes>) -> Option<LibraryWrite> {
     let path = request.uri().path();
     let field = match served {
-        Served::Radarr => "tmdbId",
-        Served::Sonarr => "tvdbId",
+        SimulatedLibrary::Radarr => "tmdbId",
+        SimulatedLibrary::Sonarr => "tvdbId",
     };
     if request.method() == Method::POST && (path.ends_with("/movie") || path.ends_with("/series")) {
         let body: serde_json::Value = serde_json::from_slice(request.body()).ok()?;
-        Some(Write::Added(served, body.get(field)?.as_i64()?))
+        Some(LibraryWrite::Added(served, body.get(field)?.as_i64()?))
     } else if request.method() == Method::DELETE {
         // Files and downloads are deleted too, under other names.
         let (folder, id) = path.rsplit_once('/')?;
         let title = folder.ends_with("/movie") || folder.ends_with("/series");
-        title.then_some(Write::Removed(served, id.parse().ok()?))
+        title.then_some(LibraryWrite::Removed(served, id.parse().ok()?))
     } else {
         None
     }
@@ -204,35 +214,35 @@ fn attempt(served: Served, request: &Request<Bytes>) -> Option<Write> {
 
 /// A year of days, as where nothing else is configured.
 const RETENTION: SignedDuration = SignedDuration::from_hours(365 * 24);
-const WEEKLY: Option<Rate> = Some(Rate { most: 10, within: SignedDuration::from_hours(7 * 24) });
+const WEEKLY: Option<RateLimit> = Some(RateLimit { max: 10, period: SignedDuration::from_hours(7 * 24) });
 
 /// The settings that a household gets by default, without waiting for further texts.
-pub fn settings(zone: TimeZone) -> Settings {
-    Settings {
+pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
+    HouseholdSettings {
         zone,
         idle: SignedDuration::from_mins(30),
         coalesce: std::time::Duration::ZERO,
         code_policy: CodePolicy::Bulk,
-        codes: Codes::Random,
+        codes: CodeSource::Random,
         languages: Vec::new(),
-        limits: Limits::STANDARD,
+        limits: TurnLimits::STANDARD,
         model_calls: 8,
         quotas: Quotas { movies: WEEKLY, seasons: WEEKLY },
-        rate: Some(Rate { most: 10, within: SignedDuration::from_mins(1) }),
-        prices: Prices::default(),
-        budget: Budget::default(),
-        routing: Routing::Heuristic,
+        rate_limit: Some(RateLimit { max: 10, period: SignedDuration::from_mins(1) }),
+        prices: ModelPrices::default(),
+        budget: DailyBudget::default(),
+        triage_level: TriageLevel::Heuristic,
         reactions: SmsReactions::Silent,
-        quiet: None,
-        pictures: Pictures::Sent,
-        notes: Notes::ByCode,
+        quiet_hours: None,
+        pictures: PicturePolicy::Sent,
+        metadata_source: MetadataSource::ByCode,
         number: Some(Address::new(OUR_NUMBER)),
-        floor: USUAL_FLOOR,
-        pace: Pace::STANDARD,
+        similarity_floor: DEFAULT_SIMILARITY_FLOOR,
+        recovery_delays: RecoveryDelays::STANDARD,
     }
 }
 
 /// A fictional number, which no real phone has.
-pub fn fictional(last_two: u8) -> Option<PhoneNumber> {
+pub fn fictional_number(last_two: u8) -> Option<PhoneNumber> {
     PhoneNumber::parse(&format!("+155501001{last_two:02}")).ok()
 }

@@ -31,29 +31,29 @@ pub enum LogFormat {
 }
 
 /// Logs to standard error from here on, for the whole process. Standard output belongs to the commands.
-pub fn start(log: &LogSettings) -> anyhow::Result<()> {
-    let subscriber = subscriber(log).context("read the log filter")?;
+pub fn start_logging(log: &LogSettings) -> anyhow::Result<()> {
+    let subscriber = build_subscriber(log).context("read the log filter")?;
     subscriber.try_init().context("start logging")
 }
 
 /// An error with all that led to it on one line, as anyhow tells its own by `{:#}`.
-pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     let causes = iter::successors(Some(error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Whether the operator's words make a filter.
-pub fn filter(directives: &str) -> Result<EnvFilter, ParseError> {
+pub fn parse_filter(directives: &str) -> Result<EnvFilter, ParseError> {
     EnvFilter::builder().parse(directives)
 }
 
-fn subscriber(log: &LogSettings) -> Result<impl Subscriber + Send + Sync + use<>, ParseError> {
+fn build_subscriber(log: &LogSettings) -> Result<impl Subscriber + Send + Sync + use<>, ParseError> {
     let lines = fmt::layer().with_writer(io::stderr);
     let lines = match log.format {
         LogFormat::Pretty => lines.with_ansi(io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
-    Ok(Registry::default().with(lines.with_filter(filter(&log.filter)?.and(filter_fn(quotes_nobody)))))
+    Ok(Registry::default().with(lines.with_filter(parse_filter(&log.filter)?.and(filter_fn(quotes_nobody)))))
 }
 
 /// async-openai logs whole answers that it cannot parse, and those quote what people wrote.
@@ -66,12 +66,12 @@ mod tests {
     use tracing::subscriber::with_default;
     use tracing::{Level, enabled};
 
-    use super::{DEFAULT_FILTER, LogFormat, LogSettings, subscriber};
+    use super::{DEFAULT_FILTER, LogFormat, LogSettings, build_subscriber};
 
     #[track_caller]
     fn check(directives: &str, is_logged: impl FnOnce() -> bool, expected: bool) {
         let log = LogSettings { format: LogFormat::Json, filter: directives.to_owned() };
-        let logged = with_default(subscriber(&log).unwrap(), is_logged);
+        let logged = with_default(build_subscriber(&log).unwrap(), is_logged);
         assert_eq!(logged, expected, "{directives}");
     }
 

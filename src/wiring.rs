@@ -6,36 +6,36 @@ use std::sync::Arc;
 use anyhow::Context;
 use jiff::SignedDuration;
 
-use crate::app::{Blueprint, Missed};
+use crate::app::{AppBlueprint, MissedMessageSource};
 use crate::clock::Clock;
 use crate::config::{self, Config, ConfirmCode};
-use crate::conversation::consent::Language;
-use crate::conversation::deletion::CodePolicy;
+use crate::conversation::deletion::deletion_messages::CodePolicy;
+use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::transcript::Address;
-use crate::conversation::turn::Limits;
-use crate::engine::{Codes, Pictures, Quotas, Settings};
-use crate::http::Http;
-use crate::llm::embeddings::USUAL_FLOOR;
-use crate::messaging::Channel;
-use crate::messaging::console::Sink;
-use crate::messaging::outbox::Channels;
-use crate::messaging::signature::Verifier;
-use crate::messaging::terminal::Terminal;
+use crate::conversation::turn::TurnLimits;
+use crate::engine::{CodeSource, HouseholdSettings, PicturePolicy, Quotas};
+use crate::http::HttpClient;
+use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
+use crate::messaging::MessageChannel;
+use crate::messaging::console::ConsoleChannel;
+use crate::messaging::outbox_relay::OutboundChannels;
+use crate::messaging::signature::SignatureVerifier;
+use crate::messaging::terminal::TerminalChannel;
 use crate::outbound_clients::{build_embedder, build_library, build_model, build_twilio};
-use crate::store::db::Db;
-use crate::web::Trust;
+use crate::store::database::db::Db;
+use crate::web::TwilioVerification;
 
 /// Model calls at the same time where nothing is configured: the keyword brain needs no limit.
 const MODEL_CALLS: usize = 8;
 
-pub(crate) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
-    let http = Http::network().context("set up the HTTP client; hint: install ca-certificates")?;
+pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
+    let http = HttpClient::network().context("set up the HTTP client; hint: install ca-certificates")?;
     let twilio = config.twilio.as_ref().map(|twilio| Arc::new(build_twilio(twilio, &http)));
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
-    Ok(Blueprint {
+    Ok(AppBlueprint {
         db: Db::open(database)?,
-        clock: Clock::service(),
-        settings: settings(config)?,
+        clock: Clock::for_service(),
+        settings: build_settings(config)?,
         confirm_for: SignedDuration::try_from(config.conversation.confirm)?,
         retention: SignedDuration::from_hours(24 * i64::from(config.retention_days)),
         admin: config.people.admin.clone(),
@@ -43,17 +43,18 @@ pub(crate) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
         model: config.llm.as_ref().map(build_model).transpose()?,
         embedder: config.embeddings.as_ref().map(build_embedder).transpose()?,
         library: build_library(&config.libraries, &http),
-        channels: Channels {
-            carrier: twilio.clone().map(|twilio| twilio as Arc<dyn Channel>),
-            terminal: Arc::new(Terminal),
-            console: Arc::new(Sink),
+        channels: OutboundChannels {
+            carrier: twilio.clone().map(|twilio| twilio as Arc<dyn MessageChannel>),
+            terminal: Arc::new(TerminalChannel),
+            console: Arc::new(ConsoleChannel),
         },
-        trust: config.twilio.as_ref().map(|twilio| Arc::new(trust(twilio))),
+        trust: config.twilio.as_ref().map(|twilio| Arc::new(twilio_trust(twilio))),
         report_secret: config.notifications.secret.clone(),
         config: Some(Arc::new(config.clone())),
-        missed: twilio
-            .zip(config.twilio.as_ref())
-            .map(|(twilio, account)| Missed { twilio, number: Address::new(account.phone_number.as_str()) }),
+        missed: twilio.zip(config.twilio.as_ref()).map(|(twilio, account)| MissedMessageSource {
+            twilio,
+            number: Address::new(account.phone_number.as_str()),
+        }),
         context_window: config.llm.as_ref().and_then(|llm| llm.context_window),
         console: config.console.rules.clone(),
     })
@@ -84,9 +85,9 @@ pub(crate) fn tell_what_is_missing(config: &Config) {
     }
 }
 
-fn settings(config: &Config) -> anyhow::Result<Settings> {
+fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
     let conversation = &config.conversation;
-    Ok(Settings {
+    Ok(HouseholdSettings {
         zone: config.time_zone.clone(),
         idle: SignedDuration::try_from(conversation.idle)?,
         coalesce: conversation.coalesce,
@@ -94,29 +95,36 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
             ConfirmCode::Bulk => CodePolicy::Bulk,
             ConfirmCode::Always => CodePolicy::Always,
         },
-        codes: Codes::Random,
-        languages: conversation.confirm_languages.iter().filter_map(|code| Language::parse(code)).collect(),
-        limits: Limits::STANDARD,
+        codes: CodeSource::Random,
+        languages: conversation
+            .confirm_languages
+            .iter()
+            .filter_map(|code| ReplyLanguage::parse(code))
+            .collect(),
+        limits: TurnLimits::STANDARD,
         model_calls: config.llm.as_ref().map_or(MODEL_CALLS, |llm| llm.max_concurrent),
         quotas: Quotas { movies: config.limits.quota_movies, seasons: config.limits.quota_seasons },
-        rate: config.limits.rate,
+        rate_limit: config.limits.rate,
         prices: config.llm.as_ref().map(|llm| llm.prices).unwrap_or_default(),
         budget: config.limits.budget,
-        routing: conversation.routing,
+        triage_level: conversation.routing,
         reactions: conversation.reactions,
-        quiet: config.notifications.quiet,
+        quiet_hours: config.notifications.quiet,
         // The terminal shows their addresses, whoever it is.
-        pictures: config.twilio.as_ref().map_or(Pictures::Sent, |twilio| twilio.pictures),
-        notes: conversation.notes,
+        pictures: config.twilio.as_ref().map_or(PicturePolicy::Sent, |twilio| twilio.pictures),
+        metadata_source: conversation.notes,
         number: config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str())),
-        floor: config.embeddings.as_ref().map_or(USUAL_FLOOR, |embeddings| embeddings.floor),
-        pace: config::pace(),
+        similarity_floor: config
+            .embeddings
+            .as_ref()
+            .map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor),
+        recovery_delays: config::pace(),
     })
 }
 
-fn trust(twilio: &config::Twilio) -> Trust {
-    Trust {
-        verifier: Verifier { tokens: twilio.auth_tokens.clone(), shared_keys: BTreeMap::new() },
+fn twilio_trust(twilio: &config::Twilio) -> TwilioVerification {
+    TwilioVerification {
+        verifier: SignatureVerifier { tokens: twilio.auth_tokens.clone(), shared_keys: BTreeMap::new() },
         public_url: twilio.public_url.as_str().to_owned(),
         account_sid: twilio.account_sid.clone(),
     }

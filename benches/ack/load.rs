@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use dialarr::messaging::signature::{SIGNATURE_HEADER, sign};
+use dialarr::messaging::signature::{SIGNATURE_HEADER, sign_form};
 use dialarr::messaging::twilio::WEBHOOK_PATH;
 use dialarr::simulation::OUR_NUMBER;
 use reqwest::StatusCode;
@@ -140,5 +140,5 @@ pub(crate) fn text(number: usize) -> Text {
     let fields: Vec<(String, String)> =
         fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&fields).finish();
-    Text { form, signature: sign(&token(), &format!("{PUBLIC_URL}{WEBHOOK_PATH}"), &fields) }
+    Text { form, signature: sign_form(&token(), &format!("{PUBLIC_URL}{WEBHOOK_PATH}"), &fields) }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use dialarr::messaging::signature::SIGNATURE_HEADER;
 use dialarr::messaging::twilio::WEBHOOK_PATH;
-use dialarr::web::serving::ask_for_files;
+use dialarr::web::http_server::raise_file_limit;
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 type Ends = Arc<Mutex<BTreeMap<String, usize>>>;
 
 pub(crate) async fn run() -> Result<()> {
-    ask_for_files();
+    raise_file_limit();
     let stage = Stage::behind_proxy().await?;
     let (_, authority) = stage.url.split_once("//").unwrap_or_default();
     let ends = Ends::default();

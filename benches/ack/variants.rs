@@ -16,16 +16,16 @@ use dialarr::app::App;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
-use dialarr::conversation::inbound_message::{Received, Via};
+use dialarr::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
+use dialarr::conversation::routing::verification::FieldAuthority;
 use dialarr::conversation::transcript::{Address, ChannelKind};
-use dialarr::conversation::verification::FieldAuthority;
-use dialarr::messaging::signature::{self, Claim, SIGNATURE_HEADER, Verifier};
+use dialarr::messaging::signature::{self, ClaimedSignature, SIGNATURE_HEADER, SignatureVerifier};
 use dialarr::messaging::twilio::WEBHOOK_PATH;
-use dialarr::simulation::{self, Peers};
-use dialarr::store::db::Db;
-use dialarr::store::ledger::{self, Pace};
-use dialarr::web::serving::{self, Limits};
-use dialarr::web::{self, Trust};
+use dialarr::simulation::{self, SimulatedPeers};
+use dialarr::store::database::db::Db;
+use dialarr::store::queue::inbound_messages::{self, DebouncePolicy};
+use dialarr::web::http_server::{self, ListenerLimits};
+use dialarr::web::{self, TwilioVerification};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use jiff::tz::TimeZone;
@@ -37,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 use crate::load::TEXTS;
 
 pub(crate) const PUBLIC_URL: &str = "https://sms.example.org";
-const AT_ONCE: Pace = Pace { quiet_ms: 0, at_most_ms: 0 };
+const AT_ONCE: DebouncePolicy = DebouncePolicy { quiet_ms: 0, at_most_ms: 0 };
 const EMPTY_TWIML: &str = r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ enum Sink {
 
 #[derive(Clone)]
 struct Door {
-    trust: Arc<Trust>,
+    trust: Arc<TwilioVerification>,
     sink: Sink,
 }
 
@@ -120,7 +120,12 @@ impl Variant {
                 let app = program(path).await?;
                 let router = web::webhook_router(app.webhooks.clone());
                 // Its connections are kept as those of the other variants are: compared is the way to the disk.
-                let server = tokio::spawn(serving::serve(listener, router, Limits::PAGES, stop.clone()));
+                let server = tokio::spawn(http_server::serve_sockets(
+                    listener,
+                    router,
+                    ListenerLimits::PAGES,
+                    stop.clone(),
+                ));
                 (server, Running::App(Box::new(app)))
             }
             Self::Admission | Self::InTalks => {
@@ -152,7 +157,12 @@ impl Stage {
         let stop = CancellationToken::new();
         let proxies = TrustedProxies::from_networks(parse_network("127.0.0.1").into_iter().collect());
         let router = web::webhook_router(app.webhooks.clone());
-        let server = tokio::spawn(serving::serve(listener, router, Limits::webhooks(proxies), stop.clone()));
+        let server = tokio::spawn(http_server::serve_sockets(
+            listener,
+            router,
+            ListenerLimits::for_webhooks(proxies),
+            stop.clone(),
+        ));
         Ok(Self { url, stop, server, running: Running::App(Box::new(app)), _folder: folder })
     }
 
@@ -162,8 +172,8 @@ impl Stage {
         self.server.await??;
         match self.running {
             Running::App(app) => {
-                app.engine.settled().await;
-                app.drain().await;
+                app.engine.wait_until_idle().await;
+                app.drain_turns().await;
                 app.close().await;
             }
             Running::Db(db) => db.close().await,
@@ -177,9 +187,9 @@ pub(crate) fn token() -> SecretString {
     "a-simulated-token".into()
 }
 
-fn trust() -> Arc<Trust> {
-    let verifier = Verifier { tokens: vec![token()], shared_keys: BTreeMap::new() };
-    Arc::new(Trust {
+fn trust() -> Arc<TwilioVerification> {
+    let verifier = SignatureVerifier { tokens: vec![token()], shared_keys: BTreeMap::new() };
+    Arc::new(TwilioVerification {
         verifier,
         public_url: PUBLIC_URL.to_owned(),
         account_sid: simulation::ACCOUNT.to_owned(),
@@ -187,9 +197,10 @@ fn trust() -> Arc<Trust> {
 }
 
 async fn program(path: &str) -> Result<App> {
-    let (radarr, sonarr) = (FakeRadarr::at(Clock::System), FakeSonarr::at(Clock::System));
-    let peers = Peers::new(Clock::System, radarr, sonarr, PUBLIC_URL);
-    let mut blueprint = peers.blueprint(Db::open(path)?, simulation::settings(TimeZone::UTC), None)?;
+    let (radarr, sonarr) = (FakeRadarr::with_clock(Clock::System), FakeSonarr::with_clock(Clock::System));
+    let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, PUBLIC_URL);
+    let mut blueprint =
+        peers.blueprint(Db::open(path)?, simulation::simulation_settings(TimeZone::UTC), None)?;
     blueprint.trust = Some(trust());
     Ok(App::start(blueprint).await?)
 }
@@ -227,21 +238,21 @@ async fn receive(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> R
     }
 }
 
-fn read(trust: &Trust, headers: &HeaderMap, body: &[u8]) -> Option<Received> {
+fn read(trust: &TwilioVerification, headers: &HeaderMap, body: &[u8]) -> Option<ReceivedMessage> {
     let form: Vec<(String, String)> = serde_urlencoded::from_bytes(body).ok()?;
-    let claim = Claim { signature: headers.get(SIGNATURE_HEADER)?.to_str().ok()?, settings: None };
+    let claim = ClaimedSignature { signature: headers.get(SIGNATURE_HEADER)?.to_str().ok()?, settings: None };
     let url = signature::signed_url(&trust.public_url, WEBHOOK_PATH);
-    trust.verifier.verify(&url, signature::Body::Form(&form), claim).ok()?;
+    trust.verifier.verify(&url, signature::SignedBody::Form(&form), claim).ok()?;
     let field = |name: &str| form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let now = Clock::System.now();
-    Some(Received {
+    Some(ReceivedMessage {
         channel: ChannelKind::Twilio,
         external_id: field("MessageSid")?.to_owned(),
         from: Address::new(field("From")?).phone().ok()?,
         to: Address::new(field("To")?),
         body: field("Body")?.to_owned(),
         media: Vec::new(),
-        via: Via::Webhook,
+        via: MessageSource::Webhook,
         authority: FieldAuthority::Certain,
         carrier_word: None,
         provider_at: now,
@@ -250,16 +261,19 @@ fn read(trust: &Trust, headers: &HeaderMap, body: &[u8]) -> Option<Received> {
 }
 
 impl Sink {
-    async fn store(&self, received: Received) -> Result<()> {
+    async fn store(&self, received: ReceivedMessage) -> Result<()> {
         match self {
             Self::Writer(db) => {
-                db.write_or_busy(move |conn| ledger::admit(conn, &received, AT_ONCE)).await?;
+                db.write_or_busy(move |conn| inbound_messages::admit_message(conn, &received, AT_ONCE))
+                    .await?;
             }
             Self::Lock(conn) => {
                 let conn = conn.clone();
                 let stored = tokio::task::spawn_blocking(move || {
                     let mut conn = conn.lock().unwrap_or_else(PoisonError::into_inner);
-                    conn.immediate_transaction(|conn| ledger::admit(conn, &received, AT_ONCE))
+                    conn.immediate_transaction(|conn| {
+                        inbound_messages::admit_message(conn, &received, AT_ONCE)
+                    })
                 });
                 stored.await??;
             }

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use dialarr::clock::Clock;
-use dialarr::conversation::inbound_message::{Received, Via};
+use dialarr::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
+use dialarr::conversation::routing::verification::FieldAuthority;
 use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber};
-use dialarr::conversation::verification::FieldAuthority;
-use dialarr::store::db::Db;
-use dialarr::store::ledger::{self, Pace};
+use dialarr::store::database::db::Db;
+use dialarr::store::queue::inbound_messages::{self, DebouncePolicy};
 
 use super::ledger::count;
 use super::stage::{Stage, wait_for};
@@ -25,7 +25,7 @@ pub(crate) async fn measure() {
     let mut running = stage.start(None);
     stage.ready(&mut running).await;
     let ready = start.elapsed();
-    wait_for("the first answer", async || !stage.twilio.sent().is_empty()).await;
+    wait_for("the first answer", async || !stage.twilio.sent_messages().is_empty()).await;
     let first = start.elapsed();
     let open = "SELECT count(*) AS n FROM inbound_events WHERE outcome IS NULL";
     wait_for("every answer", async || count(&stage, open) == 0).await;
@@ -38,7 +38,7 @@ pub(crate) async fn measure() {
         ready.as_secs_f64(),
         first.as_secs_f64(),
         answered.as_secs_f64(),
-        stage.twilio.sent().len(),
+        stage.twilio.sent_messages().len(),
         start.elapsed().as_secs_f64(),
         memory(&running).1
     ));
@@ -52,20 +52,24 @@ async fn fill(stage: &Stage, phones: &[String]) {
     let admit = move |conn: &mut _| {
         for text in 0..TEXTS_EACH {
             for (place, phone) in phones.iter().enumerate() {
-                let received = Received {
+                let received = ReceivedMessage {
                     channel: ChannelKind::Twilio,
                     external_id: format!("SM{:032x}", u64::from(text) << 32 | place as u64),
                     from: phone.clone(),
                     to: Address::new("+15550100000"),
                     body: "what is downloading".to_owned(),
                     media: Vec::new(),
-                    via: Via::Webhook,
+                    via: MessageSource::Webhook,
                     authority: FieldAuthority::Certain,
                     carrier_word: None,
                     provider_at: now,
                     received_at: now,
                 };
-                ledger::admit(conn, &received, Pace { quiet_ms: 0, at_most_ms: 0 })?;
+                inbound_messages::admit_message(
+                    conn,
+                    &received,
+                    DebouncePolicy { quiet_ms: 0, at_most_ms: 0 },
+                )?;
             }
         }
         Ok(())

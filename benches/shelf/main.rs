@@ -14,12 +14,12 @@ use anyhow::{Context, Result, ensure};
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
-use dialarr::conversation::facts::Facts;
-use dialarr::conversation::transcript::Arguments;
-use dialarr::http::Http;
-use dialarr::tools::find::FindInLibrary;
-use dialarr::tools::library::{Instance, Library};
-use dialarr::tools::shelf::freshness::Shelf;
+use dialarr::conversation::people::facts::UserFacts;
+use dialarr::conversation::transcript::ToolArguments;
+use dialarr::http::HttpClient;
+use dialarr::tools::find_in_library::FindInLibrary;
+use dialarr::tools::library::{ArrInstances, Instance};
+use dialarr::tools::library_cache::refresh::LibraryCache;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -65,10 +65,10 @@ async fn measure(url: &str) -> Result<()> {
     let begin = memory("VmRSS")?;
     for reading in ["first reading of everything", "second reading, the first still in memory"] {
         for instance in &library.movies {
-            instance.client.server().changed();
+            instance.client.common_api().record_change();
         }
         for instance in &library.series {
-            instance.client.server().changed();
+            instance.client.common_api().record_change();
         }
         let (started, worked) = (Instant::now(), processor_time()?);
         let told = ask(&find, json!({})).await?;
@@ -104,18 +104,29 @@ async fn measure(url: &str) -> Result<()> {
     Ok(())
 }
 
-fn library(url: &str) -> Result<Arc<Library>> {
-    let http = Http::network()?;
+fn library(url: &str) -> Result<Arc<ArrInstances>> {
+    let http = HttpClient::network()?;
     let movies = Radarr::new(http.clone(), url.parse()?, "key".to_owned().into());
     let series = Sonarr::new(http, url.parse()?, "key".to_owned().into());
-    Ok(Arc::new(Library {
-        movies: vec![Instance { name: "radarr", four_k: false, client: movies, shelf: Shelf::default() }],
-        series: vec![Instance { name: "sonarr", four_k: false, client: series, shelf: Shelf::default() }],
+    Ok(Arc::new(ArrInstances {
+        movies: vec![Instance {
+            name: "radarr",
+            four_k: false,
+            client: movies,
+            cache: LibraryCache::default(),
+        }],
+        series: vec![Instance {
+            name: "sonarr",
+            four_k: false,
+            client: series,
+            cache: LibraryCache::default(),
+        }],
     }))
 }
 
 async fn ask(find: &FindInLibrary, question: Value) -> Result<Value> {
-    let answer = find.find(&Arguments::parse(question), &Facts::default(), Clock::System.now()).await;
+    let answer =
+        find.find_titles(&ToolArguments::parse(question), &UserFacts::default(), Clock::System.now()).await;
     Ok(answer.map_err(|error| anyhow::anyhow!("{error:?}"))?.for_model)
 }
 

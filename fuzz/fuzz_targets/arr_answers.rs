@@ -7,7 +7,7 @@ use dialarr::arr::collections::Suggest;
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::arr::{ArrError, Download, DownloadState, Upcoming, UpcomingWhen};
-use dialarr::conversation::title::clean_title;
+use dialarr::conversation::text::title::clean_title;
 use dialarr_fuzz::peer::{answering, run};
 use jiff::Timestamp;
 use jiff::civil::{Date, date};

@@ -3,7 +3,7 @@
 #![no_main]
 
 use dialarr::conversation::consent::{self, Answer, Code, Language};
-use dialarr::conversation::reaction;
+use dialarr::conversation::grammar::reaction;
 use libfuzzer_sys::fuzz_target;
 
 /// As a person would list them; words of ASCII letters, so that telling them apart needs nothing of what is tested.

@@ -3,7 +3,7 @@
 #![no_main]
 
 use dialarr::conversation::consent::{self, Answer};
-use dialarr::conversation::reaction::{self, Quoted, Target};
+use dialarr::conversation::grammar::reaction::{self, Quoted, Target};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -2,9 +2,9 @@
 //! on one line where it has to be, and what was made clean stays as it is.
 #![no_main]
 
-use dialarr::conversation::facts::{Fact, FactKind, Facts, Known};
+use dialarr::conversation::people::facts::{Fact, FactKind, Facts, Known};
 use dialarr::conversation::text::{Emoji, first_page, for_sms};
-use dialarr::conversation::title::clean_title;
+use dialarr::conversation::text::title::clean_title;
 use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
 

@@ -14,7 +14,7 @@ use dialarr::http::InProcess;
 use dialarr::messaging::signature::{self, SIGNATURE_HEADER, Verifier};
 use dialarr::messaging::twilio::WEBHOOK_PATH;
 use dialarr::simulation::{self, Peers};
-use dialarr::store::db::Db;
+use dialarr::store::database::db::Db;
 use dialarr::web::{self, Trust};
 use http::Request;
 use jiff::tz::TimeZone;

@@ -8,9 +8,9 @@ use url::Host;
 
 /// The names that requests may be addressed to, whatever the port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hosts(Vec<Host>);
+pub struct AllowedHosts(Vec<Host>);
 
-impl Hosts {
+impl AllowedHosts {
     /// The names of this machine for itself, which always count.
     pub fn local() -> Self {
         let loopback = [Host::Ipv4(std::net::Ipv4Addr::LOCALHOST), Host::Ipv6(std::net::Ipv6Addr::LOCALHOST)];
@@ -18,7 +18,7 @@ impl Hosts {
     }
 
     #[must_use]
-    pub fn and(mut self, further: impl IntoIterator<Item = Host>) -> Self {
+    pub fn with_further_hosts(mut self, further: impl IntoIterator<Item = Host>) -> Self {
         for host in further {
             if !self.0.contains(&host) {
                 self.0.push(host);
@@ -29,7 +29,7 @@ impl Hosts {
 
     /// Returns true if the request carries a name, and every name that it carries is ours.
     pub(crate) fn allows_request<B>(&self, request: &Request<B>) -> bool {
-        let names: Option<Vec<Host>> = names(request.uri(), request.headers()).collect();
+        let names: Option<Vec<Host>> = addressed_hosts(request.uri(), request.headers()).collect();
         names.is_some_and(|names| !names.is_empty() && names.iter().all(|name| self.0.contains(name)))
     }
 }
@@ -43,7 +43,7 @@ pub fn parse_host(text: &str) -> Option<Host> {
     Host::parse(authority.host().trim_end_matches('.')).ok()
 }
 
-fn names(uri: &Uri, headers: &HeaderMap) -> impl Iterator<Item = Option<Host>> {
+fn addressed_hosts(uri: &Uri, headers: &HeaderMap) -> impl Iterator<Item = Option<Host>> {
     let target = uri.authority().map(|authority| parse_host(authority.as_str()));
     let header = |value: &HeaderValue| parse_host(value.to_str().ok()?);
     target.into_iter().chain(headers.get_all(HOST).iter().map(header))
@@ -54,11 +54,11 @@ mod tests {
     use http::Request;
     use http::header::HOST;
 
-    use super::{Hosts, parse_host};
+    use super::{AllowedHosts, parse_host};
 
     #[track_caller]
     fn check(hosts: &[&str], known: bool) {
-        let ours = Hosts::local().and(parse_host("Dialarr.home.lan:8443"));
+        let ours = AllowedHosts::local().with_further_hosts(parse_host("Dialarr.home.lan:8443"));
         let request = hosts.iter().fold(Request::get("/"), |request, name| request.header(HOST, *name));
         assert_eq!(ours.allows_request(&request.body(()).unwrap()), known, "{hosts:?}");
     }
@@ -87,6 +87,6 @@ mod tests {
     #[test]
     fn a_name_in_the_first_line_of_the_request_counts_too() {
         let request = Request::get("http://evil.example/").header(HOST, "localhost");
-        assert!(!Hosts::local().allows_request(&request.body(()).unwrap()));
+        assert!(!AllowedHosts::local().allows_request(&request.body(()).unwrap()));
     }
 }

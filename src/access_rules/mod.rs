@@ -5,16 +5,16 @@ mod hosts;
 mod password;
 mod trusted_proxies;
 
-pub use hosts::{Hosts, parse_host};
+pub use hosts::{AllowedHosts, parse_host};
+pub use password::ConsolePassword;
 pub(crate) use password::LONGEST_PASSWORD;
-pub use password::Password;
 pub use trusted_proxies::{ClientAddress, TrustedProxies, parse_network};
 
 /// Configured rules of access to the console.
 #[derive(Debug, Clone)]
 pub struct AccessRules {
     pub sign_in: SignIn,
-    pub hosts: Hosts,
+    pub hosts: AllowedHosts,
 }
 
 /// How the operator signs in.
@@ -25,5 +25,5 @@ pub enum SignIn {
     /// By links from the shell alone.
     Links,
     /// By password, or by a link.
-    Password(Password),
+    Password(ConsolePassword),
 }

@@ -11,20 +11,20 @@ const SHORTEST_PASSWORD: usize = 10;
 
 /// The configured password. Its debug output shows neither it nor its hash.
 #[derive(Debug, Clone)]
-pub enum Password {
+pub enum ConsolePassword {
     Plain(SecretString),
     /// An argon2id hash in PHC form.
     Hash(SecretString),
 }
 
-impl Password {
+impl ConsolePassword {
     /// The error is a fragment that fits after the variable's name and a colon.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.len() > LONGEST_PASSWORD {
             return Err("longer than 1024 bytes");
         }
         if !text.starts_with("$argon2") {
-            return Self::plain(text);
+            return Self::from_plain_text(text);
         }
         let hash = PasswordHash::new(text).ok().filter(|hash| {
             hash.algorithm.as_str() == "argon2id"
@@ -35,7 +35,7 @@ impl Password {
         hash.map(|_| Self::Hash(text.into())).ok_or("not a whole argon2id hash")
     }
 
-    fn plain(text: &str) -> Result<Self, &'static str> {
+    fn from_plain_text(text: &str) -> Result<Self, &'static str> {
         // Where `$` and the word behind it are replaced, the same rest is left of everybody's hash.
         let is_of_a_hash = text.contains("argon2i") || text.contains("argon2d");
         if is_of_a_hash || (text.contains(",t=") && text.contains(",p=")) {
@@ -50,16 +50,16 @@ impl Password {
 
 #[cfg(test)]
 mod tests {
-    use super::Password;
+    use super::ConsolePassword;
 
     #[test]
     fn a_password_is_plain_or_a_whole_argon2id_hash() {
         let hash =
             "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzYWx0$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
         let kind = |text: &str| {
-            Password::parse(text).map(|password| match password {
-                Password::Plain(_) => "plain",
-                Password::Hash(_) => "hash",
+            ConsolePassword::parse(text).map(|password| match password {
+                ConsolePassword::Plain(_) => "plain",
+                ConsolePassword::Hash(_) => "hash",
             })
         };
         assert_eq!(kind("correct horse"), Ok("plain"));
@@ -76,19 +76,23 @@ mod tests {
             "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzYWx0$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
         let left = "a part of an argon2id hash; put the whole hash in single quotes";
         for cut in ["=19=19456,t=2,p=1", "=19=65536,t=3,p=4+salt/hash", &hash[1..], &hash[9..]] {
-            assert_eq!(Password::parse(cut).unwrap_err(), left, "{cut}");
+            assert_eq!(ConsolePassword::parse(cut).unwrap_err(), left, "{cut}");
         }
         let before_the_last_part = hash.rfind('$').unwrap();
         for end in 7..=before_the_last_part {
-            assert_eq!(Password::parse(&hash[..end]).unwrap_err(), "not a whole argon2id hash", "{end}");
+            assert_eq!(
+                ConsolePassword::parse(&hash[..end]).unwrap_err(),
+                "not a whole argon2id hash",
+                "{end}"
+            );
         }
     }
 
     #[test]
     fn a_password_has_ten_characters_and_a_hash_is_not_measured() {
         let short = "shorter than 10 characters, and so too easy to guess";
-        assert_eq!(Password::parse("nine char").unwrap_err(), short);
-        assert_eq!(Password::parse("ääääääääa").unwrap_err(), short);
-        assert!(Password::parse("ten chars!").is_ok());
+        assert_eq!(ConsolePassword::parse("nine char").unwrap_err(), short);
+        assert_eq!(ConsolePassword::parse("ääääääääa").unwrap_err(), short);
+        assert!(ConsolePassword::parse("ten chars!").is_ok());
     }
 }

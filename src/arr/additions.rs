@@ -40,7 +40,7 @@ pub enum WantedEpisodes {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Addition {
+pub enum AdditionOutcome {
     Added,
     /// The library already had the title: a success for a user who wanted it there.
     AlreadyThere,

@@ -13,9 +13,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 use url::Url;
 
-use super::elements::{Elements, MAX_RECORD_BYTES};
-use super::{Addition, ArrError, answer};
-use crate::http::{Answer, Bounds, Http, HttpError};
+use super::json_array_stream::{JsonArrayReader, MAX_RECORD_BYTES};
+use super::{AdditionOutcome, ArrError, response};
+use crate::http::{HttpClient, HttpError, ResponseBounds, StreamedResponse};
 
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of a catalog search, which queries a metadata server on the way.
@@ -25,147 +25,158 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_BODY_BYTES: u64 = 32 << 20;
 /// Size of one record plus the room to collect it. The same limit applies to the response to a write.
 const MAX_ITEM_BYTES: u64 = 2 * MAX_RECORD_BYTES as u64;
-const READ_BOUNDS: Bounds = Bounds::whole(READ_TIMEOUT, MAX_BODY_BYTES);
-const ITEM_BOUNDS: Bounds = Bounds::whole(READ_TIMEOUT, MAX_ITEM_BYTES);
-const LOOKUP_BOUNDS: Bounds = Bounds::whole(LOOKUP_TIMEOUT, MAX_BODY_BYTES);
-const WRITE_BOUNDS: Bounds = Bounds::whole(WRITE_TIMEOUT, MAX_ITEM_BYTES);
+const READ_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(READ_TIMEOUT, MAX_BODY_BYTES);
+const ITEM_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(READ_TIMEOUT, MAX_ITEM_BYTES);
+const LOOKUP_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(LOOKUP_TIMEOUT, MAX_BODY_BYTES);
+const WRITE_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(WRITE_TIMEOUT, MAX_ITEM_BYTES);
 /// Bounds of a list of everything: an instance assembles 20,000 movies before it sends the first of them. One record at
 /// a time is in memory.
-const LIST_BOUNDS: Bounds = Bounds { timeout: Duration::from_secs(60), bytes: 1 << 30, held: MAX_ITEM_BYTES };
+const LIST_BOUNDS: ResponseBounds =
+    ResponseBounds { timeout: Duration::from_secs(60), bytes: 1 << 30, held: MAX_ITEM_BYTES };
 /// Bounds of a list such as the episodes of a series, of which a part of each record is kept.
-const COLLECT_BOUNDS: Bounds = Bounds { timeout: READ_TIMEOUT, bytes: 64 << 20, held: MAX_ITEM_BYTES };
+const COLLECT_BOUNDS: ResponseBounds =
+    ResponseBounds { timeout: READ_TIMEOUT, bytes: 64 << 20, held: MAX_ITEM_BYTES };
 /// Bounds of a list of one record, or of all records if the instance ignores the query.
-const FIND_BOUNDS: Bounds = Bounds { timeout: READ_TIMEOUT, ..LIST_BOUNDS };
+const FIND_BOUNDS: ResponseBounds = ResponseBounds { timeout: READ_TIMEOUT, ..LIST_BOUNDS };
 /// Maximum size that is read of the error response to a list request.
 const MAX_COMPLAINT_BYTES: usize = 64 << 10;
 
 /// Query parameters as names and values, not yet encoded.
-pub(super) type Query<'a> = &'a [(&'a str, &'a str)];
+pub(super) type QueryParameters<'a> = &'a [(&'a str, &'a str)];
 
 /// Version 3 of the API at one URL, with its API key.
 #[derive(Debug, Clone)]
-pub(super) struct Api {
+pub(super) struct ApiClient {
     base: Url,
     key: SecretString,
-    http: Http,
+    http: HttpClient,
     /// Number of possible changes in the instance; clones share the counter.
     changes: Arc<AtomicU64>,
 }
 
-struct Call<'a> {
+struct ApiCall<'a> {
     method: Method,
     path: &'a str,
-    query: Query<'a>,
+    query: QueryParameters<'a>,
     body: Option<&'a Value>,
-    bounds: Bounds,
+    bounds: ResponseBounds,
 }
 
-impl Api {
-    pub(super) fn new(http: Http, base: Url, key: SecretString) -> Self {
+impl ApiClient {
+    pub(super) fn new(http: HttpClient, base: Url, key: SecretString) -> Self {
         Self { base, key, http, changes: Arc::default() }
     }
 
     /// Returns the number of possible changes in the instance: each of our own writes counts, and so does each call of
     /// `changed`.
-    pub(super) fn changes(&self) -> u64 {
+    pub(super) fn change_count(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    pub(super) fn changed(&self) {
+    pub(super) fn record_change(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: Query<'_>) -> Result<T, ArrError> {
-        let call = Call { method: Method::GET, path, query, body: None, bounds: READ_BOUNDS };
-        match self.read(&call).await {
+    pub(super) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: QueryParameters<'_>,
+    ) -> Result<T, ArrError> {
+        let call = ApiCall { method: Method::GET, path, query, body: None, bounds: READ_BOUNDS };
+        match self.read_bytes(&call).await {
             // These paths exist on every server with this API.
             Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
-            answer => parse(&answer?),
+            answer => parse_json(&answer?),
         }
     }
 
     /// Reads a list of wire records and converts each into our own type.
-    pub(super) async fn list<W, T>(&self, path: &str, query: Query<'_>) -> Result<Vec<T>, ArrError>
+    pub(super) async fn get_list<W, T>(
+        &self,
+        path: &str,
+        query: QueryParameters<'_>,
+    ) -> Result<Vec<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
     {
-        let call = Call { method: Method::GET, path, query, body: None, bounds: COLLECT_BOUNDS };
+        let call = ApiCall { method: Method::GET, path, query, body: None, bounds: COLLECT_BOUNDS };
         let mut records = Vec::new();
-        self.visit(&call, |record: W| records.push(record.into())).await?;
+        self.visit_once(&call, |record: W| records.push(record.into())).await?;
         Ok(records)
     }
 
     /// Reads a list of any length and passes its records to `visit` one by one as they arrive.
-    pub(super) async fn each<W: DeserializeOwned>(
+    pub(super) async fn visit_each<W: DeserializeOwned>(
         &self,
         path: &str,
-        query: Query<'_>,
+        query: QueryParameters<'_>,
         visit: impl FnMut(W),
     ) -> Result<(), ArrError> {
-        self.visit(&Call { method: Method::GET, path, query, body: None, bounds: LIST_BOUNDS }, visit).await
+        self.visit_once(&ApiCall { method: Method::GET, path, query, body: None, bounds: LIST_BOUNDS }, visit)
+            .await
     }
 
     /// Returns the first record that matches, from a list that may be the whole library if the instance ignores the
     /// query.
-    pub(super) async fn find<W, T>(
+    pub(super) async fn find_in_list<W, T>(
         &self,
         path: &str,
-        query: Query<'_>,
+        query: QueryParameters<'_>,
         is_wanted: impl Fn(&T) -> bool,
     ) -> Result<Option<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
     {
-        let call = Call { method: Method::GET, path, query, body: None, bounds: FIND_BOUNDS };
+        let call = ApiCall { method: Method::GET, path, query, body: None, bounds: FIND_BOUNDS };
         let mut found = None;
         let visit = |record: W| {
             if found.is_none() {
                 found = Some(record.into()).filter(&is_wanted);
             }
         };
-        self.visit(&call, visit).await?;
+        self.visit_once(&call, visit).await?;
         Ok(found)
     }
 
-    async fn visit<W: DeserializeOwned>(
+    async fn visit_once<W: DeserializeOwned>(
         &self,
-        call: &Call<'_>,
+        call: &ApiCall<'_>,
         mut visit: impl FnMut(W),
     ) -> Result<(), ArrError> {
         let deadline = Instant::now() + call.bounds.timeout;
-        let first = self.open(call, call.bounds).await;
+        let first = self.open_call(call, call.bounds).await;
         let left = deadline.saturating_duration_since(Instant::now());
         let opened = match first {
             Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
-                self.open(call, Bounds { timeout: left, ..call.bounds }).await
+                self.open_call(call, ResponseBounds { timeout: left, ..call.bounds }).await
             }
             // These paths exist on every server with this API.
             Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
             opened => opened,
         };
         let (begin, mut answer) = opened?;
-        let mut elements = Elements::default();
-        elements.take(&begin, &mut visit).map_err(ArrError::Unreadable)?;
-        while let Some(piece) = answer.piece().await.map_err(ArrError::NoAnswer)? {
-            elements.take(&piece, &mut visit).map_err(ArrError::Unreadable)?;
+        let mut elements = JsonArrayReader::default();
+        elements.push_bytes(&begin, &mut visit).map_err(ArrError::Unreadable)?;
+        while let Some(piece) = answer.next_piece().await.map_err(ArrError::NoAnswer)? {
+            elements.push_bytes(&piece, &mut visit).map_err(ArrError::Unreadable)?;
         }
-        elements.end().map_err(ArrError::Unreadable)
+        elements.finish_reading().map_err(ArrError::Unreadable)
     }
 
     /// Fetches one record by its id; `None` if there is none.
-    pub(super) async fn item<W, T>(&self, path: &str) -> Result<Option<T>, ArrError>
+    pub(super) async fn get_item<W, T>(&self, path: &str) -> Result<Option<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
     {
-        let call = Call { method: Method::GET, path, query: &[], body: None, bounds: ITEM_BOUNDS };
-        match self.read(&call).await {
+        let call = ApiCall { method: Method::GET, path, query: &[], body: None, bounds: ITEM_BOUNDS };
+        match self.read_bytes(&call).await {
             Err(ArrError::NotFound) => Ok(None),
-            answer => Ok(Some(parse::<W>(&answer?)?.into())),
+            answer => Ok(Some(parse_json::<W>(&answer?)?.into())),
         }
     }
 
     /// Fetches the catalog hits for `term`.
-    pub(super) async fn lookup<W, T>(&self, path: &str, term: &str) -> Result<Vec<T>, ArrError>
+    pub(super) async fn get_lookup<W, T>(&self, path: &str, term: &str) -> Result<Vec<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
     {
@@ -175,107 +186,120 @@ impl Api {
             return Ok(Vec::new());
         }
         let query = [("term", term)];
-        let call = Call { method: Method::GET, path, query: &query, body: None, bounds: LOOKUP_BOUNDS };
-        Ok(parse::<Vec<W>>(&self.read(&call).await?)?.into_iter().map(Into::into).collect())
+        let call = ApiCall { method: Method::GET, path, query: &query, body: None, bounds: LOOKUP_BOUNDS };
+        Ok(parse_json::<Vec<W>>(&self.read_bytes(&call).await?)?.into_iter().map(Into::into).collect())
     }
 
     /// Sends an addition once; the body of a successful response is ignored.
-    pub(super) async fn add(&self, path: &str, body: &Value) -> Result<Addition, ArrError> {
-        let call = Call { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
-        match self.send(&call, call.bounds).await {
-            Ok(_) => Ok(Addition::Added),
+    pub(super) async fn post_addition(&self, path: &str, body: &Value) -> Result<AdditionOutcome, ArrError> {
+        let call = ApiCall { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
+        match self.send_call(&call, call.bounds).await {
+            Ok(_) => Ok(AdditionOutcome::Added),
             Err(ArrError::Refused(why)) if why.iter().any(|it| it.contains("already been added")) => {
-                Ok(Addition::AlreadyThere)
+                Ok(AdditionOutcome::AlreadyThere)
             }
             Err(error) => Err(error),
         }
     }
 
     /// Fetches a list that the instance has to request from other services.
-    pub(super) async fn slow_list<W, T>(&self, path: &str, query: Query<'_>) -> Result<Vec<T>, ArrError>
+    pub(super) async fn slow_list<W, T>(
+        &self,
+        path: &str,
+        query: QueryParameters<'_>,
+    ) -> Result<Vec<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
     {
-        let call = Call { method: Method::GET, path, query, body: None, bounds: LOOKUP_BOUNDS };
-        Ok(parse::<Vec<W>>(&self.read(&call).await?)?.into_iter().map(Into::into).collect())
+        let call = ApiCall { method: Method::GET, path, query, body: None, bounds: LOOKUP_BOUNDS };
+        Ok(parse_json::<Vec<W>>(&self.read_bytes(&call).await?)?.into_iter().map(Into::into).collect())
     }
 
     /// Sends a deletion once; the body of a successful response is ignored.
-    pub(super) async fn delete(&self, path: &str, query: Query<'_>) -> Result<(), ArrError> {
-        let call = Call { method: Method::DELETE, path, query, body: None, bounds: WRITE_BOUNDS };
-        self.send(&call, call.bounds).await.map(drop)
+    pub(super) async fn delete(&self, path: &str, query: QueryParameters<'_>) -> Result<(), ArrError> {
+        let call = ApiCall { method: Method::DELETE, path, query, body: None, bounds: WRITE_BOUNDS };
+        self.send_call(&call, call.bounds).await.map(drop)
     }
 
     /// Sends a write once; the body of a successful response is ignored.
-    pub(super) async fn write(&self, method: Method, path: &str, body: &Value) -> Result<(), ArrError> {
-        let call = Call { method, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
-        self.send(&call, call.bounds).await.map(drop)
+    pub(super) async fn write_json(&self, method: Method, path: &str, body: &Value) -> Result<(), ArrError> {
+        let call = ApiCall { method, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
+        self.send_call(&call, call.bounds).await.map(drop)
     }
 
     /// Sends a POST once, without a body; the body of a successful response is ignored.
     pub(super) async fn post(&self, path: &str) -> Result<(), ArrError> {
-        let call = Call { method: Method::POST, path, query: &[], body: None, bounds: WRITE_BOUNDS };
-        self.send(&call, call.bounds).await.map(drop)
+        let call = ApiCall { method: Method::POST, path, query: &[], body: None, bounds: WRITE_BOUNDS };
+        self.send_call(&call, call.bounds).await.map(drop)
     }
 
     /// Sends a creation once and returns the created record; an unreadable response leaves its content unknown.
-    pub(super) async fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ArrError> {
-        let call = Call { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
-        parse(&self.send(&call, call.bounds).await?)
+    pub(super) async fn create_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, ArrError> {
+        let call = ApiCall { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
+        parse_json(&self.send_call(&call, call.bounds).await?)
     }
 
     /// Sends a read, and a second time if the first attempt certainly had no effect, within the timeout of one attempt.
-    async fn read(&self, call: &Call<'_>) -> Result<Bytes, ArrError> {
+    async fn read_bytes(&self, call: &ApiCall<'_>) -> Result<Bytes, ArrError> {
         let deadline = Instant::now() + call.bounds.timeout;
-        let first = self.send(call, call.bounds).await;
+        let first = self.send_call(call, call.bounds).await;
         let left = deadline.saturating_duration_since(Instant::now());
         match first {
             Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
-                self.send(call, Bounds { timeout: left, ..call.bounds }).await
+                self.send_call(call, ResponseBounds { timeout: left, ..call.bounds }).await
             }
             answer => answer,
         }
     }
 
-    async fn send(&self, call: &Call<'_>, bounds: Bounds) -> Result<Bytes, ArrError> {
-        let request = self.request(call)?;
+    async fn send_call(&self, call: &ApiCall<'_>, bounds: ResponseBounds) -> Result<Bytes, ArrError> {
+        let request = self.build_request(call)?;
         let writes = call.method != Method::GET;
         if writes {
             // The counter also grows before the request: the caller may be dropped before it can count afterwards.
-            self.changed();
+            self.record_change();
         }
         let response = self.http.send_within(request, bounds).await;
         if writes {
-            self.changed();
+            self.record_change();
         }
-        let response = response.map_err(unanswered)?;
-        answer::judge(&response)?;
+        let response = response.map_err(transport_error)?;
+        response::check_response(&response)?;
         Ok(response.into_body())
     }
 
     /// Opens a successful response: returns the first piece of its body, and the rest of the response.
-    async fn open(&self, call: &Call<'_>, bounds: Bounds) -> Result<(Bytes, Answer), ArrError> {
-        let mut answer = self.http.open(self.request(call)?, bounds).await.map_err(unanswered)?;
-        let mut begin = answer.piece().await.map_err(unanswered)?.unwrap_or_default();
+    async fn open_call(
+        &self,
+        call: &ApiCall<'_>,
+        bounds: ResponseBounds,
+    ) -> Result<(Bytes, StreamedResponse), ArrError> {
+        let mut answer =
+            self.http.open_response(self.build_request(call)?, bounds).await.map_err(transport_error)?;
+        let mut begin = answer.next_piece().await.map_err(transport_error)?.unwrap_or_default();
         if !answer.head.status.is_success() {
             let mut complaint = begin.to_vec();
             while complaint.len() < MAX_COMPLAINT_BYTES
-                && let Some(piece) = answer.piece().await.map_err(unanswered)?
+                && let Some(piece) = answer.next_piece().await.map_err(transport_error)?
             {
                 complaint.extend_from_slice(&piece);
             }
             begin = complaint.into();
         }
         let response = Response::from_parts(answer.head.clone(), begin);
-        answer::judge(&response)?;
+        response::check_response(&response)?;
         Ok((response.into_body(), answer))
     }
 
-    fn request(&self, call: &Call<'_>) -> Result<Request<Bytes>, ArrError> {
-        self.build(call).map_err(|error| ArrError::Unreachable(HttpError::NotSent(error.into())))
+    fn build_request(&self, call: &ApiCall<'_>) -> Result<Request<Bytes>, ArrError> {
+        self.build_http_request(call).map_err(|error| ArrError::Unreachable(HttpError::NotSent(error.into())))
     }
 
-    fn build(&self, call: &Call<'_>) -> Result<Request<Bytes>, http::Error> {
+    fn build_http_request(&self, call: &ApiCall<'_>) -> Result<Request<Bytes>, http::Error> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/api/v3/{}", self.base.path().trim_end_matches('/'), call.path));
         url.set_fragment(None);
@@ -299,14 +323,14 @@ impl Api {
     }
 }
 
-fn unanswered(error: HttpError) -> ArrError {
+fn transport_error(error: HttpError) -> ArrError {
     match error {
         HttpError::NotSent(_) => ArrError::Unreachable(error),
         HttpError::TimedOut(_) | HttpError::Broken(_) => ArrError::NoAnswer(error),
     }
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ArrError> {
+fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, ArrError> {
     serde_json::from_slice(body).map_err(ArrError::Unreadable)
 }
 
@@ -319,7 +343,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::arr::{Profile, wire};
+    use crate::arr::{QualityProfile, wire};
 
     /// Peer that returns its responses in order and records the requests.
     struct Peer {
@@ -337,7 +361,7 @@ mod tests {
     }
 
     impl Peer {
-        fn at(self: &Arc<Self>, base: &str) -> Api {
+        fn at(self: &Arc<Self>, base: &str) -> ApiClient {
             let peer = Arc::clone(self);
             let answer = move |request: Request<Bytes>| {
                 let asked = format!("{} {}", request.method(), request.uri());
@@ -345,7 +369,11 @@ mod tests {
                 let answer = peer.answers.lock().unwrap().pop();
                 async move { answer.expect("one request too many") }.boxed()
             };
-            Api::new(Http::in_process(Arc::new(answer)), base.parse().unwrap(), SecretString::from("k3y"))
+            ApiClient::new(
+                HttpClient::in_process(Arc::new(answer)),
+                base.parse().unwrap(),
+                SecretString::from("k3y"),
+            )
         }
 
         fn asked(&self) -> Vec<String> {
@@ -356,7 +384,8 @@ mod tests {
     async fn check(base: &str, expected: &str) {
         let peer = peer(&[(200, "[]")]);
         let api = peer.at(base);
-        let profiles = api.list::<wire::Profile, Profile>("qualityprofile", &[("a b", "c&d")]);
+        let profiles =
+            api.get_list::<wire::ProfileResource, QualityProfile>("qualityprofile", &[("a b", "c&d")]);
         assert_eq!(profiles.await.unwrap(), []);
         assert_eq!(peer.asked(), [expected]);
     }
@@ -372,8 +401,11 @@ mod tests {
     async fn a_read_is_tried_again_once_while_the_server_starts() {
         let starting = (503, r#"{"errorMessage":"starting"}"#);
         let peer = peer(&[starting, (200, r#"[{"id":4,"name":"HD","items":[]}]"#)]);
-        let profiles = peer.at("http://nas").list::<wire::Profile, Profile>("qualityprofile", &[]).await;
-        assert_eq!(profiles.unwrap(), [Profile { id: 4, name: "HD".into(), four_k: false }]);
+        let profiles = peer
+            .at("http://nas")
+            .get_list::<wire::ProfileResource, QualityProfile>("qualityprofile", &[])
+            .await;
+        assert_eq!(profiles.unwrap(), [QualityProfile { id: 4, name: "HD".into(), four_k: false }]);
     }
 
     #[tokio::test]
@@ -387,7 +419,7 @@ mod tests {
     #[tokio::test]
     async fn a_write_is_never_tried_again() {
         let peer = peer(&[(503, "")]);
-        let error = peer.at("http://nas").add("movie", &json!({})).await.unwrap_err();
+        let error = peer.at("http://nas").post_addition("movie", &json!({})).await.unwrap_err();
         assert_eq!(error.to_string(), "use it: service unavailable");
         assert_eq!(peer.asked(), ["POST http://nas/api/v3/movie"]);
     }
@@ -398,14 +430,20 @@ mod tests {
             400,
             r#"[{"errorMessage":"Path is used"},{"errorMessage":"This movie has already been added"}]"#,
         )]);
-        assert_eq!(peer.at("http://nas").add("movie", &json!({})).await.unwrap(), Addition::AlreadyThere);
+        assert_eq!(
+            peer.at("http://nas").post_addition("movie", &json!({})).await.unwrap(),
+            AdditionOutcome::AlreadyThere
+        );
     }
 
     #[tokio::test]
     async fn a_missing_item_is_none_but_a_missing_list_means_the_url_is_wrong() {
         let peer = peer(&[(404, ""), (404, "")]);
         let api = peer.at("http://nas");
-        assert_eq!(api.item::<wire::Profile, Profile>("qualityprofile/9").await.unwrap(), None);
+        assert_eq!(
+            api.get_item::<wire::ProfileResource, QualityProfile>("qualityprofile/9").await.unwrap(),
+            None
+        );
         let error = api.get::<Value>("queue", &[]).await.unwrap_err();
         assert_eq!(error.to_string(), "find the API at this URL: it knows no such API");
     }
@@ -416,14 +454,16 @@ mod tests {
         let peer = peer(&[(503, ""), (200, list.to_string().leak())]);
         let mut ids = Vec::new();
         let api = peer.at("http://nas");
-        let read = api.each("qualityprofile", &[], |it: wire::Profile| ids.push(Profile::from(it).id));
+        let read = api.visit_each("qualityprofile", &[], |it: wire::ProfileResource| {
+            ids.push(QualityProfile::from(it).id)
+        });
         read.await.unwrap();
         assert_eq!(ids, (0..5_000).collect::<Vec<i64>>());
     }
 
     async fn check_list(status: u16, body: &'static str, expected: &str) {
         let peer = peer(&[(status, body)]);
-        let read = peer.at("http://nas").each("queue", &[], |_: Value| {}).await;
+        let read = peer.at("http://nas").visit_each("queue", &[], |_: Value| {}).await;
         assert_eq!(read.map_err(|error| format!("{error:?}")), Err(expected.to_owned()));
     }
 
@@ -442,27 +482,30 @@ mod tests {
     async fn every_write_counts_as_a_change_whatever_became_of_it() {
         let peer = peer(&[(200, "[]"), (500, ""), (200, "")]);
         let api = peer.at("http://nas");
-        let mut counted = vec![api.changes()];
+        let mut counted = vec![api.change_count()];
         api.get::<Value>("queue", &[]).await.unwrap();
-        counted.push(api.changes());
-        api.add("movie", &json!({})).await.unwrap_err();
-        counted.push(api.changes());
+        counted.push(api.change_count());
+        api.post_addition("movie", &json!({})).await.unwrap_err();
+        counted.push(api.change_count());
         api.clone().delete("movie/1", &[]).await.unwrap();
-        counted.push(api.changes());
+        counted.push(api.change_count());
         assert_eq!(counted, [0, 0, 2, 4]);
     }
 
     #[tokio::test]
     async fn an_empty_term_asks_nobody() {
         let peer = peer(&[]);
-        let found = peer.at("http://nas").lookup::<wire::Profile, Profile>("movie/lookup", "  ").await;
+        let found = peer
+            .at("http://nas")
+            .get_lookup::<wire::ProfileResource, QualityProfile>("movie/lookup", "  ")
+            .await;
         assert_eq!(found.unwrap(), []);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_does_not_come_leaves_a_write_unknown() {
-        let silent = Http::in_process(Arc::new(|_| std::future::pending().boxed()));
-        let api = Api::new(silent, "http://nas".parse().unwrap(), SecretString::from("k3y"));
+        let silent = HttpClient::in_process(Arc::new(|_| std::future::pending().boxed()));
+        let api = ApiClient::new(silent, "http://nas".parse().unwrap(), SecretString::from("k3y"));
         let error = api.delete("movie/1", &[]).await.unwrap_err();
         assert!(error.outcome_unknown());
         assert!(matches!(error, ArrError::NoAnswer(HttpError::TimedOut(WRITE_TIMEOUT))));
@@ -475,8 +518,8 @@ mod tests {
                 request.headers().iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
             async move { Response::new(Bytes::from(json!(told).to_string())) }.boxed()
         };
-        let api = Api::new(
-            Http::in_process(Arc::new(headers)),
+        let api = ApiClient::new(
+            HttpClient::in_process(Arc::new(headers)),
             "http://nas".parse().unwrap(),
             SecretString::from("k3y"),
         );

@@ -3,10 +3,10 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
+use super::common_api::gone_or_removed;
 use super::radarr::Radarr;
-use super::server::gone_or_removed;
 use super::sonarr::Sonarr;
-use super::{ArrError, Availability, Removal};
+use super::{ArrError, Availability, RemovalOutcome};
 
 /// Change of a movie; a field that is `None` stays unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,14 +40,14 @@ pub enum SeriesSearch {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edit {
+pub enum EditorChange {
     Made,
     /// The library has no such title.
     Gone,
 }
 
 impl Availability {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Announced => "announced",
             Self::InCinemas => "inCinemas",
@@ -58,58 +58,64 @@ impl Availability {
 
 impl Radarr {
     /// Edits a movie; returns a server error if the movie is gone.
-    pub async fn edit(&self, movie: i64, change: MovieChange) -> Result<(), ArrError> {
+    pub async fn edit_movie(&self, movie: i64, change: MovieChange) -> Result<(), ArrError> {
         let MovieChange { monitored, profile, availability } = change;
-        let body = given([
+        let body = present_fields([
             ("movieIds", Some(json!([movie]))),
             ("monitored", monitored.map(Value::from)),
             ("qualityProfileId", profile.map(Value::from)),
-            ("minimumAvailability", availability.map(|it| json!(it.word()))),
+            ("minimumAvailability", availability.map(|it| json!(it.as_str()))),
         ]);
-        self.api.write(Method::PUT, "movie/editor", &body).await
+        self.api.write_json(Method::PUT, "movie/editor", &body).await
     }
 
     /// Searches for a movie immediately, even if it is unmonitored or unreleased; returns the command's id.
-    pub async fn search(&self, movie: i64) -> Result<i64, ArrError> {
-        self.server().begin(&json!({ "name": "MoviesSearch", "movieIds": [movie] })).await
+    pub async fn search_movie(&self, movie: i64) -> Result<i64, ArrError> {
+        self.common_api().start_command(&json!({ "name": "MoviesSearch", "movieIds": [movie] })).await
     }
 
     /// Deletes a file from the disk; the movie stays in the library, and monitored unless Radarr is configured
     /// otherwise.
-    pub async fn delete_file(&self, file: i64) -> Result<Removal, ArrError> {
+    pub async fn delete_file(&self, file: i64) -> Result<RemovalOutcome, ArrError> {
         gone_or_removed(self.api.delete(&format!("moviefile/{file}"), &[]).await)
     }
 }
 
 impl Sonarr {
     /// Edits a series; returns a server error if the series is gone.
-    pub async fn edit(&self, series: i64, change: SeriesChange) -> Result<(), ArrError> {
+    pub async fn edit_series(&self, series: i64, change: SeriesChange) -> Result<(), ArrError> {
         let SeriesChange { monitored, profile, new_seasons, series_type } = change;
-        let body = given([
+        let body = present_fields([
             ("seriesIds", Some(json!([series]))),
             ("monitored", monitored.map(Value::from)),
             ("monitorNewItems", new_seasons.map(|all| json!(if all { "all" } else { "none" }))),
             ("qualityProfileId", profile.map(Value::from)),
             ("seriesType", series_type.map(Value::from)),
         ]);
-        self.api.write(Method::PUT, "series/editor", &body).await
+        self.api.write_json(Method::PUT, "series/editor", &body).await
     }
 
     /// Sets the flags of these seasons. A flag that changes sets all episodes of its season; an unchanged flag has no
     /// effect.
-    pub async fn monitor_seasons(&self, series: i64, flags: &[(u32, bool)]) -> Result<Edit, ArrError> {
+    pub async fn monitor_seasons(
+        &self,
+        series: i64,
+        flags: &[(u32, bool)],
+    ) -> Result<EditorChange, ArrError> {
         let path = format!("series/{series}");
         // Fields that are missing from the request are wiped, so the whole record is sent back as it was received.
-        let Some(mut show) = self.api.item::<Value, Value>(&path).await? else { return Ok(Edit::Gone) };
+        let Some(mut show) = self.api.get_item::<Value, Value>(&path).await? else {
+            return Ok(EditorChange::Gone);
+        };
         for season in show["seasons"].as_array_mut().into_iter().flatten() {
             let number = season["seasonNumber"].as_u64();
             if let Some((_, flag)) = flags.iter().find(|(wanted, _)| Some(u64::from(*wanted)) == number) {
                 season["monitored"] = json!(flag);
             }
         }
-        match self.api.write(Method::PUT, &path, &show).await {
-            Ok(()) => Ok(Edit::Made),
-            Err(ArrError::NotFound) => Ok(Edit::Gone),
+        match self.api.write_json(Method::PUT, &path, &show).await {
+            Ok(()) => Ok(EditorChange::Made),
+            Err(ArrError::NotFound) => Ok(EditorChange::Gone),
             Err(error) => Err(error),
         }
     }
@@ -120,11 +126,11 @@ impl Sonarr {
             "series": [{ "id": series, "monitored": true }],
             "monitoringOptions": { "monitor": "future" },
         });
-        self.api.write(Method::POST, "seasonpass", &body).await
+        self.api.write_json(Method::POST, "seasonpass", &body).await
     }
 
     /// Starts a search and returns the command's id.
-    pub async fn search(&self, search: &SeriesSearch) -> Result<i64, ArrError> {
+    pub async fn search_series(&self, search: &SeriesSearch) -> Result<i64, ArrError> {
         let command = match search {
             SeriesSearch::Season { series, season } => {
                 json!({ "name": "SeasonSearch", "seriesId": series, "seasonNumber": season })
@@ -132,11 +138,11 @@ impl Sonarr {
             SeriesSearch::Episodes(ids) => json!({ "name": "EpisodeSearch", "episodeIds": ids }),
             SeriesSearch::Missing(series) => json!({ "name": "MissingEpisodeSearch", "seriesId": series }),
         };
-        self.server().begin(&command).await
+        self.common_api().start_command(&command).await
     }
 }
 
-fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+fn present_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     let named = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(named.collect::<Map<_, _>>())
 }

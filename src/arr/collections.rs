@@ -4,11 +4,11 @@ use serde::Deserialize;
 
 use super::ArrError;
 use super::radarr::Radarr;
-use super::wire::{Ratings, whole};
+use super::wire::{RatingsResource, whole_or_default};
 
 /// Movie that appears in one of Radarr's lists, either outside or inside the library.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Suggestion {
+pub struct SuggestedMovie {
     pub tmdb: i64,
     pub title: String,
     pub year: u16,
@@ -22,7 +22,7 @@ pub struct Suggestion {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Suggest {
+pub enum SuggestionSource {
     /// Movies similar to those of the library.
     Similar,
     /// Movies that are popular at present.
@@ -31,10 +31,10 @@ pub enum Suggest {
 
 impl Radarr {
     /// Fetches suggestions; slow, because Radarr queries other services.
-    pub async fn suggestions(&self, what: Suggest) -> Result<Vec<Suggestion>, ArrError> {
+    pub async fn fetch_suggestions(&self, what: SuggestionSource) -> Result<Vec<SuggestedMovie>, ArrError> {
         let (similar, popular) = match what {
-            Suggest::Similar => ("true", "false"),
-            Suggest::Popular => ("false", "true"),
+            SuggestionSource::Similar => ("true", "false"),
+            SuggestionSource::Popular => ("false", "true"),
         };
         let query =
             [("includeRecommendations", similar), ("includeTrending", popular), ("includePopular", popular)];
@@ -43,10 +43,11 @@ impl Radarr {
 
     /// Fetches the movies of a collection that a movie of the library belongs to; empty if Radarr does not know the
     /// collection.
-    pub async fn collection(&self, tmdb: i64) -> Result<Vec<Suggestion>, ArrError> {
+    pub async fn fetch_collection(&self, tmdb: i64) -> Result<Vec<SuggestedMovie>, ArrError> {
         let id = tmdb.to_string();
         let is_named = |collection: &WireCollection| collection.tmdb_id == Some(tmdb);
-        let named = self.api.find::<WireCollection, _>("collection", &[("tmdbId", &id)], is_named).await?;
+        let named =
+            self.api.find_in_list::<WireCollection, _>("collection", &[("tmdbId", &id)], is_named).await?;
         let films = named.and_then(|collection| collection.movies).unwrap_or_default();
         Ok(films.into_iter().map(Into::into).collect())
     }
@@ -67,20 +68,20 @@ struct WireSuggestion {
     year: Option<i64>,
     overview: Option<String>,
     genres: Option<Vec<String>>,
-    ratings: Option<Ratings>,
+    ratings: Option<RatingsResource>,
     is_existing: Option<bool>,
     is_excluded: Option<bool>,
 }
 
-impl From<WireSuggestion> for Suggestion {
+impl From<WireSuggestion> for SuggestedMovie {
     fn from(wire: WireSuggestion) -> Self {
         Self {
             tmdb: wire.tmdb_id.unwrap_or_default(),
             title: wire.title.unwrap_or_default(),
-            year: whole(wire.year),
+            year: whole_or_default(wire.year),
             overview: wire.overview.unwrap_or_default(),
             genres: wire.genres.unwrap_or_default(),
-            rating: wire.ratings.as_ref().and_then(Ratings::value),
+            rating: wire.ratings.as_ref().and_then(RatingsResource::best_value),
             in_library: wire.is_existing.unwrap_or_default(),
             excluded: wire.is_excluded.unwrap_or_default(),
         }

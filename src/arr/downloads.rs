@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
-use super::wire::{Episode, Page, QueueRow, whole};
-use super::{remark, times};
+use super::wire::{EpisodeResource, QueueRow, ResourcePage, whole_or_default};
+use super::{error_message, time_format};
 
 /// One download, regardless of the number of its queue rows (a season pack has one per episode).
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +63,7 @@ pub enum DownloadState {
 pub(super) const MOST_ROWS: &str = "1000";
 
 /// Reads the downloads, in the order of their first rows.
-pub(super) fn read(page: Page<QueueRow>) -> Vec<Download> {
+pub(super) fn read_downloads(page: ResourcePage<QueueRow>) -> Vec<Download> {
     let mut downloads: Vec<Vec<QueueRow>> = Vec::new();
     let mut place: HashMap<String, usize> = HashMap::new();
     for row in page.records {
@@ -76,29 +76,33 @@ pub(super) fn read(page: Page<QueueRow>) -> Vec<Download> {
             None => downloads.push(vec![row]),
         }
     }
-    downloads.iter().filter_map(|rows| download(rows)).collect()
+    downloads.iter().filter_map(|rows| merge_rows(rows)).collect()
 }
 
-fn download(rows: &[QueueRow]) -> Option<Download> {
+fn merge_rows(rows: &[QueueRow]) -> Option<Download> {
     // Every row of a season pack repeats the figures of the whole download.
     let first = rows.first()?;
     Some(Download {
         rows: rows.iter().filter_map(|row| row.id).collect(),
         id: first.download_id.clone().unwrap_or_default(),
         release: first.title.clone().unwrap_or_default(),
-        of: content(rows),
+        of: download_content(rows),
         title: movie_title(rows)
             .or_else(|| episodes_title(rows))
             .or_else(|| first.title.clone())
             .unwrap_or_default(),
-        state: state(first),
+        state: download_state(first),
         size_bytes: first.size.unwrap_or_default(),
         left_bytes: first.sizeleft.unwrap_or_default(),
-        time_left: first.timeleft.as_deref().and_then(times::span).filter(|left| *left > Duration::ZERO),
+        time_left: first
+            .timeleft
+            .as_deref()
+            .and_then(time_format::parse_time_span)
+            .filter(|left| *left > Duration::ZERO),
     })
 }
 
-fn content(rows: &[QueueRow]) -> DownloadOf {
+fn download_content(rows: &[QueueRow]) -> DownloadOf {
     let known = |id: &i64| *id > 0;
     if let Some(movie) = rows.iter().find_map(|row| row.movie_id.filter(known)) {
         return DownloadOf::Movie(movie);
@@ -110,21 +114,21 @@ fn content(rows: &[QueueRow]) -> DownloadOf {
         let number = row.episode.as_ref().and_then(|episode| episode.episode_number);
         Some(QueuedEpisode {
             id: row.episode_id.filter(known)?,
-            season: whole(row.season_number),
-            number: whole(number),
+            season: whole_or_default(row.season_number),
+            number: whole_or_default(number),
         })
     };
     DownloadOf::Episodes { series, episodes: rows.iter().filter_map(queued).collect() }
 }
 
 fn movie_title(rows: &[QueueRow]) -> Option<String> {
-    rows.iter().find_map(|row| row.movie.as_ref()?.named())
+    rows.iter().find_map(|row| row.movie.as_ref()?.title_with_year())
 }
 
 fn episodes_title(rows: &[QueueRow]) -> Option<String> {
     let series = rows.iter().find_map(|row| row.series.as_ref()?.title.as_deref())?;
     if let [row] = rows
-        && let Some(code) = row.episode.as_ref().and_then(Episode::code)
+        && let Some(code) = row.episode.as_ref().and_then(EpisodeResource::episode_code)
     {
         return Some(format!("{series} {code}"));
     }
@@ -136,16 +140,16 @@ fn episodes_title(rows: &[QueueRow]) -> Option<String> {
     })
 }
 
-fn state(row: &QueueRow) -> DownloadState {
+fn download_state(row: &QueueRow) -> DownloadState {
     let status = row.status.as_deref().unwrap_or_default();
     let tracked = row.tracked_download_state.as_deref().unwrap_or_default();
     let troubled = matches!(row.tracked_download_status.as_deref(), Some("warning" | "error"));
     match (status, tracked) {
         ("delay" | "fallback", _) => DownloadState::Delayed,
         ("downloadClientUnavailable", _) => DownloadState::ClientDown,
-        ("failed", _) | (_, "failed" | "failedPending") => DownloadState::Failed(reason(row)),
-        (_, "importBlocked") => DownloadState::Stuck(reason(row)),
-        (_, "importPending") if troubled => DownloadState::Stuck(reason(row)),
+        ("failed", _) | (_, "failed" | "failedPending") => DownloadState::Failed(stuck_reason(row)),
+        (_, "importBlocked") => DownloadState::Stuck(stuck_reason(row)),
+        (_, "importPending") if troubled => DownloadState::Stuck(stuck_reason(row)),
         (_, "importPending" | "importing" | "imported") | ("completed", _) => DownloadState::Importing,
         ("paused", _) => DownloadState::Paused,
         // After a warning from the client, such as too few peers, the download is still under way.
@@ -154,13 +158,13 @@ fn state(row: &QueueRow) -> DownloadState {
     }
 }
 
-fn reason(row: &QueueRow) -> String {
+fn stuck_reason(row: &QueueRow) -> String {
     let statuses = row.status_messages.as_deref().unwrap_or_default();
     let said = statuses.iter().filter_map(|status| status.messages.as_deref()).flatten().map(String::as_str);
     let titles = statuses.iter().filter_map(|status| status.title.as_deref());
     said.chain(row.error_message.as_deref())
         .chain(titles)
-        .map(remark::plain)
+        .map(error_message::plain_message)
         .find(|text| !text.is_empty())
         .unwrap_or_else(|| "no reason given".into())
 }
@@ -174,7 +178,7 @@ mod tests {
     #[track_caller]
     fn check(rows: &Value, expected: &[&str]) {
         let page = serde_json::from_value(json!({ "records": rows })).unwrap();
-        let told: Vec<String> = read(page)
+        let told: Vec<String> = read_downloads(page)
             .into_iter()
             .map(|it| {
                 let left = it.time_left.map_or("-".into(), |left| format!("{} s", left.as_secs()));

@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::api::Query;
+use super::api::QueryParameters;
 use super::sonarr::Sonarr;
-use super::times::instant;
-use super::wire::{MediaFile as WireFile, Page, Series, whole};
+use super::time_format::parse_instant;
+use super::wire::{MediaFileResource as WireFile, ResourcePage, SeriesResource, whole_or_default};
 use super::{ArrError, MediaFile};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct MissingEpisode {
 
 /// First missing episodes, and the total number of missing episodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingEpisodes {
     pub total: u32,
     pub episodes: Vec<MissingEpisode>,
 }
@@ -49,7 +49,7 @@ impl Episode {
         self.file.is_some()
     }
 
-    pub fn aired(&self, now: Timestamp) -> bool {
+    pub fn has_aired(&self, now: Timestamp) -> bool {
         self.airs.is_some_and(|airs| airs <= now)
     }
 }
@@ -57,29 +57,29 @@ impl Episode {
 impl Sonarr {
     /// Fetches all episodes of a series, including the specials, in order. The list is empty until Sonarr has loaded
     /// the metadata of a series that was just added.
-    pub async fn episodes(&self, series: i64) -> Result<Vec<Episode>, ArrError> {
+    pub async fn fetch_episodes(&self, series: i64) -> Result<Vec<Episode>, ArrError> {
         let series = series.to_string();
-        self.listed(&[("seriesId", &series), ("includeEpisodeFile", "true")]).await
+        self.fetch_listed_episodes(&[("seriesId", &series), ("includeEpisodeFile", "true")]).await
     }
 
     pub async fn season_episodes(&self, series: i64, season: u32) -> Result<Vec<Episode>, ArrError> {
         let (series, number) = (series.to_string(), season.to_string());
         let query =
             [("seriesId", series.as_str()), ("seasonNumber", &number), ("includeEpisodeFile", "true")];
-        let mut episodes = self.listed(&query).await?;
+        let mut episodes = self.fetch_listed_episodes(&query).await?;
         // A server that ignores the filter returns the whole series.
         episodes.retain(|episode| episode.season == season);
         Ok(episodes)
     }
 
-    async fn listed(&self, query: Query<'_>) -> Result<Vec<Episode>, ArrError> {
-        let mut episodes: Vec<Episode> = self.api.list::<WireEpisode, _>("episode", query).await?;
+    async fn fetch_listed_episodes(&self, query: QueryParameters<'_>) -> Result<Vec<Episode>, ArrError> {
+        let mut episodes: Vec<Episode> = self.api.get_list::<WireEpisode, _>("episode", query).await?;
         episodes.sort_by_key(|episode| (episode.season, episode.number));
         Ok(episodes)
     }
 
     /// Fetches the missing episodes of all series, newest first, at most `most`; including the specials.
-    pub async fn missing(&self, most: u32) -> Result<Missing, ArrError> {
+    pub async fn fetch_missing_episodes(&self, most: u32) -> Result<MissingEpisodes, ArrError> {
         let most = most.to_string();
         let query = [
             ("page", "1"),
@@ -89,10 +89,10 @@ impl Sonarr {
             ("includeSeries", "true"),
             ("monitored", "true"),
         ];
-        let page: Page<WireEpisode> = self.api.get("wanted/missing", &query).await?;
+        let page: ResourcePage<WireEpisode> = self.api.get("wanted/missing", &query).await?;
         let total = page.total_records.map_or(page.records.len() as u64, u64::from);
-        let episodes = page.records.into_iter().map(missing).collect();
-        Ok(Missing { total: u32::try_from(total).unwrap_or(u32::MAX), episodes })
+        let episodes = page.records.into_iter().map(missing_episode).collect();
+        Ok(MissingEpisodes { total: u32::try_from(total).unwrap_or(u32::MAX), episodes })
     }
 
     /// Sets whether these episodes are monitored; no search is started.
@@ -101,7 +101,7 @@ impl Sonarr {
             return Ok(());
         }
         let body = json!({ "episodeIds": episodes, "monitored": monitored });
-        self.api.write(Method::PUT, "episode/monitor", &body).await
+        self.api.write_json(Method::PUT, "episode/monitor", &body).await
     }
 
     /// Deletes files from the disk. Their episodes stay monitored unless Sonarr is configured otherwise, so episodes
@@ -111,11 +111,11 @@ impl Sonarr {
             // Sonarr returns an error for an empty list.
             return Ok(());
         }
-        self.api.write(Method::DELETE, "episodefile/bulk", &json!({ "episodeFileIds": files })).await
+        self.api.write_json(Method::DELETE, "episodefile/bulk", &json!({ "episodeFileIds": files })).await
     }
 }
 
-fn missing(mut wire: WireEpisode) -> MissingEpisode {
+fn missing_episode(mut wire: WireEpisode) -> MissingEpisode {
     let title = wire.series.take().and_then(|series| series.title).unwrap_or_default();
     MissingEpisode { series: wire.series_id.unwrap_or_default(), series_title: title, episode: wire.into() }
 }
@@ -135,7 +135,7 @@ struct WireEpisode {
     episode_file: Option<WireFile>,
     last_search_time: Option<String>,
     finale_type: Option<String>,
-    series: Option<Series>,
+    series: Option<SeriesResource>,
 }
 
 impl From<WireEpisode> for Episode {
@@ -146,13 +146,13 @@ impl From<WireEpisode> for Episode {
         let file = wire.episode_file.map(MediaFile::from).or_else(|| id.map(bare));
         Self {
             id: wire.id.unwrap_or_default(),
-            season: whole(wire.season_number),
-            number: whole(wire.episode_number),
+            season: whole_or_default(wire.season_number),
+            number: whole_or_default(wire.episode_number),
             title: wire.title.unwrap_or_default(),
-            airs: instant(wire.air_date_utc.as_deref()),
+            airs: parse_instant(wire.air_date_utc.as_deref()),
             monitored: wire.monitored.unwrap_or_default(),
             file: file.filter(|_| wire.has_file != Some(false)),
-            last_search: instant(wire.last_search_time.as_deref()),
+            last_search: parse_instant(wire.last_search_time.as_deref()),
             // A series also has finales in the middle of a season.
             finale: matches!(wire.finale_type.as_deref(), Some("season" | "series")),
         }

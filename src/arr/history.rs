@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::radarr::Radarr;
 use super::sonarr::Sonarr;
-use super::times::instant;
-use super::wire::{Episode, Quality, whole};
-use super::{ArrError, remark};
+use super::time_format::parse_instant;
+use super::wire::{EpisodeResource, QualityResource, whole_or_default};
+use super::{ArrError, error_message};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {
@@ -71,60 +71,64 @@ pub fn was_upgraded(entries: &[HistoryEntry], (season, number): (u32, u32)) -> b
 
 impl Radarr {
     /// Fetches the history of a movie, newest first.
-    pub async fn history(&self, movie: i64) -> Result<Vec<HistoryEntry>, ArrError> {
+    pub async fn fetch_history(&self, movie: i64) -> Result<Vec<HistoryEntry>, ArrError> {
         let movie = movie.to_string();
-        Ok(read(self.api.get("history/movie", &[("movieId", &movie), ("includeMovie", "false")]).await?))
+        Ok(entries_from_rows(
+            self.api.get("history/movie", &[("movieId", &movie), ("includeMovie", "false")]).await?,
+        ))
     }
 
     /// Fetches the history of all movies since an instant, newest first.
     pub async fn history_since(&self, since: Timestamp) -> Result<Vec<HistoryEntry>, ArrError> {
         let since = since.to_string();
-        Ok(read(self.api.get("history/since", &[("date", &since), ("includeMovie", "false")]).await?))
+        Ok(entries_from_rows(
+            self.api.get("history/since", &[("date", &since), ("includeMovie", "false")]).await?,
+        ))
     }
 }
 
 impl Sonarr {
     /// Fetches the history of all seasons of a series, newest first.
-    pub async fn history(&self, series: i64) -> Result<Vec<HistoryEntry>, ArrError> {
+    pub async fn fetch_history(&self, series: i64) -> Result<Vec<HistoryEntry>, ArrError> {
         let series = series.to_string();
         let query = [("seriesId", series.as_str()), ("includeSeries", "false"), ("includeEpisode", "true")];
-        Ok(read(self.api.get("history/series", &query).await?))
+        Ok(entries_from_rows(self.api.get("history/series", &query).await?))
     }
 
     /// Fetches the history of all series since an instant, newest first.
     pub async fn history_since(&self, since: Timestamp) -> Result<Vec<HistoryEntry>, ArrError> {
         let since = since.to_string();
         let query = [("date", since.as_str()), ("includeSeries", "false"), ("includeEpisode", "true")];
-        Ok(read(self.api.get("history/since", &query).await?))
+        Ok(entries_from_rows(self.api.get("history/since", &query).await?))
     }
 }
 
 /// Reads the entries. Rows without a date are left out, since they cannot be distinguished from old ones.
-fn read(rows: Vec<Row>) -> Vec<HistoryEntry> {
-    let mut entries: Vec<HistoryEntry> = rows.into_iter().filter_map(Row::entry).collect();
+fn entries_from_rows(rows: Vec<HistoryApiRow>) -> Vec<HistoryEntry> {
+    let mut entries: Vec<HistoryEntry> = rows.into_iter().filter_map(HistoryApiRow::into_entry).collect();
     entries.sort_by_key(|entry| std::cmp::Reverse((entry.at, entry.id)));
     entries
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Row {
+struct HistoryApiRow {
     id: Option<i64>,
     movie_id: Option<i64>,
     series_id: Option<i64>,
     episode_id: Option<i64>,
     source_title: Option<String>,
-    quality: Option<Quality>,
+    quality: Option<QualityResource>,
     date: Option<String>,
     download_id: Option<String>,
     event_type: Option<String>,
-    episode: Option<Episode>,
+    episode: Option<EpisodeResource>,
     /// Dictionary whose values may be null or of any type.
     data: Option<Value>,
 }
 
-impl Row {
-    fn entry(self) -> Option<HistoryEntry> {
+impl HistoryApiRow {
+    fn into_entry(self) -> Option<HistoryEntry> {
         let event = match self.event_type.as_deref() {
             Some("grabbed") => HistoryEvent::Grabbed,
             Some("downloadFolderImported" | "seriesFolderImported" | "movieFolderImported") => {
@@ -137,18 +141,20 @@ impl Row {
         };
         let data = self.data.unwrap_or_default();
         let reason = ["message", "reason"].iter().find_map(|key| data[*key].as_str());
-        let numbers = |episode: Episode| (whole(episode.season_number), whole(episode.episode_number));
+        let numbers = |episode: EpisodeResource| {
+            (whole_or_default(episode.season_number), whole_or_default(episode.episode_number))
+        };
         let (season, number) = self.episode.map(numbers).unwrap_or_default();
         Some(HistoryEntry {
             id: self.id.unwrap_or_default(),
-            at: instant(self.date.as_deref())?,
+            at: parse_instant(self.date.as_deref())?,
             event,
             of: self.movie_id.or(self.series_id).unwrap_or_default(),
             download: self.download_id.unwrap_or_default(),
-            release: remark::plain(&self.source_title.unwrap_or_default()),
-            quality: self.quality.map(Quality::name).unwrap_or_default(),
+            release: error_message::plain_message(&self.source_title.unwrap_or_default()),
+            quality: self.quality.map(QualityResource::into_name).unwrap_or_default(),
             episode: self.episode_id.filter(|&id| id > 0).map(|id| (id, season, number)),
-            reason: reason.map(remark::plain).unwrap_or_default(),
+            reason: reason.map(error_message::plain_message).unwrap_or_default(),
         })
     }
 }

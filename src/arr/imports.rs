@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::Imported;
-use super::times::instant;
-use super::wire::{Episode, HistoryRow, Movie};
+use super::ImportedDownload;
+use super::time_format::parse_instant;
+use super::wire::{EpisodeResource, HistoryRow, MovieResource};
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Whole {
+enum ImportUnit {
     Movie(i64),
     Season(i64, Option<i64>),
     /// Matches no title of the library: the release is an entry of its own.
@@ -18,40 +18,42 @@ enum Whole {
 }
 
 /// Reads the imports. Rows without a date are left out, since they cannot be distinguished from old ones.
-pub(super) fn read(rows: Vec<HistoryRow>) -> Vec<Imported> {
-    let mut wholes: BTreeMap<Whole, Vec<(Timestamp, HistoryRow)>> = BTreeMap::new();
+pub(super) fn imports_from_rows(rows: Vec<HistoryRow>) -> Vec<ImportedDownload> {
+    let mut wholes: BTreeMap<ImportUnit, Vec<(Timestamp, HistoryRow)>> = BTreeMap::new();
     for row in rows {
-        if let Some(at) = instant(row.date.as_deref()) {
-            wholes.entry(whole(&row)).or_default().push((at, row));
+        if let Some(at) = parse_instant(row.date.as_deref()) {
+            wholes.entry(import_unit(&row)).or_default().push((at, row));
         }
     }
-    let mut imported: Vec<Imported> = wholes
+    let mut imported: Vec<ImportedDownload> = wholes
         .into_values()
         .filter_map(|mut rows| {
             rows.sort_by_key(|(at, _)| Reverse(*at));
             let (at, newest) = rows.first()?;
-            Some(Imported { title: title(newest), detail: detail(&rows), at: *at })
+            Some(ImportedDownload { title: import_title(newest), detail: import_detail(&rows), at: *at })
         })
         .collect();
     imported.sort_by_key(|it| Reverse(it.at));
     imported
 }
 
-fn whole(row: &HistoryRow) -> Whole {
+fn import_unit(row: &HistoryRow) -> ImportUnit {
     match (row.movie_id, row.series_id) {
-        (Some(movie), _) => Whole::Movie(movie),
-        (None, Some(series)) => Whole::Season(series, row.episode.as_ref().and_then(|it| it.season_number)),
-        (None, None) => Whole::Release(row.source_title.clone().unwrap_or_default()),
+        (Some(movie), _) => ImportUnit::Movie(movie),
+        (None, Some(series)) => {
+            ImportUnit::Season(series, row.episode.as_ref().and_then(|it| it.season_number))
+        }
+        (None, None) => ImportUnit::Release(row.source_title.clone().unwrap_or_default()),
     }
 }
 
-fn title(row: &HistoryRow) -> String {
-    let movie = row.movie.as_ref().and_then(Movie::named);
+fn import_title(row: &HistoryRow) -> String {
+    let movie = row.movie.as_ref().and_then(MovieResource::title_with_year);
     let series = || row.series.as_ref().and_then(|series| series.title.clone());
     movie.or_else(series).or_else(|| row.source_title.clone()).unwrap_or_default()
 }
 
-fn detail(rows: &[(Timestamp, HistoryRow)]) -> String {
+fn import_detail(rows: &[(Timestamp, HistoryRow)]) -> String {
     // A better copy of an existing episode has a row of its own.
     let mut episodes: Vec<i64> = rows.iter().filter_map(|(_, row)| row.episode_id).collect();
     episodes.sort_unstable();
@@ -59,7 +61,7 @@ fn detail(rows: &[(Timestamp, HistoryRow)]) -> String {
     let newest = rows.first().and_then(|(_, row)| row.episode.as_ref());
     match (episodes.len(), newest.and_then(|episode| episode.season_number)) {
         (0, _) | (1, None) => String::new(),
-        (1, Some(_)) => newest.and_then(Episode::code).unwrap_or_default(),
+        (1, Some(_)) => newest.and_then(EpisodeResource::episode_code).unwrap_or_default(),
         (count, Some(season)) => format!("season {season} ({count} episodes)"),
         (count, None) => format!("{count} episodes"),
     }
@@ -73,7 +75,7 @@ mod tests {
 
     #[track_caller]
     fn check(rows: Value, expected: &[(&str, &str, &str)]) {
-        let told: Vec<(String, String, String)> = read(serde_json::from_value(rows).unwrap())
+        let told: Vec<(String, String, String)> = imports_from_rows(serde_json::from_value(rows).unwrap())
             .into_iter()
             .map(|it| (it.title, it.detail, it.at.to_string()))
             .collect();

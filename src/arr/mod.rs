@@ -1,38 +1,38 @@
 //! Clients for the parts of the Sonarr and Radarr APIs (v3) that we use: thin, with one error kind per type of failure.
 
 mod additions;
-mod answer;
 mod api;
 pub mod changes;
 pub mod collections;
+pub mod common_api;
 pub mod completeness;
-pub mod connect;
-pub mod connection;
+pub mod connect_events;
+pub mod connect_settings;
 mod downloads;
-mod elements;
 pub mod episodes;
+mod error_message;
 pub mod fake;
 pub mod history;
-pub mod holding;
 mod imports;
+mod json_array_stream;
+pub mod library_title;
 pub mod posters;
 pub mod radarr;
-mod remark;
+mod response;
 mod series;
-pub mod server;
 pub mod sonarr;
-mod times;
+mod time_format;
 mod wire;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-pub use additions::{Addition, MovieScope, NewMovie, NewSeries, WantedEpisodes};
+pub use additions::{AdditionOutcome, MovieScope, NewMovie, NewSeries, WantedEpisodes};
 pub use downloads::{Download, DownloadOf, DownloadState, QueuedEpisode};
 pub use series::{SPECIALS, Season, Series};
 
+use crate::conversation::retry_policy::{FailureClass, PeerEffect};
 pub use crate::conversation::transcript::MediaKind;
-use crate::conversation::trouble::{Effect, Trouble};
 
 /// Movie from the library or the catalog of Radarr.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +69,7 @@ pub struct Movie {
     pub added: Option<Timestamp>,
     /// Time of the last search for the movie.
     pub last_search: Option<Timestamp>,
-    pub collection: Option<Collection>,
+    pub collection: Option<MovieCollection>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub enum Availability {
 
 /// Collection that a movie belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collection {
+pub struct MovieCollection {
     pub tmdb: i64,
     pub title: String,
 }
@@ -107,7 +107,7 @@ pub struct MediaFile {
 
 /// Dated calendar entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Upcoming {
+pub struct CalendarEntry {
     /// Title such as `Dune: Part Three (2026)` or `The Bear S04E03`.
     pub title: String,
     pub when: UpcomingWhen,
@@ -119,11 +119,11 @@ pub enum UpcomingWhen {
     /// Air time of an episode, an instant.
     Airs(Timestamp),
     /// Release day of a movie, and the kind of release.
-    Released(Date, Release),
+    Released(Date, ReleaseKind),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Release {
+pub enum ReleaseKind {
     Cinema,
     Digital,
     Physical,
@@ -131,7 +131,7 @@ pub enum Release {
 
 /// Finished download that was imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportedDownload {
     /// `Dune (2021)` or the title of the series; the episodes of one season share an entry.
     pub title: String,
     /// `S02E03`, or `season 2 (8 episodes)`; empty for a movie.
@@ -140,7 +140,7 @@ pub struct Imported {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
+pub struct QualityProfile {
     pub id: i64,
     pub name: String,
     /// True if the profile allows a quality of 2160 lines, regardless of the profile's name.
@@ -155,7 +155,7 @@ pub struct RootFolder {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Removal {
+pub enum RemovalOutcome {
     Removed,
     /// The title or file was already gone.
     AlreadyGone,
@@ -210,19 +210,21 @@ impl ArrError {
         }
     }
 
-    pub fn trouble(&self) -> Trouble {
+    pub fn failure_class(&self) -> FailureClass {
         match self {
-            Self::Unreachable(_) => Trouble::PASSING,
+            Self::Unreachable(_) => FailureClass::TRANSIENT,
             // A proxy may return 503 for an instance that carried out the request before it went away.
             Self::NoAnswer(_) | Self::Unavailable(_) | Self::Server { .. } | Self::Unreadable(_) => {
-                Trouble::UNKNOWN
+                FailureClass::UNKNOWN
             }
-            Self::Unauthorized | Self::WrongUrl(_) | Self::Refused(_) | Self::NotFound => Trouble::LASTING,
+            Self::Unauthorized | Self::WrongUrl(_) | Self::Refused(_) | Self::NotFound => {
+                FailureClass::PERMANENT
+            }
         }
     }
 
     /// Returns whether a write that failed with this error may have happened anyway.
     pub fn outcome_unknown(&self) -> bool {
-        self.trouble().effect == Effect::Unknown
+        self.failure_class().effect == PeerEffect::Unknown
     }
 }

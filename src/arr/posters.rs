@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use super::ArrError;
-use super::server::Server;
+use super::common_api::CommonApi;
 
 /// Title, year and poster of a catalog entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pictured {
+pub struct CatalogPoster {
     pub title: String,
     /// Release year; 0 if the catalog has none.
     pub year: u16,
@@ -16,40 +16,42 @@ pub struct Pictured {
     catalog_id: i64,
 }
 
-impl Server<'_> {
+impl CommonApi<'_> {
     /// Fetches the poster of a movie from Radarr, by its TMDB id.
-    pub async fn movie_poster(self, tmdb: i64) -> Result<Option<Pictured>, ArrError> {
-        let hits: Vec<Pictured> = self.0.lookup::<Hit, _>("movie/lookup", &format!("tmdb:{tmdb}")).await?;
+    pub async fn movie_poster(self, tmdb: i64) -> Result<Option<CatalogPoster>, ArrError> {
+        let hits: Vec<CatalogPoster> =
+            self.0.get_lookup::<PosterLookup, _>("movie/lookup", &format!("tmdb:{tmdb}")).await?;
         Ok(hits.into_iter().find(|hit| hit.catalog_id == tmdb))
     }
 
     /// Fetches the poster of a series from Sonarr, by its TheTVDB id.
-    pub async fn series_poster(self, tvdb: i64) -> Result<Option<Pictured>, ArrError> {
-        let hits: Vec<Pictured> = self.0.lookup::<Hit, _>("series/lookup", &format!("tvdb:{tvdb}")).await?;
+    pub async fn series_poster(self, tvdb: i64) -> Result<Option<CatalogPoster>, ArrError> {
+        let hits: Vec<CatalogPoster> =
+            self.0.get_lookup::<PosterLookup, _>("series/lookup", &format!("tvdb:{tvdb}")).await?;
         Ok(hits.into_iter().find(|hit| hit.catalog_id == tvdb))
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Hit {
+struct PosterLookup {
     tmdb_id: Option<i64>,
     tvdb_id: Option<i64>,
     title: Option<String>,
     year: Option<i64>,
     remote_poster: Option<String>,
-    images: Option<Vec<Image>>,
+    images: Option<Vec<PosterImage>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Image {
+struct PosterImage {
     cover_type: Option<String>,
     remote_url: Option<String>,
 }
 
-impl From<Hit> for Pictured {
-    fn from(wire: Hit) -> Self {
+impl From<PosterLookup> for CatalogPoster {
+    fn from(wire: PosterLookup) -> Self {
         let images = wire.images.unwrap_or_default();
         let poster = images.into_iter().find(|image| image.cover_type.as_deref() == Some("poster"));
         Self {

@@ -6,63 +6,63 @@ use secrecy::SecretString;
 use serde_json::json;
 use url::Url;
 
-use super::api::Api;
-use super::holding::{Holding, MovieRecord};
-use super::server::{Server, gone_or_removed};
-use super::times::day;
-use super::wire::{self, Page, QueueRow};
+use super::api::ApiClient;
+use super::common_api::{CommonApi, gone_or_removed};
+use super::library_title::{LibraryTitle, MovieRecord};
+use super::time_format::parse_day;
+use super::wire::{self, QueueRow, ResourcePage};
 use super::{
-    Addition, ArrError, Download, Imported, Movie, MovieScope, NewMovie, Profile, Release, Removal,
-    RootFolder, SystemStatus, Upcoming, UpcomingWhen, downloads, imports,
+    AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, Movie, MovieScope, NewMovie,
+    QualityProfile, ReleaseKind, RemovalOutcome, RootFolder, SystemStatus, UpcomingWhen, downloads, imports,
 };
-use crate::http::Http;
+use crate::http::HttpClient;
 
 #[derive(Debug, Clone)]
 pub struct Radarr {
-    pub(super) api: Api,
+    pub(super) api: ApiClient,
 }
 
 impl Radarr {
-    pub fn new(http: Http, base: Url, key: SecretString) -> Self {
-        Self { api: Api::new(http, base, key) }
+    pub fn new(http: HttpClient, base: Url, key: SecretString) -> Self {
+        Self { api: ApiClient::new(http, base, key) }
     }
 
-    pub fn server(&self) -> Server<'_> {
-        Server(&self.api)
+    pub fn common_api(&self) -> CommonApi<'_> {
+        CommonApi(&self.api)
     }
 
     /// Searches the catalog; `term` may be `tmdb:603`. An empty term finds nothing.
-    pub async fn lookup(&self, term: &str) -> Result<Vec<Movie>, ArrError> {
-        self.api.lookup::<wire::Movie, _>("movie/lookup", term).await
+    pub async fn lookup_movies(&self, term: &str) -> Result<Vec<Movie>, ArrError> {
+        self.api.get_lookup::<wire::MovieResource, _>("movie/lookup", term).await
     }
 
-    pub async fn movies(&self) -> Result<Vec<Movie>, ArrError> {
-        self.api.list::<wire::Movie, _>("movie", &[("excludeLocalCovers", "true")]).await
+    pub async fn fetch_movies(&self) -> Result<Vec<Movie>, ArrError> {
+        self.api.get_list::<wire::MovieResource, _>("movie", &[("excludeLocalCovers", "true")]).await
     }
 
     /// Reads the whole library and passes its titles to `visit` one at a time as they arrive.
-    pub async fn each_holding(&self, mut visit: impl FnMut(Holding)) -> Result<(), ArrError> {
+    pub async fn each_holding(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
         let visit = |record: MovieRecord| visit(record.into());
-        self.api.each("movie", &[("excludeLocalCovers", "true")], visit).await
+        self.api.visit_each("movie", &[("excludeLocalCovers", "true")], visit).await
     }
 
     /// Fetches the current state of one title of the library.
-    pub async fn holding(&self, id: i64) -> Result<Option<Holding>, ArrError> {
-        self.api.item::<MovieRecord, _>(&format!("movie/{id}")).await
+    pub async fn fetch_library_title(&self, id: i64) -> Result<Option<LibraryTitle>, ArrError> {
+        self.api.get_item::<MovieRecord, _>(&format!("movie/{id}")).await
     }
 
-    pub async fn movie(&self, id: i64) -> Result<Option<Movie>, ArrError> {
-        self.api.item::<wire::Movie, _>(&format!("movie/{id}")).await
+    pub async fn fetch_movie(&self, id: i64) -> Result<Option<Movie>, ArrError> {
+        self.api.get_item::<wire::MovieResource, _>(&format!("movie/{id}")).await
     }
 
     pub async fn movie_by_tmdb(&self, tmdb: i64) -> Result<Option<Movie>, ArrError> {
         let query = [("tmdbId", tmdb.to_string()), ("excludeLocalCovers", "true".into())];
         let query = query.each_ref().map(|(name, value)| (*name, value.as_str()));
-        self.api.find::<wire::Movie, Movie>("movie", &query, |movie| movie.tmdb == tmdb).await
+        self.api.find_in_list::<wire::MovieResource, Movie>("movie", &query, |movie| movie.tmdb == tmdb).await
     }
 
     /// Adds a movie as monitored and searches for it immediately.
-    pub async fn add(&self, movie: &NewMovie) -> Result<Addition, ArrError> {
+    pub async fn add_movie(&self, movie: &NewMovie) -> Result<AdditionOutcome, ArrError> {
         let monitor = match movie.scope {
             MovieScope::Movie => "movieOnly",
             MovieScope::Collection => "movieAndCollection",
@@ -73,20 +73,20 @@ impl Radarr {
             "qualityProfileId": movie.profile,
             "rootFolderPath": movie.root_folder,
             "monitored": true,
-            "minimumAvailability": movie.availability.word(),
+            "minimumAvailability": movie.availability.as_str(),
             "tags": [],
             "addOptions": { "monitor": monitor, "searchForMovie": true },
         });
-        self.api.add("movie", &body).await
+        self.api.post_addition("movie", &body).await
     }
 
-    pub async fn delete(&self, id: i64, delete_files: bool) -> Result<Removal, ArrError> {
+    pub async fn delete_movie(&self, id: i64, delete_files: bool) -> Result<RemovalOutcome, ArrError> {
         let delete_files = if delete_files { "true" } else { "false" };
         let query = [("deleteFiles", delete_files), ("addImportExclusion", "false")];
         gone_or_removed(self.api.delete(&format!("movie/{id}"), &query).await)
     }
 
-    pub async fn downloads(&self) -> Result<Vec<Download>, ArrError> {
+    pub async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
         let query = [
             ("page", "1"),
             ("pageSize", downloads::MOST_ROWS),
@@ -95,56 +95,59 @@ impl Radarr {
             ("includeUnknownMovieItems", "true"),
             ("includeMovie", "true"),
         ];
-        Ok(downloads::read(self.api.get::<Page<QueueRow>>("queue", &query).await?))
+        Ok(downloads::read_downloads(self.api.get::<ResourcePage<QueueRow>>("queue", &query).await?))
     }
 
     /// Fetches the releases from `start` to `end`, both included, soonest first, one entry per movie.
-    pub async fn upcoming(&self, start: Date, end: Date) -> Result<Vec<Upcoming>, ArrError> {
+    pub async fn fetch_calendar(&self, start: Date, end: Date) -> Result<Vec<CalendarEntry>, ArrError> {
         let (first, last) = (format!("{start}T00:00:00Z"), format!("{end}T23:59:59Z"));
         let query = [("start", first.as_str()), ("end", last.as_str()), ("unmonitored", "false")];
-        let movies: Vec<wire::Movie> = self.api.get("calendar", &query).await?;
-        let mut dated: Vec<(Date, Upcoming)> =
+        let movies: Vec<wire::MovieResource> = self.api.get("calendar", &query).await?;
+        let mut dated: Vec<(Date, CalendarEntry)> =
             movies.iter().filter_map(|movie| release_within(movie, start, end)).collect();
         dated.sort_by(|(day, one), (other_day, other)| (day, &one.title).cmp(&(other_day, &other.title)));
         Ok(dated.into_iter().map(|(_, upcoming)| upcoming).collect())
     }
 
     /// Fetches the imports since an instant, newest first.
-    pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<Imported>, ArrError> {
+    pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<ImportedDownload>, ArrError> {
         let since = since.to_string();
         let query =
             [("date", since.as_str()), ("eventType", "downloadFolderImported"), ("includeMovie", "true")];
-        Ok(imports::read(self.api.get("history/since", &query).await?))
+        Ok(imports::imports_from_rows(self.api.get("history/since", &query).await?))
     }
 
-    pub async fn profiles(&self) -> Result<Vec<Profile>, ArrError> {
-        self.server().profiles().await
+    pub async fn fetch_profiles(&self) -> Result<Vec<QualityProfile>, ArrError> {
+        self.common_api().fetch_profiles().await
     }
 
     pub async fn root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
-        self.server().root_folders().await
+        self.common_api().root_folders().await
     }
 
-    pub async fn status(&self) -> Result<SystemStatus, ArrError> {
-        self.server().status().await
+    pub async fn fetch_status(&self) -> Result<SystemStatus, ArrError> {
+        self.common_api().fetch_status().await
     }
 }
 
 /// First release of a movie within the window; the calendar lists a movie for any of three dates without naming the one
 /// that matched.
-fn release_within(movie: &wire::Movie, start: Date, end: Date) -> Option<(Date, Upcoming)> {
+fn release_within(movie: &wire::MovieResource, start: Date, end: Date) -> Option<(Date, CalendarEntry)> {
     let releases = [
-        (&movie.digital_release, Release::Digital),
-        (&movie.physical_release, Release::Physical),
-        (&movie.in_cinemas, Release::Cinema),
+        (&movie.digital_release, ReleaseKind::Digital),
+        (&movie.physical_release, ReleaseKind::Physical),
+        (&movie.in_cinemas, ReleaseKind::Cinema),
     ];
     let (day, release) = releases
         .into_iter()
-        .filter_map(|(date, release)| Some((day(date.as_deref())?, release)))
+        .filter_map(|(date, release)| Some((parse_day(date.as_deref())?, release)))
         .filter(|(day, _)| (start..=end).contains(day))
         .min_by_key(|(day, _)| *day)?;
     let when = UpcomingWhen::Released(day, release);
-    Some((day, Upcoming { title: movie.named()?, when, on_disk: movie.has_file.unwrap_or_default() }))
+    Some((
+        day,
+        CalendarEntry { title: movie.title_with_year()?, when, on_disk: movie.has_file.unwrap_or_default() },
+    ))
 }
 
 #[cfg(test)]
@@ -158,7 +161,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::arr::{Availability, Collection, MediaFile, ReleaseStatus};
+    use crate::arr::{Availability, MediaFile, MovieCollection, ReleaseStatus};
 
     type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
@@ -172,7 +175,7 @@ mod tests {
             let response = Response::builder().status(status).body(body.clone()).unwrap();
             async move { response }.boxed()
         };
-        let http = Http::in_process(Arc::new(peer));
+        let http = HttpClient::in_process(Arc::new(peer));
         (Radarr::new(http, "http://r".parse().unwrap(), SecretString::from("k")), asked)
     }
 
@@ -256,10 +259,10 @@ mod tests {
             rating: Some(8.2),
             added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
             last_search: Some("2024-01-02T00:00:00Z".parse().unwrap()),
-            collection: Some(Collection { tmdb: 2344, title: "The Matrix Collection".into() }),
+            collection: Some(MovieCollection { tmdb: 2344, title: "The Matrix Collection".into() }),
             ..hit()
         };
-        assert_eq!(radarr.lookup("matrix 1999").await.unwrap(), [hit(), in_library]);
+        assert_eq!(radarr.lookup_movies("matrix 1999").await.unwrap(), [hit(), in_library]);
         check(&asked, &[("GET http://r/api/v3/movie/lookup?term=matrix+1999", Value::Null)]);
     }
 
@@ -268,13 +271,13 @@ mod tests {
         let (radarr, _) = radarr(200, &json!([{ "status": "released" }, {}]));
         let empty = Movie { tmdb: 0, title: String::new(), year: 0, status: ReleaseStatus::Unclear, ..hit() };
         let out = Movie { available: true, status: ReleaseStatus::Released, ..empty.clone() };
-        assert_eq!(radarr.lookup("x").await.unwrap(), [out, empty]);
+        assert_eq!(radarr.lookup_movies("x").await.unwrap(), [out, empty]);
     }
 
     #[tokio::test]
     async fn a_movie_is_added_monitored_with_a_search_and_no_tags() {
         let (radarr, asked) = radarr(201, &json!({}));
-        assert_eq!(radarr.add(&the_matrix()).await.unwrap(), Addition::Added);
+        assert_eq!(radarr.add_movie(&the_matrix()).await.unwrap(), AdditionOutcome::Added);
         check(
             &asked,
             &[(
@@ -291,7 +294,7 @@ mod tests {
     #[tokio::test]
     async fn a_deletion_excludes_nothing_from_lists() {
         let (radarr, asked) = radarr(200, &json!({}));
-        assert_eq!(radarr.delete(7, true).await.unwrap(), Removal::Removed);
+        assert_eq!(radarr.delete_movie(7, true).await.unwrap(), RemovalOutcome::Removed);
         check(
             &asked,
             &[("DELETE http://r/api/v3/movie/7?deleteFiles=true&addImportExclusion=false", Value::Null)],
@@ -301,7 +304,7 @@ mod tests {
     #[tokio::test]
     async fn deleting_what_is_gone_says_so() {
         let (radarr, _) = radarr(404, &json!({ "message": "Movie with ID 7 does not exist" }));
-        assert_eq!(radarr.delete(7, false).await.unwrap(), Removal::AlreadyGone);
+        assert_eq!(radarr.delete_movie(7, false).await.unwrap(), RemovalOutcome::AlreadyGone);
     }
 
     #[tokio::test]
@@ -315,8 +318,8 @@ mod tests {
                 { "title": "Elsewhere", "inCinemas": "2026-05-01T00:00:00Z" },
             ]),
         );
-        let upcoming = radarr.upcoming(date(2026, 3, 2), date(2026, 3, 9)).await.unwrap();
-        let told = |title: &str, day, release, on_disk| Upcoming {
+        let upcoming = radarr.fetch_calendar(date(2026, 3, 2), date(2026, 3, 9)).await.unwrap();
+        let told = |title: &str, day, release, on_disk| CalendarEntry {
             title: title.into(),
             when: UpcomingWhen::Released(day, release),
             on_disk,
@@ -324,8 +327,8 @@ mod tests {
         assert_eq!(
             upcoming,
             [
-                told("Sooner", date(2026, 3, 3), Release::Cinema, false),
-                told("Later (2026)", date(2026, 3, 9), Release::Digital, true),
+                told("Sooner", date(2026, 3, 3), ReleaseKind::Cinema, false),
+                told("Later (2026)", date(2026, 3, 9), ReleaseKind::Digital, true),
             ]
         );
         check(

@@ -5,82 +5,87 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::api::Api;
-use super::holding::{Holding, SeriesRecord};
-use super::server::Server;
-use super::times::instant;
-use super::wire::{self, Page, QueueRow};
+use super::api::ApiClient;
+use super::common_api::CommonApi;
+use super::library_title::{LibraryTitle, SeriesRecord};
+use super::time_format::parse_instant;
+use super::wire::{self, QueueRow, ResourcePage};
 use super::{
-    Addition, ArrError, Download, Imported, NewSeries, Profile, Removal, RootFolder, SPECIALS, Series,
-    SystemStatus, Upcoming, UpcomingWhen, WantedEpisodes, downloads, imports,
+    AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, NewSeries, QualityProfile,
+    RemovalOutcome, RootFolder, SPECIALS, Series, SystemStatus, UpcomingWhen, WantedEpisodes, downloads,
+    imports,
 };
-use crate::http::Http;
+use crate::http::HttpClient;
 
 #[derive(Debug, Clone)]
 pub struct Sonarr {
-    pub(super) api: Api,
+    pub(super) api: ApiClient,
 }
 
 impl Sonarr {
-    pub fn new(http: Http, base: Url, key: SecretString) -> Self {
-        Self { api: Api::new(http, base, key) }
+    pub fn new(http: HttpClient, base: Url, key: SecretString) -> Self {
+        Self { api: ApiClient::new(http, base, key) }
     }
 
-    pub fn server(&self) -> Server<'_> {
-        Server(&self.api)
+    pub fn common_api(&self) -> CommonApi<'_> {
+        CommonApi(&self.api)
     }
 
     /// Searches the catalog; `term` may be `tvdb:78107`. An empty term finds nothing.
-    pub async fn lookup(&self, term: &str) -> Result<Vec<Series>, ArrError> {
-        self.api.lookup::<wire::Series, _>("series/lookup", term).await
+    pub async fn lookup_series(&self, term: &str) -> Result<Vec<Series>, ArrError> {
+        self.api.get_lookup::<wire::SeriesResource, _>("series/lookup", term).await
     }
 
     pub async fn all_series(&self) -> Result<Vec<Series>, ArrError> {
-        self.api.list::<wire::Series, _>("series", &[]).await
+        self.api.get_list::<wire::SeriesResource, _>("series", &[]).await
     }
 
     /// Reads the whole library and passes its titles to `visit` one at a time as they arrive.
-    pub async fn each_holding(&self, mut visit: impl FnMut(Holding)) -> Result<(), ArrError> {
+    pub async fn each_holding(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
         let visit = |record: SeriesRecord| visit(record.into());
-        self.api.each("series", &[], visit).await
+        self.api.visit_each("series", &[], visit).await
     }
 
     /// Fetches the current state of one title of the library.
-    pub async fn holding(&self, id: i64) -> Result<Option<Holding>, ArrError> {
-        self.api.item::<SeriesRecord, _>(&format!("series/{id}")).await
+    pub async fn fetch_library_title(&self, id: i64) -> Result<Option<LibraryTitle>, ArrError> {
+        self.api.get_item::<SeriesRecord, _>(&format!("series/{id}")).await
     }
 
-    pub async fn series(&self, id: i64) -> Result<Option<Series>, ArrError> {
-        self.api.item::<wire::Series, _>(&format!("series/{id}")).await
+    pub async fn fetch_series(&self, id: i64) -> Result<Option<Series>, ArrError> {
+        self.api.get_item::<wire::SeriesResource, _>(&format!("series/{id}")).await
     }
 
     pub async fn series_by_tvdb(&self, tvdb: i64) -> Result<Option<Series>, ArrError> {
         let id = tvdb.to_string();
-        self.api.find::<wire::Series, Series>("series", &[("tvdbId", &id)], |show| show.tvdb == tvdb).await
+        self.api
+            .find_in_list::<wire::SeriesResource, Series>("series", &[("tvdbId", &id)], |show| {
+                show.tvdb == tvdb
+            })
+            .await
     }
 
     /// Adds a series with exactly the wanted seasons and searches for the missing episodes.
-    pub async fn add(&self, series: &NewSeries) -> Result<Addition, ArrError> {
-        self.api.add("series", &addition(series)).await
+    pub async fn add_series(&self, series: &NewSeries) -> Result<AdditionOutcome, ArrError> {
+        self.api.post_addition("series", &addition_json(series)).await
     }
 
-    pub async fn delete(&self, id: i64, delete_files: bool) -> Result<Removal, ArrError> {
+    pub async fn delete_series(&self, id: i64, delete_files: bool) -> Result<RemovalOutcome, ArrError> {
         let delete_files = if delete_files { "true" } else { "false" };
         let query = [("deleteFiles", delete_files), ("addImportListExclusion", "false")];
         match self.api.delete(&format!("series/{id}"), &query).await {
-            Ok(()) => Ok(Removal::Removed),
-            Err(ArrError::NotFound) => Ok(Removal::AlreadyGone),
+            Ok(()) => Ok(RemovalOutcome::Removed),
+            Err(ArrError::NotFound) => Ok(RemovalOutcome::AlreadyGone),
             // Sonarr returns this error for a series that does not exist; only a lookup distinguishes it from a real
             // failure.
-            Err(error @ ArrError::Server { .. }) => match self.series(id).await {
-                Ok(None) => Ok(Removal::AlreadyGone),
+            Err(error @ ArrError::Server { .. }) => match self.fetch_series(id).await {
+                Ok(None) => Ok(RemovalOutcome::AlreadyGone),
                 Ok(Some(_)) | Err(_) => Err(error),
             },
             Err(error) => Err(error),
         }
     }
 
-    pub async fn downloads(&self) -> Result<Vec<Download>, ArrError> {
+    pub async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
         let query = [
             ("page", "1"),
             ("pageSize", downloads::MOST_ROWS),
@@ -90,11 +95,15 @@ impl Sonarr {
             ("includeSeries", "true"),
             ("includeEpisode", "true"),
         ];
-        Ok(downloads::read(self.api.get::<Page<QueueRow>>("queue", &query).await?))
+        Ok(downloads::read_downloads(self.api.get::<ResourcePage<QueueRow>>("queue", &query).await?))
     }
 
     /// Fetches the episodes that air from `start` to `end`, soonest first.
-    pub async fn upcoming(&self, start: Timestamp, end: Timestamp) -> Result<Vec<Upcoming>, ArrError> {
+    pub async fn fetch_calendar(
+        &self,
+        start: Timestamp,
+        end: Timestamp,
+    ) -> Result<Vec<CalendarEntry>, ArrError> {
         let (start, end) = (start.to_string(), end.to_string());
         let query = [
             ("start", start.as_str()),
@@ -102,14 +111,14 @@ impl Sonarr {
             ("unmonitored", "false"),
             ("includeSeries", "true"),
         ];
-        let episodes: Vec<wire::Episode> = self.api.get("calendar", &query).await?;
-        let mut dated: Vec<(Timestamp, Upcoming)> = episodes.iter().filter_map(airing).collect();
+        let episodes: Vec<wire::EpisodeResource> = self.api.get("calendar", &query).await?;
+        let mut dated: Vec<(Timestamp, CalendarEntry)> = episodes.iter().filter_map(calendar_entry).collect();
         dated.sort_by(|(at, one), (other_at, other)| (at, &one.title).cmp(&(other_at, &other.title)));
         Ok(dated.into_iter().map(|(_, upcoming)| upcoming).collect())
     }
 
     /// Fetches the imports since an instant, newest first.
-    pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<Imported>, ArrError> {
+    pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<ImportedDownload>, ArrError> {
         let since = since.to_string();
         let query = [
             ("date", since.as_str()),
@@ -117,23 +126,23 @@ impl Sonarr {
             ("includeSeries", "true"),
             ("includeEpisode", "true"),
         ];
-        Ok(imports::read(self.api.get("history/since", &query).await?))
+        Ok(imports::imports_from_rows(self.api.get("history/since", &query).await?))
     }
 
-    pub async fn profiles(&self) -> Result<Vec<Profile>, ArrError> {
-        self.server().profiles().await
+    pub async fn fetch_profiles(&self) -> Result<Vec<QualityProfile>, ArrError> {
+        self.common_api().fetch_profiles().await
     }
 
     pub async fn root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
-        self.server().root_folders().await
+        self.common_api().root_folders().await
     }
 
-    pub async fn status(&self) -> Result<SystemStatus, ArrError> {
-        self.server().status().await
+    pub async fn fetch_status(&self) -> Result<SystemStatus, ArrError> {
+        self.common_api().fetch_status().await
     }
 }
 
-fn addition(series: &NewSeries) -> Value {
+fn addition_json(series: &NewSeries) -> Value {
     let (monitor, to_come) = match &series.wanted {
         // "skip" leaves the flags of the seasons unchanged; any other value overwrites them.
         WantedEpisodes::Seasons(seasons) => ("skip", wants_new_seasons(seasons)),
@@ -171,17 +180,17 @@ fn wants_new_seasons(seasons: &[(u32, bool)]) -> bool {
 }
 
 /// Calendar entry of an episode; an episode without an air time has none.
-fn airing(episode: &wire::Episode) -> Option<(Timestamp, Upcoming)> {
-    let at = instant(episode.air_date_utc.as_deref())?;
+fn calendar_entry(episode: &wire::EpisodeResource) -> Option<(Timestamp, CalendarEntry)> {
+    let at = parse_instant(episode.air_date_utc.as_deref())?;
     let series = episode.series.as_ref().and_then(|series| series.title.as_deref());
-    let title = match (series, episode.code()) {
+    let title = match (series, episode.episode_code()) {
         (Some(series), Some(code)) => format!("{series} {code}"),
         (Some(series), None) => series.to_owned(),
         (None, _) => episode.title.clone()?,
     };
     Some((
         at,
-        Upcoming { title, when: UpcomingWhen::Airs(at), on_disk: episode.has_file.unwrap_or_default() },
+        CalendarEntry { title, when: UpcomingWhen::Airs(at), on_disk: episode.has_file.unwrap_or_default() },
     ))
 }
 
@@ -210,7 +219,7 @@ mod tests {
             let response = Response::builder().status(*status).body(body.clone()).unwrap();
             async move { response }.boxed()
         };
-        let http = Http::in_process(Arc::new(peer));
+        let http = HttpClient::in_process(Arc::new(peer));
         (Sonarr::new(http, "http://s".parse().unwrap(), SecretString::from("k")), asked)
     }
 
@@ -292,7 +301,7 @@ mod tests {
     async fn a_show_is_added_with_exactly_the_wanted_seasons() {
         let (sonarr, asked) = sonarr((500, &json!({})), (201, &json!({})));
         let wanted = severance(vec![(0, false), (1, true), (2, false)]);
-        assert_eq!(sonarr.add(&wanted).await.unwrap(), Addition::Added);
+        assert_eq!(sonarr.add_series(&wanted).await.unwrap(), AdditionOutcome::Added);
         check(
             &asked,
             &[(
@@ -318,14 +327,14 @@ mod tests {
 
     #[test]
     fn whoever_wants_the_latest_season_wants_those_to_come() {
-        let body = addition(&severance(vec![(0, false), (2, true), (1, false)]));
+        let body = addition_json(&severance(vec![(0, false), (2, true), (1, false)]));
         assert_eq!(body["monitorNewItems"], "all");
     }
 
     #[test]
     fn specials_never_count_as_the_latest_season() {
         let new_items =
-            |seasons: &[(u32, bool)]| addition(&severance(seasons.to_vec()))["monitorNewItems"].clone();
+            |seasons: &[(u32, bool)]| addition_json(&severance(seasons.to_vec()))["monitorNewItems"].clone();
         assert_eq!([new_items(&[]), new_items(&[(0, false)])], ["all", "all"]);
         assert_eq!([new_items(&[(0, true)]), new_items(&[(0, true), (1, false)])], ["none", "none"]);
     }
@@ -334,7 +343,7 @@ mod tests {
     async fn deleting_a_show_that_is_gone_says_so_though_sonarr_calls_it_an_error() {
         let failure = json!({ "message": "Expected query to return 1 rows but returned 0" });
         let (sonarr, asked) = sonarr((404, &json!({})), (500, &failure));
-        assert_eq!(sonarr.delete(15, true).await.unwrap(), Removal::AlreadyGone);
+        assert_eq!(sonarr.delete_series(15, true).await.unwrap(), RemovalOutcome::AlreadyGone);
         check(
             &asked,
             &[
@@ -350,7 +359,7 @@ mod tests {
     #[tokio::test]
     async fn a_failed_deletion_of_a_show_that_is_still_there_is_a_failure() {
         let (sonarr, _) = sonarr((200, &json!({ "id": 15 })), (500, &json!({ "message": "disk full" })));
-        let error = sonarr.delete(15, false).await.unwrap_err();
+        let error = sonarr.delete_series(15, false).await.unwrap_err();
         assert_eq!(error.to_string(), "have it work: status 500: disk full");
     }
 
@@ -368,13 +377,13 @@ mod tests {
             (500, &json!({})),
         );
         let [start, end] = ["2026-06-24T00:00:00Z", "2026-07-01T00:00:00Z"].map(|at| at.parse().unwrap());
-        let told = |title: &str, at: &str| Upcoming {
+        let told = |title: &str, at: &str| CalendarEntry {
             title: title.into(),
             when: UpcomingWhen::Airs(at.parse().unwrap()),
             on_disk: false,
         };
         assert_eq!(
-            sonarr.upcoming(start, end).await.unwrap(),
+            sonarr.fetch_calendar(start, end).await.unwrap(),
             [
                 told("The Bear S04E01", "2026-06-25T01:00:00Z"),
                 told("The Bear S04E02", "2026-06-25T02:00:00Z")

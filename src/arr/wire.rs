@@ -3,12 +3,12 @@
 
 use serde::Deserialize;
 
-use super::times::{day, instant};
+use super::time_format::{parse_day, parse_instant};
 use super::{Availability, ReleaseStatus, SPECIALS};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Movie {
+pub(super) struct MovieResource {
     id: Option<i64>,
     tmdb_id: Option<i64>,
     title: Option<String>,
@@ -22,72 +22,72 @@ pub(super) struct Movie {
     path: Option<String>,
     quality_profile_id: Option<i64>,
     popularity: Option<f64>,
-    ratings: Option<Ratings>,
+    ratings: Option<RatingsResource>,
     pub(super) in_cinemas: Option<String>,
     pub(super) digital_release: Option<String>,
     pub(super) physical_release: Option<String>,
     minimum_availability: Option<String>,
-    movie_file: Option<MediaFile>,
+    movie_file: Option<MediaFileResource>,
     genres: Option<Vec<String>>,
     added: Option<String>,
     last_search_time: Option<String>,
-    collection: Option<Collection>,
+    collection: Option<CollectionResource>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Ratings {
-    tmdb: Option<Rating>,
+pub(super) struct RatingsResource {
+    tmdb: Option<RatingResource>,
 }
 
-impl Ratings {
-    pub(super) fn value(&self) -> Option<f64> {
+impl RatingsResource {
+    pub(super) fn best_value(&self) -> Option<f64> {
         self.tmdb.as_ref()?.value.filter(|value| *value > 0.0)
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Rating {
+struct RatingResource {
     votes: Option<f64>,
     value: Option<f64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Collection {
+struct CollectionResource {
     tmdb_id: Option<i64>,
     title: Option<String>,
 }
 
-impl Collection {
-    fn named(self) -> Option<super::Collection> {
-        Some(super::Collection { tmdb: self.tmdb_id.filter(|&id| id > 0)?, title: self.title? })
+impl CollectionResource {
+    fn into_named(self) -> Option<super::MovieCollection> {
+        Some(super::MovieCollection { tmdb: self.tmdb_id.filter(|&id| id > 0)?, title: self.title? })
     }
 }
 
 /// File of a movie or of episodes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct MediaFile {
+pub(super) struct MediaFileResource {
     id: Option<i64>,
     size: Option<i64>,
-    quality: Option<Quality>,
+    quality: Option<QualityResource>,
 }
 
-impl From<MediaFile> for super::MediaFile {
-    fn from(wire: MediaFile) -> Self {
+impl From<MediaFileResource> for super::MediaFile {
+    fn from(wire: MediaFileResource) -> Self {
         Self {
             id: wire.id.unwrap_or_default(),
-            size_bytes: bytes(wire.size),
-            quality: wire.quality.map(Quality::name).unwrap_or_default(),
+            size_bytes: bytes_or_zero(wire.size),
+            quality: wire.quality.map(QualityResource::into_name).unwrap_or_default(),
         }
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Quality {
+pub(super) struct QualityResource {
     quality: Option<QualityName>,
 }
 
@@ -97,15 +97,15 @@ struct QualityName {
     name: Option<String>,
 }
 
-impl Quality {
-    pub(super) fn name(self) -> String {
+impl QualityResource {
+    pub(super) fn into_name(self) -> String {
         self.quality.and_then(|quality| quality.name).unwrap_or_default()
     }
 }
 
-impl Movie {
+impl MovieResource {
     /// Formats title and year as `Dune (2021)`; `None` without a title.
-    pub(super) fn named(&self) -> Option<String> {
+    pub(super) fn title_with_year(&self) -> Option<String> {
         let title = self.title.as_deref()?;
         Some(match self.year {
             Some(year) if year > 0 => format!("{title} ({year})"),
@@ -114,17 +114,17 @@ impl Movie {
     }
 }
 
-impl From<Movie> for super::Movie {
-    fn from(wire: Movie) -> Self {
+impl From<MovieResource> for super::Movie {
+    fn from(wire: MovieResource) -> Self {
         let id = wire.id.filter(|&id| id > 0);
         let ratings = wire.ratings.unwrap_or_default();
-        let rating = ratings.value();
+        let rating = ratings.best_value();
         let votes = ratings.tmdb.and_then(|rating| rating.votes);
         Self {
             id,
             tmdb: wire.tmdb_id.unwrap_or_default(),
             title: wire.title.unwrap_or_default(),
-            year: whole(wire.year),
+            year: whole_or_default(wire.year),
             overview: wire.overview.unwrap_or_default(),
             has_file: wire.has_file.unwrap_or_default(),
             monitored: wire.monitored.unwrap_or_default(),
@@ -133,13 +133,13 @@ impl From<Movie> for super::Movie {
                 // A catalog hit counts as available by the loosest rule; we add titles with the rule "released".
                 None => wire.status.as_deref() == Some("released"),
             },
-            size_bytes: bytes(wire.size_on_disk),
+            size_bytes: bytes_or_zero(wire.size_on_disk),
             path: wire.path.unwrap_or_default(),
             profile: wire.quality_profile_id.unwrap_or_default(),
             popularity: wire.popularity.or(votes).unwrap_or_default(),
-            cinema: day(wire.in_cinemas.as_deref()),
-            digital: day(wire.digital_release.as_deref()),
-            physical: day(wire.physical_release.as_deref()),
+            cinema: parse_day(wire.in_cinemas.as_deref()),
+            digital: parse_day(wire.digital_release.as_deref()),
+            physical: parse_day(wire.physical_release.as_deref()),
             status: match wire.status.as_deref() {
                 Some("announced") => ReleaseStatus::Announced,
                 Some("inCinemas") => ReleaseStatus::InCinemas,
@@ -154,16 +154,16 @@ impl From<Movie> for super::Movie {
             file: wire.movie_file.map(Into::into),
             genres: wire.genres.unwrap_or_default(),
             rating,
-            added: instant(wire.added.as_deref()),
-            last_search: instant(wire.last_search_time.as_deref()),
-            collection: wire.collection.and_then(Collection::named),
+            added: parse_instant(wire.added.as_deref()),
+            last_search: parse_instant(wire.last_search_time.as_deref()),
+            collection: wire.collection.and_then(CollectionResource::into_named),
         }
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Series {
+pub(super) struct SeriesResource {
     id: Option<i64>,
     tvdb_id: Option<i64>,
     pub(super) title: Option<String>,
@@ -173,90 +173,90 @@ pub(super) struct Series {
     ended: Option<bool>,
     status: Option<String>,
     series_type: Option<String>,
-    seasons: Option<Vec<Season>>,
-    statistics: Option<Statistics>,
+    seasons: Option<Vec<SeasonResource>>,
+    statistics: Option<StatisticsResource>,
     path: Option<String>,
     quality_profile_id: Option<i64>,
     next_airing: Option<String>,
     monitor_new_items: Option<String>,
     genres: Option<Vec<String>>,
-    ratings: Option<Rating>,
+    ratings: Option<RatingResource>,
     added: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Season {
+struct SeasonResource {
     season_number: Option<i64>,
     monitored: Option<bool>,
-    statistics: Option<Statistics>,
+    statistics: Option<StatisticsResource>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Statistics {
+struct StatisticsResource {
     episode_file_count: Option<i64>,
     total_episode_count: Option<i64>,
     size_on_disk: Option<i64>,
 }
 
-impl From<Season> for super::Season {
-    fn from(wire: Season) -> Self {
+impl From<SeasonResource> for super::Season {
+    fn from(wire: SeasonResource) -> Self {
         let statistics = wire.statistics.unwrap_or_default();
         Self {
-            number: whole(wire.season_number),
+            number: whole_or_default(wire.season_number),
             monitored: wire.monitored.unwrap_or_default(),
-            episodes_on_disk: whole(statistics.episode_file_count),
-            episodes: whole(statistics.total_episode_count),
-            size_bytes: bytes(statistics.size_on_disk),
+            episodes_on_disk: whole_or_default(statistics.episode_file_count),
+            episodes: whole_or_default(statistics.total_episode_count),
+            size_bytes: bytes_or_zero(statistics.size_on_disk),
         }
     }
 }
 
-impl From<Series> for super::Series {
-    fn from(wire: Series) -> Self {
+impl From<SeriesResource> for super::Series {
+    fn from(wire: SeriesResource) -> Self {
         let all = wire.seasons.unwrap_or_default().into_iter().map(super::Season::from);
         let (seasons, specials): (Vec<_>, Vec<_>) = all.partition(|season| season.number != SPECIALS);
         Self {
             id: wire.id.filter(|&id| id > 0),
             tvdb: wire.tvdb_id.unwrap_or_default(),
             title: wire.title.unwrap_or_default(),
-            year: whole(wire.year),
+            year: whole_or_default(wire.year),
             overview: wire.overview.unwrap_or_default(),
             monitored: wire.monitored.unwrap_or_default(),
             ended: wire.ended.unwrap_or(wire.status.as_deref() == Some("ended")),
             series_type: wire.series_type.unwrap_or_else(|| "standard".into()),
             // The total is summed up here, because the server's totals include the specials.
-            episodes_on_disk: total(seasons.iter().map(|season| season.episodes_on_disk)),
-            episodes: total(seasons.iter().map(|season| season.episodes)),
+            episodes_on_disk: saturating_total(seasons.iter().map(|season| season.episodes_on_disk)),
+            episodes: saturating_total(seasons.iter().map(|season| season.episodes)),
             seasons,
             specials: specials.into_iter().next(),
-            size_bytes: bytes(wire.statistics.and_then(|statistics| statistics.size_on_disk)),
+            size_bytes: bytes_or_zero(wire.statistics.and_then(|statistics| statistics.size_on_disk)),
             path: wire.path.unwrap_or_default(),
             profile: wire.quality_profile_id.unwrap_or_default(),
-            next_airing: instant(wire.next_airing.as_deref()),
+            next_airing: parse_instant(wire.next_airing.as_deref()),
             new_seasons: wire.monitor_new_items.as_deref() == Some("all"),
             genres: wire.genres.unwrap_or_default(),
             rating: wire.ratings.and_then(|rating| rating.value).filter(|value| *value > 0.0),
-            added: instant(wire.added.as_deref()),
+            added: parse_instant(wire.added.as_deref()),
         }
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Episode {
+pub(super) struct EpisodeResource {
     pub(super) season_number: Option<i64>,
     pub(super) episode_number: Option<i64>,
     pub(super) title: Option<String>,
     pub(super) air_date_utc: Option<String>,
     pub(super) has_file: Option<bool>,
-    pub(super) series: Option<Series>,
+    pub(super) series: Option<SeriesResource>,
 }
 
-impl Episode {
+impl EpisodeResource {
     /// Formats the number of an episode as `S02E03`; `None` if it has no number.
-    pub(super) fn code(&self) -> Option<String> {
+    pub(super) fn episode_code(&self) -> Option<String> {
         Some(format!("S{:02}E{:02}", self.season_number?, self.episode_number?))
     }
 }
@@ -264,7 +264,7 @@ impl Episode {
 /// Page of a list that is split into pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Page<T> {
+pub(super) struct ResourcePage<T> {
     pub(super) total_records: Option<u32>,
     pub(super) records: Vec<T>,
 }
@@ -287,10 +287,10 @@ pub(super) struct QueueRow {
     pub(super) size: Option<f64>,
     pub(super) sizeleft: Option<f64>,
     pub(super) timeleft: Option<String>,
-    pub(super) movie: Option<Movie>,
-    pub(super) series: Option<Series>,
+    pub(super) movie: Option<MovieResource>,
+    pub(super) series: Option<SeriesResource>,
     pub(super) season_number: Option<i64>,
-    pub(super) episode: Option<Episode>,
+    pub(super) episode: Option<EpisodeResource>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -309,14 +309,14 @@ pub(super) struct HistoryRow {
     pub(super) episode_id: Option<i64>,
     pub(super) source_title: Option<String>,
     pub(super) date: Option<String>,
-    pub(super) movie: Option<Movie>,
-    pub(super) series: Option<Series>,
-    pub(super) episode: Option<Episode>,
+    pub(super) movie: Option<MovieResource>,
+    pub(super) series: Option<SeriesResource>,
+    pub(super) episode: Option<EpisodeResource>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Profile {
+pub(super) struct ProfileResource {
     id: Option<i64>,
     name: Option<String>,
     items: Option<Vec<ProfileItem>>,
@@ -327,13 +327,13 @@ pub(super) struct Profile {
 #[serde(default)]
 struct ProfileItem {
     allowed: Option<bool>,
-    quality: Option<Resolution>,
+    quality: Option<ResolutionResource>,
     items: Option<Vec<ProfileItem>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Resolution {
+struct ResolutionResource {
     resolution: Option<i64>,
 }
 
@@ -347,8 +347,8 @@ impl ProfileItem {
     }
 }
 
-impl From<Profile> for super::Profile {
-    fn from(wire: Profile) -> Self {
+impl From<ProfileResource> for super::QualityProfile {
+    fn from(wire: ProfileResource) -> Self {
         // A profile without a list of allowed qualities may allow everything.
         let four_k = wire
             .items
@@ -359,29 +359,32 @@ impl From<Profile> for super::Profile {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct RootFolder {
+pub(super) struct RootFolderResource {
     path: Option<String>,
     accessible: Option<bool>,
     free_space: Option<i64>,
 }
 
-impl From<RootFolder> for super::RootFolder {
-    fn from(wire: RootFolder) -> Self {
+impl From<RootFolderResource> for super::RootFolder {
+    fn from(wire: RootFolderResource) -> Self {
         let free = wire.free_space.filter(|_| wire.accessible != Some(false));
-        Self { path: wire.path.unwrap_or_default(), free_bytes: free.map(|free| whole(Some(free))) }
+        Self {
+            path: wire.path.unwrap_or_default(),
+            free_bytes: free.map(|free| whole_or_default(Some(free))),
+        }
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct SystemStatus {
+pub(super) struct SystemStatusResource {
     app_name: Option<String>,
     version: Option<String>,
     url_base: Option<String>,
 }
 
-impl From<SystemStatus> for super::SystemStatus {
-    fn from(wire: SystemStatus) -> Self {
+impl From<SystemStatusResource> for super::SystemStatus {
+    fn from(wire: SystemStatusResource) -> Self {
         Self {
             app_name: wire.app_name.unwrap_or_default(),
             version: wire.version.unwrap_or_default(),
@@ -394,16 +397,16 @@ impl From<SystemStatus> for super::SystemStatus {
 const LARGEST: i64 = 1 << 50;
 
 /// Converts a size; 0 if absent or larger than any disk, so that the sizes of thousands of files can be added up.
-pub(super) fn bytes(number: Option<i64>) -> u64 {
-    whole(number.filter(|&bytes| bytes <= LARGEST))
+pub(super) fn bytes_or_zero(number: Option<i64>) -> u64 {
+    whole_or_default(number.filter(|&bytes| bytes <= LARGEST))
 }
 
 /// Sum of numbers from an instance, which may be arbitrary; the sum saturates.
-pub(super) fn total(numbers: impl Iterator<Item = u32>) -> u32 {
+pub(super) fn saturating_total(numbers: impl Iterator<Item = u32>) -> u32 {
     numbers.fold(0, u32::saturating_add)
 }
 
 /// Converts an integer; 0 if absent or out of range.
-pub(super) fn whole<T: TryFrom<i64> + Default>(number: Option<i64>) -> T {
+pub(super) fn whole_or_default<T: TryFrom<i64> + Default>(number: Option<i64>) -> T {
     number.and_then(|number| T::try_from(number).ok()).unwrap_or_default()
 }

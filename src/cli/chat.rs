@@ -4,40 +4,41 @@ use anyhow::Context;
 use jiff::Timestamp;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use super::serve::Signals;
+use super::serve::StopSignals;
 use crate::app::App;
 use crate::config::Config;
-use crate::conversation::inbound_message::{Received, Via};
+use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
+use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber};
-use crate::conversation::verification::FieldAuthority;
-use crate::store::{conversations, users};
+use crate::store::conversation::conversations;
+use crate::store::people::users;
 use crate::wiring;
 
-pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
+pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
     // Who talks stays in the database, with an admin's rights and notices: nobody is made up for it.
     let admin = config.people.admin.clone().context(
         "talk as the admin: ADMIN_PHONE is not set; hint: set it to your number, e.g. ADMIN_PHONE=+15550100123",
     )?;
-    let mut blueprint = wiring::blueprint(config)?;
+    let mut blueprint = wiring::build_blueprint(config)?;
     // The service fetches what it missed; here only the terminal talks.
     blueprint.missed = None;
     let app = App::start(blueprint).await?;
     wiring::tell_what_is_missing(config);
     eprintln!("Talk to Dialarr. Ctrl-D ends, \"commands\" tells what you can say.");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    let mut signals = Signals::listen()?;
+    let mut signals = StopSignals::listen()?;
     while let Some(line) = next_line(&mut lines, &mut signals).await? {
         if !line.trim().is_empty() {
-            app.engine.admit(received(&admin, line)).await?;
+            app.engine.admit_message(received_message(&admin, line)).await?;
             tokio::select! {
-                () = app.engine.settled() => {}
-                () = signals.arrive() => break,
+                () = app.engine.wait_until_idle() => {}
+                () = signals.wait_for_signal() => break,
             }
             app.relay.flush().await?;
             tell_of_beginning(&app, &admin).await?;
         }
     }
-    app.drain().await;
+    app.drain_turns().await;
     app.close().await;
     Ok(())
 }
@@ -45,8 +46,8 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
 /// Says under an answer that it began a conversation.
 async fn tell_of_beginning(app: &App, admin: &PhoneNumber) -> anyhow::Result<()> {
     let phone = admin.clone();
-    let look = move |conn: &mut _| match users::by_phone(conn, &phone)? {
-        Some(user) => conversations::last_lifecycle(conn, user.id),
+    let look = move |conn: &mut _| match users::find_user_by_phone(conn, &phone)? {
+        Some(user) => conversations::load_last_lifecycle(conn, user.id),
         None => Ok(None),
     };
     if let Some(lifecycle) = app.db.read(look).await?.filter(|lifecycle| lifecycle.is_new_conversation) {
@@ -58,24 +59,24 @@ async fn tell_of_beginning(app: &App, admin: &PhoneNumber) -> anyhow::Result<()>
 /// `None` at the end of the input or on a signal.
 pub(super) async fn next_line(
     lines: &mut Lines<BufReader<Stdin>>,
-    signals: &mut Signals,
+    signals: &mut StopSignals,
 ) -> anyhow::Result<Option<String>> {
     tokio::select! {
         line = lines.next_line() => line.context("read from the terminal"),
-        () = signals.arrive() => Ok(None),
+        () = signals.wait_for_signal() => Ok(None),
     }
 }
 
-fn received(from: &PhoneNumber, body: String) -> Received {
+fn received_message(from: &PhoneNumber, body: String) -> ReceivedMessage {
     let now = Timestamp::now();
-    Received {
+    ReceivedMessage {
         channel: ChannelKind::Local,
         external_id: format!("local-{}-{:08x}", now.as_millisecond(), rand::random::<u32>()),
         from: from.clone(),
         to: Address::local(),
         body,
         media: Vec::new(),
-        via: Via::Local,
+        via: MessageSource::Local,
         authority: FieldAuthority::Certain,
         carrier_word: None,
         provider_at: now,

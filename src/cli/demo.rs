@@ -11,19 +11,19 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
-use super::listeners::Bound;
-use super::serve::Signals;
-use super::{Demo, chat, console};
+use super::listeners::BoundSockets;
+use super::serve::StopSignals;
+use super::{DemoArguments, chat, console};
 use crate::access_rules::TrustedProxies;
 use crate::app::App;
 use crate::arr::fake::demo_library::demo_library;
 use crate::clock::Clock;
 use crate::conversation::transcript::PhoneNumber;
-use crate::http::Http;
-use crate::messaging::fake::{Delivery, FakeTwilio, SentText};
-use crate::simulation::{self, Peers};
-use crate::store::audit::By;
-use crate::store::db::Db;
+use crate::http::HttpClient;
+use crate::messaging::fake::{FakeDelivery, FakeTwilio, SentText};
+use crate::simulation::{self, SimulatedPeers};
+use crate::store::audit::Actor;
+use crate::store::database::db::Db;
 use crate::web::auth;
 use jiff::tz::TimeZone;
 
@@ -33,13 +33,13 @@ const ANY_PORT: (&str, u16) = ("127.0.0.1", 0);
 const CONSOLE: (&str, u16) = ("127.0.0.1", 3001);
 
 /// A line that was typed: `add dune` from the demo phone, `@2 add dune` from another one, which nobody knows at first.
-struct Line<'a> {
+struct DemoLine<'a> {
     from: String,
     body: &'a str,
 }
 
-impl<'a> Line<'a> {
-    fn read(line: &'a str) -> Self {
+impl<'a> DemoLine<'a> {
+    fn parse_line(line: &'a str) -> Self {
         let other = line.strip_prefix('@').and_then(|rest| rest.split_once(' '));
         match other.and_then(|(phone, body)| Some((phone.parse::<u8>().ok()?, body))) {
             Some((phone @ 2..=9, body)) => Self { from: format!("+1555010010{phone}"), body },
@@ -48,55 +48,56 @@ impl<'a> Line<'a> {
     }
 }
 
-pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
+pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     let webhooks = TcpListener::bind(ANY_PORT).await.context("listen on loopback")?;
     let console = match demo.script {
         // It ends before anybody could look.
         Some(_) => None,
         None => Some(console_listener().await?),
     };
-    let bound = Bound::new(webhooks, console);
+    let bound = BoundSockets::new(webhooks, console);
     let (address, console) = (bound.webhooks_address()?, bound.console_address()?);
     let folder = tempfile::tempdir().context("make a folder for the demo's database")?;
     let database = folder.path().join("demo.db");
     let database = database.to_str().context("use a temporary folder that is not UTF-8")?;
 
     let (radarr, sonarr) = demo_library(Clock::System.now());
-    let peers = Peers::new(Clock::System, radarr, sonarr, &format!("http://{address}"));
-    let mut settings = simulation::settings(TimeZone::system());
+    let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, &format!("http://{address}"));
+    let mut settings = simulation::simulation_settings(TimeZone::system());
     settings.coalesce = Duration::from_millis(300);
     let mut blueprint = peers.blueprint(Db::open(database)?, settings, None)?;
     blueprint.admin = Some(PhoneNumber::parse(PHONE)?);
     let app = App::start(blueprint).await?;
 
-    let serving = bound.serve(&app, TrustedProxies::default());
-    let carrier = Carrier { twilio: peers.twilio.clone(), webhook: Http::network()? };
+    let serving = bound.start_serving(&app, TrustedProxies::default());
+    let carrier = DemoCarrier { twilio: peers.twilio.clone(), webhook: HttpClient::network()? };
     let answers = peers.twilio.subscribe();
     eprintln!("Dialarr demo: simulated Sonarr, Radarr and Twilio; nothing leaves this machine.");
     eprintln!("Webhooks at http://{address}; no model, so only keywords are understood.");
     if let Some(script) = &demo.script {
-        play(&carrier, &app, answers, script).await?;
+        play_script(&carrier, &app, answers, script).await?;
     } else {
         if let Some(bind) = console {
-            let link = app.db.write(|conn| auth::offer(conn, By::Dialarr, Clock::System.now())).await?;
-            let address = console::address(bind);
+            let link =
+                app.db.write(|conn| auth::create_link(conn, Actor::Dialarr, Clock::System.now())).await?;
+            let address = console::console_address(bind);
             eprintln!("Console at {address}; sign in with {address}{link}");
         }
         let hang_up = CancellationToken::new();
         let phone = tokio::spawn(show_answers(carrier.clone(), answers, hang_up.clone()));
         if demo.no_prompt {
-            Signals::listen()?.arrive().await;
+            StopSignals::listen()?.wait_for_signal().await;
         } else {
-            prompt(&carrier).await?;
-            app.engine.settled().await;
-            app.relay.settled().await?;
+            run_prompt(&carrier).await?;
+            app.engine.wait_until_idle().await;
+            app.relay.wait_until_settled().await?;
         }
         // The phone reports what it got to the webhook, so it goes first.
         hang_up.cancel();
         phone.await.context("show the answers")??;
     }
-    app.drain().await;
-    serving.close().await?;
+    app.drain_turns().await;
+    serving.close_listeners().await?;
     app.close().await;
     Ok(())
 }
@@ -111,16 +112,21 @@ async fn console_listener() -> anyhow::Result<TcpListener> {
 
 /// The simulated Twilio and the way to our webhook.
 #[derive(Clone)]
-struct Carrier {
+struct DemoCarrier {
     twilio: FakeTwilio,
-    webhook: Http,
+    webhook: HttpClient,
 }
 
-impl Carrier {
-    async fn text(&self, line: &str) -> anyhow::Result<()> {
-        let Line { from, body } = Line::read(line);
-        let request = self.twilio.text(&from, body).arrive().context("write the webhook request")?;
-        let response = FakeTwilio::deliver(request, &self.webhook).await.context("reach our own webhook")?;
+impl DemoCarrier {
+    async fn send_text(&self, line: &str) -> anyhow::Result<()> {
+        let DemoLine { from, body } = DemoLine::parse_line(line);
+        let request = self
+            .twilio
+            .inbound_form(&from, body)
+            .into_signed_request()
+            .context("write the webhook request")?;
+        let response =
+            FakeTwilio::deliver_request(request, &self.webhook).await.context("reach our own webhook")?;
         anyhow::ensure!(
             response.status().is_success(),
             "have our own webhook take the text: {}",
@@ -131,16 +137,16 @@ impl Carrier {
 
     /// Prints an answer as the demo phone would show it and reports that it arrived.
     #[expect(clippy::print_stdout, reason = "the conversation is what the command is for")]
-    async fn show(&self, sent: &SentText) -> anyhow::Result<()> {
+    async fn show_reply(&self, sent: &SentText) -> anyhow::Result<()> {
         match sent.to.as_str().strip_prefix("+1555010010") {
             Some(other) if sent.to.as_str() != PHONE => println!("dialarr @{other}: {}", sent.body),
             _ => println!("dialarr: {}", sent.body),
         }
-        for delivery in [Delivery::Sent, Delivery::Delivered] {
+        for delivery in [FakeDelivery::Sent, FakeDelivery::Delivered] {
             if let Some(request) =
                 self.twilio.status_callback(sent, delivery).context("write the callback")?
             {
-                FakeTwilio::deliver(request, &self.webhook).await.context("reach our own webhook")?;
+                FakeTwilio::deliver_request(request, &self.webhook).await.context("reach our own webhook")?;
             }
         }
         Ok(())
@@ -148,7 +154,7 @@ impl Carrier {
 }
 
 async fn show_answers(
-    carrier: Carrier,
+    carrier: DemoCarrier,
     mut answers: Receiver<SentText>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
@@ -159,14 +165,14 @@ async fn show_answers(
             () = stop.cancelled() => return Ok(()),
         };
         match sent {
-            Ok(sent) => carrier.show(&sent).await?,
+            Ok(sent) => carrier.show_reply(&sent).await?,
             Err(RecvError::Lagged(missed)) => eprintln!("({missed} answers were too fast to show)"),
             Err(RecvError::Closed) => return Ok(()),
         }
     }
 }
 
-async fn prompt(carrier: &Carrier) -> anyhow::Result<()> {
+async fn run_prompt(carrier: &DemoCarrier) -> anyhow::Result<()> {
     eprintln!("The link works once, within ten minutes; start the demo again for another.");
     eprintln!(
         "Text something: \"status\", \"add the lion king\", \"remove heat\", \"commands\". Ctrl-D ends."
@@ -175,10 +181,10 @@ async fn prompt(carrier: &Carrier) -> anyhow::Result<()> {
         "Your phone is an admin's. A line that begins with @2 comes from somebody else's: \"@2 hello\"."
     );
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    let mut signals = Signals::listen()?;
+    let mut signals = StopSignals::listen()?;
     while let Some(line) = chat::next_line(&mut lines, &mut signals).await? {
         if !line.trim().is_empty() {
-            carrier.text(&line).await?;
+            carrier.send_text(&line).await?;
         }
     }
     Ok(())
@@ -186,8 +192,8 @@ async fn prompt(carrier: &Carrier) -> anyhow::Result<()> {
 
 /// Texts line by line, each after the last one was answered.
 #[expect(clippy::print_stdout, reason = "the conversation is what the command is for")]
-async fn play(
-    carrier: &Carrier,
+async fn play_script(
+    carrier: &DemoCarrier,
     app: &App,
     mut answers: Receiver<SentText>,
     script: &Path,
@@ -196,12 +202,12 @@ async fn play(
         tokio::fs::read_to_string(script).await.with_context(|| format!("read {}", script.display()))?;
     for line in texts.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
         println!("you: {line}");
-        carrier.text(line).await?;
-        app.engine.settled().await;
-        app.relay.settled().await?;
+        carrier.send_text(line).await?;
+        app.engine.wait_until_idle().await;
+        app.relay.wait_until_settled().await?;
         // What is settled was sent, so it is here already and stands right below its text.
         while let Ok(sent) = answers.try_recv() {
-            carrier.show(&sent).await?;
+            carrier.show_reply(&sent).await?;
         }
     }
     Ok(())

@@ -2,11 +2,11 @@
 
 use anyhow::{Context, bail};
 
-use super::print;
+use super::print_text;
 use crate::config::Config;
 use crate::doctor::service::{PATIENCE, ServiceResponse, ask_service, local_address};
 
-pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
+pub(super) async fn run_health_check(config: &Config) -> anyhow::Result<()> {
     let address = local_address(config.listen);
     let answer = tokio::time::timeout(PATIENCE, ask_service(address, "/health")).await;
     let ServiceResponse { status, body } = answer
@@ -15,5 +15,5 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     if status.split(' ').nth(1) != Some("200") {
         bail!("find the service at {address} well: {status} {body}");
     }
-    print(&format!("{body}\n"))
+    print_text(&format!("{body}\n"))
 }

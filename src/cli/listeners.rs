@@ -13,40 +13,44 @@ use tokio_util::sync::CancellationToken;
 use crate::access_rules::TrustedProxies;
 use crate::app::App;
 use crate::web;
-use crate::web::serving::{self, Limits, serve};
+use crate::web::http_server::{self, ListenerLimits, serve_sockets};
 
 /// Time that requests under way get at the end.
 const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
 /// Sockets that are taken before anything else begins, so that nothing does where one cannot be had.
-pub(super) struct Bound {
+pub(super) struct BoundSockets {
     webhooks: TcpListener,
     console: Option<TcpListener>,
 }
 
 /// What is served until it is closed.
-pub(super) struct Serving {
+pub(super) struct RunningListeners {
     stop: CancellationToken,
     servers: Vec<JoinHandle<io::Result<()>>>,
 }
 
-impl Bound {
+impl BoundSockets {
     pub(super) fn new(webhooks: TcpListener, console: Option<TcpListener>) -> Self {
         Self { webhooks, console }
     }
 
     /// `proxies` are believed where they name the client of a webhook.
-    pub(super) fn serve(self, app: &App, proxies: TrustedProxies) -> Serving {
-        serving::ask_for_files();
+    pub(super) fn start_serving(self, app: &App, proxies: TrustedProxies) -> RunningListeners {
+        http_server::raise_file_limit();
         let stop = CancellationToken::new();
         let webhooks = web::webhook_router(app.webhooks.clone());
-        let mut servers =
-            vec![tokio::spawn(serve(self.webhooks, webhooks, Limits::webhooks(proxies), stop.clone()))];
+        let mut servers = vec![tokio::spawn(serve_sockets(
+            self.webhooks,
+            webhooks,
+            ListenerLimits::for_webhooks(proxies),
+            stop.clone(),
+        ))];
         if let Some(listener) = self.console {
             let console = web::console_router(app.console.clone());
-            servers.push(tokio::spawn(serve(listener, console, Limits::PAGES, stop.clone())));
+            servers.push(tokio::spawn(serve_sockets(listener, console, ListenerLimits::PAGES, stop.clone())));
         }
-        Serving { stop, servers }
+        RunningListeners { stop, servers }
     }
 
     pub(super) fn webhooks_address(&self) -> anyhow::Result<SocketAddr> {
@@ -58,9 +62,9 @@ impl Bound {
     }
 }
 
-impl Serving {
+impl RunningListeners {
     /// Lets requests under way end, within bounds.
-    pub(super) async fn close(self) -> anyhow::Result<()> {
+    pub(super) async fn close_listeners(self) -> anyhow::Result<()> {
         self.stop.cancel();
         let patience = Instant::now() + LAST_REQUESTS;
         for server in self.servers {

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
-use crate::config::{Config, Problems};
-use crate::store::backup::back_up;
-use crate::store::db::OpenError;
-use crate::store::upgrade::UpgradeError;
+use crate::config::{Config, ConfigProblems};
+use crate::store::database::backup::back_up;
+use crate::store::database::db::OpenError;
+use crate::store::database::migration::MigrationError;
 use crate::telemetry::{self, LogFormat, LogSettings};
 
 /// What a demo shows of its log.
@@ -35,26 +35,26 @@ const BLOCKING_THREADS: usize = 8;
 #[command(version = env!("DIALARR_VERSION"))]
 pub struct Arguments {
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 #[derive(Debug, Subcommand, PartialEq, Eq)]
-pub enum Command {
+pub enum CliCommand {
     /// Try everything on this machine, with a made-up library and no account or key
-    Demo(Demo),
+    Demo(DemoArguments),
     /// Answer texts: listen for webhooks and finish what a crash left open
     Serve,
     /// Talk in the terminal as ADMIN_PHONE, with the real configuration and libraries
     Chat,
     /// Check everything that has to work, and tell what to do about what does not
-    Doctor(doctor::Doctor),
+    Doctor(doctor::DoctorArguments),
     /// Ask the running service whether it works, as a container does
     Health,
     /// Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
-    Setup(setup::Setup),
+    Setup(setup::SetupArguments),
     /// List, change, export and forget the people who text, also while the service runs
     #[command(subcommand)]
-    Users(users::Users),
+    Users(users::UsersCommand),
     /// Write a consistent copy of the database, also while the service runs
     Backup {
         /// New file for the copy
@@ -67,7 +67,7 @@ pub enum Command {
 }
 
 #[derive(Debug, clap::Args, PartialEq, Eq)]
-pub struct Demo {
+pub struct DemoArguments {
     /// Play the lines of a file as texts, then exit
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
@@ -84,15 +84,15 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     let lasts = error.chain().any(|cause| {
         let unusable = matches!(
             cause.downcast_ref(),
-            Some(OpenError::Upgrade(UpgradeError::Newer { .. } | UpgradeError::Unusable { .. }))
+            Some(OpenError::Upgrade(MigrationError::Newer { .. } | MigrationError::Unusable { .. }))
         );
-        unusable || cause.is::<Problems>()
+        unusable || cause.is::<ConfigProblems>()
     });
     if lasts { NOT_MENDED_BY_A_RESTART } else { 1 }
 }
 
 /// Does what was asked for; an error is for standard error and [`exit_code`].
-pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
@@ -100,24 +100,33 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .context("start the runtime")?;
     let ended = runtime.block_on(async {
         match &arguments.command {
-            Command::Demo(demo) => {
-                telemetry::start(&LogSettings { format: LogFormat::Pretty, filter: QUIET.to_owned() })?;
-                demo::run(demo).await
+            CliCommand::Demo(demo) => {
+                telemetry::start_logging(&LogSettings {
+                    format: LogFormat::Pretty,
+                    filter: QUIET.to_owned(),
+                })?;
+                demo::run_demo(demo).await
             }
-            Command::Serve => serve::run(&configured()?).await,
-            Command::Chat => chat::run(&configured()?).await,
-            Command::Doctor(asked) => {
-                telemetry::start(&LogSettings { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
-                doctor::run(Config::load(), asked).await
+            CliCommand::Serve => serve::run_service(&load_config()?).await,
+            CliCommand::Chat => chat::run_chat(&load_config()?).await,
+            CliCommand::Doctor(asked) => {
+                telemetry::start_logging(&LogSettings {
+                    format: LogFormat::Pretty,
+                    filter: SILENT.to_owned(),
+                })?;
+                doctor::run_doctor(Config::load(), asked).await
             }
-            Command::Health => health::run(&Config::load()?).await,
-            Command::Setup(asked) => setup::run(&configured()?, asked).await,
-            Command::Users(command) => users::run(&configured()?, command),
-            Command::Backup { file } => backup(&configured()?, file),
-            Command::ConsoleLink => console::link(&configured()?),
-            Command::Eval(options) => {
+            CliCommand::Health => health::run_health_check(&Config::load()?).await,
+            CliCommand::Setup(asked) => setup::run_setup(&load_config()?, asked).await,
+            CliCommand::Users(command) => users::run_users_command(&load_config()?, command),
+            CliCommand::Backup { file } => run_backup(&load_config()?, file),
+            CliCommand::ConsoleLink => console::print_link(&load_config()?),
+            CliCommand::Eval(options) => {
                 let config = options.live.then(Config::load).transpose()?;
-                telemetry::start(&LogSettings { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
+                telemetry::start_logging(&LogSettings {
+                    format: LogFormat::Pretty,
+                    filter: SILENT.to_owned(),
+                })?;
                 eval::run(options, config.as_ref()).await
             }
         }
@@ -127,7 +136,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     ended
 }
 
-fn backup(config: &Config, file: &Path) -> anyhow::Result<()> {
+fn run_backup(config: &Config, file: &Path) -> anyhow::Result<()> {
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
     let copy = file.to_str().context("use a file name that is not UTF-8")?;
     back_up(database, copy)?;
@@ -135,14 +144,14 @@ fn backup(config: &Config, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn configured() -> anyhow::Result<Config> {
+fn load_config() -> anyhow::Result<Config> {
     let config = Config::load()?;
-    telemetry::start(&config.log)?;
+    telemetry::start_logging(&config.log)?;
     Ok(config)
 }
 
 /// Unlike `println!`, a closed pipe is an error and no panic.
-fn print(text: &str) -> anyhow::Result<()> {
+fn print_text(text: &str) -> anyhow::Result<()> {
     io::stdout().lock().write_all(text.as_bytes()).context("write to the terminal")
 }
 
@@ -154,10 +163,10 @@ mod tests {
     use clap::{CommandFactory, Parser};
 
     use super::eval::Eval;
-    use super::{Arguments, Command, Demo};
+    use super::{Arguments, CliCommand, DemoArguments};
 
     #[track_caller]
-    fn check(line: &str, expected: &Result<Command, ErrorKind>) {
+    fn check(line: &str, expected: &Result<CliCommand, ErrorKind>) {
         let parsed = Arguments::try_parse_from(line.split(' '));
         assert_eq!(&parsed.map(|arguments| arguments.command).map_err(|error| error.kind()), expected);
     }
@@ -170,7 +179,7 @@ mod tests {
     #[test]
     fn the_demo_plays_a_script_or_serves_without_a_prompt_but_not_both() {
         let demo = |script: Option<&str>, no_prompt| {
-            Ok(Command::Demo(Demo { script: script.map(PathBuf::from), no_prompt }))
+            Ok(CliCommand::Demo(DemoArguments { script: script.map(PathBuf::from), no_prompt }))
         };
         check("dialarr demo", &demo(None, false));
         check("dialarr demo --script texts.txt", &demo(Some("texts.txt"), false));
@@ -180,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_backup_needs_a_file_to_write() {
-        check("dialarr backup copy.db", &Ok(Command::Backup { file: PathBuf::from("copy.db") }));
+        check("dialarr backup copy.db", &Ok(CliCommand::Backup { file: PathBuf::from("copy.db") }));
         check("dialarr backup", &Err(ErrorKind::MissingRequiredArgument));
     }
 
@@ -188,7 +197,7 @@ mod tests {
     fn an_evaluation_needs_its_file_and_repeats_only_what_is_live() {
         let eval = |live, times, report: Option<&str>| {
             let files = vec![PathBuf::from("cases.json")];
-            Ok(Command::Eval(Eval { files, live, times, report: report.map(PathBuf::from) }))
+            Ok(CliCommand::Eval(Eval { files, live, times, report: report.map(PathBuf::from) }))
         };
         check("dialarr eval cases.json", &eval(false, 1, None));
         check("dialarr eval cases.json --live --times 4", &eval(true, 4, None));

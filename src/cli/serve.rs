@@ -5,15 +5,15 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::console;
-use super::listeners::Bound;
+use super::listeners::BoundSockets;
 use crate::app::App;
 use crate::config::Config;
 use crate::wiring;
 
-pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
+pub(super) async fn run_service(config: &Config) -> anyhow::Result<()> {
     tracing::info!(version = env!("DIALARR_VERSION"), "starting");
     // From here on a signal ends the program in order, however far its start is.
-    let mut signals = Signals::listen()?;
+    let mut signals = StopSignals::listen()?;
     let webhooks = TcpListener::bind(config.listen)
         .await
         .with_context(|| format!("listen on {}; hint: set HOST and PORT", config.listen))?;
@@ -23,34 +23,34 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
             format!("listen on {bind} for the console; hint: set CONSOLE_BIND, or leave it empty for none")
         })?),
     };
-    let bound = Bound::new(webhooks, console);
+    let bound = BoundSockets::new(webhooks, console);
     let (address, console) = (bound.webhooks_address()?, bound.console_address()?);
-    let blueprint = wiring::blueprint(config)?;
-    blueprint.library.read_ahead(blueprint.clock.now());
+    let blueprint = wiring::build_blueprint(config)?;
+    blueprint.library.preload_caches(blueprint.clock.now());
     let app = App::start(blueprint).await?;
-    let serving = bound.serve(&app, config.trusted_proxies.clone());
+    let serving = bound.start_serving(&app, config.trusted_proxies.clone());
     tracing::info!(%address, "listening");
     match console {
-        Some(bind) => tracing::info!(address = %console::address(bind), "the console is open"),
+        Some(bind) => tracing::info!(address = %console::console_address(bind), "the console is open"),
         None => tracing::info!("there is no console, since CONSOLE_BIND is empty"),
     }
     wiring::tell_what_is_missing(config);
-    signals.arrive().await;
+    signals.wait_for_signal().await;
     tracing::info!("stopping");
     // Texts are taken in until the very end: what arrives while turns end is answered by the next start.
-    app.drain().await;
-    serving.close().await?;
+    app.drain_turns().await;
+    serving.close_listeners().await?;
     app.close().await;
     Ok(())
 }
 
 /// SIGTERM and Ctrl-C.
-pub(super) struct Signals {
+pub(super) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Signals {
+impl StopSignals {
     pub(super) fn listen() -> anyhow::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate()).context("listen for SIGTERM")?,
@@ -59,7 +59,7 @@ impl Signals {
     }
 
     /// Returns when one of them arrives.
-    pub(super) async fn arrive(&mut self) {
+    pub(super) async fn wait_for_signal(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -4,16 +4,16 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::config::{self, Config};
-use crate::http::Http;
+use crate::http::HttpClient;
 use crate::outbound_clients::build_twilio;
 use crate::setup::arr_instance::{ArrInstance, configured_instances};
-use crate::setup::change::Change;
-use crate::setup::connect::{self, Hook};
-use crate::setup::number::{self, Addresses};
-use crate::setup::{Mode, Namesakes, Outcome, Secret, Work};
+use crate::setup::connect::{self, WebhookTarget};
+use crate::setup::setting_diff::SettingDiff;
+use crate::setup::twilio_number::{self, WebhookAddresses};
+use crate::setup::{ConflictPolicy, SetupMode, SetupOutcome, SetupRequest, WebhookSecret};
 
 #[derive(Debug, Args, PartialEq, Eq)]
-pub struct Setup {
+pub struct SetupArguments {
     /// Do it, and read it back; without this it is only shown
     #[arg(long)]
     apply: bool,
@@ -26,80 +26,80 @@ pub struct Setup {
     take_over: bool,
 }
 
-fn print(outcome: &Outcome, what: &str) {
+fn print_outcome(outcome: &SetupOutcome, what: &str) {
     match outcome {
-        Outcome::Skipped { why, hint } => {
-            say(&format!("{what}: skipped, {why}"));
-            say(&format!("  hint: {hint}"));
+        SetupOutcome::Skipped { why, hint } => {
+            print_line(&format!("{what}: skipped, {why}"));
+            print_line(&format!("  hint: {hint}"));
         }
-        Outcome::AsItShouldBe => say(&format!("{what}: nothing to change")),
-        Outcome::Planned(changes) => list(what, changes),
-        Outcome::Done(changes) => {
-            list(what, changes);
-            say(&format!("{what}: done"));
+        SetupOutcome::AsItShouldBe => print_line(&format!("{what}: nothing to change")),
+        SetupOutcome::Planned(changes) => print_diffs(what, changes),
+        SetupOutcome::Done(changes) => {
+            print_diffs(what, changes);
+            print_line(&format!("{what}: done"));
         }
-        Outcome::Failed { changes, why, hint } => {
-            list(what, changes);
-            say(&format!("{what}: failed to {why}"));
-            say(&format!("  hint: {hint}"));
+        SetupOutcome::Failed { changes, why, hint } => {
+            print_diffs(what, changes);
+            print_line(&format!("{what}: failed to {why}"));
+            print_line(&format!("  hint: {hint}"));
         }
     }
 }
 
-fn list(what: &str, changes: &[Change]) {
-    changes.iter().for_each(|change| say(&format!("{what}: {change}")));
+fn print_diffs(what: &str, changes: &[SettingDiff]) {
+    changes.iter().for_each(|change| print_line(&format!("{what}: {change}")));
 }
 
 #[expect(clippy::print_stdout, reason = "what it says is what the command is for")]
-fn say(line: &str) {
+fn print_line(line: &str) {
     println!("{line}");
 }
 
-pub(super) async fn run(config: &Config, asked: &Setup) -> anyhow::Result<()> {
-    let work = Work {
-        mode: if asked.apply { Mode::Apply } else { Mode::Show },
-        secret: if asked.renew_secret { Secret::Renew } else { Secret::Keep },
-        namesakes: if asked.take_over { Namesakes::TakeOver } else { Namesakes::Leave },
+pub(super) async fn run_setup(config: &Config, asked: &SetupArguments) -> anyhow::Result<()> {
+    let work = SetupRequest {
+        mode: if asked.apply { SetupMode::Apply } else { SetupMode::Show },
+        secret: if asked.renew_secret { WebhookSecret::Renew } else { WebhookSecret::Keep },
+        namesakes: if asked.take_over { ConflictPolicy::TakeOver } else { ConflictPolicy::Leave },
     };
-    let http = Http::network().context("set up the HTTP client; hint: install ca-certificates")?;
+    let http = HttpClient::network().context("set up the HTTP client; hint: install ca-certificates")?;
     let mut told = Vec::new();
     for instance in configured_instances(&config.libraries, &http) {
         let what = format!("{} webhook", instance.label);
-        let outcome = match Hook::from_config(config, &instance) {
+        let outcome = match WebhookTarget::from_config(config, &instance) {
             Some(hook) => connect::set_up(&instance, &hook, work).await,
             None => no_hook(config, &instance),
         };
-        print(&outcome, &what);
+        print_outcome(&outcome, &what);
         told.push(outcome);
     }
     match &config.twilio {
         Some(twilio) => told.extend(at_twilio(twilio, &http, work).await),
         None => {
-            let outcome = Outcome::Skipped {
+            let outcome = SetupOutcome::Skipped {
                 why: "no account is configured".to_owned(),
                 hint: "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER".to_owned(),
             };
-            print(&outcome, "Twilio number");
+            print_outcome(&outcome, "Twilio number");
             told.push(outcome);
         }
     }
-    conclude(&told, work)
+    conclude_setup(&told, work)
 }
 
-async fn at_twilio(twilio: &config::Twilio, http: &Http, work: Work) -> Vec<Outcome> {
+async fn at_twilio(twilio: &config::Twilio, http: &HttpClient, work: SetupRequest) -> Vec<SetupOutcome> {
     let client = build_twilio(twilio, http);
-    let addresses = Addresses::below(twilio.public_url.as_str());
+    let addresses = WebhookAddresses::from_public_url(twilio.public_url.as_str());
     let phone = &twilio.phone_number;
-    let number = number::set_up(&client, phone, &addresses, work).await;
-    print(&number, &format!("Twilio number {}", phone.masked()));
-    let service = number::set_up_service(&client, &addresses, work).await;
+    let number = twilio_number::set_up(&client, phone, &addresses, work).await;
+    print_outcome(&number, &format!("Twilio number {}", phone.masked()));
+    let service = twilio_number::set_up_service(&client, &addresses, work).await;
     if let Some(service) = &service {
-        print(service, "Twilio messaging service");
+        print_outcome(service, "Twilio messaging service");
     }
     [number].into_iter().chain(service).collect()
 }
 
-fn no_hook(config: &Config, instance: &ArrInstance) -> Outcome {
+fn no_hook(config: &Config, instance: &ArrInstance) -> SetupOutcome {
     let (why, hint) = if config.notifications.secret.is_none() {
         ("no secret is configured", "set NOTIFICATION_SECRET to a long random word".to_owned())
     } else {
@@ -108,17 +108,17 @@ fn no_hook(config: &Config, instance: &ArrInstance) -> Outcome {
             format!("set NOTIFICATION_URL to where {} reaches Dialarr", instance.label),
         )
     };
-    Outcome::Skipped { why: why.to_owned(), hint }
+    SetupOutcome::Skipped { why: why.to_owned(), hint }
 }
 
-fn conclude(told: &[Outcome], work: Work) -> anyhow::Result<()> {
-    if told.iter().any(|outcome| matches!(outcome, Outcome::Planned(_))) {
-        say("Nothing was changed yet");
-        let renew = if work.secret == Secret::Renew { " --renew-secret" } else { "" };
-        let take_over = if work.namesakes == Namesakes::TakeOver { " --take-over" } else { "" };
-        say(&format!("  hint: dialarr setup --apply{renew}{take_over}"));
+fn conclude_setup(told: &[SetupOutcome], work: SetupRequest) -> anyhow::Result<()> {
+    if told.iter().any(|outcome| matches!(outcome, SetupOutcome::Planned(_))) {
+        print_line("Nothing was changed yet");
+        let renew = if work.secret == WebhookSecret::Renew { " --renew-secret" } else { "" };
+        let take_over = if work.namesakes == ConflictPolicy::TakeOver { " --take-over" } else { "" };
+        print_line(&format!("  hint: dialarr setup --apply{renew}{take_over}"));
     }
-    let failed = told.iter().filter(|outcome| matches!(outcome, Outcome::Failed { .. })).count();
+    let failed = told.iter().filter(|outcome| matches!(outcome, SetupOutcome::Failed { .. })).count();
     anyhow::ensure!(failed == 0, "set up {failed} of {}", told.len());
     Ok(())
 }

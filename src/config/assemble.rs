@@ -9,23 +9,25 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use url::{Host, Url};
 
-use super::problems::Problems;
-use super::reader::{Reader, Reading, parse_secret};
+use super::problems::ConfigProblems;
+use super::reader::{VariableReader, VariableValue, parse_secret};
 use super::time_zone::parse_zone;
 use super::variables::{self, Variable};
 use super::{
     Config, ConfirmCode, Console, Conversation, Credentials, Embeddings, Libraries, Library, Limits, Llm,
     Notifications, People, TokenField, Twilio,
 };
-use crate::access_rules::{AccessRules, Hosts, Password, SignIn, TrustedProxies, parse_host, parse_network};
-use crate::conversation::quiet::Quiet;
-use crate::conversation::rate::Rate;
-use crate::conversation::spending::{Budget, Prices};
+use crate::access_rules::{
+    AccessRules, AllowedHosts, ConsolePassword, SignIn, TrustedProxies, parse_host, parse_network,
+};
+use crate::conversation::grammar::triage::TriageLevel;
+use crate::conversation::model_cost::{DailyBudget, ModelPrices};
+use crate::conversation::notifications::quiet_hours::QuietHours;
+use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::PhoneNumber;
-use crate::conversation::triage::Routing;
-use crate::engine::learning::Notes;
-use crate::engine::{Pictures, SmsReactions};
-use crate::llm::embeddings::USUAL_FLOOR;
+use crate::engine::memory_indexing::MetadataSource;
+use crate::engine::{PicturePolicy, SmsReactions};
+use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::telemetry::{self, LogFormat, LogSettings};
 
 const TWILIO_API_URL: &str = "https://api.twilio.com";
@@ -40,80 +42,97 @@ const WITH_TWILIO: &str = "with Twilio";
 impl Config {
     /// Looks at nothing but `lookup` (and the system's zone when `TZ` is not set). An empty value is not set, except that
     /// an empty `CONSOLE_BIND` turns the console off.
-    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Problems> {
-        let mut reader = Reader::new(&lookup);
-        let host = reader
-            .read(variables::HOST, |text| text.parse::<IpAddr>().map_err(|_| "not an IP address".to_owned()));
-        let port = reader.read(variables::PORT, |text| {
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigProblems> {
+        let mut reader = VariableReader::new(&lookup);
+        let host = reader.read_with(variables::HOST, |text| {
+            text.parse::<IpAddr>().map_err(|_| "not an IP address".to_owned())
+        });
+        let port = reader.read_with(variables::PORT, |text| {
             text.parse::<u16>().map_err(|_| "not a port from 0 to 65535".to_owned())
         });
-        let public_url = reader.url(variables::PUBLIC_URL);
-        let admin = reader.phone(variables::ADMIN_PHONE);
-        let prices = prices(&mut reader);
-        let notification_url = reader.url(variables::NOTIFICATION_URL).given();
+        let public_url = reader.read_url(variables::PUBLIC_URL);
+        let admin = reader.read_phone(variables::ADMIN_PHONE);
+        let prices = read_prices(&mut reader);
+        let notification_url = reader.read_url(variables::NOTIFICATION_URL).into_option();
         let mut config = Self {
-            listen: SocketAddr::new(host.or(Ipv4Addr::UNSPECIFIED.into()), port.or(3000)),
-            console: console(&mut reader),
-            twilio: twilio(&mut reader, &public_url, &admin),
+            listen: SocketAddr::new(host.unwrap_or(Ipv4Addr::UNSPECIFIED.into()), port.unwrap_or(3000)),
+            console: read_console(&mut reader),
+            twilio: read_twilio(&mut reader, &public_url, &admin),
             notifications: Notifications {
-                secret: reader.secret(variables::NOTIFICATION_SECRET).given(),
+                secret: reader.read_secret(variables::NOTIFICATION_SECRET).into_option(),
                 url: notification_url.or_else(|| public_url.as_given().cloned()),
-                quiet: reader.read(variables::QUIET_HOURS, parse_quiet).or(None),
+                quiet: reader.read_with(variables::QUIET_HOURS, parse_quiet).unwrap_or(None),
             },
-            public_url: public_url.given(),
+            public_url: public_url.into_option(),
             trusted_proxies: TrustedProxies::from_networks(
-                reader.list(variables::TRUSTED_PROXIES, parse_proxy).or(Vec::new()),
+                reader.read_list(variables::TRUSTED_PROXIES, parse_proxy).unwrap_or(Vec::new()),
             ),
-            database: reader.text(variables::DATABASE_URL).or("dialarr.db".to_owned()).into(),
-            time_zone: reader.read(variables::TZ, parse_zone).given().unwrap_or_else(TimeZone::system),
-            llm: llm(&mut reader, &prices),
+            database: reader.read_text(variables::DATABASE_URL).unwrap_or("dialarr.db".to_owned()).into(),
+            time_zone: reader
+                .read_with(variables::TZ, parse_zone)
+                .into_option()
+                .unwrap_or_else(TimeZone::system),
+            llm: read_llm(&mut reader, &prices),
             embeddings: None,
             libraries: Libraries {
-                sonarr: library(&mut reader, variables::SONARR_URL, variables::SONARR_API_KEY),
-                radarr: library(&mut reader, variables::RADARR_URL, variables::RADARR_API_KEY),
-                sonarr_four_k: library(&mut reader, variables::SONARR_4K_URL, variables::SONARR_4K_API_KEY),
-                radarr_four_k: library(&mut reader, variables::RADARR_4K_URL, variables::RADARR_4K_API_KEY),
+                sonarr: read_library(&mut reader, variables::SONARR_URL, variables::SONARR_API_KEY),
+                radarr: read_library(&mut reader, variables::RADARR_URL, variables::RADARR_API_KEY),
+                sonarr_four_k: read_library(
+                    &mut reader,
+                    variables::SONARR_4K_URL,
+                    variables::SONARR_4K_API_KEY,
+                ),
+                radarr_four_k: read_library(
+                    &mut reader,
+                    variables::RADARR_4K_URL,
+                    variables::RADARR_4K_API_KEY,
+                ),
             },
             people: People {
-                admin: admin.given(),
+                admin: admin.into_option(),
                 members: reader
-                    .list(variables::PHONE_WHITELIST, |entry| {
+                    .read_list(variables::PHONE_WHITELIST, |entry| {
                         PhoneNumber::parse(entry).map_err(|error| error.to_string())
                     })
-                    .or(Vec::new()),
+                    .unwrap_or(Vec::new()),
             },
-            conversation: conversation(&mut reader),
-            limits: limits(&mut reader, &prices),
-            retention_days: u32::try_from(reader.number(variables::RETENTION_DAYS, 1..=36_500).or(365))
-                .unwrap_or(u32::MAX),
-            log: log(&mut reader),
+            conversation: read_conversation(&mut reader),
+            limits: read_limits(&mut reader, &prices),
+            retention_days: u32::try_from(
+                reader.read_number(variables::RETENTION_DAYS, 1..=36_500).unwrap_or(365),
+            )
+            .unwrap_or(u32::MAX),
+            log: read_log(&mut reader),
             misspelt: Vec::new(),
             cut: Vec::new(),
         };
-        config.embeddings = embeddings(&mut reader, config.llm.as_ref());
-        reader.finish(config)
+        config.embeddings = read_embeddings(&mut reader, config.llm.as_ref());
+        reader.finish_with(config)
     }
 }
 
-fn console(reader: &mut Reader<'_>) -> Console {
+fn read_console(reader: &mut VariableReader<'_>) -> Console {
     let is_off = reader.is_emptied(variables::CONSOLE_BIND);
     let bind = reader
-        .read(variables::CONSOLE_BIND, |text| {
+        .read_with(variables::CONSOLE_BIND, |text| {
             text.parse::<SocketAddr>().map_err(|_| "not an IP address and a port".to_owned())
         })
-        .or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 3001));
+        .unwrap_or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 3001));
     let bind = (!is_off).then_some(bind);
-    let password =
-        reader.read(variables::CONSOLE_PASSWORD, |text| Password::parse(text).map_err(str::to_owned));
-    let known = Hosts::local().and(bind.map(|address| match address.ip() {
+    let password = reader
+        .read_with(variables::CONSOLE_PASSWORD, |text| ConsolePassword::parse(text).map_err(str::to_owned));
+    let known = AllowedHosts::local().with_further_hosts(bind.map(|address| match address.ip() {
         IpAddr::V4(ip) => Host::Ipv4(ip),
         IpAddr::V6(ip) => Host::Ipv6(ip),
     }));
     let further = reader
-        .list(variables::CONSOLE_HOSTS, |entry| parse_host(entry).ok_or_else(|| "not a host name".to_owned()))
-        .or(Vec::new());
-    let signs_in = reader.choice(variables::CONSOLE_AUTH, &[("password", true), ("none", false)]).or(true);
-    let sign_in = match (signs_in, password.given()) {
+        .read_list(variables::CONSOLE_HOSTS, |entry| {
+            parse_host(entry).ok_or_else(|| "not a host name".to_owned())
+        })
+        .unwrap_or(Vec::new());
+    let signs_in =
+        reader.read_choice(variables::CONSOLE_AUTH, &[("password", true), ("none", false)]).unwrap_or(true);
+    let sign_in = match (signs_in, password.into_option()) {
         (true, Some(password)) => SignIn::Password(password),
         (true, None) => SignIn::Links,
         (false, _) => SignIn::Open,
@@ -122,13 +141,13 @@ fn console(reader: &mut Reader<'_>) -> Console {
         && !bind.ip().is_loopback()
     {
         let wrong = format!("none is for a console on loopback, but CONSOLE_BIND is {bind}");
-        reader.report(variables::CONSOLE_AUTH, wrong);
+        reader.report_problem(variables::CONSOLE_AUTH, wrong);
     }
     if let (SignIn::Open, Some(name)) = (&sign_in, further.iter().find(|name| !is_loopback(name))) {
         let wrong = format!("none is for a console on loopback, but CONSOLE_HOSTS has {name}");
-        reader.report(variables::CONSOLE_AUTH, wrong);
+        reader.report_problem(variables::CONSOLE_AUTH, wrong);
     }
-    Console { bind, rules: AccessRules { sign_in, hosts: known.and(further) } }
+    Console { bind, rules: AccessRules { sign_in, hosts: known.with_further_hosts(further) } }
 }
 
 fn is_loopback(host: &Host) -> bool {
@@ -139,34 +158,35 @@ fn is_loopback(host: &Host) -> bool {
     }
 }
 
-fn twilio(
-    reader: &mut Reader<'_>,
-    public_url: &Reading<Url>,
-    admin: &Reading<PhoneNumber>,
+fn read_twilio(
+    reader: &mut VariableReader<'_>,
+    public_url: &VariableValue<Url>,
+    admin: &VariableValue<PhoneNumber>,
 ) -> Option<Twilio> {
-    let account_sid = reader.sid(variables::TWILIO_ACCOUNT_SID, "AC");
-    let auth_tokens = reader.list(variables::TWILIO_AUTH_TOKEN, parse_secret);
-    let phone_number = reader.phone(variables::TWILIO_PHONE_NUMBER);
-    let key_sid = reader.sid(variables::TWILIO_API_KEY_SID, "SK");
-    let key_secret = reader.secret(variables::TWILIO_API_KEY_SECRET);
-    let service_sid = reader.sid(variables::TWILIO_MESSAGING_SERVICE_SID, "MG");
-    let api_url = reader.url(variables::TWILIO_API_URL);
-    let pictures = reader.choice(variables::TWILIO_MMS, &[("on", Pictures::Sent), ("off", Pictures::Kept)]);
+    let account_sid = reader.read_sid(variables::TWILIO_ACCOUNT_SID, "AC");
+    let auth_tokens = reader.read_list(variables::TWILIO_AUTH_TOKEN, parse_secret);
+    let phone_number = reader.read_phone(variables::TWILIO_PHONE_NUMBER);
+    let key_sid = reader.read_sid(variables::TWILIO_API_KEY_SID, "SK");
+    let key_secret = reader.read_secret(variables::TWILIO_API_KEY_SECRET);
+    let service_sid = reader.read_sid(variables::TWILIO_MESSAGING_SERVICE_SID, "MG");
+    let api_url = reader.read_url(variables::TWILIO_API_URL);
+    let pictures = reader
+        .read_choice(variables::TWILIO_MMS, &[("on", PicturePolicy::Sent), ("off", PicturePolicy::NotSent)]);
     let no_number = account_sid.is_absent() && auth_tokens.is_absent() && phone_number.is_absent();
     if no_number && key_sid.is_absent() && key_secret.is_absent() && service_sid.is_absent() {
         return None;
     }
     // Every gap is reported before the first `?` gives up.
-    let account_sid = reader.require(variables::TWILIO_ACCOUNT_SID, account_sid, WITH_TWILIO);
-    let auth_tokens = reader.require(variables::TWILIO_AUTH_TOKEN, auth_tokens, WITH_TWILIO);
-    let phone_number = reader.require(variables::TWILIO_PHONE_NUMBER, phone_number, WITH_TWILIO);
+    let account_sid = reader.require_value(variables::TWILIO_ACCOUNT_SID, account_sid, WITH_TWILIO);
+    let auth_tokens = reader.require_value(variables::TWILIO_AUTH_TOKEN, auth_tokens, WITH_TWILIO);
+    let phone_number = reader.require_value(variables::TWILIO_PHONE_NUMBER, phone_number, WITH_TWILIO);
     let key_sid = (variables::TWILIO_API_KEY_SID, key_sid);
-    let key = both(reader, key_sid, (variables::TWILIO_API_KEY_SECRET, key_secret));
+    let key = require_both(reader, key_sid, (variables::TWILIO_API_KEY_SECRET, key_secret));
     if public_url.is_absent() {
-        reader.report(variables::PUBLIC_URL, format!("needed {WITH_TWILIO}"));
+        reader.report_problem(variables::PUBLIC_URL, format!("needed {WITH_TWILIO}"));
     }
     if admin.is_absent() {
-        reader.report(variables::ADMIN_PHONE, format!("needed {WITH_TWILIO}"));
+        reader.report_problem(variables::ADMIN_PHONE, format!("needed {WITH_TWILIO}"));
     }
     let (account_sid, auth_tokens) = (account_sid?, auth_tokens?);
     let (user, password) = match key {
@@ -177,35 +197,35 @@ fn twilio(
         account_sid,
         auth_tokens,
         phone_number: phone_number?,
-        messaging_service_sid: service_sid.given(),
+        messaging_service_sid: service_sid.into_option(),
         credentials: Credentials { user, password },
         api_url: url_or(api_url, TWILIO_API_URL)?,
         public_url: public_url.as_given()?.clone(),
-        pictures: pictures.or(Pictures::Sent),
+        pictures: pictures.unwrap_or(PicturePolicy::Sent),
     })
 }
 
-fn llm(reader: &mut Reader<'_>, prices: &Reading<Prices>) -> Option<Llm> {
-    let api_key = reader.secret(variables::LLM_API_KEY);
-    let base_url = reader.url(variables::LLM_BASE_URL);
-    let model = reader.text(variables::LLM_MODEL);
-    let context_window = reader.number(variables::LLM_CONTEXT_WINDOW, 1_000..=100_000_000).given();
+fn read_llm(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPrices>) -> Option<Llm> {
+    let api_key = reader.read_secret(variables::LLM_API_KEY);
+    let base_url = reader.read_url(variables::LLM_BASE_URL);
+    let model = reader.read_text(variables::LLM_MODEL);
+    let context_window = reader.read_number(variables::LLM_CONTEXT_WINDOW, 1_000..=100_000_000).into_option();
     let mut efforts = vec![("auto", None)];
     efforts.extend(EFFORTS.map(|effort| (effort, Some(effort.to_owned()))));
-    let reasoning_effort = reader.choice(variables::LLM_REASONING_EFFORT, &efforts).or(None);
+    let reasoning_effort = reader.read_choice(variables::LLM_REASONING_EFFORT, &efforts).unwrap_or(None);
     let token_fields = [
         ("auto", None),
         ("max_tokens", Some(TokenField::MaxTokens)),
         ("max_completion_tokens", Some(TokenField::MaxCompletionTokens)),
     ];
-    let token_field = reader.choice(variables::LLM_TOKEN_FIELD, &token_fields).or(None);
-    let max_concurrent = reader.number(variables::LLM_MAX_CONCURRENT, 1..=1000).or(8);
+    let token_field = reader.read_choice(variables::LLM_TOKEN_FIELD, &token_fields).unwrap_or(None);
+    let max_concurrent = reader.read_number(variables::LLM_MAX_CONCURRENT, 1..=1000).unwrap_or(8);
     if api_key.is_absent() && base_url.is_absent() {
         return None;
     }
-    let model = reader.require(variables::LLM_MODEL, model, "with LLM_API_KEY or LLM_BASE_URL");
+    let model = reader.require_value(variables::LLM_MODEL, model, "with LLM_API_KEY or LLM_BASE_URL");
     Some(Llm {
-        api_key: api_key.given(),
+        api_key: api_key.into_option(),
         base_url: url_or(base_url, LLM_BASE_URL)?,
         model: model?,
         context_window,
@@ -217,122 +237,128 @@ fn llm(reader: &mut Reader<'_>, prices: &Reading<Prices>) -> Option<Llm> {
 }
 
 /// By default at the model's server. The model's key is used there alone: no other server is to see it.
-fn embeddings(reader: &mut Reader<'_>, llm: Option<&Llm>) -> Option<Embeddings> {
-    let model = reader.text(variables::EMBEDDINGS_MODEL);
-    let base_url = reader.url(variables::EMBEDDINGS_BASE_URL);
-    let api_key = reader.secret(variables::EMBEDDINGS_API_KEY);
-    let floor = reader.read(variables::EMBEDDINGS_FLOOR, parse_likeness).or(USUAL_FLOOR);
-    let model = model.given()?;
+fn read_embeddings(reader: &mut VariableReader<'_>, llm: Option<&Llm>) -> Option<Embeddings> {
+    let model = reader.read_text(variables::EMBEDDINGS_MODEL);
+    let base_url = reader.read_url(variables::EMBEDDINGS_BASE_URL);
+    let api_key = reader.read_secret(variables::EMBEDDINGS_API_KEY);
+    let floor =
+        reader.read_with(variables::EMBEDDINGS_FLOOR, parse_likeness).unwrap_or(DEFAULT_SIMILARITY_FLOOR);
+    let model = model.into_option()?;
     // A model's server that lacks something else has been reported.
     let has_llm = reader.is_set(variables::LLM_BASE_URL) || reader.is_set(variables::LLM_API_KEY);
     if base_url.is_absent() && !has_llm {
-        reader.report(
+        reader.report_problem(
             variables::EMBEDDINGS_BASE_URL,
             "needed with EMBEDDINGS_MODEL without LLM_BASE_URL and LLM_API_KEY",
         );
     }
     let base_url = match base_url {
-        Reading::Absent => llm?.base_url.clone(),
-        Reading::Wrong => return None,
-        Reading::Given(url) => url,
+        VariableValue::Absent => llm?.base_url.clone(),
+        VariableValue::Wrong => return None,
+        VariableValue::Given(url) => url,
     };
     let shared = llm.filter(|llm| llm.base_url == base_url);
-    let api_key = api_key.given().or_else(|| shared.and_then(|llm| llm.api_key.clone()));
+    let api_key = api_key.into_option().or_else(|| shared.and_then(|llm| llm.api_key.clone()));
     Some(Embeddings { model, base_url, api_key, floor })
 }
 
 /// Cached input costs as much as other input where it has no price of its own.
-fn prices(reader: &mut Reader<'_>) -> Reading<Prices> {
-    let input = reader.read(variables::LLM_PRICE_INPUT, parse_money);
-    let cached = reader.read(variables::LLM_PRICE_CACHED, parse_money);
-    let output = reader.read(variables::LLM_PRICE_OUTPUT, parse_money);
+fn read_prices(reader: &mut VariableReader<'_>) -> VariableValue<ModelPrices> {
+    let input = reader.read_with(variables::LLM_PRICE_INPUT, parse_money);
+    let cached = reader.read_with(variables::LLM_PRICE_CACHED, parse_money);
+    let output = reader.read_with(variables::LLM_PRICE_OUTPUT, parse_money);
     if input.is_absent() && cached.is_absent() && output.is_absent() {
-        return Reading::Absent;
+        return VariableValue::Absent;
     }
-    let input = input.or(0);
-    Reading::Given(Prices { input, cached: cached.or(input), output: output.or(0) })
+    let input = input.unwrap_or(0);
+    VariableValue::Given(ModelPrices { input, cached: cached.unwrap_or(input), output: output.unwrap_or(0) })
 }
 
-fn limits(reader: &mut Reader<'_>, prices: &Reading<Prices>) -> Limits {
-    let cost = reader.read(variables::DAILY_COST, parse_money);
+fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPrices>) -> Limits {
+    let cost = reader.read_with(variables::DAILY_COST, parse_money);
     if cost.as_given().is_some() && prices.is_absent() {
-        reader.report(
+        reader.report_problem(
             variables::LLM_PRICE_INPUT,
             "needed with DAILY_COST, which is never reached without a price",
         );
     }
-    let mut rate = |variable, most, within| reader.read(variable, parse_rate).or(Some(Rate { most, within }));
+    let mut rate = |variable, most, within| {
+        reader.read_with(variable, parse_rate).unwrap_or(Some(RateLimit { max: most, period: within }))
+    };
     let week = SignedDuration::from_hours(7 * 24);
     Limits {
         quota_movies: rate(variables::QUOTA_MOVIES, 10, week),
         quota_seasons: rate(variables::QUOTA_SEASONS, 10, week),
         rate: rate(variables::RATE_LIMIT, 10, SignedDuration::from_mins(1)),
-        budget: Budget {
-            tokens: reader.read(variables::DAILY_TOKENS, parse_daily_tokens).or(Some(DAILY_TOKENS)),
-            cost: cost.given(),
+        budget: DailyBudget {
+            tokens: reader
+                .read_with(variables::DAILY_TOKENS, parse_daily_tokens)
+                .unwrap_or(Some(DAILY_TOKENS)),
+            cost: cost.into_option(),
         },
     }
 }
 
-fn library(reader: &mut Reader<'_>, url: Variable, api_key: Variable) -> Option<Library> {
-    let given_url = reader.url(url);
-    let given_key = reader.secret(api_key);
-    let (url, api_key) = both(reader, (url, given_url), (api_key, given_key))?;
+fn read_library(reader: &mut VariableReader<'_>, url: Variable, api_key: Variable) -> Option<Library> {
+    let given_url = reader.read_url(url);
+    let given_key = reader.read_secret(api_key);
+    let (url, api_key) = require_both(reader, (url, given_url), (api_key, given_key))?;
     Some(Library { url, api_key })
 }
 
-fn conversation(reader: &mut Reader<'_>) -> Conversation {
+fn read_conversation(reader: &mut VariableReader<'_>) -> Conversation {
     let codes = [("bulk", ConfirmCode::Bulk), ("always", ConfirmCode::Always)];
     let reactions = [("silent", SmsReactions::Silent), ("text", SmsReactions::Text)];
-    let routings = [("off", Routing::Off), ("heuristic", Routing::Heuristic), ("ai", Routing::Ai)];
-    let notes = [("model", Notes::ByModel), ("code", Notes::ByCode)];
-    let idle_minutes = reader.number(variables::CONVERSATION_IDLE_MINUTES, 1..=10_080).or(30);
-    let confirm_minutes = reader.number(variables::CONFIRM_MINUTES, 1..=60).or(5);
+    let routings =
+        [("off", TriageLevel::Off), ("heuristic", TriageLevel::Heuristic), ("ai", TriageLevel::Ai)];
+    let notes = [("model", MetadataSource::ByModel), ("code", MetadataSource::ByCode)];
+    let idle_minutes = reader.read_number(variables::CONVERSATION_IDLE_MINUTES, 1..=10_080).unwrap_or(30);
+    let confirm_minutes = reader.read_number(variables::CONFIRM_MINUTES, 1..=60).unwrap_or(5);
     Conversation {
         idle: Duration::from_secs(60 * idle_minutes),
         confirm: Duration::from_secs(60 * confirm_minutes),
-        confirm_code: reader.choice(variables::CONFIRM_CODE, &codes).or(ConfirmCode::Bulk),
-        confirm_languages: reader.list(variables::CONFIRM_LANGS, parse_language).or(Vec::new()),
-        coalesce: Duration::from_millis(reader.number(variables::COALESCE_MS, 0..=4000).or(1200)),
-        reactions: reader.choice(variables::SMS_REACTIONS, &reactions).or(SmsReactions::Silent),
-        routing: reader.choice(variables::TURN_ROUTING, &routings).or(Routing::Heuristic),
-        notes: reader.choice(variables::MEMORY_NOTES, &notes).or(Notes::ByModel),
+        confirm_code: reader.read_choice(variables::CONFIRM_CODE, &codes).unwrap_or(ConfirmCode::Bulk),
+        confirm_languages: reader.read_list(variables::CONFIRM_LANGS, parse_language).unwrap_or(Vec::new()),
+        coalesce: Duration::from_millis(reader.read_number(variables::COALESCE_MS, 0..=4000).unwrap_or(1200)),
+        reactions: reader.read_choice(variables::SMS_REACTIONS, &reactions).unwrap_or(SmsReactions::Silent),
+        routing: reader.read_choice(variables::TURN_ROUTING, &routings).unwrap_or(TriageLevel::Heuristic),
+        notes: reader.read_choice(variables::MEMORY_NOTES, &notes).unwrap_or(MetadataSource::ByModel),
     }
 }
 
-fn log(reader: &mut Reader<'_>) -> LogSettings {
+fn read_log(reader: &mut VariableReader<'_>) -> LogSettings {
     let formats = [("pretty", LogFormat::Pretty), ("json", LogFormat::Json)];
-    let filter = reader.read(variables::RUST_LOG, |text| match telemetry::filter(text) {
+    let filter = reader.read_with(variables::RUST_LOG, |text| match telemetry::parse_filter(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(_) => Err("not a list of levels or target=level".to_owned()),
     });
     LogSettings {
-        format: reader.choice(variables::LOG_FORMAT, &formats).or(LogFormat::Pretty),
-        filter: filter.or(telemetry::DEFAULT_FILTER.to_owned()),
+        format: reader.read_choice(variables::LOG_FORMAT, &formats).unwrap_or(LogFormat::Pretty),
+        filter: filter.unwrap_or(telemetry::DEFAULT_FILTER.to_owned()),
     }
 }
 
 /// Two values that are of use only together.
-fn both<A, B>(
-    reader: &mut Reader<'_>,
-    (first, a): (Variable, Reading<A>),
-    (second, b): (Variable, Reading<B>),
+fn require_both<A, B>(
+    reader: &mut VariableReader<'_>,
+    (first, a): (Variable, VariableValue<A>),
+    (second, b): (Variable, VariableValue<B>),
 ) -> Option<(A, B)> {
     if a.is_absent() && b.is_absent() {
         return None;
     }
-    let a = reader.require(first, a, &format!("with {}", second.name));
-    let b = reader.require(second, b, &format!("with {}", first.name));
+    let a = reader.require_value(first, a, &format!("with {}", second.name));
+    let b = reader.require_value(second, b, &format!("with {}", first.name));
     a.zip(b)
 }
 
 /// `None` only if the value was wrong, which has been reported.
-fn url_or(url: Reading<Url>, default: &str) -> Option<Url> {
+fn url_or(url: VariableValue<Url>, default: &str) -> Option<Url> {
     match url {
         // The defaults are constants that parse, which the tests see.
-        Reading::Absent => Url::parse(default).ok(),
-        Reading::Wrong => None,
-        Reading::Given(url) => Some(url),
+        VariableValue::Absent => Url::parse(default).ok(),
+        VariableValue::Wrong => None,
+        VariableValue::Given(url) => Some(url),
     }
 }
 
@@ -357,11 +383,13 @@ fn parse_likeness(text: &str) -> Result<f32, String> {
     }
 }
 
-fn parse_rate(text: &str) -> Result<Option<Rate>, String> {
+fn parse_rate(text: &str) -> Result<Option<RateLimit>, String> {
     if text.eq_ignore_ascii_case("off") {
         return Ok(None);
     }
-    Rate::parse(text).map(Some).ok_or_else(|| "not off or a number within a time such as 10/7d".to_owned())
+    RateLimit::parse(text)
+        .map(Some)
+        .ok_or_else(|| "not off or a number within a time such as 10/7d".to_owned())
 }
 
 fn parse_daily_tokens(text: &str) -> Result<Option<u64>, String> {
@@ -372,11 +400,11 @@ fn parse_daily_tokens(text: &str) -> Result<Option<u64>, String> {
     tokens.map(Some).ok_or_else(|| format!("not off or a whole number from 1 to {MOST_DAILY_TOKENS}"))
 }
 
-fn parse_quiet(text: &str) -> Result<Option<Quiet>, String> {
+fn parse_quiet(text: &str) -> Result<Option<QuietHours>, String> {
     if text.eq_ignore_ascii_case("off") {
         return Ok(None);
     }
-    Quiet::parse(text).map(Some).ok_or_else(|| "not off or two hours of a day such as 22-7".to_owned())
+    QuietHours::parse(text).map(Some).ok_or_else(|| "not off or two hours of a day such as 22-7".to_owned())
 }
 
 fn parse_language(code: &str) -> Result<String, String> {

@@ -2,16 +2,16 @@
 
 /// One `NAME=value` assignment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Assignment<'a> {
+pub(super) struct EnvAssignment<'a> {
     pub(super) name: &'a str,
     pub(super) value: String,
     /// One `$` outside single quotes and without a backslash each, in order.
-    pub(super) dollars: Vec<Dollar<'a>>,
+    pub(super) dollars: Vec<DollarUse<'a>>,
 }
 
 /// A `$` that other readers of such files, as a shell or Docker Compose, replace together with the name behind it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Dollar<'a> {
+pub(super) struct DollarUse<'a> {
     /// Empty where no letter or digit follows.
     pub(super) name: &'a str,
     pub(super) form: DollarForm,
@@ -27,13 +27,13 @@ pub(super) enum DollarForm {
 
 /// Line that cannot be read, with the name that it would set as far as it was read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Malformed<'a> {
+pub(super) struct MalformedLine<'a> {
     pub(super) name: Option<&'a str>,
     pub(super) wrong: &'static str,
 }
 
 /// What the lines of a file set, each with the number of its first line, from 1.
-pub(super) fn parse(text: &str) -> Vec<(usize, Result<Assignment<'_>, Malformed<'_>>)> {
+pub(super) fn parse(text: &str) -> Vec<(usize, Result<EnvAssignment<'_>, MalformedLine<'_>>)> {
     let mut rest = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let (mut parsed, mut number) = (Vec::new(), 1);
     while !rest.is_empty() {
@@ -59,11 +59,11 @@ pub(super) fn parse(text: &str) -> Vec<(usize, Result<Assignment<'_>, Malformed<
     parsed
 }
 
-type Parsed<'a, T> = Result<(T, &'a str), Malformed<'a>>;
+type ParsedValue<'a, T> = Result<(T, &'a str), MalformedLine<'a>>;
 
 /// An assignment and the text behind its value.
-fn parse_assignment(text: &str) -> Parsed<'_, Option<Assignment<'_>>> {
-    let no_name = Malformed { name: None, wrong: "not NAME=value" };
+fn parse_assignment(text: &str) -> ParsedValue<'_, Option<EnvAssignment<'_>>> {
+    let no_name = MalformedLine { name: None, wrong: "not NAME=value" };
     let (mut name, mut rest) = split_name(text.trim_start());
     if name == "export" && !skip_blanks(rest).starts_with('=') {
         (name, rest) = split_name(skip_blanks(rest));
@@ -71,9 +71,9 @@ fn parse_assignment(text: &str) -> Parsed<'_, Option<Assignment<'_>>> {
     let Some(rest) = skip_blanks(rest).strip_prefix('=').filter(|_| !name.is_empty()) else {
         return Err(no_name);
     };
-    let malformed = |wrong| Malformed { name: Some(name), wrong };
+    let malformed = |wrong| MalformedLine { name: Some(name), wrong };
     let (value, dollars, rest) = parse_value(skip_blanks(rest)).map_err(malformed)?;
-    Ok((Some(Assignment { name, value, dollars }), rest))
+    Ok((Some(EnvAssignment { name, value, dollars }), rest))
 }
 
 fn split_name(text: &str) -> (&str, &str) {
@@ -89,24 +89,24 @@ fn skip_blanks(text: &str) -> &str {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Quote {
+enum QuoteStyle {
     None,
     Single,
     Double,
 }
 
 /// The value, its dollars, and the text behind it. As in a shell, quotes may begin and end anywhere in it.
-fn parse_value(text: &str) -> Result<(String, Vec<Dollar<'_>>, &str), &'static str> {
-    let (mut value, mut dollars, mut quote) = (String::new(), Vec::new(), Quote::None);
+fn parse_value(text: &str) -> Result<(String, Vec<DollarUse<'_>>, &str), &'static str> {
+    let (mut value, mut dollars, mut quote) = (String::new(), Vec::new(), QuoteStyle::None);
     if text.starts_with('#') {
         return Ok((value, dollars, text));
     }
     let mut marks = text.char_indices();
     while let Some((at, mark)) = marks.next() {
         match (quote, mark) {
-            (Quote::Single, '\'') | (Quote::Double, '"') => quote = Quote::None,
-            (Quote::Single, _) => value.push(mark),
-            (Quote::None | Quote::Double, '\\') => match marks.next() {
+            (QuoteStyle::Single, '\'') | (QuoteStyle::Double, '"') => quote = QuoteStyle::None,
+            (QuoteStyle::Single, _) => value.push(mark),
+            (QuoteStyle::None | QuoteStyle::Double, '\\') => match marks.next() {
                 Some((_, escaped @ ('\\' | '\'' | '"' | '$' | ' '))) => value.push(escaped),
                 Some((_, 'n')) => value.push('\n'),
                 Some(_) | None => {
@@ -115,9 +115,9 @@ fn parse_value(text: &str) -> Result<(String, Vec<Dollar<'_>>, &str), &'static s
                     );
                 }
             },
-            (Quote::None, '\'') => quote = Quote::Single,
-            (Quote::None, '"') => quote = Quote::Double,
-            (Quote::None, ' ' | '\t' | '\r' | '\n') => {
+            (QuoteStyle::None, '\'') => quote = QuoteStyle::Single,
+            (QuoteStyle::None, '"') => quote = QuoteStyle::Double,
+            (QuoteStyle::None, ' ' | '\t' | '\r' | '\n') => {
                 let behind = skip_blanks(&text[at..]);
                 let ends = behind.is_empty() || behind.starts_with(['#', '\n']);
                 return if ends {
@@ -126,24 +126,24 @@ fn parse_value(text: &str) -> Result<(String, Vec<Dollar<'_>>, &str), &'static s
                     Err("a value with spaces needs quotes")
                 };
             }
-            (Quote::None | Quote::Double, '$') => {
-                dollars.push(dollar(&text[at + 1..]));
+            (QuoteStyle::None | QuoteStyle::Double, '$') => {
+                dollars.push(dollar_use(&text[at + 1..]));
                 value.push(mark);
             }
-            (Quote::None | Quote::Double, _) => value.push(mark),
+            (QuoteStyle::None | QuoteStyle::Double, _) => value.push(mark),
         }
     }
-    if quote == Quote::None { Ok((value, dollars, "")) } else { Err("a quote is not closed") }
+    if quote == QuoteStyle::None { Ok((value, dollars, "")) } else { Err("a quote is not closed") }
 }
 
 /// The `$` before this text.
-fn dollar(behind: &str) -> Dollar<'_> {
+fn dollar_use(behind: &str) -> DollarUse<'_> {
     let braced = behind.strip_prefix('{').and_then(|inner| inner.split_once('}'));
     match braced {
-        Some((name, _)) => Dollar { name, form: DollarForm::Braced },
+        Some((name, _)) => DollarUse { name, form: DollarForm::Braced },
         None => {
             let end = behind.find(|mark: char| !mark.is_alphanumeric()).unwrap_or(behind.len());
-            Dollar { name: &behind[..end], form: DollarForm::Plain }
+            DollarUse { name: &behind[..end], form: DollarForm::Plain }
         }
     }
 }

@@ -7,9 +7,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::env_file::{self, Assignment, DollarForm, Malformed};
+use super::env_file::{self, DollarForm, EnvAssignment, MalformedLine};
 use super::variables::{self, Variable};
-use super::{Config, CutValue, Problem, Problems, misspelling};
+use super::{Config, ConfigProblem, ConfigProblems, CutValue, misspelling};
 
 const FILE: Variable = Variable { name: ".env", example: "LLM_MODEL='quote what has $, # or spaces'" };
 const REFERENCE: &str = "names another variable with $, which is not replaced; write the value itself, or put it in \
@@ -17,7 +17,7 @@ const REFERENCE: &str = "names another variable with $, which is not replaced; w
 
 impl Config {
     /// Reads the environment and `.env`, and changes neither.
-    pub fn load() -> Result<Self, Problems> {
+    pub fn load() -> Result<Self, ConfigProblems> {
         let text = |part: OsString| part.to_string_lossy().into_owned();
         let real = env::vars_os().map(|(name, value)| (text(name), text(value)));
         load_from(Path::new(FILE.name), &real.collect())
@@ -25,37 +25,40 @@ impl Config {
 }
 
 /// The real environment wins, even with an empty value: that is how a line of the file is switched off.
-pub(super) fn load_from(path: &Path, real: &HashMap<String, String>) -> Result<Config, Problems> {
+pub(super) fn load_from(path: &Path, real: &HashMap<String, String>) -> Result<Config, ConfigProblems> {
     let text = match read_file(path) {
         Ok(text) => text,
-        Err(problem) => return Err(Problems { list: vec![problem], ..Problems::default() }),
+        Err(problem) => return Err(ConfigProblems { list: vec![problem], ..ConfigProblems::default() }),
     };
     let mut file = FileValues::default();
     for (line, parsed) in env_file::parse(&text) {
         match parsed {
-            Ok(assignment) => file.take(line, assignment, real),
-            Err(malformed) => file.problems.push(unreadable(line, &malformed)),
+            Ok(assignment) => file.take_assignment(line, assignment, real),
+            Err(malformed) => file.problems.push(unreadable_line(line, &malformed)),
         }
     }
-    let misspelt = misspelling::among(real.keys().chain(file.values.keys()));
+    let misspelt = misspelling::find_misspelled(real.keys().chain(file.values.keys()));
     let (mut list, cut) = (file.problems, file.cut);
     match Config::from_lookup(|name| real.get(name).or_else(|| Some(&file.values.get(name)?.1)).cloned()) {
         Ok(config) if list.is_empty() => Ok(Config { misspelt, cut, ..config }),
-        Ok(_) => Err(Problems { list, misspelt, cut }),
+        Ok(_) => Err(ConfigProblems { list, misspelt, cut }),
         Err(more) => {
             let line = |name: &str| file.values.get(name).filter(|_| !real.contains_key(name));
             let more = more.list.into_iter();
             list.extend(
-                more.map(|problem| Problem { line: line(problem.variable).map(|set| set.0), ..problem }),
+                more.map(|problem| ConfigProblem {
+                    line: line(problem.variable).map(|set| set.0),
+                    ..problem
+                }),
             );
-            Err(Problems { list, misspelt, cut })
+            Err(ConfigProblems { list, misspelt, cut })
         }
     }
 }
 
 /// The text of the file, which is empty if there is none.
-fn read_file(path: &Path) -> Result<String, Problem> {
-    let problem = |line, wrong| Problem { variable: FILE.name, line, wrong, example: FILE.example };
+fn read_file(path: &Path) -> Result<String, ConfigProblem> {
+    let problem = |line, wrong| ConfigProblem { variable: FILE.name, line, wrong, example: FILE.example };
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
@@ -72,21 +75,26 @@ fn read_file(path: &Path) -> Result<String, Problem> {
 struct FileValues {
     /// Each with the line that sets it; the first one counts.
     values: HashMap<String, (usize, String)>,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
     cut: Vec<CutValue>,
 }
 
 impl FileValues {
-    fn take(&mut self, line: usize, assignment: Assignment<'_>, real: &HashMap<String, String>) {
-        let Assignment { name, value, dollars } = assignment;
+    fn take_assignment(
+        &mut self,
+        line: usize,
+        assignment: EnvAssignment<'_>,
+        real: &HashMap<String, String>,
+    ) {
+        let EnvAssignment { name, value, dollars } = assignment;
         let counts = !self.values.contains_key(name) && !real.contains_key(name);
         let is_set = |name: &str| real.contains_key(name) || self.values.contains_key(name);
         let refers = dollars.iter().any(|dollar| dollar.form == DollarForm::Braced || is_set(dollar.name));
-        if let Some(variable) = variables::find(name).filter(|_| counts && !dollars.is_empty()) {
+        if let Some(variable) = variables::find_variable(name).filter(|_| counts && !dollars.is_empty()) {
             if refers {
                 // What stands for a secret in one place would be one that everybody can guess.
                 let Variable { name, example } = variable;
-                self.problems.push(Problem {
+                self.problems.push(ConfigProblem {
                     variable: name,
                     line: Some(line),
                     wrong: REFERENCE.to_owned(),
@@ -101,7 +109,7 @@ impl FileValues {
 }
 
 /// The line is not quoted, since it may hold a secret.
-fn unreadable(line: usize, malformed: &Malformed<'_>) -> Problem {
-    let Variable { name, example } = malformed.name.and_then(variables::find).unwrap_or(FILE);
-    Problem { variable: name, line: Some(line), wrong: malformed.wrong.to_owned(), example }
+fn unreadable_line(line: usize, malformed: &MalformedLine<'_>) -> ConfigProblem {
+    let Variable { name, example } = malformed.name.and_then(variables::find_variable).unwrap_or(FILE);
+    ConfigProblem { variable: name, line: Some(line), wrong: malformed.wrong.to_owned(), example }
 }

@@ -13,29 +13,30 @@ const OTHERS: [&str; 3] = ["BAZARR_", "LIDARR_", "READARR_"];
 
 /// A name that has no effect. What it was set to is not kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Misspelling {
+pub struct MisspelledName {
     pub name: String,
     /// The variable that it is like.
     pub meant: &'static str,
 }
 
-impl fmt::Display for Misspelling {
+impl fmt::Display for MisspelledName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: not a setting; {} may be meant", self.name, self.meant)
     }
 }
 
 /// Each once, in the order of the alphabet.
-pub(super) fn among<'a>(names: impl Iterator<Item = &'a String>) -> Vec<Misspelling> {
-    let mut found: Vec<Misspelling> =
-        names.filter_map(|name| Some(Misspelling { name: name.clone(), meant: meant(name)? })).collect();
+pub(super) fn find_misspelled<'a>(names: impl Iterator<Item = &'a String>) -> Vec<MisspelledName> {
+    let mut found: Vec<MisspelledName> = names
+        .filter_map(|name| Some(MisspelledName { name: name.clone(), meant: closest_variable(name)? }))
+        .collect();
     found.sort();
     found.dedup();
     found
 }
 
 /// The variable that most likely was meant; a swap of two neighbours is one slip.
-fn meant(name: &str) -> Option<&'static str> {
+fn closest_variable(name: &str) -> Option<&'static str> {
     let known = variables::ALL.iter().map(|variable| variable.name);
     let upper = name.to_ascii_uppercase();
     if known.clone().any(|known| known == name) || OTHERS.iter().any(|other| upper.starts_with(other)) {
@@ -51,13 +52,13 @@ fn meant(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::meant;
+    use super::closest_variable;
     use super::variables;
 
     #[track_caller]
     fn check(names: &[&str], expected: Option<&str>) {
         for name in names {
-            assert_eq!(meant(name), expected, "{name}");
+            assert_eq!(closest_variable(name), expected, "{name}");
         }
     }
 

@@ -22,18 +22,18 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::access_rules::{AccessRules, TrustedProxies};
-use crate::conversation::quiet::Quiet;
-use crate::conversation::rate::Rate;
-use crate::conversation::spending::{Budget, Prices};
+use crate::conversation::grammar::triage::TriageLevel;
+use crate::conversation::model_cost::{DailyBudget, ModelPrices};
+use crate::conversation::notifications::quiet_hours::QuietHours;
+use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::PhoneNumber;
-use crate::conversation::triage::Routing;
-use crate::engine::learning::Notes;
-use crate::engine::{Pictures, SmsReactions};
-use crate::pace::Pace;
+use crate::engine::memory_indexing::MetadataSource;
+use crate::engine::{PicturePolicy, SmsReactions};
+use crate::recovery_delays::RecoveryDelays;
 use crate::telemetry::LogSettings;
 pub use cut_value::CutValue;
-pub use misspelling::Misspelling;
-pub use problems::{Problem, Problems};
+pub use misspelling::MisspelledName;
+pub use problems::{ConfigProblem, ConfigProblems};
 
 /// Where a crash test wants the program to die: `FAILPOINT=outbox.sent@2` is the second visit of that place.
 #[cfg(feature = "failpoints")]
@@ -45,14 +45,14 @@ pub fn failpoint() -> Option<(String, u32)> {
 
 /// The waits of real life, which nobody needs to set.
 #[cfg(not(feature = "failpoints"))]
-pub fn pace() -> Pace {
-    Pace::STANDARD
+pub fn pace() -> RecoveryDelays {
+    RecoveryDelays::STANDARD
 }
 
 /// Waits for crash tests, whose peers are on this machine and answer at once.
 #[cfg(feature = "failpoints")]
-pub fn pace() -> Pace {
-    Pace {
+pub fn pace() -> RecoveryDelays {
+    RecoveryDelays {
         grace: Duration::from_millis(250),
         looks: [Duration::from_millis(300), Duration::from_millis(1_500)],
         list_every: Duration::from_secs(1),
@@ -89,7 +89,7 @@ pub struct Config {
     pub retention_days: u32,
     pub log: LogSettings,
     /// Names that are set, have no effect, and are much like a variable's.
-    pub misspelt: Vec<Misspelling>,
+    pub misspelt: Vec<MisspelledName>,
     pub cut: Vec<CutValue>,
 }
 
@@ -114,7 +114,7 @@ pub struct Twilio {
     pub api_url: Url,
     /// What signatures are checked against and status callbacks are built on.
     pub public_url: Url,
-    pub pictures: Pictures,
+    pub pictures: PicturePolicy,
 }
 
 #[derive(Debug, Clone)]
@@ -137,7 +137,7 @@ pub struct Llm {
     /// `None`: as suits the server.
     pub token_field: Option<TokenField>,
     pub max_concurrent: usize,
-    pub prices: Prices,
+    pub prices: ModelPrices,
 }
 
 /// What turns texts into vectors.
@@ -180,7 +180,7 @@ pub struct Notifications {
     /// The base URL under which they reach us, by default that of the webhooks.
     pub url: Option<Url>,
     /// The hours in which notices rest for whoever has set no others.
-    pub quiet: Option<Quiet>,
+    pub quiet: Option<QuietHours>,
 }
 
 /// Whom we know before anyone has texted.
@@ -202,17 +202,17 @@ pub struct Conversation {
     /// Quiet time after which several texts become one turn.
     pub coalesce: Duration,
     pub reactions: SmsReactions,
-    pub routing: Routing,
-    pub notes: Notes,
+    pub routing: TriageLevel,
+    pub notes: MetadataSource,
 }
 
 /// What a member may add, how fast one may text, and what a day may cost; `None` is without a limit.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    pub quota_movies: Option<Rate>,
-    pub quota_seasons: Option<Rate>,
-    pub rate: Option<Rate>,
-    pub budget: Budget,
+    pub quota_movies: Option<RateLimit>,
+    pub quota_seasons: Option<RateLimit>,
+    pub rate: Option<RateLimit>,
+    pub budget: DailyBudget,
 }
 
 /// Which deletions want a code in the answer.

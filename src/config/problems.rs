@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::{CutValue, Misspelling};
+use super::{CutValue, MisspelledName};
 
 /// One wrong or missing value. It never repeats the value, which may be a secret put in the wrong place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// The variable, or `.env` for the file as a whole.
     pub variable: &'static str,
     /// The line of `.env` that sets it, from 1; `None` where that is not known or the environment sets it.
@@ -18,14 +18,14 @@ pub struct Problem {
 
 /// Everything that is wrong, so that one look is enough to put it right.
 #[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
-pub struct Problems {
-    pub list: Vec<Problem>,
+pub struct ConfigProblems {
+    pub list: Vec<ConfigProblem>,
     /// Wrong or not: what is missing may stand there under another name.
-    pub misspelt: Vec<Misspelling>,
+    pub misspelt: Vec<MisspelledName>,
     pub cut: Vec<CutValue>,
 }
 
-impl fmt::Display for Problems {
+impl fmt::Display for ConfigProblems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "read the configuration")?;
         for problem in &self.list {
@@ -41,9 +41,9 @@ impl fmt::Display for Problems {
     }
 }
 
-impl Problem {
+impl ConfigProblem {
     /// The variable, and the line of `.env` where it is known: `PORT, line 3 of .env`.
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         match self.line {
             Some(line) if self.variable == ".env" => format!(".env, line {line}"),
             Some(line) => format!("{}, line {line} of .env", self.variable),
@@ -52,8 +52,8 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}, e.g. {}", self.place(), self.wrong, self.example)
+        write!(f, "{}: {}, e.g. {}", self.location(), self.wrong, self.example)
     }
 }

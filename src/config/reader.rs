@@ -6,27 +6,27 @@ use secrecy::SecretString;
 use url::Url;
 
 use super::variables::Variable;
-use super::{Problem, Problems};
+use super::{ConfigProblem, ConfigProblems};
 use crate::conversation::transcript::PhoneNumber;
 
-pub(super) struct Reader<'a> {
+pub(super) struct VariableReader<'a> {
     lookup: &'a dyn Fn(&str) -> Option<String>,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
 /// A value that is wrong has been reported, and must not be reported as missing too.
-pub(super) enum Reading<T> {
+pub(super) enum VariableValue<T> {
     Absent,
     Wrong,
     Given(T),
 }
 
-impl<T> Reading<T> {
+impl<T> VariableValue<T> {
     pub(super) fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
 
-    pub(super) fn given(self) -> Option<T> {
+    pub(super) fn into_option(self) -> Option<T> {
         match self {
             Self::Given(value) => Some(value),
             Self::Absent | Self::Wrong => None,
@@ -41,27 +41,27 @@ impl<T> Reading<T> {
     }
 
     /// The default also stands in for a wrong value: the configuration is refused anyway.
-    pub(super) fn or(self, default: T) -> T {
-        self.given().unwrap_or(default)
+    pub(super) fn unwrap_or(self, default: T) -> T {
+        self.into_option().unwrap_or(default)
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> VariableReader<'a> {
     pub(super) fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self { lookup, problems: Vec::new() }
     }
 
-    pub(super) fn finish<T>(self, value: T) -> Result<T, Problems> {
+    pub(super) fn finish_with<T>(self, value: T) -> Result<T, ConfigProblems> {
         if self.problems.is_empty() {
             Ok(value)
         } else {
-            Err(Problems { list: self.problems, ..Problems::default() })
+            Err(ConfigProblems { list: self.problems, ..ConfigProblems::default() })
         }
     }
 
-    pub(super) fn report(&mut self, variable: Variable, wrong: impl Into<String>) {
+    pub(super) fn report_problem(&mut self, variable: Variable, wrong: impl Into<String>) {
         let Variable { name, example } = variable;
-        self.problems.push(Problem { variable: name, line: None, wrong: wrong.into(), example });
+        self.problems.push(ConfigProblem { variable: name, line: None, wrong: wrong.into(), example });
     }
 
     /// Whether it is there without a value, which for a few says something.
@@ -75,56 +75,61 @@ impl<'a> Reader<'a> {
     }
 
     /// `parse` says what is wrong as a fragment that fits after the name and a colon.
-    pub(super) fn read<T>(
+    pub(super) fn read_with<T>(
         &mut self,
         variable: Variable,
         parse: impl FnOnce(&str) -> Result<T, String>,
-    ) -> Reading<T> {
+    ) -> VariableValue<T> {
         let text = (self.lookup)(variable.name).unwrap_or_default();
         let text = text.trim();
         if text.is_empty() {
-            return Reading::Absent;
+            return VariableValue::Absent;
         }
         match parse(text) {
-            Ok(value) => Reading::Given(value),
+            Ok(value) => VariableValue::Given(value),
             Err(wrong) => {
-                self.report(variable, wrong);
-                Reading::Wrong
+                self.report_problem(variable, wrong);
+                VariableValue::Wrong
             }
         }
     }
 
     /// `needed` completes "needed …".
-    pub(super) fn require<T>(&mut self, variable: Variable, value: Reading<T>, needed: &str) -> Option<T> {
+    pub(super) fn require_value<T>(
+        &mut self,
+        variable: Variable,
+        value: VariableValue<T>,
+        needed: &str,
+    ) -> Option<T> {
         if value.is_absent() {
-            self.report(variable, format!("needed {needed}"));
+            self.report_problem(variable, format!("needed {needed}"));
         }
-        value.given()
+        value.into_option()
     }
 
-    pub(super) fn text(&mut self, variable: Variable) -> Reading<String> {
-        self.read(variable, |text| Ok(text.to_owned()))
+    pub(super) fn read_text(&mut self, variable: Variable) -> VariableValue<String> {
+        self.read_with(variable, |text| Ok(text.to_owned()))
     }
 
-    pub(super) fn url(&mut self, variable: Variable) -> Reading<Url> {
-        self.read(variable, |text| parse_url(text).map_err(str::to_owned))
+    pub(super) fn read_url(&mut self, variable: Variable) -> VariableValue<Url> {
+        self.read_with(variable, |text| parse_url(text).map_err(str::to_owned))
     }
 
-    pub(super) fn secret(&mut self, variable: Variable) -> Reading<SecretString> {
-        self.read(variable, parse_secret)
+    pub(super) fn read_secret(&mut self, variable: Variable) -> VariableValue<SecretString> {
+        self.read_with(variable, parse_secret)
     }
 
-    pub(super) fn phone(&mut self, variable: Variable) -> Reading<PhoneNumber> {
-        self.read(variable, |text| PhoneNumber::parse(text).map_err(|error| error.to_string()))
+    pub(super) fn read_phone(&mut self, variable: Variable) -> VariableValue<PhoneNumber> {
+        self.read_with(variable, |text| PhoneNumber::parse(text).map_err(|error| error.to_string()))
     }
 
     /// A comma list; blanks around entries and empty entries do not matter.
-    pub(super) fn list<T>(
+    pub(super) fn read_list<T>(
         &mut self,
         variable: Variable,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Reading<Vec<T>> {
-        self.read(variable, |text| {
+    ) -> VariableValue<Vec<T>> {
+        self.read_with(variable, |text| {
             let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
             let parsed: Result<Vec<T>, String> = entries
                 .enumerate()
@@ -137,16 +142,24 @@ impl<'a> Reader<'a> {
         })
     }
 
-    pub(super) fn number(&mut self, variable: Variable, range: RangeInclusive<u64>) -> Reading<u64> {
-        self.read(variable, |text| match text.parse() {
+    pub(super) fn read_number(
+        &mut self,
+        variable: Variable,
+        range: RangeInclusive<u64>,
+    ) -> VariableValue<u64> {
+        self.read_with(variable, |text| match text.parse() {
             Ok(number) if range.contains(&number) => Ok(number),
             _ => Err(format!("not a whole number from {} to {}", range.start(), range.end())),
         })
     }
 
     /// One of a few words, in any case.
-    pub(super) fn choice<T: Clone>(&mut self, variable: Variable, choices: &[(&str, T)]) -> Reading<T> {
-        self.read(variable, |text| {
+    pub(super) fn read_choice<T: Clone>(
+        &mut self,
+        variable: Variable,
+        choices: &[(&str, T)],
+    ) -> VariableValue<T> {
+        self.read_with(variable, |text| {
             let chosen = choices.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
             chosen.map(|(_, value)| value.clone()).ok_or_else(|| {
                 let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
@@ -156,8 +169,8 @@ impl<'a> Reader<'a> {
     }
 
     /// A Twilio id: its prefix tells an account from a key or a service, which are easily mixed up.
-    pub(super) fn sid(&mut self, variable: Variable, prefix: &str) -> Reading<String> {
-        self.read(variable, |text| {
+    pub(super) fn read_sid(&mut self, variable: Variable, prefix: &str) -> VariableValue<String> {
+        self.read_with(variable, |text| {
             let well_formed = text.starts_with(prefix)
                 && text.len() > prefix.len()
                 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());

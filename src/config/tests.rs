@@ -7,9 +7,9 @@ use insta::assert_snapshot;
 use secrecy::ExposeSecret;
 
 use super::environment::load_from;
-use super::{Config, ConfirmCode, Problems, TokenField};
-use crate::access_rules::{Hosts, Password, SignIn, TrustedProxies, parse_host, parse_network};
-use crate::conversation::quiet::Quiet;
+use super::{Config, ConfigProblems, ConfirmCode, TokenField};
+use crate::access_rules::{AllowedHosts, ConsolePassword, SignIn, TrustedProxies, parse_host, parse_network};
+use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::telemetry::LogFormat;
 
 const TWILIO: &str = "
@@ -20,7 +20,7 @@ const TWILIO: &str = "
     ADMIN_PHONE=+15550100123";
 
 /// Reads `NAME=value` lines as if they were the whole environment.
-fn read(lines: &str) -> Result<Config, Problems> {
+fn read(lines: &str) -> Result<Config, ConfigProblems> {
     let values: HashMap<&str, &str> = lines.lines().filter_map(|line| line.trim().split_once('=')).collect();
     Config::from_lookup(|name| values.get(name).map(|&value| value.to_owned()))
 }
@@ -226,7 +226,7 @@ fn reports_come_in_under_the_public_url_unless_another_is_named() {
 #[test]
 fn quiet_hours_are_two_hours_of_a_day_or_off() {
     let quiet = |hours: &str| good(&format!("QUIET_HOURS={hours}")).notifications.quiet;
-    assert_eq!([quiet("off"), quiet("22-7")], [None, Quiet::parse("22-7")]);
+    assert_eq!([quiet("off"), quiet("22-7")], [None, QuietHours::parse("22-7")]);
     check(
         "QUIET_HOURS=late",
         "QUIET_HOURS: not off or two hours of a day such as 22-7, e.g. QUIET_HOURS=22-7",
@@ -257,7 +257,7 @@ fn an_empty_address_turns_the_console_off_and_none_is_the_usual_one() {
 fn a_console_without_sign_in_is_for_this_machine_alone() {
     let sign_in = |lines: &str| good(lines).console.rules.sign_in;
     assert!(matches!(sign_in(""), SignIn::Links));
-    assert!(matches!(sign_in("CONSOLE_PASSWORD=correct horse"), SignIn::Password(Password::Plain(_))));
+    assert!(matches!(sign_in("CONSOLE_PASSWORD=correct horse"), SignIn::Password(ConsolePassword::Plain(_))));
     assert!(matches!(sign_in("CONSOLE_AUTH=None"), SignIn::Open));
     assert!(matches!(sign_in("CONSOLE_AUTH=none\nCONSOLE_BIND=[::1]:3001"), SignIn::Open));
     for bind in ["0.0.0.0:3001", "[::]:3001", "192.168.1.9:3001"] {
@@ -308,7 +308,7 @@ fn a_hash_is_the_console_password_whatever_its_quotes() {
     let hash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzYWx0$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
     for quoted in [hash.to_owned(), format!("\"{hash}\""), format!("'{hash}'")] {
         let config = load(&format!("CONSOLE_PASSWORD={quoted}"), "").unwrap();
-        let SignIn::Password(Password::Hash(known)) = config.console.rules.sign_in else {
+        let SignIn::Password(ConsolePassword::Hash(known)) = config.console.rules.sign_in else {
             panic!("{quoted}")
         };
         assert_eq!(known.expose_secret(), hash, "{quoted}");
@@ -369,12 +369,14 @@ fn a_file_may_begin_with_a_byte_order_mark_and_must_be_utf_8() {
 #[test]
 fn further_host_names_of_the_console_come_beside_those_of_this_machine() {
     let known = |lines: &str| good(lines).console.rules.hosts;
-    let beside = |names: &[&str]| Hosts::local().and(names.iter().map(|name| parse_host(name).unwrap()));
+    let beside = |names: &[&str]| {
+        AllowedHosts::local().with_further_hosts(names.iter().map(|name| parse_host(name).unwrap()))
+    };
     assert_eq!(
         known("CONSOLE_BIND=192.168.1.9:3001\nCONSOLE_HOSTS=Dialarr.home.lan, nas:3001"),
         beside(&["192.168.1.9", "dialarr.home.lan", "nas"])
     );
-    assert_eq!(known("CONSOLE_BIND="), Hosts::local());
+    assert_eq!(known("CONSOLE_BIND="), AllowedHosts::local());
     check(
         "CONSOLE_HOSTS=nas,https://nas",
         "CONSOLE_HOSTS: entry 2 is not a host name, e.g. CONSOLE_HOSTS=dialarr.home.lan,dialarr.example.org",
@@ -486,7 +488,7 @@ fn a_missing_file_is_no_problem() {
     assert_eq!(format!("{config:?}"), format!("{:?}", good("")));
 }
 
-fn load(file: &str, real: &str) -> Result<Config, Problems> {
+fn load(file: &str, real: &str) -> Result<Config, ConfigProblems> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".env");
     fs::write(&path, file).unwrap();

@@ -8,7 +8,7 @@ pub(super) struct Variable {
 }
 
 /// The variable of this name.
-pub(super) fn find(name: &str) -> Option<Variable> {
+pub(super) fn find_variable(name: &str) -> Option<Variable> {
     ALL.iter().find(|variable| variable.name == name).copied()
 }
 

@@ -3,47 +3,47 @@
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::text;
+use super::text::message_format;
 use super::transcript::ConversationId;
 
 /// What a conversation was about is told in this many characters.
 const TOPIC_CHARS: usize = 40;
 
-/// A conversation as far as its end matters.
+/// Open conversation, with the time that decides its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenConversation {
     pub id: ConversationId,
     pub last_activity_at: Timestamp,
 }
 
-/// Where a text that comes now belongs.
+/// Conversation to which a message that arrives now belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ConversationSlot {
     /// It goes on.
-    In(ConversationId),
+    Continue(ConversationId),
     /// The open one is over, as of that moment.
     AfterEnd(ConversationId, Timestamp),
     /// None is open.
     New,
 }
 
-pub fn place(open: Option<Open>, idle: SignedDuration, now: Timestamp) -> Place {
+pub fn choose_slot(open: Option<OpenConversation>, idle: SignedDuration, now: Timestamp) -> ConversationSlot {
     match open {
-        None => Place::New,
-        Some(open) if open.last_activity_at + idle > now => Place::In(open.id),
-        Some(open) => Place::AfterEnd(open.id, open.last_activity_at + idle),
+        None => ConversationSlot::New,
+        Some(open) if open.last_activity_at + idle > now => ConversationSlot::Continue(open.id),
+        Some(open) => ConversationSlot::AfterEnd(open.id, open.last_activity_at + idle),
     }
 }
 
 /// `Nov 20, 2026 21:04`: what a conversation is called while it lasts.
-pub fn name(now: Timestamp, zone: &TimeZone) -> String {
+pub fn format_conversation_name(now: Timestamp, zone: &TimeZone) -> String {
     now.to_zoned(zone.clone()).strftime("%b %-d, %Y %H:%M").to_string()
 }
 
 /// What an ended conversation is called: the beginning of what it began with.
-pub fn topic(first_text: &str) -> Option<String> {
+pub fn format_topic(first_text: &str) -> Option<String> {
     let line = first_text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let plain = text::for_sms(&line, text::Emoji::Remove);
+    let plain = message_format::format_for_sms(&line, message_format::EmojiPolicy::Remove);
     let topic = match plain.char_indices().nth(TOPIC_CHARS) {
         None => plain,
         Some((end, _)) => {
@@ -56,7 +56,7 @@ pub fn topic(first_text: &str) -> Option<String> {
 
 /// What an answer says about the conversation it stands in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lifecycle {
+pub struct ConversationLifecycle {
     /// The answer's turn is the first of its conversation.
     pub is_new_conversation: bool,
     pub conversation_id: ConversationId,
@@ -71,12 +71,15 @@ mod tests {
     #[test]
     fn a_conversation_ends_with_the_silence_after_it() {
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
-        let open = Some(Open { id: ConversationId(7), last_activity_at: at(100) });
+        let open = Some(OpenConversation { id: ConversationId(7), last_activity_at: at(100) });
         let idle = SignedDuration::from_secs(60);
-        assert_eq!(place(None, idle, at(0)), Place::New);
-        assert_eq!(place(open, idle, at(159)), Place::In(ConversationId(7)));
-        assert_eq!(place(open, idle, at(160)), Place::AfterEnd(ConversationId(7), at(160)));
-        assert_eq!(place(open, idle, at(9_999)), Place::AfterEnd(ConversationId(7), at(160)));
+        assert_eq!(choose_slot(None, idle, at(0)), ConversationSlot::New);
+        assert_eq!(choose_slot(open, idle, at(159)), ConversationSlot::Continue(ConversationId(7)));
+        assert_eq!(choose_slot(open, idle, at(160)), ConversationSlot::AfterEnd(ConversationId(7), at(160)));
+        assert_eq!(
+            choose_slot(open, idle, at(9_999)),
+            ConversationSlot::AfterEnd(ConversationId(7), at(160))
+        );
     }
 
     #[test]
@@ -87,7 +90,7 @@ mod tests {
             "please find me the newest season of that show with the chefs",
             "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz",
         ]
-        .map(|text| topic(text).unwrap());
+        .map(|text| format_topic(text).unwrap());
         assert_eq!(
             told,
             [
@@ -97,6 +100,6 @@ mod tests {
                 "abcdefghijklmnopqrstuvwxyzabcdefghijklmn..."
             ]
         );
-        assert_eq!(topic(" \u{1f44d} "), None);
+        assert_eq!(format_topic(" \u{1f44d} "), None);
     }
 }

@@ -11,7 +11,7 @@ pub struct ModelRequest {
     pub system: String,
     pub tools: Vec<ToolSpec>,
     pub tool_choice: ToolChoice,
-    pub messages: Vec<Message>,
+    pub messages: Vec<ModelMessage>,
     pub max_output_tokens: u32,
     /// The JSON Schema that the answer is to keep to. Not every server can: the answer has to be read with care.
     pub reply_schema: Option<Value>,
@@ -25,7 +25,7 @@ pub enum ToolChoice {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Message {
+pub enum ModelMessage {
     User(String),
     Assistant {
         text: String,
@@ -49,27 +49,31 @@ pub struct PromptCall {
 
 impl ModelRequest {
     /// Length of all its texts together, in bytes, by which its cost is estimated before a model reads it.
-    pub fn size(&self) -> usize {
+    pub fn byte_size(&self) -> usize {
         let tools = self
             .tools
             .iter()
             .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.text().len());
-        self.system.len() + tools.sum::<usize>() + self.messages.iter().map(Message::size).sum::<usize>()
+        self.system.len()
+            + tools.sum::<usize>()
+            + self.messages.iter().map(ModelMessage::byte_size).sum::<usize>()
     }
 }
 
-impl Message {
-    fn size(&self) -> usize {
+impl ModelMessage {
+    fn byte_size(&self) -> usize {
         match self {
             Self::User(text) => text.len(),
-            Self::Assistant { text, calls } => text.len() + calls.iter().map(PromptCall::size).sum::<usize>(),
+            Self::Assistant { text, calls } => {
+                text.len() + calls.iter().map(PromptCall::byte_size).sum::<usize>()
+            }
             Self::ToolResult { content, .. } => content.len(),
         }
     }
 }
 
 impl PromptCall {
-    fn size(&self) -> usize {
+    fn byte_size(&self) -> usize {
         let arguments = self.arguments.iter().map(|(name, value)| name.len() + value.to_string().len());
         self.name.len() + arguments.sum::<usize>()
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::schema::Schema;
+use super::tool_schema::ToolSchema;
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
@@ -36,15 +36,15 @@ pub struct PhoneNumber(String);
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a phone number in E.164 form such as +15550100123")]
-pub struct NotAPhoneNumber;
+pub struct InvalidPhoneNumber;
 
 impl PhoneNumber {
-    pub fn parse(text: &str) -> Result<Self, NotAPhoneNumber> {
-        let digits = text.strip_prefix('+').ok_or(NotAPhoneNumber)?;
+    pub fn parse(text: &str) -> Result<Self, InvalidPhoneNumber> {
+        let digits = text.strip_prefix('+').ok_or(InvalidPhoneNumber)?;
         let well_formed = (7..=15).contains(&digits.len())
             && digits.bytes().all(|byte| byte.is_ascii_digit())
             && !digits.starts_with('0');
-        if well_formed { Ok(Self(text.to_owned())) } else { Err(NotAPhoneNumber) }
+        if well_formed { Ok(Self(text.to_owned())) } else { Err(InvalidPhoneNumber) }
     }
 
     pub fn as_str(&self) -> &str {
@@ -52,7 +52,7 @@ impl PhoneNumber {
     }
 
     /// For people to read: a North American number in its groups, any other as it is.
-    pub fn spaced(&self) -> String {
+    pub fn format_grouped(&self) -> String {
         match self.0.strip_prefix("+1") {
             Some(rest) if rest.len() == 10 => format!("+1 {} {} {}", &rest[..3], &rest[3..6], &rest[6..]),
             _ => self.0.clone(),
@@ -101,7 +101,7 @@ impl Address {
     }
 
     /// The person behind the address: the same for every prefix.
-    pub fn phone(&self) -> Result<PhoneNumber, NotAPhoneNumber> {
+    pub fn phone(&self) -> Result<PhoneNumber, InvalidPhoneNumber> {
         PhoneNumber::parse(&self.0[self.prefix().len()..])
     }
 }
@@ -110,19 +110,19 @@ impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.phone() {
             Ok(phone) => write!(f, "{}{}", self.prefix(), phone.masked()),
-            Err(NotAPhoneNumber) => f.write_str("(no number)"),
+            Err(InvalidPhoneNumber) => f.write_str("(no number)"),
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum UserRole {
     Admin,
     Member,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum UserStatus {
     Pending,
     Active,
     Blocked,
@@ -130,24 +130,24 @@ pub enum Status {
 
 /// What a user may do beyond asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rights {
-    pub role: Role,
+pub struct UserRights {
+    pub role: UserRole,
     pub add: bool,
     pub delete: bool,
     pub four_k: bool,
 }
 
-impl Rights {
+impl UserRights {
     pub fn may_delete(self) -> bool {
-        self.delete || self.role == Role::Admin
+        self.delete || self.role == UserRole::Admin
     }
 
     pub fn may_add(self) -> bool {
-        self.add || self.role == Role::Admin
+        self.add || self.role == UserRole::Admin
     }
 
     pub fn may_four_k(self) -> bool {
-        self.four_k || self.role == Role::Admin
+        self.four_k || self.role == UserRole::Admin
     }
 }
 
@@ -156,8 +156,8 @@ pub struct User {
     pub id: UserId,
     pub phone: PhoneNumber,
     pub name: Option<String>,
-    pub status: Status,
-    pub rights: Rights,
+    pub status: UserStatus,
+    pub rights: UserRights,
     pub opted_out: bool,
     /// Made in the console to try things out: no text of theirs goes to a phone.
     pub test: bool,
@@ -199,16 +199,16 @@ pub struct CallId(String);
 
 impl CallId {
     /// Ours in place of the server's, whose ids may repeat, be missing or be too long for another server.
-    pub fn mint(turn: TurnId, step: u32, ord: u32) -> Self {
+    pub fn from_position(turn: TurnId, step: u32, ord: u32) -> Self {
         Self(format!(
             "{}{}{}",
-            base36(turn.0.unsigned_abs(), 5),
-            base36(step.into(), 2),
-            base36(ord.into(), 2)
+            encode_base36(turn.0.unsigned_abs(), 5),
+            encode_base36(step.into(), 2),
+            encode_base36(ord.into(), 2)
         ))
     }
 
-    pub fn stored(text: impl Into<String>) -> Self {
+    pub fn from_stored(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
@@ -217,7 +217,7 @@ impl CallId {
     }
 }
 
-fn base36(mut number: u64, width: usize) -> String {
+fn encode_base36(mut number: u64, width: usize) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let mut digits = vec!['0'; width];
     for digit in digits.iter_mut().rev() {
@@ -229,14 +229,14 @@ fn base36(mut number: u64, width: usize) -> String {
 
 /// A call's arguments as the model wrote them.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Arguments {
+pub enum ToolArguments {
     /// A JSON object.
     Object(serde_json::Map<String, Value>),
     /// Anything else; kept for the trace, shown to the model as `{}`.
     Malformed(String),
 }
 
-impl Arguments {
+impl ToolArguments {
     /// Reads what a server sent as arguments: an object, a string that holds one (once or twice encoded), or nothing.
     pub fn parse(value: Value) -> Self {
         match value {
@@ -258,7 +258,7 @@ impl Arguments {
 
 /// What a tool may change. Danger is a constant of the tool, never of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tier {
+pub enum EffectLevel {
     /// Runs at once; may be repeated.
     Read,
     /// Runs at once and counts; settled, never blindly repeated.
@@ -269,21 +269,21 @@ pub enum Tier {
 
 /// What counts towards a quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
+pub enum QuotaKind {
     Movies,
     Seasons,
 }
 
 /// What a call has added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Added {
-    pub what: Counted,
+pub struct QuotaUse {
+    pub kind: QuotaKind,
     pub amount: u32,
 }
 
 /// Who is offered a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
+pub enum ToolAudience {
     Everyone,
     /// Who may add.
     Adders,
@@ -298,10 +298,10 @@ pub enum Audience {
 pub struct ToolSpec {
     pub name: &'static str,
     pub description: &'static str,
-    pub tier: Tier,
-    pub audience: Audience,
+    pub effect_level: EffectLevel,
+    pub audience: ToolAudience,
     /// Of the arguments.
-    pub parameters: Schema,
+    pub parameters: ToolSchema,
 }
 
 /// One tool call of a model step, with all that is known about its run.
@@ -311,13 +311,13 @@ pub struct ToolCall {
     pub id: CallId,
     pub step: u32,
     pub name: String,
-    pub arguments: Arguments,
-    pub tier: Tier,
+    pub arguments: ToolArguments,
+    pub effect_level: EffectLevel,
     pub state: CallState,
 }
 
 impl ToolCall {
-    pub fn asks_the_same_as(&self, other: &Self) -> bool {
+    pub fn is_same_request(&self, other: &Self) -> bool {
         self.name == other.name && self.arguments == other.arguments
     }
 }
@@ -416,13 +416,13 @@ impl fmt::Display for MediaRef {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelStep {
     pub text: String,
-    pub stop: Stop,
+    pub stop: StopReason,
     pub calls: Vec<ToolCall>,
-    pub brain: Brain,
+    pub responder: Responder,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     Done,
     Length,
     Filtered,
@@ -431,9 +431,9 @@ pub enum Stop {
     Other(String),
 }
 
-/// Who answers a turn.
+/// Responder of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Brain {
+pub enum Responder {
     Model,
     Keyword,
 }
@@ -464,7 +464,7 @@ mod tests {
             "+1234567890123456",
             "whatsapp:bob",
         ] {
-            assert_eq!(PhoneNumber::parse(text), Err(NotAPhoneNumber), "{text}");
+            assert_eq!(PhoneNumber::parse(text), Err(InvalidPhoneNumber), "{text}");
         }
     }
 
@@ -476,23 +476,23 @@ mod tests {
 
     #[test]
     fn call_ids_have_nine_letters_and_digits() {
-        assert_eq!(CallId::mint(TurnId(1), 1, 0).as_str(), "000010100");
-        assert_eq!(CallId::mint(TurnId(60_466_175), 7, 15).as_str(), "zzzzz070f");
+        assert_eq!(CallId::from_position(TurnId(1), 1, 0).as_str(), "000010100");
+        assert_eq!(CallId::from_position(TurnId(60_466_175), 7, 15).as_str(), "zzzzz070f");
     }
 
     #[test]
     fn arguments_may_be_an_object_or_text_that_holds_one() {
-        let object = |text| Arguments::Object(serde_json::from_str(text).unwrap());
+        let object = |text| ToolArguments::Object(serde_json::from_str(text).unwrap());
         for (sent, read) in [
             (serde_json::json!({"a": 1}), object(r#"{"a":1}"#)),
             (serde_json::json!(r#"{"a":1}"#), object(r#"{"a":1}"#)),
             (serde_json::json!(r#""{\"a\":1}""#), object(r#"{"a":1}"#)),
             (serde_json::json!(""), object("{}")),
             (serde_json::json!(null), object("{}")),
-            (serde_json::json!(r#"{"a": "six"#), Arguments::Malformed(r#"{"a": "six"#.to_owned())),
-            (serde_json::json!([1]), Arguments::Malformed("[1]".to_owned())),
+            (serde_json::json!(r#"{"a": "six"#), ToolArguments::Malformed(r#"{"a": "six"#.to_owned())),
+            (serde_json::json!([1]), ToolArguments::Malformed("[1]".to_owned())),
         ] {
-            assert_eq!(Arguments::parse(sent), read);
+            assert_eq!(ToolArguments::parse(sent), read);
         }
     }
 }

@@ -12,18 +12,18 @@ use url::Url;
 use super::Finding;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::http::Http;
+use crate::http::HttpClient;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MOST: SignedDuration = SignedDuration::from_secs(30);
 
 /// Compares it with Twilio's, or else with that of the model's server.
-pub(super) async fn check(config: &Config, http: &Http) -> Option<Finding> {
+pub(super) async fn check_clock(config: &Config, http: &HttpClient) -> Option<Finding> {
     let twilio = config.twilio.as_ref().map(|twilio| (&twilio.api_url, "Twilio"));
     let model = config.llm.as_ref().map(|llm| (&llm.base_url, "the model's server"));
     let (url, whose) = twilio.or(model)?;
     Some(match time_at(url, http).await {
-        Some(theirs) => judge(Clock::System.now().duration_since(theirs), whose),
+        Some(theirs) => clock_finding(Clock::System.now().duration_since(theirs), whose),
         None => Finding::warning(
             format!("clock: not compared, {whose} did not tell the time"),
             "see that a time service such as systemd-timesyncd runs",
@@ -32,14 +32,14 @@ pub(super) async fn check(config: &Config, http: &Http) -> Option<Finding> {
 }
 
 /// What the answer is does not matter.
-async fn time_at(url: &Url, http: &Http) -> Option<Timestamp> {
+async fn time_at(url: &Url, http: &HttpClient) -> Option<Timestamp> {
     let request = Request::get(url.as_str()).body(Bytes::new()).ok()?;
     let response = http.send(request, TIMEOUT).await.ok()?;
     let date = response.headers().get(DATE)?.to_str().ok()?;
     DateTimeParser::new().parse_timestamp(date).ok()
 }
 
-fn judge(ahead: SignedDuration, whose: &str) -> Finding {
+fn clock_finding(ahead: SignedDuration, whose: &str) -> Finding {
     let off = ahead.abs();
     if off <= MOST {
         return Finding::ok(format!("clock: within {} s of that of {whose}", MOST.as_secs()));
@@ -57,8 +57,8 @@ mod tests {
 
     #[test]
     fn half_a_minute_is_forgiven() {
-        let told =
-            [30, -30, 31, -3600].map(|seconds| judge(SignedDuration::from_secs(seconds), "Twilio").what);
+        let told = [30, -30, 31, -3600]
+            .map(|seconds| clock_finding(SignedDuration::from_secs(seconds), "Twilio").what);
         let expected = [
             "clock: within 30 s of that of Twilio",
             "clock: within 30 s of that of Twilio",

@@ -1,27 +1,29 @@
 //! Whether what is set can be read, and whether a name is misspelt or a value was cut: the variables, and nothing of what they lead to.
 
 use super::Finding;
-use crate::config::{Config, CutValue, Misspelling, Problem, Problems};
+use crate::config::{Config, ConfigProblem, ConfigProblems, CutValue, MisspelledName};
 
-pub(crate) fn check(config: &Result<Config, Problems>) -> Vec<Finding> {
+pub(crate) fn check_configuration(config: &Result<Config, ConfigProblems>) -> Vec<Finding> {
     let (mut findings, misspelt, cut) = match config {
         Ok(config) => {
             let ok = Finding::ok("configuration: what is set can be read");
             (vec![ok], &config.misspelt, &config.cut)
         }
-        Err(Problems { list, misspelt, cut }) => (list.iter().map(wrong).collect(), misspelt, cut),
+        Err(ConfigProblems { list, misspelt, cut }) => {
+            (list.iter().map(problem_finding).collect(), misspelt, cut)
+        }
     };
     findings.extend(misspelt.iter().map(no_setting));
     findings.extend(cut.iter().map(formerly_cut));
     findings
 }
 
-fn wrong(problem: &Problem) -> Finding {
-    let what = format!("configuration: {}: {}", problem.place(), problem.wrong);
+fn problem_finding(problem: &ConfigProblem) -> Finding {
+    let what = format!("configuration: {}: {}", problem.location(), problem.wrong);
     Finding::failure(what, format!("for example {}", problem.example))
 }
 
-fn no_setting(misspelling: &Misspelling) -> Finding {
+fn no_setting(misspelling: &MisspelledName) -> Finding {
     let what = format!("configuration: {}: not a setting", misspelling.name);
     Finding::warning(what, format!("if {} is meant, rename it", misspelling.meant))
 }

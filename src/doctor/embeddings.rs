@@ -15,7 +15,7 @@ const PAIRS: [[&str; 2]; 4] = [
 /// How far above what has nothing to do with each other the floor had better be.
 const MARGIN: f32 = 0.05;
 
-pub(super) async fn check(embedder: Option<&dyn Embedder>, floor: f32) -> Vec<Finding> {
+pub(super) async fn check_embeddings(embedder: Option<&dyn Embedder>, floor: f32) -> Vec<Finding> {
     let Some(embedder) = embedder else {
         return vec![Finding::ok("embeddings: no model is configured, memory is searched by words")];
     };
@@ -24,7 +24,7 @@ pub(super) async fn check(embedder: Option<&dyn Embedder>, floor: f32) -> Vec<Fi
     let asked = Instant::now();
     let vectors = match embedder.embed(&texts).await {
         Ok(vectors) => vectors,
-        Err(error) => return vec![unusable(name, &error)],
+        Err(error) => return vec![unusable_embedder(name, &error)],
     };
     let answers = format!(
         "embeddings: {name} answers with {} dimensions, {} sentences in {} ms",
@@ -32,12 +32,12 @@ pub(super) async fn check(embedder: Option<&dyn Embedder>, floor: f32) -> Vec<Fi
         texts.len(),
         asked.elapsed().as_millis(),
     );
-    let (strangers, kin) = likeness(&vectors);
-    vec![Finding::ok(answers), judged(strangers, kin, floor)]
+    let (strangers, kin) = mean_similarities(&vectors);
+    vec![Finding::ok(answers), similarity_finding(strangers, kin, floor)]
 }
 
 /// How alike two sentences of different pairs are at most, and two of one pair at least.
-fn likeness(vectors: &[Vec<f32>]) -> (f32, f32) {
+fn mean_similarities(vectors: &[Vec<f32>]) -> (f32, f32) {
     let (mut strangers, mut kin) = (-1.0_f32, 1.0_f32);
     for (at, one) in vectors.iter().enumerate() {
         for (before, other) in vectors[..at].iter().enumerate() {
@@ -52,7 +52,7 @@ fn likeness(vectors: &[Vec<f32>]) -> (f32, f32) {
     (strangers, kin)
 }
 
-fn judged(strangers: f32, kin: f32, floor: f32) -> Finding {
+fn similarity_finding(strangers: f32, kin: f32, floor: f32) -> Finding {
     let said =
         format!("embeddings: unrelated sentences are up to {strangers:.2} alike, related ones {kin:.2}");
     if kin <= strangers {
@@ -70,7 +70,7 @@ fn judged(strangers: f32, kin: f32, floor: f32) -> Finding {
     }
 }
 
-fn unusable(name: &str, error: &EmbedError) -> Finding {
+fn unusable_embedder(name: &str, error: &EmbedError) -> Finding {
     let what = format!("embeddings: {name}: failed to {error}");
     match error {
         EmbedError::RateLimited { .. } => {
@@ -95,29 +95,29 @@ fn unusable(name: &str, error: &EmbedError) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Grade;
+    use crate::doctor::FindingGrade;
     use crate::llm::embeddings::hashing::HashingEmbedder;
 
     #[track_caller]
-    fn check_floor(strangers: f32, kin: f32, floor: f32, expected: (Grade, Option<&str>)) {
-        let finding = judged(strangers, kin, floor);
+    fn check_floor(strangers: f32, kin: f32, floor: f32, expected: (FindingGrade, Option<&str>)) {
+        let finding = similarity_finding(strangers, kin, floor);
         assert_eq!((finding.grade, finding.hint.as_deref()), expected, "{}", finding.what);
     }
 
     #[test]
     fn a_floor_that_does_not_part_the_unrelated_from_the_related_is_told_with_a_better_one() {
-        check_floor(0.21, 0.80, 0.30, (Grade::Ok, None));
-        check_floor(0.47, 0.80, 0.30, (Grade::Warning, Some("set EMBEDDINGS_FLOOR=0.52")));
-        check_floor(0.70, 0.74, 0.30, (Grade::Warning, Some("set EMBEDDINGS_FLOOR=0.72")));
-        check_floor(0.10, 0.25, 0.30, (Grade::Warning, Some("set EMBEDDINGS_FLOOR=0.15")));
-        check_floor(-0.2, 0.25, 0.30, (Grade::Warning, Some("set EMBEDDINGS_FLOOR=0.00")));
+        check_floor(0.21, 0.80, 0.30, (FindingGrade::Ok, None));
+        check_floor(0.47, 0.80, 0.30, (FindingGrade::Warning, Some("set EMBEDDINGS_FLOOR=0.52")));
+        check_floor(0.70, 0.74, 0.30, (FindingGrade::Warning, Some("set EMBEDDINGS_FLOOR=0.72")));
+        check_floor(0.10, 0.25, 0.30, (FindingGrade::Warning, Some("set EMBEDDINGS_FLOOR=0.15")));
+        check_floor(-0.2, 0.25, 0.30, (FindingGrade::Warning, Some("set EMBEDDINGS_FLOOR=0.00")));
         let other = "set EMBEDDINGS_MODEL to another one; until then leave it empty, and words are searched";
-        check_floor(0.90, 0.80, 0.30, (Grade::Warning, Some(other)));
+        check_floor(0.90, 0.80, 0.30, (FindingGrade::Warning, Some(other)));
     }
 
     #[tokio::test]
     async fn letters_alone_tell_the_sentences_apart() {
-        let findings = check(Some(&HashingEmbedder), 0.30).await;
+        let findings = check_embeddings(Some(&HashingEmbedder), 0.30).await;
         insta::assert_snapshot!(findings[1].what, @"embeddings: unrelated sentences are up to 0.14 alike, related ones 0.56; the floor is 0.30");
     }
 }

@@ -1,57 +1,63 @@
 //! One Sonarr or Radarr: whether it can be used, what it says of itself, and whether it will report to us.
 
-use super::{Finding, size};
-use crate::arr::server::{Ailment, AilmentLevel, App};
+use super::{Finding, format_size};
+use crate::arr::common_api::{AilmentLevel, HealthProblem, ServerKind};
 use crate::arr::{ArrError, RootFolder, SystemStatus};
-use crate::setup::Namesakes;
+use crate::setup::ConflictPolicy;
 use crate::setup::arr_instance::ArrInstance;
-use crate::setup::connect::{self, Hook, Plan};
+use crate::setup::connect::{self, WebhookPlan, WebhookTarget};
 
 /// Where a server is to report.
-pub(super) enum Reporting {
+pub(super) enum WebhookCheck {
     /// `None`: nobody said with which secret, or where we are.
-    To(Option<Hook>),
+    To(Option<WebhookTarget>),
     /// It is simulated, and reports to nobody.
     Simulated,
 }
 
-pub(super) async fn check(instance: &ArrInstance, reporting: Reporting) -> Vec<Finding> {
-    let (label, app, server) = (instance.label, instance.app(), instance.server());
-    let status = match server.status().await {
+pub(super) async fn check_instance(instance: &ArrInstance, reporting: WebhookCheck) -> Vec<Finding> {
+    let (label, app, server) = (instance.label, instance.server_kind(), instance.common_api());
+    let status = match server.fetch_status().await {
         Ok(status) => status,
         // What else could be asked would fail alike.
-        Err(error) => return vec![unusable(label, &error)],
+        Err(error) => return vec![unusable_instance(label, &error)],
     };
-    let first = identity(label, app, &status);
+    let first = identity_finding(label, app, &status);
     if status.app_name != app.name() {
         return vec![first];
     }
-    let (folders, profiles, ailments, webhook) =
-        tokio::join!(server.root_folders(), server.profiles(), server.health(), reports(instance, reporting));
+    let (folders, profiles, ailments, webhook) = tokio::join!(
+        server.root_folders(),
+        server.fetch_profiles(),
+        server.fetch_health(),
+        check_webhook(instance, reporting)
+    );
     let mut findings = vec![first];
-    findings
-        .push(folders.map_or_else(|error| unusable(label, &error), |folders| root_folders(label, &folders)));
+    findings.push(
+        folders
+            .map_or_else(|error| unusable_instance(label, &error), |folders| root_folders(label, &folders)),
+    );
     findings.push(match profiles {
         Ok(profiles) if profiles.is_empty() => Finding::failure(
             format!("{label}: no quality profile"),
             "make one: Settings, Profiles; without it nothing can be added",
         ),
         Ok(profiles) => Finding::ok(format!("{label}: quality profiles: {}", profiles.len())),
-        Err(error) => unusable(label, &error),
+        Err(error) => unusable_instance(label, &error),
     });
     match ailments {
-        Ok(ailments) => findings.extend(health(label, &ailments)),
-        Err(error) => findings.push(unusable(label, &error)),
+        Ok(ailments) => findings.extend(health_findings(label, &ailments)),
+        Err(error) => findings.push(unusable_instance(label, &error)),
     }
     findings.extend(webhook);
     findings
 }
 
-fn identity(label: &str, app: App, status: &SystemStatus) -> Finding {
+fn identity_finding(label: &str, app: ServerKind, status: &SystemStatus) -> Finding {
     let SystemStatus { app_name, version, .. } = status;
     let (name, oldest) = match app {
-        App::Sonarr => (app.name(), 4),
-        App::Radarr => (app.name(), 5),
+        ServerKind::Sonarr => (app.name(), 4),
+        ServerKind::Radarr => (app.name(), 5),
     };
     if app_name != name {
         let found = if app_name.is_empty() { "something else" } else { app_name };
@@ -75,7 +81,9 @@ fn root_folders(label: &str, folders: &[RootFolder]) -> Finding {
     match (most_free, unreachable) {
         (None, 0) => Finding::failure(format!("{label}: no root folder"), hint),
         (None, _) => Finding::failure(format!("{label}: no root folder is accessible"), hint),
-        (Some(free), 0) => Finding::ok(format!("{label}: root folders accessible, {} free", size(free))),
+        (Some(free), 0) => {
+            Finding::ok(format!("{label}: root folders accessible, {} free", format_size(free)))
+        }
         (Some(_), _) => Finding::warning(
             format!("{label}: {unreachable} of {} root folders not accessible", folders.len()),
             hint,
@@ -84,7 +92,7 @@ fn root_folders(label: &str, folders: &[RootFolder]) -> Finding {
 }
 
 /// What it says itself, however bad: most of it does not keep texts from being answered.
-fn health(label: &str, ailments: &[Ailment]) -> Vec<Finding> {
+fn health_findings(label: &str, ailments: &[HealthProblem]) -> Vec<Finding> {
     let told: Vec<Finding> = ailments
         .iter()
         .filter(|ailment| ailment.level > AilmentLevel::Notice)
@@ -100,11 +108,11 @@ fn health(label: &str, ailments: &[Ailment]) -> Vec<Finding> {
     }
 }
 
-async fn reports(instance: &ArrInstance, reporting: Reporting) -> Vec<Finding> {
+async fn check_webhook(instance: &ArrInstance, reporting: WebhookCheck) -> Vec<Finding> {
     let label = instance.label;
     let hook = match reporting {
-        Reporting::To(Some(hook)) => hook,
-        Reporting::To(None) => {
+        WebhookCheck::To(Some(hook)) => hook,
+        WebhookCheck::To(None) => {
             return vec![Finding::warning(
                 format!(
                     "{label}: its webhook is off, so what is ready is told minutes later, and trouble not at all"
@@ -112,13 +120,13 @@ async fn reports(instance: &ArrInstance, reporting: Reporting) -> Vec<Finding> {
                 "set NOTIFICATION_SECRET and NOTIFICATION_URL (or PUBLIC_URL), then dialarr setup --apply",
             )];
         }
-        Reporting::Simulated => return Vec::new(),
+        WebhookCheck::Simulated => return Vec::new(),
     };
-    let plan = match connect::plan(instance, &hook, Namesakes::Leave).await {
+    let plan = match connect::plan_webhook(instance, &hook, ConflictPolicy::Leave).await {
         Ok(plan) => plan,
-        Err(error) => return vec![unusable(label, &error)],
+        Err(error) => return vec![unusable_instance(label, &error)],
     };
-    let mut findings = vec![webhook(instance, &plan).await];
+    let mut findings = vec![webhook_finding(instance, &plan).await];
     findings.extend(plan.elsewhere.iter().map(|other| {
         Finding::warning(
             format!("{label}: the webhook {other} leads to another Dialarr, or to a former address"),
@@ -129,8 +137,8 @@ async fn reports(instance: &ArrInstance, reporting: Reporting) -> Vec<Finding> {
 }
 
 /// Whether our webhook is as it should be, and works.
-async fn webhook(instance: &ArrInstance, plan: &Plan) -> Finding {
-    let (label, Plan { connection, changes, doubles, .. }) = (instance.label, plan);
+async fn webhook_finding(instance: &ArrInstance, plan: &WebhookPlan) -> Finding {
+    let (label, WebhookPlan { connection, changes, doubles, .. }) = (instance.label, plan);
     if !changes.is_empty() {
         let differ: Vec<String> = changes.iter().map(ToString::to_string).collect();
         return Finding::warning(format!("{label}: webhook: {}", differ.join("; ")), "dialarr setup --apply");
@@ -141,7 +149,7 @@ async fn webhook(instance: &ArrInstance, plan: &Plan) -> Finding {
             "remove all but one: Settings, Connect",
         );
     }
-    match instance.server().test(connection).await {
+    match instance.common_api().try_connect_entry(connection).await {
         Ok(()) => Finding::ok(format!("{label}: webhook set, and its test came through")),
         Err(error) => Finding::warning(
             format!("{label}: webhook set, but its test did not come through: failed to {error}"),
@@ -150,7 +158,7 @@ async fn webhook(instance: &ArrInstance, plan: &Plan) -> Finding {
     }
 }
 
-fn unusable(label: &str, error: &ArrError) -> Finding {
+fn unusable_instance(label: &str, error: &ArrError) -> Finding {
     let hint = match error {
         ArrError::Unreachable(_) | ArrError::NoAnswer(_) => "check its URL, and whether it runs",
         ArrError::Unavailable(_) => "wait until it has started, then try again",

@@ -1,11 +1,11 @@
 //! Looks at everything that has to work, and says for each what to do: for `dialarr doctor` and for the console's health
 //! page. Changes nothing.
 
-pub mod checkup;
 mod clock;
 pub(crate) mod configuration;
+pub mod connection_test;
 mod embeddings;
-pub(crate) mod house;
+pub(crate) mod host;
 mod library;
 mod model;
 mod phone;
@@ -15,30 +15,30 @@ use anyhow::Context;
 use futures_util::future::join_all;
 
 use crate::config::Config;
-use crate::http::Http;
-use crate::llm::embeddings::USUAL_FLOOR;
+use crate::http::HttpClient;
+use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::outbound_clients::build_embedder;
 use crate::setup::arr_instance::configured_instances;
-use crate::setup::connect::Hook;
-use library::Reporting;
+use crate::setup::connect::WebhookTarget;
+use library::WebhookCheck;
 
 /// The outcome of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
-    pub(crate) grade: Grade,
+    pub(crate) grade: FindingGrade,
     pub(crate) what: String,
     pub(crate) hint: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Grade {
+pub(crate) enum FindingGrade {
     Ok,
     Warning,
     Failure,
 }
 
-impl Grade {
-    pub(crate) fn word(self) -> &'static str {
+impl FindingGrade {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Warning => "warning",
@@ -49,17 +49,17 @@ impl Grade {
 
 impl Finding {
     pub(crate) fn ok(what: impl Into<String>) -> Self {
-        Self { grade: Grade::Ok, what: what.into(), hint: None }
+        Self { grade: FindingGrade::Ok, what: what.into(), hint: None }
     }
 
     /// Something works less well than it could. `hint` says what to do.
     pub(crate) fn warning(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { grade: Grade::Warning, what: what.into(), hint: Some(hint.into()) }
+        Self { grade: FindingGrade::Warning, what: what.into(), hint: Some(hint.into()) }
     }
 
     /// Something does not work.
     pub(crate) fn failure(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { grade: Grade::Failure, what: what.into(), hint: Some(hint.into()) }
+        Self { grade: FindingGrade::Failure, what: what.into(), hint: Some(hint.into()) }
     }
 }
 
@@ -71,25 +71,23 @@ pub(crate) enum LongRequest {
     Always,
 }
 
-pub(crate) async fn examine(config: &Config, long: LongRequest) -> anyhow::Result<Vec<Finding>> {
-    let http = Http::network().context("set up the HTTP client; hint: install ca-certificates")?;
+pub(crate) async fn run_checks(config: &Config, long: LongRequest) -> anyhow::Result<Vec<Finding>> {
+    let http = HttpClient::network().context("set up the HTTP client; hint: install ca-certificates")?;
     let instances = configured_instances(&config.libraries, &http);
-    let libraries = join_all(
-        instances
-            .iter()
-            .map(|instance| library::check(instance, Reporting::To(Hook::from_config(config, instance)))),
-    );
+    let libraries = join_all(instances.iter().map(|instance| {
+        library::check_instance(instance, WebhookCheck::To(WebhookTarget::from_config(config, instance)))
+    }));
     let embedder = config.embeddings.as_ref().map(build_embedder).transpose()?;
-    let floor = config.embeddings.as_ref().map_or(USUAL_FLOOR, |embeddings| embeddings.floor);
+    let floor = config.embeddings.as_ref().map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor);
     let (service, clock, libraries, phone, model, embeddings) = tokio::join!(
-        service::check(config.listen),
-        clock::check(config, &http),
+        service::check_service(config.listen),
+        clock::check_clock(config, &http),
         libraries,
-        phone::check(config, &http),
-        model::check(config.llm.as_ref(), config.limits.budget, long),
-        embeddings::check(embedder.as_deref(), floor),
+        phone::check_phone(config, &http),
+        model::check_model(config.llm.as_ref(), config.limits.budget, long),
+        embeddings::check_embeddings(embedder.as_deref(), floor),
     );
-    let mut findings = house::check(&config.database);
+    let mut findings = host::check_host(&config.database);
     findings.extend(service);
     findings.extend(clock);
     if instances.is_empty() {
@@ -106,7 +104,7 @@ pub(crate) async fn examine(config: &Config, long: LongRequest) -> anyhow::Resul
 }
 
 /// A size as people read it.
-pub(crate) fn size(bytes: u64) -> String {
+pub(crate) fn format_size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB")];
     match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {
         Some((unit, name)) => {

@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::{Finding, LongRequest};
 use crate::config::Llm;
-use crate::conversation::model_request::{Message, ModelRequest, ToolChoice};
-use crate::conversation::spending::Budget;
-use crate::conversation::transcript::{Audience, Tier, ToolSpec};
-use crate::llm::{Model, ModelError, StepOut};
+use crate::conversation::model_cost::DailyBudget;
+use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
+use crate::conversation::transcript::{EffectLevel, ToolAudience, ToolSpec};
+use crate::llm::{Model, ModelError, ModelResponse};
 use crate::outbound_clients::build_model;
 
 /// As long as the longest requests that turns make.
@@ -16,7 +16,7 @@ const LONG_BYTES: usize = 40_000;
 const BYTES_PER_TOKEN: usize = 5;
 const ANSWER_TOKENS: u32 = 1024;
 
-pub(super) async fn check(llm: Option<&Llm>, budget: Budget, long: LongRequest) -> Vec<Finding> {
+pub(super) async fn check_model(llm: Option<&Llm>, budget: DailyBudget, long: LongRequest) -> Vec<Finding> {
     let Some(llm) = llm else {
         return vec![Finding::ok("model: none is configured, keywords are read in its place")];
     };
@@ -28,30 +28,32 @@ pub(super) async fn check(llm: Option<&Llm>, budget: Budget, long: LongRequest) 
         }
     };
     let limit = daily_limit(budget);
-    let first = match model.step(&request("Call the tool check_status."), &mut |_| {}).await {
+    let first = match model.next_response(&probe_request("Call the tool check_status."), &mut |_| {}).await {
         Ok(step) => calls_tools(&llm.model, &step),
-        Err(error) => return vec![unusable(&llm.model, &error), limit],
+        Err(error) => return vec![unusable_model(&llm.model, &error), limit],
     };
-    vec![first, context(llm, model.as_ref(), long).await, limit]
+    vec![first, check_context_length(llm, model.as_ref(), long).await, limit]
 }
 
-fn daily_limit(budget: Budget) -> Finding {
+fn daily_limit(budget: DailyBudget) -> Finding {
     let cost = if budget.cost.is_some() { ", and DAILY_COST" } else { "" };
     Finding::ok(match budget.tokens {
-        Some(tokens) => format!("model: a day's limit is {} tokens (DAILY_TOKENS){cost}", thousands(tokens)),
+        Some(tokens) => {
+            format!("model: a day's limit is {} tokens (DAILY_TOKENS){cost}", format_thousands(tokens))
+        }
         None => format!("model: a day has no limit of tokens (DAILY_TOKENS=off){cost}"),
     })
 }
 
 /// `3000000` as `3,000,000`.
-fn thousands(number: u64) -> String {
+fn format_thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
         digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
     groups.join(",")
 }
 
-fn calls_tools(name: &str, step: &StepOut) -> Finding {
+fn calls_tools(name: &str, step: &ModelResponse) -> Finding {
     let spent = step.usage.map_or_else(String::new, |usage| format!(" ({} tokens)", usage.total()));
     if step.calls.iter().any(|call| call.name == "check_status") {
         return Finding::ok(format!("model: {name} answers and calls tools{spent}"));
@@ -63,7 +65,7 @@ fn calls_tools(name: &str, step: &StepOut) -> Finding {
 }
 
 /// A server that cuts a prompt says so only by how few tokens it counted.
-async fn context(llm: &Llm, model: &dyn Model, long: LongRequest) -> Finding {
+async fn check_context_length(llm: &Llm, model: &dyn Model, long: LongRequest) -> Finding {
     if llm.api_key.is_some() && long == LongRequest::WhereFree {
         return Finding::ok(
             "model: context length not tried; dialarr doctor --model does, for about 9,000 tokens",
@@ -73,11 +75,11 @@ async fn context(llm: &Llm, model: &dyn Model, long: LongRequest) -> Finding {
     while filling.len() < LONG_BYTES {
         filling.push_str(" film");
     }
-    let request = request(&filling);
-    let least = request.size() / BYTES_PER_TOKEN * 7 / 10;
+    let request = probe_request(&filling);
+    let least = request.byte_size() / BYTES_PER_TOKEN * 7 / 10;
     let hint = "give it 16,384 or more: OLLAMA_CONTEXT_LENGTH for Ollama, --ctx-size for llama.cpp";
-    match model.step(&request, &mut |_| {}).await {
-        Ok(StepOut { usage: Some(usage), .. }) => {
+    match model.next_response(&request, &mut |_| {}).await {
+        Ok(ModelResponse { usage: Some(usage), .. }) => {
             let counted = usize::try_from(usage.input).unwrap_or(usize::MAX);
             if counted < least {
                 let what = format!(
@@ -87,7 +89,7 @@ async fn context(llm: &Llm, model: &dyn Model, long: LongRequest) -> Finding {
             }
             Finding::ok(format!("model: it reads long requests whole ({counted} tokens)"))
         }
-        Ok(StepOut { usage: None, .. }) => Finding::warning(
+        Ok(ModelResponse { usage: None, .. }) => Finding::warning(
             "model: whether it reads long requests whole cannot be told, since it counts no tokens",
             hint,
         ),
@@ -98,24 +100,24 @@ async fn context(llm: &Llm, model: &dyn Model, long: LongRequest) -> Finding {
     }
 }
 
-fn request(text: &str) -> ModelRequest {
+fn probe_request(text: &str) -> ModelRequest {
     ModelRequest {
         system: "You check a connection. Do what is asked, and nothing else.".to_owned(),
         tools: vec![ToolSpec {
             name: "check_status",
             description: "Tells what is downloading.",
-            tier: Tier::Read,
-            audience: Audience::Everyone,
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
             parameters: json!({ "type": "object", "properties": {}, "additionalProperties": false }).into(),
         }],
         tool_choice: ToolChoice::Auto,
-        messages: vec![Message::User(text.to_owned())],
+        messages: vec![ModelMessage::User(text.to_owned())],
         max_output_tokens: ANSWER_TOKENS,
         reply_schema: None,
     }
 }
 
-fn unusable(name: &str, error: &ModelError) -> Finding {
+fn unusable_model(name: &str, error: &ModelError) -> Finding {
     let what = format!("model: {name}: failed to {error}");
     match error {
         ModelError::RateLimited { .. } => {

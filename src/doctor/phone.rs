@@ -10,14 +10,14 @@ use url::{Host, Url};
 use super::Finding;
 use crate::clock::Clock;
 use crate::config::{self, Config};
-use crate::engine::Pictures;
-use crate::http::Http;
-use crate::messaging::error_codes::{Class, look_up};
-use crate::messaging::messages::Fate;
-use crate::messaging::numbers::{AccountError, Capabilities, Number, SenderPool};
+use crate::engine::PicturePolicy;
+use crate::http::HttpClient;
+use crate::messaging::error_codes::{ErrorCodeClass, look_up};
+use crate::messaging::message_log::CarrierStatus;
+use crate::messaging::phone_numbers::{AccountError, AccountNumber, NumberCapabilities, SenderPool};
 use crate::messaging::twilio::WEBHOOK_PATH;
 use crate::outbound_clients::build_twilio;
-use crate::setup::number::{Addresses, advice};
+use crate::setup::twilio_number::{WebhookAddresses, account_advice};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Older failures say little of today.
@@ -27,13 +27,13 @@ const TWILIO_HOST: &str = "api.twilio.com";
 const HOME: [&str; 5] = [".local", ".lan", ".home", ".internal", ".home.arpa"];
 const SETUP: &str = "dialarr setup --apply";
 
-pub(super) async fn check(config: &Config, http: &Http) -> Vec<Finding> {
-    let (webhook, account) = tokio::join!(webhook(config, http), account(config, http));
+pub(super) async fn check_phone(config: &Config, http: &HttpClient) -> Vec<Finding> {
+    let (webhook, account) = tokio::join!(check_own_webhook(config, http), check_account(config, http));
     webhook.into_iter().chain(account).collect()
 }
 
 /// The address that Twilio brings texts to.
-pub(super) async fn webhook(config: &Config, http: &Http) -> Vec<Finding> {
+pub(super) async fn check_own_webhook(config: &Config, http: &HttpClient) -> Vec<Finding> {
     let Some(twilio) = &config.twilio else { return Vec::new() };
     let mut findings = Vec::new();
     // A stand-in for Twilio may be anywhere.
@@ -41,7 +41,7 @@ pub(super) async fn webhook(config: &Config, http: &Http) -> Vec<Finding> {
         findings.extend(from_outside(&twilio.public_url));
     }
     findings.extend(unlisted_proxy(config));
-    findings.push(knock(twilio, http).await);
+    findings.push(request_own_webhook(twilio, http).await);
     findings
 }
 
@@ -57,7 +57,7 @@ fn unlisted_proxy(config: &Config) -> Option<Finding> {
 }
 
 /// The account, and the number in it.
-pub(super) async fn account(config: &Config, http: &Http) -> Vec<Finding> {
+pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Finding> {
     let Some(twilio) = &config.twilio else {
         return vec![Finding::warning(
             "Twilio: no account is configured, so nobody can text",
@@ -66,31 +66,31 @@ pub(super) async fn account(config: &Config, http: &Http) -> Vec<Finding> {
     };
     let client = build_twilio(twilio, http);
     let (number, service, fates) = tokio::join!(
-        client.number(&twilio.phone_number),
+        client.fetch_number(&twilio.phone_number),
         client.messaging_service(),
         client.last_fates(&twilio.phone_number),
     );
-    let addresses = Addresses::below(twilio.public_url.as_str());
+    let addresses = WebhookAddresses::from_public_url(twilio.public_url.as_str());
     let masked = twilio.phone_number.masked();
     let mut findings = Vec::new();
     match number {
         Ok(Some(number)) => {
             findings.extend(of_number(&number, &addresses, &masked));
-            findings.push(pictures(number.capabilities, twilio.pictures));
+            findings.push(pictures_finding(number.capabilities, twilio.pictures));
         }
         Ok(None) => findings.push(Finding::failure(
             format!("Twilio: the account has no number {masked}"),
             "check TWILIO_PHONE_NUMBER and TWILIO_ACCOUNT_SID",
         )),
         Err(error) => {
-            findings.push(refused(&error));
+            findings.push(account_finding(&error));
             // Whatever else Twilio was asked failed for the same reason.
             return findings;
         }
     }
     findings.extend(of_service(service, &addresses));
     findings.push(match fates {
-        Ok(fates) => deliveries(&fates, Clock::System.now()),
+        Ok(fates) => deliveries_finding(&fates, Clock::System.now()),
         Err(error) => Finding::warning(
             format!("Twilio: failed to {error}"),
             "texts that could not be delivered are in the log of the console at Twilio",
@@ -99,7 +99,7 @@ pub(super) async fn account(config: &Config, http: &Http) -> Vec<Finding> {
     findings
 }
 
-fn of_number(number: &Number, addresses: &Addresses, masked: &str) -> Vec<Finding> {
+fn of_number(number: &AccountNumber, addresses: &WebhookAddresses, masked: &str) -> Vec<Finding> {
     let able = if number.capabilities.sms {
         Finding::ok(format!("Twilio: the number {masked} is ours and can text"))
     } else {
@@ -108,7 +108,7 @@ fn of_number(number: &Number, addresses: &Addresses, masked: &str) -> Vec<Findin
             "buy one that can: Capabilities, SMS",
         )
     };
-    let changes = addresses.changes(number);
+    let changes = addresses.setting_diffs(number);
     let webhook = if changes.is_empty() {
         Finding::ok("Twilio: webhook and fallback of the number set")
     } else {
@@ -118,20 +118,23 @@ fn of_number(number: &Number, addresses: &Addresses, masked: &str) -> Vec<Findin
     vec![able, webhook]
 }
 
-fn pictures(able: Capabilities, wanted: Pictures) -> Finding {
+fn pictures_finding(able: NumberCapabilities, wanted: PicturePolicy) -> Finding {
     match (able.mms, wanted) {
-        (true, Pictures::Sent) => Finding::ok("Twilio: the number can send posters"),
-        (false, Pictures::Sent) => {
+        (true, PicturePolicy::Sent) => Finding::ok("Twilio: the number can send posters"),
+        (false, PicturePolicy::Sent) => {
             Finding::warning("Twilio: the number cannot send posters", "set TWILIO_MMS=off")
         }
-        (_, Pictures::Kept) => Finding::ok("Twilio: posters are not sent"),
+        (_, PicturePolicy::NotSent) => Finding::ok("Twilio: posters are not sent"),
     }
 }
 
-fn of_service(service: Result<Option<SenderPool>, AccountError>, addresses: &Addresses) -> Option<Finding> {
+fn of_service(
+    service: Result<Option<SenderPool>, AccountError>,
+    addresses: &WebhookAddresses,
+) -> Option<Finding> {
     let service = match service {
         Ok(service) => service?,
-        Err(error) => return Some(refused(&error)),
+        Err(error) => return Some(account_finding(&error)),
     };
     let changes = addresses.service_changes(&service);
     Some(match changes.first() {
@@ -162,7 +165,7 @@ fn from_outside(public_url: &Url) -> Option<Finding> {
 }
 
 /// A request without a signature is turned away by Dialarr, and by nobody else in the same way.
-async fn knock(twilio: &config::Twilio, http: &Http) -> Finding {
+async fn request_own_webhook(twilio: &config::Twilio, http: &HttpClient) -> Finding {
     let url = format!("{}{WEBHOOK_PATH}", twilio.public_url.as_str().trim_end_matches('/'));
     let answer = match Request::post(&url).body(Bytes::new()) {
         Ok(request) => http.send(request, TIMEOUT).await.map(|response| response.status()),
@@ -183,12 +186,12 @@ async fn knock(twilio: &config::Twilio, http: &Http) -> Finding {
 }
 
 /// What an operator has to mend, seen in the last texts. One that was delivered since shows that it was mended.
-fn deliveries(fates: &[Fate], now: Timestamp) -> Finding {
+fn deliveries_finding(fates: &[CarrierStatus], now: Timestamp) -> Finding {
     let recent = fates.iter().filter(|fate| fate.at.is_none_or(|at| now.duration_since(at) <= RECENT));
-    let recent: Vec<&Fate> = recent.collect();
-    let known = |fate: &&&Fate| {
+    let recent: Vec<&CarrierStatus> = recent.collect();
+    let known = |fate: &&&CarrierStatus| {
         let known = fate.error_code.and_then(look_up);
-        known.filter(|known| known.class == Class::Misconfigured)
+        known.filter(|known| known.class == ErrorCodeClass::Misconfigured)
     };
     let Some(worst) = recent.iter().find_map(|fate| known(&fate)) else {
         return Finding::ok("Twilio: no text of the last week failed for want of a registration");
@@ -201,7 +204,7 @@ fn deliveries(fates: &[Fate], now: Timestamp) -> Finding {
         worst.code
     );
     let hint = "see \"When texts do not arrive\" in docs/OPERATIONS.md";
-    let place = |wanted: &dyn Fn(&Fate) -> bool| recent.iter().position(|fate| wanted(fate));
+    let place = |wanted: &dyn Fn(&CarrierStatus) -> bool| recent.iter().position(|fate| wanted(fate));
     let delivered = place(&|fate| fate.status == "delivered");
     let broken = place(&|fate| fate.error_code == Some(worst.code));
     // The newest come first.
@@ -211,27 +214,27 @@ fn deliveries(fates: &[Fate], now: Timestamp) -> Finding {
     }
 }
 
-fn refused(error: &AccountError) -> Finding {
-    Finding::failure(format!("Twilio: failed to {error}"), advice(error))
+fn account_finding(error: &AccountError) -> Finding {
+    Finding::failure(format!("Twilio: failed to {error}"), account_advice(error))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Grade;
+    use super::super::FindingGrade;
     use super::*;
 
     fn now() -> Timestamp {
         "2026-11-21T12:00:00Z".parse().unwrap()
     }
 
-    fn fate(hours_ago: i64, status: &str, error_code: Option<u32>) -> Fate {
+    fn fate(hours_ago: i64, status: &str, error_code: Option<u32>) -> CarrierStatus {
         let at = Some(now() - SignedDuration::from_hours(hours_ago));
-        Fate { status: status.to_owned(), error_code, at }
+        CarrierStatus { status: status.to_owned(), error_code, at }
     }
 
     #[track_caller]
-    fn check(fates: &[Fate], grade: Grade, what: &str) {
-        let finding = deliveries(fates, now());
+    fn check(fates: &[CarrierStatus], grade: FindingGrade, what: &str) {
+        let finding = deliveries_finding(fates, now());
         assert_eq!((finding.grade, finding.what.as_str()), (grade, what));
     }
 
@@ -239,8 +242,8 @@ mod tests {
     fn an_unregistered_number_is_a_failure_until_something_was_delivered() {
         let blocked = fate(2, "undelivered", Some(30034));
         let what = "Twilio: 1 of the last 2 texts failed: the number is not registered for A2P 10DLC (30034)";
-        check(&[blocked.clone(), fate(3, "delivered", None)], Grade::Failure, what);
-        check(&[fate(1, "delivered", None), blocked], Grade::Warning, what);
+        check(&[blocked.clone(), fate(3, "delivered", None)], FindingGrade::Failure, what);
+        check(&[fate(1, "delivered", None), blocked], FindingGrade::Warning, what);
     }
 
     #[test]
@@ -253,9 +256,9 @@ mod tests {
             "https://nas.lan",
             "https://[::1]",
         ] {
-            assert_eq!(grade(url), Some(Grade::Failure), "{url}");
+            assert_eq!(grade(url), Some(FindingGrade::Failure), "{url}");
         }
-        assert_eq!(grade("http://sms.example.org"), Some(Grade::Warning));
+        assert_eq!(grade("http://sms.example.org"), Some(FindingGrade::Warning));
         assert_eq!(grade("https://sms.example.org/dialarr"), None);
     }
 
@@ -269,7 +272,7 @@ mod tests {
             };
             unlisted_proxy(&Config::from_lookup(lookup).unwrap()).map(|finding| finding.grade)
         };
-        assert_eq!(grade("https://sms.example.org", ""), Some(Grade::Warning));
+        assert_eq!(grade("https://sms.example.org", ""), Some(FindingGrade::Warning));
         assert_eq!(grade("https://sms.example.org", "127.0.0.1"), None);
         assert_eq!(grade("http://127.0.0.1:3000", ""), None);
     }
@@ -277,6 +280,10 @@ mod tests {
     #[test]
     fn old_failures_and_those_of_one_phone_are_left_alone() {
         let fine = "Twilio: no text of the last week failed for want of a registration";
-        check(&[fate(1, "undelivered", Some(30005)), fate(200, "failed", Some(30034))], Grade::Ok, fine);
+        check(
+            &[fate(1, "undelivered", Some(30005)), fate(200, "failed", Some(30034))],
+            FindingGrade::Ok,
+            fine,
+        );
     }
 }

@@ -34,17 +34,18 @@ struct ReadyCheck {
 }
 
 /// Each check of `/ready` that fails. Where no service answers there is no finding: doctor is run before a start, too.
-pub(super) async fn check(listen: SocketAddr) -> Vec<Finding> {
+pub(super) async fn check_service(listen: SocketAddr) -> Vec<Finding> {
     let Ok(Ok(response)) = tokio::time::timeout(PATIENCE, ask_service(listen, "/ready")).await else {
         return Vec::new();
     };
     // Something else may be listening there.
     let Ok(report) = serde_json::from_str::<ReadyReport>(&response.body) else { return Vec::new() };
-    let failing: Vec<Finding> = report.checks.iter().filter(|check| !check.ok).map(failure).collect();
+    let failing: Vec<Finding> =
+        report.checks.iter().filter(|check| !check.ok).map(failed_check_finding).collect();
     if failing.is_empty() { vec![Finding::ok("service: it runs, and is ready")] } else { failing }
 }
 
-fn failure(check: &ReadyCheck) -> Finding {
+fn failed_check_finding(check: &ReadyCheck) -> Finding {
     let hint = match check.name.as_str() {
         "database file" => {
             "put the file back; or restart dialarr serve, which then uses the file that is there, or a new one"

@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::calling::{OUTCOME_UNKNOWN, entry};
-use super::run::Scene;
-use crate::conversation::deletion::{self, ItemOutcome};
-use crate::conversation::facts::{FORGET, REMEMBER};
-use crate::conversation::frozen::FrozenItem;
-use crate::conversation::requests::QUEUED;
-use crate::conversation::transcript::{Arguments, CallResult, CallRow, CallState, Tier, ToolCall};
-use crate::store::audit::Entry;
+use super::tool_calls::{OUTCOME_UNKNOWN, audit_entry};
+use super::turn_loop::TurnContext;
+use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
+use crate::conversation::deletion::target::DeletionTarget;
+use crate::conversation::people::facts::{FORGET, REMEMBER};
+use crate::conversation::title_requests::QUEUED;
+use crate::conversation::transcript::{CallResult, CallRow, CallState, EffectLevel, ToolArguments, ToolCall};
+use crate::store::audit::NewAuditEntry;
 
 /// Fields of a tool's result that the log stores besides the title. The requester of a title is not among them.
-const KEPT: [&str; 6] = ["status", "seasons_wanted", "quality", "now", "of", "missing"];
+const LOGGED_FIELDS: [&str; 6] = ["status", "seasons_wanted", "quality", "now", "of", "missing"];
 /// Statuses of calls that had nothing to change.
-const UNCHANGED: [&str; 4] = ["already_exists", "unchanged", "already_asked", "ready"];
+const UNCHANGED_STATUSES: [&str; 4] = ["already_exists", "unchanged", "already_asked", "ready"];
 
 /// Source of the known outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,37 +25,41 @@ pub(super) enum OutcomeSource {
 }
 
 /// Detail of a write that is about to begin.
-pub(super) fn intent(call: &ToolCall) -> Value {
+pub(super) fn intent_detail(call: &ToolCall) -> Value {
     match &call.arguments {
-        Arguments::Object(map) if !is_about_facts(&call.name) => {
+        ToolArguments::Object(map) if !is_about_facts(&call.name) => {
             json!({ "tool": call.name, "arguments": map })
         }
-        Arguments::Object(_) | Arguments::Malformed(_) => json!({ "tool": call.name }),
+        ToolArguments::Object(_) | ToolArguments::Malformed(_) => json!({ "tool": call.name }),
     }
 }
 
 /// Row of a write that has a result.
-pub(super) fn outcome(
-    scene: &Scene,
+pub(super) fn outcome_entry(
+    scene: &TurnContext,
     call: CallRow,
     evidence: OutcomeSource,
     tool: &str,
     result: &CallResult,
-) -> Entry {
-    let kind = match (super::calling::status(result), evidence) {
-        (Some(status), _) if UNCHANGED.contains(&status) => "write_unchanged",
+) -> NewAuditEntry {
+    let kind = match (super::tool_calls::deletion_status(result), evidence) {
+        (Some(status), _) if UNCHANGED_STATUSES.contains(&status) => "write_unchanged",
         (Some(QUEUED), _) => "write_queued",
         (_, OutcomeSource::Response) => "write_done",
         (_, OutcomeSource::Lookup) => "write_settled",
     };
-    entry(scene, kind, call, changed(tool, &result.for_model))
+    audit_entry(scene, kind, call, change_detail(tool, &result.for_model))
 }
 
 /// Row of a write that has no result; `None` for a call that changes nothing or is still open.
-pub(super) fn failure(scene: &Scene, call: &ToolCall, state: &CallState) -> Option<Entry> {
+pub(super) fn failure_entry(
+    scene: &TurnContext,
+    call: &ToolCall,
+    state: &CallState,
+) -> Option<NewAuditEntry> {
     match state {
-        CallState::Failed(failure) if call.tier == Tier::Write => {
-            Some(failed_write(scene, call.row, &call.name, &failure.code))
+        CallState::Failed(failure) if call.effect_level == EffectLevel::Write => {
+            Some(failed_write_entry(scene, call.row, &call.name, &failure.code))
         }
         CallState::Failed(_) | CallState::Created | CallState::Running => None,
         CallState::Held | CallState::Done(_) | CallState::Canceled(_) => None,
@@ -63,19 +67,24 @@ pub(super) fn failure(scene: &Scene, call: &ToolCall, state: &CallState) -> Opti
 }
 
 /// Row of a write that was not made, or that has an unknown outcome.
-pub(super) fn failed_write(scene: &Scene, call: CallRow, tool: &str, reason: &str) -> Entry {
+pub(super) fn failed_write_entry(
+    scene: &TurnContext,
+    call: CallRow,
+    tool: &str,
+    reason: &str,
+) -> NewAuditEntry {
     let kind = if reason == OUTCOME_UNKNOWN { "write_unknown" } else { "write_failed" };
-    entry(scene, kind, call, json!({ "tool": tool, "reason": reason }))
+    audit_entry(scene, kind, call, json!({ "tool": tool, "reason": reason }))
 }
 
 /// Row of one item of a deletion, as it begins (`None`) and with its outcome.
-pub(super) fn deletion(
-    scene: &Scene,
+pub(super) fn deletion_entry(
+    scene: &TurnContext,
     call: CallRow,
     ord: i64,
-    item: &FrozenItem,
+    item: &DeletionTarget,
     outcome: Option<ItemOutcome>,
-) -> Entry {
+) -> NewAuditEntry {
     let (kind, reason) = match outcome {
         None => ("delete", None),
         Some(ItemOutcome::Deleted) => ("deleted", None),
@@ -87,12 +96,12 @@ pub(super) fn deletion(
         Some(ItemOutcome::StillThere) => ("delete_failed", Some("still_there")),
         Some(ItemOutcome::Failed) => ("delete_failed", None),
     };
-    let mut detail = json!({ "title": deletion::name(item), "instance": item.instance, "id": item.id, "item": ord,
+    let mut detail = json!({ "title": deletion_messages::format_target_name(item), "instance": item.instance, "id": item.id, "item": ord,
         "delete_files": item.delete_files, "size_bytes": item.fingerprint.size_bytes });
     if let Some(reason) = reason {
         detail["reason"] = json!(reason);
     }
-    entry(scene, kind, call, detail)
+    audit_entry(scene, kind, call, detail)
 }
 
 /// True for tools about facts. A fact belongs to its user: the log records only that one was stored or erased.
@@ -100,12 +109,12 @@ fn is_about_facts(tool: &str) -> bool {
     tool == REMEMBER || tool == FORGET
 }
 
-fn changed(tool: &str, result: &Value) -> Value {
+fn change_detail(tool: &str, result: &Value) -> Value {
     if is_about_facts(tool) {
         return json!({ "tool": tool, "status": result["status"] });
     }
     let kept = |name: &&str| Some(((*name).to_owned(), result.get(*name)?.clone()));
-    let mut detail: Map<String, Value> = KEPT.iter().filter_map(kept).collect();
+    let mut detail: Map<String, Value> = LOGGED_FIELDS.iter().filter_map(kept).collect();
     detail.insert("tool".to_owned(), json!(tool));
     if let Some(title) = result["title"].as_str() {
         let year = result["year"].as_u64().filter(|year| *year > 0);

@@ -4,12 +4,13 @@ use std::sync::PoisonError;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::telling::reschedule_notices;
-use super::upkeep::report_expired;
-use super::{Engine, Settings};
-use crate::store::db::DbError;
-use crate::store::spend::Day;
-use crate::store::{Conn, QueryResult, approvals, boot, clock_step, code_misses};
+use super::expiry::notify_expired_requests;
+use super::notification_fanout::reschedule_notifications;
+use super::{Engine, HouseholdSettings};
+use crate::store::confirmation::{approvals, code_misses};
+use crate::store::database::db::DbError;
+use crate::store::turns::daily_budget::Day;
+use crate::store::{Conn, QueryResult, boot, clock_step};
 
 impl Engine {
     /// Adopts a step of the wall clock, shifts everything that waits by it, then wakes the workers. Writes that were
@@ -23,7 +24,7 @@ impl Engine {
         };
         let follow = move |conn: &mut _, (step, now)| {
             follow_clock_step(conn, &settings, step, now)?;
-            boot::note_alive(conn, now)
+            boot::record_heartbeat(conn, now)
         };
         let followed = self.0.parts.db.write_in_order(adopt, follow).await;
         let step = adopted.unwrap_or_default();
@@ -34,12 +35,12 @@ impl Engine {
         if let Some(until) = self.0.model_off_until.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             *until = until.saturating_add(step).unwrap_or(Timestamp::MAX);
         }
-        self.0.notes_pause.follow_clock_step(step);
-        self.0.parts.outbox.ring();
+        self.0.metadata_pause.follow_clock_step(step);
+        self.0.parts.outbox.notify();
         self.0.retries.notify_one();
-        self.0.reported.notify_one();
-        if self.0.open.is_cancelled() {
-            self.recover().await?;
+        self.0.arr_event_stored.notify_one();
+        if self.0.accepting_turns.is_cancelled() {
+            self.recover_work().await?;
         }
         Ok(step)
     }
@@ -49,7 +50,7 @@ impl Engine {
 /// pass: its send time is decided by the clock as it is.
 fn follow_clock_step(
     conn: &mut Conn,
-    settings: &Settings,
+    settings: &HouseholdSettings,
     step: SignedDuration,
     now: Timestamp,
 ) -> QueryResult<()> {
@@ -60,15 +61,15 @@ fn follow_clock_step(
 /// Ends waits that must not outlast their limit if the clock was set back, and reschedules notifications.
 pub(crate) fn end_uncertain_waits(
     conn: &mut Conn,
-    settings: &Settings,
+    settings: &HouseholdSettings,
     step: SignedDuration,
     now: Timestamp,
 ) -> QueryResult<()> {
     if step.is_negative() {
-        clock_step::end_what_must_not_last(conn, step, now)?;
-        code_misses::move_to_today(conn, &Day::of(now, &settings.zone))?;
-        let expired = approvals::expire_all(conn, now)?;
-        report_expired(conn, settings, &expired, now)?;
+        clock_step::end_time_limited_access(conn, step, now)?;
+        code_misses::move_counts_to_today(conn, &Day::from_timestamp(now, &settings.zone))?;
+        let expired = approvals::expire_all_approvals(conn, now)?;
+        notify_expired_requests(conn, settings, &expired, now)?;
     }
-    reschedule_notices(conn, settings, None, now)
+    reschedule_notifications(conn, settings, None, now)
 }

@@ -2,45 +2,45 @@
 
 use serde_json::json;
 
-use super::begin::{Beginning, Begun, Scene};
-use crate::conversation::facts as known;
-use crate::conversation::inbound_message::InboundEvent;
+use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
+use crate::conversation::people::facts as known;
+use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::transcript::User;
 use crate::store::QueryResult;
-use crate::store::audit::{self, By, Entry, Subject};
-use crate::store::memory::facts::{self, Which};
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::memory::facts::{self, FactSelector};
 
-impl Beginning<'_> {
-    pub(super) fn what_is_known(
+impl TurnStart<'_> {
+    pub(super) fn list_facts(
         &mut self,
         user: &User,
-        scene: &Scene,
+        scene: &UserContext,
         events: &[InboundEvent],
-    ) -> QueryResult<Begun> {
-        let list = facts::known(self.conn, user.id)?.list(self.model);
-        self.answer_dropping(user, scene, events, &list)
+    ) -> QueryResult<TurnStartOutcome> {
+        let list = facts::load_facts(self.conn, user.id)?.format_list(self.responder);
+        self.answer_and_drop_prompt(user, scene, events, &list)
     }
 
     pub(super) fn forget_fact(
         &mut self,
         user: &User,
-        scene: &Scene,
+        scene: &UserContext,
         events: &[InboundEvent],
         number: u32,
-    ) -> QueryResult<Begun> {
-        let text = match facts::forget(self.conn, user.id, Which::Number(number), self.now)? {
+    ) -> QueryResult<TurnStartOutcome> {
+        let text = match facts::forget_fact(self.conn, user.id, FactSelector::Number(number), self.now)? {
             Some(fact) => {
-                let entry = Entry {
-                    by: By::User(user.id),
+                let entry = NewAuditEntry {
+                    actor: Actor::User(user.id),
                     kind: "forget_fact",
-                    subject: Subject::User(user.id),
+                    subject: AuditSubject::User(user.id),
                     detail: json!({ "number": number }),
                 };
-                audit::record(self.conn, &entry, self.now)?;
-                known::forgot(&fact)
+                audit::record_change(self.conn, &entry, self.now)?;
+                known::format_forgotten(&fact)
             }
-            None => known::no_such_number(number),
+            None => known::format_unknown_number(number),
         };
-        self.answer_dropping(user, scene, events, &text)
+        self.answer_and_drop_prompt(user, scene, events, &text)
     }
 }

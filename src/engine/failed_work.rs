@@ -2,16 +2,19 @@
 
 use jiff::Timestamp;
 
-use super::ending::WayBack;
-use super::{Settings, wishes};
-use crate::conversation::deletion::{self, ItemOutcome};
-use crate::conversation::transcript::{Address, CallRow, Status, TurnId, UserId};
-use crate::conversation::turn::Excuse;
-use crate::store::approvals::{self, About};
-use crate::store::ledger::{self, FailedText, Outcome};
-use crate::store::pending::{self, Closing};
-use crate::store::turns::{self, FailedTurn};
-use crate::store::{Conn, QueryResult, calls, outbox, steps, undone_if_failed, users};
+use super::turn_end::ReplyAddress;
+use super::{HouseholdSettings, removal_requests};
+use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
+use crate::conversation::transcript::{Address, CallRow, TurnId, UserId, UserStatus};
+use crate::conversation::turn::FallbackReply;
+use crate::store::confirmation::approvals::{self, About};
+use crate::store::confirmation::pending_action::{self, CloseReason};
+use crate::store::people::users;
+use crate::store::queue::inbound_messages::{self, FailedMessage, MessageOutcome};
+use crate::store::queue::outbox;
+use crate::store::turns::turn_lifecycle::{self, FailedTurn};
+use crate::store::turns::{calls, model_steps};
+use crate::store::{Conn, QueryResult, with_savepoint};
 
 /// Answer of a turn that started a change and has an unreadable log.
 const CHANGE_UNKNOWN: &str = "Something went wrong on my side, and I can't tell whether your change was made. \
@@ -23,30 +26,30 @@ pub(super) fn count_failed_turn(
     conn: &mut Conn,
     user: UserId,
     turn: TurnId,
-    settings: &Settings,
+    settings: &HouseholdSettings,
     now: Timestamp,
 ) -> QueryResult<()> {
     let (limits, number) = (&settings.limits, settings.number.as_ref());
-    steps::abandon_unfinished(conn, turn, now)?;
-    let FailedTurn { failures, run } = turns::count_resume(conn, turn, now)?;
+    model_steps::abandon_unfinished(conn, turn, now)?;
+    let FailedTurn { failures, run } = turn_lifecycle::count_turn_resume(conn, turn, now)?;
     // The limit is one run beyond the turn's own last limit, so that a readable turn has ended itself by then.
     if failures <= 2 * limits.resumes + 1 {
         return Ok(());
     }
     tracing::error!(%turn, failures, "ended a turn that keeps failing");
-    let has_started = calls::has_started_a_change(conn, turn)?;
-    let answer = if has_started { CHANGE_UNKNOWN } else { Excuse::WentWrong.text() };
-    if let Some(call) = pending::abandon_claimed(conn, turn, answer, now)? {
+    let has_started = calls::has_started_change(conn, turn)?;
+    let answer = if has_started { CHANGE_UNKNOWN } else { FallbackReply::WentWrong.text() };
+    if let Some(call) = pending_action::abandon_claimed(conn, turn, answer, now)? {
         let outcome = if has_started { ItemOutcome::Unknown } else { ItemOutcome::Failed };
         let report = |conn: &mut Conn| report_removal_request(conn, call, (outcome, number), now);
-        if let Err(error) = undone_if_failed(conn, report) {
+        if let Err(error) = with_savepoint(conn, report) {
             // The turn ends all the same: it must not block the admin.
             tracing::error!(%turn, %error, "failed to report the end of a removal request");
         }
     }
-    let user = users::get(conn, user)?;
-    let back = WayBack::to_user(conn, &user, None)?.of_turn(turn).in_run(turn, run);
-    turns::finish(conn, &back.end(turn, Outcome::FailedNotified, answer), now)
+    let user = users::load_user(conn, user)?;
+    let back = ReplyAddress::load_for_user(conn, &user, None)?.with_turn(turn).with_run(turn, run);
+    turn_lifecycle::finish_turn(conn, &back.turn_end(turn, MessageOutcome::FailedNotified, answer), now)
 }
 
 /// Notifies the member who requested the removal that `call` carries out, if it carries out such a request.
@@ -59,36 +62,40 @@ fn report_removal_request(
     let Some(request) = approvals::requested_through(conn, call)? else { return Ok(()) };
     let told = match &request.about {
         About::Join => return Ok(()),
-        About::Removal(item) => deletion::wish_outcome(item, outcome),
-        About::UnreadableRemoval => deletion::untitled_wish_outcome(outcome),
+        About::Removal(item) => deletion_messages::format_removal_outcome(item, outcome),
+        About::UnreadableRemoval => deletion_messages::untitled_wish_outcome(outcome),
     };
-    let member = users::get(conn, request.user)?;
-    let notice = WayBack::to_user(conn, &member, number)?.notice(&wishes::done_key(request.id), &told);
-    outbox::queue_once(conn, &notice, now)
+    let member = users::load_user(conn, request.user)?;
+    let notice = ReplyAddress::load_for_user(conn, &member, number)?
+        .notification_message(&removal_requests::done_key(request.id), &told);
+    outbox::queue_message_once(conn, &notice, now)
 }
 
 /// Gives up a message after `tries` if work on it cannot even begin, with one honest answer to an active user.
-pub(super) fn count_failed_beginning(
+pub(super) fn count_failed_start(
     conn: &mut Conn,
     user: UserId,
     tries: i64,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let Some(FailedText { event, to, failures }) = ledger::count_failure(conn, user, now)? else {
+    let Some(FailedMessage { event, to, failures }) =
+        inbound_messages::count_message_failure(conn, user, now)?
+    else {
         return Ok(());
     };
     if failures < tries {
         return Ok(());
     }
-    ledger::end(conn, event, Outcome::FailedNotified, now)?;
+    inbound_messages::end_message(conn, event, MessageOutcome::FailedNotified, now)?;
     // A confirmation prompt that cannot be read would fail the beginning of every further message.
-    if pending::open(conn, user).is_err() {
-        pending::close(conn, user, Closing::Dropped, now)?;
+    if pending_action::load_pending_action(conn, user).is_err() {
+        pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
     }
-    let user = users::get(conn, user)?;
-    if user.status == Status::Active && !user.opted_out {
-        let text = WayBack::to_failed_text(&user, event, to).reply(Excuse::WentWrong.text().to_owned());
-        outbox::queue(conn, &text, now)?;
+    let user = users::load_user(conn, user)?;
+    if user.status == UserStatus::Active && !user.opted_out {
+        let text = ReplyAddress::from_unreadable_message(&user, event, to)
+            .reply_message(FallbackReply::WentWrong.text().to_owned());
+        outbox::queue_message(conn, &text, now)?;
     }
     Ok(())
 }

@@ -1,46 +1,47 @@
 //! Execution of the decisions of `conversation`, one recorded step after another. After a crash the same code continues
 //! from the last record.
 
+mod addition_retries;
+mod admin_commands;
 mod admission;
-mod answering;
-mod asking;
-mod begin;
-mod calling;
+mod approval_codes;
+mod arr_events;
 mod change_record;
 pub(crate) mod clock_step;
 mod code_guesses;
-mod codes;
-pub mod console;
-mod deeds;
-mod deleting;
-mod ending;
+mod code_replies;
+mod deletion;
+mod expiry;
 mod facts;
 mod failed_work;
-mod household;
-pub mod intervening;
-pub mod joining;
-pub mod learning;
+pub mod memory_indexing;
+mod metadata_failure;
+mod metadata_pause;
 mod model_call;
-mod notes_pause;
-mod notices;
-pub mod operator;
+mod model_step;
+pub mod newcomers;
+pub(crate) mod notification_fanout;
+mod notifications;
+pub mod operator_conversations;
+pub mod operator_decisions;
 mod progress;
-mod recalling;
+mod recall;
 mod reconcile;
-mod reports;
-mod retries;
+mod removal_requests;
 mod retry_outcomes;
-mod run;
 mod scheduler;
 mod season_check;
 mod settings;
 pub mod stream;
-pub(crate) mod telling;
+mod tool_calls;
+mod tool_context;
+mod tool_effects;
 mod triage;
-mod upkeep;
+pub mod turn_control;
+mod turn_end;
+mod turn_loop;
+mod turn_start;
 mod verification;
-mod wishes;
-mod world;
 mod write_recovery;
 
 use std::sync::{Arc, Mutex};
@@ -51,102 +52,102 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::clock::Clock;
-use crate::conversation::stream::Seq;
+use crate::conversation::stream_events::EventSeq;
 use crate::conversation::transcript::ConversationId;
 use crate::llm::Model;
 use crate::llm::embeddings::Embedder;
-use crate::memory::index::Index;
-use crate::messaging::Channel;
-use crate::messaging::outbox::Doorbell;
+use crate::memory::index::VectorIndex;
+use crate::messaging::MessageChannel;
+use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
-use crate::store::db::Db;
+use crate::store::database::db::Db;
 use crate::store::{Conn, QueryResult};
-use crate::tools::library::Library;
-use crate::tools::registry::Registry;
+use crate::tools::library::ArrInstances;
+use crate::tools::registry::ToolRegistry;
 
-use notes_pause::NotesPause;
+use metadata_pause::MetadataPause;
 use stream::hub::Hub;
-use stream::reader::Reader;
+use stream::reader::StreamReader;
 
 pub use admission::AdmitError;
-pub use reports::ReportError;
-pub use settings::{Codes, Pictures, Quotas, Settings, SmsReactions};
+pub use arr_events::StoreEventError;
+pub use settings::{CodeSource, HouseholdSettings, PicturePolicy, Quotas, SmsReactions};
 
 /// Maximum number of concurrent requests for vectors.
 const EMBEDDINGS_AT_ONCE: usize = 2;
 
 /// Everything a turn needs from outside.
-pub struct Parts {
+pub struct EngineParts {
     pub db: Db,
     pub clock: Clock,
-    pub settings: Settings,
+    pub settings: HouseholdSettings,
     /// `None` if none is configured: the keyword responder answers.
     pub model: Option<Arc<dyn Model>>,
     pub keyword: Arc<dyn Model>,
     /// `None` if none is configured: memory is searched by text alone.
     pub embedder: Option<Arc<dyn Embedder>>,
-    pub tools: Registry,
+    pub tools: ToolRegistry,
     pub metrics: Metrics,
     /// Libraries in which the titles of arr events are looked up.
-    pub library: Arc<Library>,
-    pub outbox: Doorbell,
+    pub library: Arc<ArrInstances>,
+    pub outbox: OutboxSignal,
     /// Carrier whose record decides about ambiguous messages; `None` without an account.
-    pub carrier: Option<Arc<dyn Channel>>,
+    pub carrier: Option<Arc<dyn MessageChannel>>,
 }
 
 /// Handle to the running engine; clones share it.
 #[derive(Clone)]
-pub struct Engine(Arc<Inner>);
+pub struct Engine(Arc<EngineInner>);
 
-struct Inner {
-    parts: Parts,
-    model_places: Semaphore,
+struct EngineInner {
+    parts: EngineParts,
+    model_permits: Semaphore,
     /// Time until which the model is not called, because an operator has to act first.
     model_off_until: Mutex<Option<Timestamp>>,
     scheduler: scheduler::Scheduler,
     /// Rings when an arr event was stored.
-    reported: Notify,
+    arr_event_stored: Notify,
     hub: Hub,
     tasks: TaskTracker,
     /// Rings when an addition may be queued for a later try.
     retries: Notify,
     /// Rings when a turn was answered and its answer may be indexed.
-    answered: Notify,
+    turn_answered: Notify,
     /// Held by the run that works on answers.
-    learning: tokio::sync::Mutex<()>,
-    notes_pause: NotesPause,
-    embedding_places: Semaphore,
+    indexing_lock: tokio::sync::Mutex<()>,
+    metadata_pause: MetadataPause,
+    embedding_permits: Semaphore,
     /// Vectors of the answers that users may find.
-    index: Arc<tokio::sync::Mutex<Index>>,
+    index: Arc<tokio::sync::Mutex<VectorIndex>>,
     /// Vector space of the last computed vector, which decides its comparability.
-    space: Mutex<Option<String>>,
+    vector_space: Mutex<Option<String>>,
     /// No new turn begins after this.
     draining: CancellationToken,
     /// Turns begin from here on; messages are accepted before.
-    open: CancellationToken,
+    accepting_turns: CancellationToken,
     /// Running work is dropped immediately.
     aborting: CancellationToken,
 }
 
 impl Engine {
-    pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(Inner {
-            model_places: Semaphore::new(parts.settings.model_calls),
+    pub fn new(parts: EngineParts) -> Self {
+        Self(Arc::new(EngineInner {
+            model_permits: Semaphore::new(parts.settings.model_calls),
             hub: Hub::new(parts.db.clone()),
             parts,
             model_off_until: Mutex::new(None),
             scheduler: scheduler::Scheduler::default(),
-            reported: Notify::new(),
+            arr_event_stored: Notify::new(),
             tasks: TaskTracker::new(),
             retries: Notify::new(),
-            answered: Notify::new(),
-            learning: tokio::sync::Mutex::new(()),
-            notes_pause: NotesPause::default(),
-            embedding_places: Semaphore::new(EMBEDDINGS_AT_ONCE),
+            turn_answered: Notify::new(),
+            indexing_lock: tokio::sync::Mutex::new(()),
+            metadata_pause: MetadataPause::default(),
+            embedding_permits: Semaphore::new(EMBEDDINGS_AT_ONCE),
             index: Arc::default(),
-            space: Mutex::new(None),
+            vector_space: Mutex::new(None),
             draining: CancellationToken::new(),
-            open: CancellationToken::new(),
+            accepting_turns: CancellationToken::new(),
             aborting: CancellationToken::new(),
         }))
     }
@@ -172,13 +173,13 @@ impl Engine {
         self.0.hub.close().await;
     }
 
-    /// Follows a conversation: see [`stream::hub::Hub::connect`].
-    pub fn connect<S>(
+    /// Follows the event log of a conversation: see [`stream::hub::Hub::connect`].
+    pub fn follow_conversation<S>(
         &self,
         conversation: ConversationId,
-        after: Option<Seq>,
+        after: Option<EventSeq>,
         snapshot: impl Fn(&mut Conn) -> QueryResult<S> + Send + Sync + 'static,
-    ) -> Reader<S> {
+    ) -> StreamReader<S> {
         self.0.hub.connect(conversation, after, snapshot)
     }
 

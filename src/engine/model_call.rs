@@ -6,10 +6,10 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::Engine;
+use crate::conversation::model_cost::{CostEstimate, ModelCharge, TokenUsage, estimate_tokens};
 use crate::conversation::model_request::ModelRequest;
-use crate::conversation::spending::{Charge, Estimate, Tokens, tokens_in};
-use crate::conversation::transcript::Arguments;
-use crate::llm::{DeltaSink, Model, ModelError, StepOut};
+use crate::conversation::transcript::ToolArguments;
+use crate::llm::{DeltaSink, Model, ModelError, ModelResponse};
 
 /// Duration for which the model is not called when only an operator can help.
 const MODEL_OFF_FOR: SignedDuration = SignedDuration::from_mins(5);
@@ -18,27 +18,28 @@ const MODEL_OFF_FOR: SignedDuration = SignedDuration::from_mins(5);
 pub(super) struct ModelCall<'a> {
     pub(super) model: &'a dyn Model,
     pub(super) request: &'a ModelRequest,
-    pub(super) estimate: Estimate,
+    pub(super) estimate: CostEstimate,
     /// Longest time for the response.
     pub(super) timeout: Duration,
 }
 
 /// Response to a call, and its charge with or without one.
 pub(super) struct ModelCallOutcome {
-    pub(super) response: Result<StepOut, ModelError>,
-    pub(super) charge: Charge,
+    pub(super) response: Result<ModelResponse, ModelError>,
+    pub(super) charge: ModelCharge,
 }
 
 impl Engine {
     pub(super) async fn call_model(&self, call: ModelCall<'_>, sink: DeltaSink<'_>) -> ModelCallOutcome {
         // Held around the call only, so that no call waits for the tools of another turn.
-        let place = self.0.model_places.acquire().await;
-        let mut heard = Heard::Nothing;
+        let place = self.0.model_permits.acquire().await;
+        let mut heard = ResponseReceipt::Nothing;
         let mut listen = |delta| {
-            heard = Heard::Something;
+            heard = ResponseReceipt::Something;
             sink(delta);
         };
-        let response = tokio::time::timeout(call.timeout, call.model.step(call.request, &mut listen)).await;
+        let response =
+            tokio::time::timeout(call.timeout, call.model.next_response(call.request, &mut listen)).await;
         drop(place);
         let response = response.unwrap_or(Err(ModelError::Timeout));
         let charge = match &response {
@@ -53,29 +54,28 @@ impl Engine {
     }
 
     /// Charges a response. The response of a server that reports no usage is charged by its length.
-    fn charge_of_response(&self, response: &StepOut, estimate: Estimate) -> Charge {
-        let tokens = response.usage.unwrap_or_else(|| Tokens {
+    fn charge_of_response(&self, response: &ModelResponse, estimate: CostEstimate) -> ModelCharge {
+        let tokens = response.usage.unwrap_or_else(|| TokenUsage {
             input: estimate.input.tokens,
             cached: 0,
-            output: tokens_in(length(response)),
+            output: estimate_tokens(response_length(response)),
         });
-        Charge::Used { tokens, cost: self.0.parts.settings.prices.cost(tokens) }
+        ModelCharge::Used { tokens, cost: self.0.parts.settings.prices.cost(tokens) }
     }
 }
 
 /// Flag for whether a piece of a response was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
+enum ResponseReceipt {
     Nothing,
     Something,
 }
 
 /// Charge of a failed call. A server that refuses a call charges nothing for it.
-fn charge_of_failure(error: &ModelError, heard: Heard) -> Charge {
+fn charge_of_failure(error: &ModelError, heard: ResponseReceipt) -> ModelCharge {
     match (error, heard) {
-        (_, Heard::Something) | (ModelError::Timeout | ModelError::Garbled(_), Heard::Nothing) => {
-            Charge::Input
-        }
+        (_, ResponseReceipt::Something)
+        | (ModelError::Timeout | ModelError::Garbled(_), ResponseReceipt::Nothing) => ModelCharge::Input,
         (
             ModelError::RateLimited { .. }
             | ModelError::Unavailable(_)
@@ -83,17 +83,17 @@ fn charge_of_failure(error: &ModelError, heard: Heard) -> Charge {
             | ModelError::Unauthorized(_)
             | ModelError::QuotaSpent(_)
             | ModelError::Rejected(_),
-            Heard::Nothing,
-        ) => Charge::Nothing,
+            ResponseReceipt::Nothing,
+        ) => ModelCharge::Nothing,
     }
 }
 
 /// Length of everything that the model wrote, in bytes.
-fn length(response: &StepOut) -> usize {
+fn response_length(response: &ModelResponse) -> usize {
     let calls = response.calls.iter().map(|call| {
         let arguments = match &call.arguments {
-            Arguments::Object(map) => serde_json::Value::Object(map.clone()).to_string().len(),
-            Arguments::Malformed(text) => text.len(),
+            ToolArguments::Object(map) => serde_json::Value::Object(map.clone()).to_string().len(),
+            ToolArguments::Malformed(text) => text.len(),
         };
         call.name.len() + arguments
     });

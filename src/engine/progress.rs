@@ -3,20 +3,24 @@
 use std::time::Duration;
 
 use super::Engine;
-use super::ending::WayBack;
-use super::run::Scene;
-use crate::store::progress;
+use super::turn_end::ReplyAddress;
+use super::turn_loop::TurnContext;
+use crate::store::turns::progress_message;
 use crate::telemetry;
 
 const STILL_WORKING: &str = "Still working on it.";
 /// Minimum time that a change gets before a progress message, if it begins late in its turn: most changes take less.
-const AT_LEAST: Duration = Duration::from_secs(3);
+const MIN_DELAY: Duration = Duration::from_secs(3);
 
 impl Engine {
     /// Waits for a change of a library, or the check of one, and notifies the user once if the turn takes long.
-    pub(super) async fn with_progress<T>(&self, scene: &Scene, change: impl Future<Output = T>) -> T {
-        let due = scene.turn.progress_at().duration_since(self.now());
-        let wait = Duration::try_from(due).unwrap_or_default().max(AT_LEAST);
+    pub(super) async fn run_with_progress<T>(
+        &self,
+        scene: &TurnContext,
+        change: impl Future<Output = T>,
+    ) -> T {
+        let due = scene.turn.progress_due_at().duration_since(self.now());
+        let wait = Duration::try_from(due).unwrap_or_default().max(MIN_DELAY);
         tokio::pin!(change);
         tokio::select! {
             biased;
@@ -28,17 +32,18 @@ impl Engine {
 
     /// Queues the progress message. The message is a courtesy: if it cannot be stored, the change continues all the
     /// same.
-    async fn send_progress(&self, scene: &Scene) {
+    async fn send_progress(&self, scene: &TurnContext) {
         let (user, turn, now) = (scene.user.clone(), scene.live.id, self.now());
         let number = self.0.parts.settings.number.clone();
         let queue = move |conn: &mut _| {
-            let text = WayBack::to_user(conn, &user, number.as_ref())?.notice("", STILL_WORKING);
-            progress::queue(conn, turn, text, now)
+            let text = ReplyAddress::load_for_user(conn, &user, number.as_ref())?
+                .notification_message("", STILL_WORKING);
+            progress_message::queue_progress_message(conn, turn, text, now)
         };
         match self.0.parts.db.write(queue).await {
-            Ok(()) => self.0.parts.outbox.ring(),
+            Ok(()) => self.0.parts.outbox.notify(),
             Err(error) => {
-                tracing::warn!(%turn, error = telemetry::chain(&error), "failed to queue a progress text");
+                tracing::warn!(%turn, error = telemetry::error_chain(&error), "failed to queue a progress text");
             }
         }
     }

@@ -9,42 +9,44 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Engine;
 use crate::arr::ArrError;
+use crate::arr::common_api::CommonApi;
 use crate::arr::history::{self, HistoryEntry, HistoryEvent};
 use crate::arr::radarr::Radarr;
-use crate::arr::server::Server;
 use crate::arr::sonarr::Sonarr;
-use crate::conversation::notices::{Copy, Report, Reported, Title, episodes_named, named};
+use crate::conversation::notifications::arr_events::{
+    ArrEvent, ArrTitle, ImportKind, KeyedArrEvent, format_arr_title, format_episodes,
+};
 use crate::conversation::transcript::MediaKind;
-use crate::store::arr_events;
+use crate::store::library::arr_events;
 use crate::telemetry;
 use crate::tools::library::Instance;
 
 /// Delay before the history is read for the first time: reports under way come first.
-const AFTER_START: Duration = Duration::from_secs(30);
-const EVERY: Duration = Duration::from_secs(300);
+const START_DELAY: Duration = Duration::from_secs(30);
+const RECONCILE_INTERVAL: Duration = Duration::from_secs(300);
 /// Number of readings from one check of the followed seasons to the next: six hours.
 const READINGS_PER_CHECK: u32 = 72;
 /// Overlap of two readings of the history, since rows may be stored late and clocks differ: a reading begins this long
 /// before the end of the last one.
 const OVERLAP: SignedDuration = SignedDuration::from_mins(15);
 /// Age beyond which users are no longer notified of an event.
-const FARTHEST: SignedDuration = SignedDuration::from_hours(7 * 24);
+const MAX_EVENT_AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 impl Engine {
-    pub(super) async fn keep_reconciling(&self) {
-        tokio::time::sleep(AFTER_START).await;
+    pub(super) async fn run_reconciliation(&self) {
+        tokio::time::sleep(START_DELAY).await;
         for reading in (0..READINGS_PER_CHECK).cycle() {
-            self.reconcile().await;
+            self.reconcile_instances().await;
             // After a reading: imports that were not reported are known by then.
             if reading == 0 {
                 self.check_seasons().await;
             }
-            tokio::time::sleep(EVERY).await;
+            tokio::time::sleep(RECONCILE_INTERVAL).await;
         }
     }
 
     /// Reads the history of every library once. A reading that fails begins at the same cursor the next time.
-    pub(crate) async fn reconcile(&self) {
+    pub(crate) async fn reconcile_instances(&self) {
         for instance in &self.0.parts.library.movies {
             if let Err(error) = self.reconcile_movies(instance).await {
                 tracing::warn!(instance = instance.name, error = format!("{error:#}"), "history not read");
@@ -58,48 +60,54 @@ impl Engine {
     }
 
     async fn reconcile_movies(&self, instance: &Instance<Radarr>) -> anyhow::Result<()> {
-        let Some(since) = self.read_from(instance.name).await? else { return Ok(()) };
+        let Some(since) = self.load_history_start(instance.name).await? else { return Ok(()) };
         let entries = instance.client.history_since(since).await.context("read the history")?;
-        let found = self.unknown(instance.name, found(MediaKind::Movie, &entries)).await?;
+        let found =
+            self.keep_unknown_events(instance.name, find_missed_events(MediaKind::Movie, &entries)).await?;
         let mut titles = BTreeMap::new();
-        for id in ids(&found) {
-            let Some(movie) = if_told(instance.client.movie(id).await).context("read a movie")? else {
+        for id in title_ids(&found) {
+            let Some(movie) =
+                none_if_unreadable(instance.client.fetch_movie(id).await).context("read a movie")?
+            else {
                 continue;
             };
-            titles.insert(id, Title { id, catalog_id: movie.tmdb, title: movie.title, year: movie.year });
+            titles.insert(id, ArrTitle { id, catalog_id: movie.tmdb, title: movie.title, year: movie.year });
         }
-        let found = named_by(found, &titles);
-        self.store_found((instance.name, instance.client.server()), &entries, found).await
+        let found = add_titles(found, &titles);
+        self.store_missed_events((instance.name, instance.client.common_api()), &entries, found).await
     }
 
     async fn reconcile_series(&self, instance: &Instance<Sonarr>) -> anyhow::Result<()> {
-        let Some(since) = self.read_from(instance.name).await? else { return Ok(()) };
+        let Some(since) = self.load_history_start(instance.name).await? else { return Ok(()) };
         let entries = instance.client.history_since(since).await.context("read the history")?;
-        let found = self.unknown(instance.name, found(MediaKind::Series, &entries)).await?;
+        let found =
+            self.keep_unknown_events(instance.name, find_missed_events(MediaKind::Series, &entries)).await?;
         let mut titles = BTreeMap::new();
-        for id in ids(&found) {
-            let Some(show) = if_told(instance.client.series(id).await).context("read a show")? else {
+        for id in title_ids(&found) {
+            let Some(show) =
+                none_if_unreadable(instance.client.fetch_series(id).await).context("read a show")?
+            else {
                 continue;
             };
-            titles.insert(id, Title { id, catalog_id: show.tvdb, title: show.title, year: show.year });
+            titles.insert(id, ArrTitle { id, catalog_id: show.tvdb, title: show.title, year: show.year });
         }
-        let found = named_by(found, &titles);
-        self.store_found((instance.name, instance.client.server()), &entries, found).await
+        let found = add_titles(found, &titles);
+        self.store_missed_events((instance.name, instance.client.common_api()), &entries, found).await
     }
 
     /// Returns the start of the next reading. `None` for the first time ever, which only stores the cursor: past events
     /// cause no notifications.
-    async fn read_from(&self, instance: &'static str) -> anyhow::Result<Option<Timestamp>> {
+    async fn load_history_start(&self, instance: &'static str) -> anyhow::Result<Option<Timestamp>> {
         let now = self.now();
         let until = self
             .0
             .parts
             .db
             .write(move |conn| {
-                let until = arr_events::read_until(conn, instance)?;
+                let until = arr_events::load_history_cursor(conn, instance)?;
                 if until.is_none() {
                     // The next reading begins here, and not before.
-                    arr_events::remember_read(conn, instance, now + OVERLAP)?;
+                    arr_events::store_history_cursor(conn, instance, now + OVERLAP)?;
                 }
                 Ok(until)
             })
@@ -107,15 +115,19 @@ impl Engine {
         // A cursor farther ahead than the overlap was left by a clock that was set back since. The cursor of the first
         // reading is not that far ahead.
         let place = |until: Timestamp| if until > now + OVERLAP { now } else { until };
-        Ok(until.map(|until| (place(until) - OVERLAP).max(now - FARTHEST)))
+        Ok(until.map(|until| (place(until) - OVERLAP).max(now - MAX_EVENT_AGE)))
     }
 
     /// Returns the found events that are not stored yet.
-    async fn unknown(&self, instance: &'static str, found: Vec<Found>) -> anyhow::Result<Vec<Found>> {
+    async fn keep_unknown_events(
+        &self,
+        instance: &'static str,
+        found: Vec<MissedArrEvent>,
+    ) -> anyhow::Result<Vec<MissedArrEvent>> {
         let pick = move |conn: &mut _| {
             let mut unknown = Vec::new();
             for one in found {
-                if !arr_events::is_known(conn, instance, &one.reported.matter)? {
+                if !arr_events::is_event_known(conn, instance, &one.event.matter)? {
                     unknown.push(one);
                 }
             }
@@ -124,13 +136,13 @@ impl Engine {
         Ok(self.0.parts.db.read(pick).await?)
     }
 
-    async fn store_found(
+    async fn store_missed_events(
         &self,
-        (instance, server): (&'static str, Server<'_>),
+        (instance, server): (&'static str, CommonApi<'_>),
         entries: &[HistoryEntry],
-        mut reported: Vec<Reported>,
+        mut reported: Vec<KeyedArrEvent>,
     ) -> anyhow::Result<()> {
-        let is_failure = |one: &Reported| matches!(one.report, Report::Failed(_));
+        let is_failure = |one: &KeyedArrEvent| matches!(one.event, ArrEvent::DownloadFailed(_));
         // A server that automatically searches for another copy needs no help.
         if reported.iter().any(is_failure) && server.replaces_failed().await.context("read the settings")? {
             reported.retain(|one| !is_failure(one));
@@ -139,50 +151,56 @@ impl Engine {
         // An event that a server dates into the future must not suspend the reading until then.
         let last = entries.iter().map(|entry| entry.at.min(now)).max();
         let store = move |conn: &mut _| {
-            let new = arr_events::store(conn, instance, &reported, now)?;
-            let until = arr_events::read_until(conn, instance)?;
+            let new = arr_events::store_arr_events(conn, instance, &reported, now)?;
+            let until = arr_events::load_history_cursor(conn, instance)?;
             let moves = |last: &Timestamp| until.is_none_or(|until| *last > until || until > now + OVERLAP);
             if let Some(last) = last.filter(moves) {
-                arr_events::remember_read(conn, instance, last)?;
+                arr_events::store_history_cursor(conn, instance, last)?;
             }
             Ok(new)
         };
         let new = self.0.parts.db.write(store).await?;
         if new > 0 {
             tracing::info!(instance, new, "the history tells what was not reported");
-            self.0.reported.notify_one();
+            self.0.arr_event_stored.notify_one();
         }
         Ok(())
     }
 }
 
 /// Event found in the history, before its title is known.
-struct Found {
-    of: i64,
+struct MissedArrEvent {
+    title_id: i64,
     /// Episodes of a failed download, by season and number.
     episodes: Vec<(u32, u32)>,
-    reported: Reported,
+    event: KeyedArrEvent,
 }
 
-fn found(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<Found> {
-    let mut all: Vec<Found> = Vec::new();
+fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedArrEvent> {
+    let mut all: Vec<MissedArrEvent> = Vec::new();
     for entry in entries.iter().filter(|entry| entry.of > 0) {
-        let title = Title { id: entry.of, catalog_id: 0, title: String::new(), year: 0 };
-        let copy = if history::is_upgrade(entries, entry) { Copy::Better } else { Copy::First };
+        let title = ArrTitle { id: entry.of, catalog_id: 0, title: String::new(), year: 0 };
+        let copy = if history::is_upgrade(entries, entry) { ImportKind::Upgrade } else { ImportKind::First };
         let number = entry.episode.map(|(_, season, number)| (season, number));
         let report = match (entry.event, kind, number) {
-            (HistoryEvent::Imported, MediaKind::Movie, _) => Report::Movie(title, copy),
+            (HistoryEvent::Imported, MediaKind::Movie, _) => ArrEvent::MovieImported(title, copy),
             (HistoryEvent::Imported, MediaKind::Series, Some((season, number))) => {
-                Report::Episode { show: title, season, number, copy }
+                ArrEvent::EpisodeImported { show: title, season, number, copy }
             }
-            (HistoryEvent::Failed, ..) if !entry.is_by_hand() => Report::Failed(entry.of.to_string()),
+            (HistoryEvent::Failed, ..) if !entry.is_by_hand() => {
+                ArrEvent::DownloadFailed(entry.of.to_string())
+            }
             _ => continue,
         };
-        let reported = Reported::new(report, &entry.download, entry.at);
-        match all.iter_mut().find(|known| known.reported.matter == reported.matter) {
+        let reported = KeyedArrEvent::new(report, &entry.download, entry.at);
+        match all.iter_mut().find(|known| known.event.matter == reported.matter) {
             // A failed pack has a row for each of its episodes.
             Some(known) => known.episodes.extend(number),
-            None => all.push(Found { of: entry.of, episodes: number.into_iter().collect(), reported }),
+            None => all.push(MissedArrEvent {
+                title_id: entry.of,
+                episodes: number.into_iter().collect(),
+                event: reported,
+            }),
         }
     }
     all
@@ -190,35 +208,44 @@ fn found(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<Found> {
 
 /// Treats a title that its server cannot return as missing, so that it does not block the notifications about the
 /// others.
-fn if_told<T>(answer: Result<Option<T>, ArrError>) -> Result<Option<T>, ArrError> {
+fn none_if_unreadable<T>(answer: Result<Option<T>, ArrError>) -> Result<Option<T>, ArrError> {
     match answer {
         Err(error) if !error.is_of_the_server() => {
-            tracing::warn!(error = telemetry::chain(&error), "a title of the history could not be read");
+            tracing::warn!(
+                error = telemetry::error_chain(&error),
+                "a title of the history could not be read"
+            );
             Ok(None)
         }
         Ok(_) | Err(_) => answer,
     }
 }
 
-fn ids(found: &[Found]) -> BTreeSet<i64> {
-    found.iter().map(|one| one.of).collect()
+fn title_ids(found: &[MissedArrEvent]) -> BTreeSet<i64> {
+    found.iter().map(|one| one.title_id).collect()
 }
 
 /// Adds titles to the found events. Events of titles that are no longer in the library are dropped.
-fn named_by(found: Vec<Found>, titles: &BTreeMap<i64, Title>) -> Vec<Reported> {
-    let name = |one: Found| {
-        let known = titles.get(&one.of)?;
-        let Reported { matter, report } = one.reported;
+fn add_titles(found: Vec<MissedArrEvent>, titles: &BTreeMap<i64, ArrTitle>) -> Vec<KeyedArrEvent> {
+    let name = |one: MissedArrEvent| {
+        let known = titles.get(&one.title_id)?;
+        let KeyedArrEvent { matter, event: report } = one.event;
         let report = match report {
-            Report::Movie(_, copy) => Report::Movie(known.clone(), copy),
-            Report::Episode { season, number, copy, .. } => {
-                Report::Episode { show: known.clone(), season, number, copy }
+            ArrEvent::MovieImported(_, copy) => ArrEvent::MovieImported(known.clone(), copy),
+            ArrEvent::EpisodeImported { season, number, copy, .. } => {
+                ArrEvent::EpisodeImported { show: known.clone(), season, number, copy }
             }
-            Report::Failed(_) if one.episodes.is_empty() => Report::Failed(named(known)),
-            Report::Failed(_) => Report::Failed(episodes_named(&known.title, &one.episodes)),
-            Report::Stuck(_) | Report::Ill { .. } | Report::Well { .. } => return None,
+            ArrEvent::DownloadFailed(_) if one.episodes.is_empty() => {
+                ArrEvent::DownloadFailed(format_arr_title(known))
+            }
+            ArrEvent::DownloadFailed(_) => {
+                ArrEvent::DownloadFailed(format_episodes(&known.title, &one.episodes))
+            }
+            ArrEvent::ImportBlocked(_) | ArrEvent::HealthIssue { .. } | ArrEvent::HealthRestored { .. } => {
+                return None;
+            }
         };
-        Some(Reported { matter, report })
+        Some(KeyedArrEvent { matter, event: report })
     };
     found.into_iter().filter_map(name).collect()
 }

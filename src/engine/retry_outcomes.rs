@@ -3,133 +3,150 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::calling::OUTCOME_UNKNOWN;
+use super::addition_retries::{RetryOutcome, tool_name};
 use super::change_record::{self, OutcomeSource};
-use super::deeds::{self, Doer};
-use super::ending::WayBack;
-use super::retries::{Outcome, tool_name};
-use super::run::Scene;
-use super::telling::leaves_at;
-use super::{Engine, Settings};
-use crate::conversation::requests as words;
-use crate::conversation::requests::{Trying, Wanted};
-use crate::conversation::transcript::{CallFailure, Status, User};
-use crate::store::db::DbError;
-use crate::store::request_groups::{self, Closed, RequestGroup};
-use crate::store::requests::{self, End, Open};
-use crate::store::{Conn, QueryResult, audit, follows, outbox, users};
-use crate::tools::{Deed, Ran};
+use super::notification_fanout::earliest_send_time;
+use super::tool_calls::OUTCOME_UNKNOWN;
+use super::tool_effects::{self, EffectSource};
+use super::turn_end::ReplyAddress;
+use super::turn_loop::TurnContext;
+use super::{Engine, HouseholdSettings};
+use crate::conversation::title_requests as words;
+use crate::conversation::title_requests::{DeferredAdditionState, RequestedTitle};
+use crate::conversation::transcript::{CallFailure, User, UserStatus};
+use crate::store::database::db::DbError;
+use crate::store::library::follows;
+use crate::store::library::request_groups::{self, CloseGroupOutcome, RequestGroup};
+use crate::store::library::title_requests::{self, DeferredAddition, TitleRequestOutcome};
+use crate::store::people::users;
+use crate::store::queue::outbox;
+use crate::store::{Conn, QueryResult, audit};
+use crate::tools::{ToolEffect, ToolOutput};
 
 /// Pause between two checks of the outcome of a try.
-const LOOK_PAUSE: SignedDuration = SignedDuration::from_mins(2);
+const CHECK_PAUSE: SignedDuration = SignedDuration::from_mins(2);
 
 impl Engine {
     pub(super) async fn record_try(
         &self,
-        scene: &Scene,
+        scene: &TurnContext,
         group: &RequestGroup,
-        outcome: Outcome,
+        outcome: RetryOutcome,
     ) -> anyhow::Result<()> {
         let (id, open) = (group.whole.id, &group.whole);
         // The clock may have been set during the try, which shifts the stored wait.
-        let current = self.0.parts.db.read(move |conn| requests::open(conn, id)).await?;
+        let current = self.0.parts.db.read(move |conn| title_requests::load_open_addition(conn, id)).await?;
         let now = self.now();
         let asked_at = current.map_or(open.asked_at, |current| current.asked_at);
-        let tries = match open.trying {
-            Trying::Waiting => open.tries + 1,
-            Trying::UnderWay => open.tries,
+        let tries = match open.state {
+            DeferredAdditionState::Waiting => open.tries + 1,
+            DeferredAdditionState::InProgress => open.tries,
         };
-        let (ids, next) = (group.all_ids(), words::next_try(asked_at, tries, now));
+        let (ids, next) = (group.all_ids(), words::next_try_at(asked_at, tries, now));
         let given_up = match (outcome, next) {
-            (Outcome::Ran(ran), _) => return self.end_as_added(scene, group, ran).await,
-            (Outcome::NotMade, Some(next)) => {
-                let write = move |conn: &mut _| request_groups::try_at(conn, &ids, next);
+            (RetryOutcome::Added(ran), _) => return self.end_addition_as_added(scene, group, ran).await,
+            (RetryOutcome::NotMade, Some(next)) => {
+                let write = move |conn: &mut _| request_groups::schedule_next_try(conn, &ids, next);
                 return Ok(self.0.parts.db.write(write).await?);
             }
-            (Outcome::Unknown, Some(_)) => {
+            (RetryOutcome::Unknown, Some(_)) => {
                 // A try that has just begun is checked at once.
-                let at = match open.trying {
-                    Trying::Waiting => now,
-                    Trying::UnderWay => now + LOOK_PAUSE,
+                let at = match open.state {
+                    DeferredAdditionState::Waiting => now,
+                    DeferredAdditionState::InProgress => now + CHECK_PAUSE,
                 };
-                let write = move |conn: &mut _| request_groups::look_at(conn, &ids, at);
+                let write = move |conn: &mut _| request_groups::schedule_next_check(conn, &ids, at);
                 return Ok(self.0.parts.db.write(write).await?);
             }
-            (Outcome::Refused(failure), _) => GivenUp::refused(group, failure),
-            (Outcome::NotMade, None) => {
-                GivenUp::to_all(words::given_up(&open.wanted), "not_reached_for_a_day")
+            (RetryOutcome::Refused(failure), _) => GivenUp::from_refusal(group, failure),
+            (RetryOutcome::NotMade, None) => {
+                GivenUp::to_all(words::format_given_up(&open.wanted), "not_reached_for_a_day")
             }
-            (Outcome::Unknown, None) => GivenUp::to_all(words::never_known(&open.wanted), OUTCOME_UNKNOWN),
+            (RetryOutcome::Unknown, None) => {
+                GivenUp::to_all(words::format_outcome_unknown(&open.wanted), OUTCOME_UNKNOWN)
+            }
         };
-        self.end_as_given_up(scene, group, given_up).await
+        self.end_addition_as_given_up(scene, group, given_up).await
     }
 
     /// Ends additions that are in the library: the call's effects on our records are applied, and their user is
     /// notified.
-    async fn end_as_added(&self, scene: &Scene, group: &RequestGroup, ran: Ran) -> anyhow::Result<()> {
-        let Ran { result, deeds } = ran;
-        let wanted = requested(&deeds).unwrap_or(&group.whole.wanted).clone();
-        let was_added = deeds.iter().any(|deed| matches!(deed, Deed::Count(_)));
+    async fn end_addition_as_added(
+        &self,
+        scene: &TurnContext,
+        group: &RequestGroup,
+        ran: ToolOutput,
+    ) -> anyhow::Result<()> {
+        let ToolOutput { result, effects: deeds } = ran;
+        let wanted = requested_title(&deeds).unwrap_or(&group.whole.wanted).clone();
+        let was_added = deeds.iter().any(|deed| matches!(deed, ToolEffect::Count(_)));
         let told = match was_added {
-            true => words::added(&wanted),
-            false => words::there_in_vain(&wanted, &result).unwrap_or_else(|| words::was_there(&wanted)),
+            true => words::format_added(&wanted),
+            false => words::format_not_monitored(&wanted, &result)
+                .unwrap_or_else(|| words::format_already_there(&wanted)),
         };
         let told = [Some(told), group.refusal.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ");
         let tool = tool_name(wanted.kind);
-        let note =
-            |part: &Open| change_record::outcome(scene, part.call, OutcomeSource::Response, tool, &result);
-        let notes: Vec<audit::Entry> = group.parts().iter().map(note).collect();
-        let doer = Doer::of(scene, group.whole.call);
+        let note = |part: &DeferredAddition| {
+            change_record::outcome_entry(scene, part.call, OutcomeSource::Response, tool, &result)
+        };
+        let notes: Vec<audit::NewAuditEntry> = group.parts().iter().map(note).collect();
+        let doer = EffectSource::from_call(scene, group.whole.call);
         let (group, settings, now) = (group.clone(), self.0.parts.settings.clone(), self.now());
         let end = move |conn: &mut Conn| {
-            let Closed::Into(id) = request_groups::close(conn, &group, &End::Added(&wanted), now)? else {
+            let CloseGroupOutcome::Into(id) =
+                request_groups::close_group(conn, &group, &TitleRequestOutcome::Added(&wanted), now)?
+            else {
                 // If the user was erased meanwhile, no title is stored; their quota usage counts all the same.
                 for note in notes {
-                    audit::record_outcome(conn, &audit::Entry { detail: json!({}), ..note }, now);
+                    audit::record_outcome(conn, &audit::NewAuditEntry { detail: json!({}), ..note }, now);
                 }
-                let mut counted = deeds.iter().filter(|deed| matches!(deed, Deed::Count(_)));
-                return counted.try_for_each(|deed| deeds::perform(conn, &doer, deed, &settings, now));
+                let mut counted = deeds.iter().filter(|deed| matches!(deed, ToolEffect::Count(_)));
+                return counted
+                    .try_for_each(|deed| tool_effects::apply_tool_effect(conn, &doer, deed, &settings, now));
             };
             notes.iter().for_each(|note| audit::record_outcome(conn, note, now));
             // The request itself was settled above.
-            for deed in deeds.iter().filter(|deed| !matches!(deed, Deed::Request(..))) {
-                deeds::perform(conn, &doer, deed, &settings, now)?;
+            for deed in deeds.iter().filter(|deed| !matches!(deed, ToolEffect::Request(..))) {
+                tool_effects::apply_tool_effect(conn, &doer, deed, &settings, now)?;
             }
-            tell(conn, &doer.user, &settings, (id, &told), now)?;
+            notify_requester(conn, &doer.user, &settings, (id, &told), now)?;
             // If the call has started a follow, more is to come, and the followers are notified later.
-            if deeds.iter().any(|deed| matches!(deed, Deed::Follow(_))) {
+            if deeds.iter().any(|deed| matches!(deed, ToolEffect::Follow(_))) {
                 return Ok(());
             }
-            tell_followers(conn, (id, &group.whole), &settings, &words::ready(&wanted), now)
+            notify_followers(conn, (id, &group.whole), &settings, &words::format_ready(&wanted), now)
         };
         self.0.parts.db.write(end).await?;
-        self.0.parts.outbox.ring();
+        self.0.parts.outbox.notify();
         Ok(())
     }
 
-    pub(super) async fn end_as_given_up(
+    pub(super) async fn end_addition_as_given_up(
         &self,
-        scene: &Scene,
+        scene: &TurnContext,
         group: &RequestGroup,
         given_up: GivenUp,
     ) -> anyhow::Result<()> {
         let (user, settings) = (scene.user.clone(), self.0.parts.settings.clone());
-        let notes: Vec<audit::Entry> =
-            group.parts().iter().map(|part| failed(scene, part, &given_up.reason)).collect();
+        let notes: Vec<audit::NewAuditEntry> =
+            group.parts().iter().map(|part| failed_addition_entry(scene, part, &given_up.reason)).collect();
         let (group, now) = (group.clone(), self.now());
         let end = move |conn: &mut _| {
-            let Closed::Into(id) = request_groups::close(conn, &group, &End::GivenUp, now)? else {
+            let CloseGroupOutcome::Into(id) =
+                request_groups::close_group(conn, &group, &TitleRequestOutcome::GivenUp, now)?
+            else {
                 return Ok(());
             };
             notes.iter().for_each(|note| audit::record_outcome(conn, note, now));
-            tell(conn, &user, &settings, (id, &given_up.told), now)?;
-            if requests::may_come(conn, &group.whole.wanted)? {
+            notify_requester(conn, &user, &settings, (id, &given_up.told), now)?;
+            if title_requests::may_still_arrive(conn, &group.whole.wanted)? {
                 return Ok(());
             }
-            tell_followers(conn, (id, &group.whole), &settings, &given_up.to_others, now)
+            notify_followers(conn, (id, &group.whole), &settings, &given_up.to_others, now)
         };
         self.0.parts.db.write(end).await?;
-        self.0.parts.outbox.ring();
+        self.0.parts.outbox.notify();
         Ok(())
     }
 
@@ -138,28 +155,30 @@ impl Engine {
         tracing::error!(request = id, %error, "gave up an addition that cannot be read");
         let (settings, now) = (self.0.parts.settings.clone(), self.now());
         let end = move |conn: &mut Conn| {
-            let Some(lost) = requests::unreadable_request(conn, id)? else { return Ok(()) };
-            requests::settle(conn, id, &End::GivenUp, now)?;
-            let user = users::get(conn, lost.user)?;
-            if user.status != Status::Active || user.opted_out {
+            let Some(lost) = title_requests::unreadable_request(conn, id)? else { return Ok(()) };
+            title_requests::settle_title_request(conn, id, &TitleRequestOutcome::GivenUp, now)?;
+            let user = users::load_user(conn, lost.user)?;
+            if user.status != UserStatus::Active || user.opted_out {
                 return Ok(());
             }
             let told = words::unreadable(&lost.wanted, lost.trying);
-            tell(conn, &user, &settings, (id, &told), now)
+            notify_requester(conn, &user, &settings, (id, &told), now)
         };
         self.0.parts.db.write(end).await?;
-        self.0.parts.outbox.ring();
+        self.0.parts.outbox.notify();
         Ok(())
     }
 }
 
 /// Title request among the effects of an addition, with the name that the library has for the title.
-fn requested(deeds: &[Deed]) -> Option<&Wanted> {
+fn requested_title(deeds: &[ToolEffect]) -> Option<&RequestedTitle> {
     deeds.iter().find_map(|deed| match deed {
-        Deed::Request(wanted, _) => Some(wanted),
-        Deed::Act(_) | Deed::Count(_) | Deed::AskAdmins(_) => None,
-        Deed::Follow(_) | Deed::Notify(_) | Deed::Unfollow(_) | Deed::Queue(..) => None,
-        Deed::Remember(_) | Deed::Forget(..) => None,
+        ToolEffect::Request(wanted, _) => Some(wanted),
+        ToolEffect::Act(_) | ToolEffect::Count(_) | ToolEffect::AskAdmins(_) => None,
+        ToolEffect::Follow(_) | ToolEffect::Notify(_) | ToolEffect::Unfollow(_) | ToolEffect::Queue(..) => {
+            None
+        }
+        ToolEffect::Remember(_) | ToolEffect::Forget(..) => None,
     })
 }
 
@@ -178,52 +197,61 @@ impl GivenUp {
         Self { to_others: told.clone(), told, reason: reason.to_owned() }
     }
 
-    fn refused(group: &RequestGroup, failure: CallFailure) -> Self {
+    fn from_refusal(group: &RequestGroup, failure: CallFailure) -> Self {
         let wanted = &group.whole.wanted;
         let why = group.refusal.as_deref().or(failure.for_user.as_deref());
         // The reason for the refusal may concern only this one user.
-        let to_others = words::refused(wanted, None);
-        Self { told: words::refused(wanted, why), to_others, reason: failure.code }
+        let to_others = words::format_refused(wanted, None);
+        Self { told: words::format_refused(wanted, why), to_others, reason: failure.code }
     }
 }
 
 /// Audit row of an addition that was not made, or that has an unknown outcome.
-pub(super) fn failed(scene: &Scene, open: &Open, reason: &str) -> audit::Entry {
-    change_record::failed_write(scene, open.call, tool_name(open.wanted.kind), reason)
+pub(super) fn failed_addition_entry(
+    scene: &TurnContext,
+    open: &DeferredAddition,
+    reason: &str,
+) -> audit::NewAuditEntry {
+    change_record::failed_write_entry(scene, open.call, tool_name(open.wanted.kind), reason)
 }
 
 /// Notifies a user once of the outcome of their request: even a user without notifications, since it was promised, but
 /// outside their quiet hours.
-fn tell(
+fn notify_requester(
     conn: &mut Conn,
     user: &User,
-    settings: &Settings,
+    settings: &HouseholdSettings,
     (request, told): (i64, &str),
     now: Timestamp,
 ) -> QueryResult<()> {
-    let way = WayBack::to_user(conn, user, settings.number.as_ref())?;
-    let at = leaves_at(conn, user.id, settings, now)?;
-    outbox::queue_once_for(conn, &way.notice(&format!("request:{request}"), told), at, now)
+    let way = ReplyAddress::load_for_user(conn, user, settings.number.as_ref())?;
+    let at = earliest_send_time(conn, user.id, settings, now)?;
+    outbox::queue_message_once_at(
+        conn,
+        &way.notification_message(&format!("request:{request}"), told),
+        at,
+        now,
+    )
 }
 
 /// Notifies all other followers of exactly this title of its outcome, and ends their follows.
-fn tell_followers(
+fn notify_followers(
     conn: &mut Conn,
-    (request, open): (i64, &Open),
-    settings: &Settings,
+    (request, open): (i64, &DeferredAddition),
+    settings: &HouseholdSettings,
     told: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
     let mut followers = Vec::new();
-    for what in deeds::followed(&open.wanted) {
-        followers.extend(follows::end(conn, &what, now)?);
+    for what in tool_effects::followed_titles(&open.wanted) {
+        followers.extend(follows::end_follows(conn, &what, now)?);
     }
     followers.sort_unstable_by_key(|user| user.0);
     followers.dedup();
     for user in followers.into_iter().filter(|user| *user != open.user) {
-        let person = users::get(conn, user)?;
-        if person.status == Status::Active && !person.opted_out {
-            tell(conn, &person, settings, (request, told), now)?;
+        let person = users::load_user(conn, user)?;
+        if person.status == UserStatus::Active && !person.opted_out {
+            notify_requester(conn, &person, settings, (request, told), now)?;
         }
     }
     Ok(())

@@ -6,15 +6,17 @@ use std::cmp::Reverse;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Engine;
-use super::telling::{Share, ShowNews, Telling, followed};
+use super::notification_fanout::{NotificationFanout, SeriesNews, UserNews, followed_season};
 use crate::arr::completeness::expected_until;
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Season, Series};
-use crate::conversation::notices::Report;
+use crate::conversation::notifications::arr_events::ArrEvent;
 use crate::conversation::transcript::UserId;
-use crate::store::follows::{self, ShowFollow};
-use crate::store::{QueryResult, arr_events, notices};
+use crate::store::QueryResult;
+use crate::store::library::arr_events;
+use crate::store::library::follows::{self, ShowFollow};
+use crate::store::queue::notifications;
 use crate::telemetry;
 use crate::tools::library::Instance;
 
@@ -39,7 +41,7 @@ impl Engine {
                 );
             }
         }
-        self.0.parts.outbox.ring();
+        self.0.parts.outbox.notify();
     }
 
     async fn check_seasons_of(&self, instance: &Instance<Sonarr>) -> anyhow::Result<()> {
@@ -54,7 +56,7 @@ impl Engine {
                 Err(error) => {
                     tracing::warn!(
                         instance = name,
-                        error = telemetry::chain(&error),
+                        error = telemetry::error_chain(&error),
                         "failed to check a show"
                     );
                 }
@@ -87,10 +89,11 @@ impl Engine {
 
     async fn tell_of_seasons(&self, instance: &str, found: CompleteSeasons) -> anyhow::Result<()> {
         let CompleteSeasons { series, complete, episodes } = found;
-        let news = ShowNews::without_import(instance, &series, complete);
+        let news = SeriesNews::without_import(instance, &series, complete);
         let (settings, now) = (self.0.parts.settings.clone(), self.now());
-        let work =
-            move |conn: &mut _| Telling { conn, settings: &settings, now }.of_seasons(&news, &episodes);
+        let work = move |conn: &mut _| {
+            NotificationFanout { conn, settings: &settings, now }.of_seasons(&news, &episodes)
+        };
         Ok(self.0.parts.db.write(work).await?)
     }
 }
@@ -123,16 +126,15 @@ fn latest_without(series: &Series, episodes: &[Episode]) -> Vec<u32> {
         .collect()
 }
 
-impl Telling<'_> {
+impl NotificationFanout<'_> {
     /// Notifies the followers of complete seasons. Seasons with waiting arr events are left to these.
-    fn of_seasons(&mut self, news: &ShowNews, episodes: &[Episode]) -> QueryResult<()> {
-        let is_of_show =
-            |report: &Report| matches!(report, Report::Episode { show, .. } if show.id == news.show.id);
-        let untold = arr_events::untold(self.conn, MOST_EVENTS)?;
-        if untold.iter().any(|event| event.instance == news.instance && is_of_show(&event.report)) {
+    fn of_seasons(&mut self, news: &SeriesNews, episodes: &[Episode]) -> QueryResult<()> {
+        let is_of_show = |report: &ArrEvent| matches!(report, ArrEvent::EpisodeImported { show, .. } if show.id == news.show.id);
+        let untold = arr_events::load_unreported_events(self.conn, MOST_EVENTS)?;
+        if untold.iter().any(|event| event.instance == news.instance && is_of_show(&event.event)) {
             return Ok(());
         }
-        let mut shares: Vec<Share> = Vec::new();
+        let mut shares: Vec<UserNews> = Vec::new();
         for follow in follows::of_shows(self.conn, &news.instance)? {
             if follow.catalog_id != news.show.catalog_id {
                 continue;
@@ -149,7 +151,7 @@ impl Telling<'_> {
     /// Returns whether a follow covers a season that was not complete when the follow began.
     fn waits_for(
         &mut self,
-        news: &ShowNews,
+        news: &SeriesNews,
         follow: &ShowFollow,
         (season, episodes): (u32, &[Episode]),
     ) -> QueryResult<bool> {
@@ -158,7 +160,7 @@ impl Telling<'_> {
         }
         let since = follow.since;
         let of_season = format!("episode:{}:{}:{season}:", news.instance, news.show.catalog_id);
-        let last = notices::last_about(self.conn, follow.user, &of_season)?;
+        let last = notifications::load_last_notified(self.conn, follow.user, &of_season)?;
         // Without an import since then, the rest of the season shows whether it was complete by then. The follow of a
         // show that is over ends now, before the end of the rest.
         let earliest = since.max(self.now - FARTHEST);
@@ -170,17 +172,17 @@ impl Telling<'_> {
     /// Adds a complete season to the share of a user, unless the user was notified of it.
     fn add_season(
         &mut self,
-        news: &ShowNews,
+        news: &SeriesNews,
         (user, season): (UserId, u32),
-        shares: &mut Vec<Share>,
+        shares: &mut Vec<UserNews>,
     ) -> QueryResult<()> {
-        let what = followed(&news.instance, &news.show, season);
-        let since = follows::since(self.conn, user, &what)?.unwrap_or(self.now);
+        let what = followed_season(&news.instance, &news.show, season);
+        let since = follows::load_follow_time(self.conn, user, &what)?.unwrap_or(self.now);
         let matter = format!("season:{}:{}:{season}", news.instance, news.show.catalog_id);
-        if notices::is_noted(self.conn, user, &matter, since)? {
+        if notifications::was_notified(self.conn, user, &matter, since)? {
             return Ok(());
         }
-        let share = Share::of(user, shares);
+        let share = UserNews::of(user, shares);
         if !share.complete.contains(&season) {
             share.complete.push(season);
             share.matters.push((matter, since));

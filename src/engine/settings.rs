@@ -5,22 +5,22 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
-use super::codes;
-use super::learning::Notes;
-use crate::conversation::consent::Language;
-use crate::conversation::deletion::CodePolicy;
-use crate::conversation::quiet::Quiet;
-use crate::conversation::rate::Rate;
-use crate::conversation::spending::{Budget, Prices};
+use super::approval_codes;
+use super::memory_indexing::MetadataSource;
+use crate::conversation::deletion::deletion_messages::CodePolicy;
+use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
+use crate::conversation::grammar::triage::TriageLevel;
+use crate::conversation::model_cost::{DailyBudget, ModelPrices};
+use crate::conversation::notifications::quiet_hours::QuietHours;
+use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::Address;
-use crate::conversation::triage::Routing;
-use crate::conversation::turn::Limits;
-use crate::pace::Pace;
-use crate::store::quotas::Own;
+use crate::conversation::turn::TurnLimits;
+use crate::recovery_delays::RecoveryDelays;
+use crate::store::library::quotas::QuotaOverride;
 
 /// Settings of a household for its conversations.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct HouseholdSettings {
     pub zone: TimeZone,
     /// Silence after which a conversation is over.
     pub idle: SignedDuration,
@@ -28,43 +28,43 @@ pub struct Settings {
     pub coalesce: Duration,
     pub code_policy: CodePolicy,
     /// Source of the codes of confirmation prompts and approvals.
-    pub codes: Codes,
-    pub languages: Vec<Language>,
-    pub limits: Limits,
+    pub codes: CodeSource,
+    pub languages: Vec<ReplyLanguage>,
+    pub limits: TurnLimits,
     /// Maximum number of concurrent model calls.
     pub model_calls: usize,
     /// Quotas of a member; `None` in a field without a limit.
     pub quotas: Quotas,
     /// Rate limit of one user's messages; `None` without a limit.
-    pub rate: Option<Rate>,
-    pub prices: Prices,
-    pub budget: Budget,
-    pub routing: Routing,
+    pub rate_limit: Option<RateLimit>,
+    pub prices: ModelPrices,
+    pub budget: DailyBudget,
+    pub triage_level: TriageLevel,
     pub reactions: SmsReactions,
     /// Quiet hours for notifications of users who have set no others.
-    pub quiet: Option<Quiet>,
-    pub pictures: Pictures,
+    pub quiet_hours: Option<QuietHours>,
+    pub pictures: PicturePolicy,
     /// Source of the metadata about answers.
-    pub notes: Notes,
+    pub metadata_source: MetadataSource,
     /// Our own number, for users who have not texted yet; `None` without an account.
     pub number: Option<Address>,
     /// Minimum similarity at which two texts count as alike.
-    pub floor: f32,
-    pub pace: Pace,
+    pub similarity_floor: f32,
+    pub recovery_delays: RecoveryDelays,
 }
 
 /// Number of titles that members may add within a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quotas {
-    pub movies: Option<Rate>,
-    pub seasons: Option<Rate>,
+    pub movies: Option<RateLimit>,
+    pub seasons: Option<RateLimit>,
 }
 
 impl Quotas {
     /// Quotas of one member, who may have limits of their own.
-    pub(crate) fn of_member(self, own: Own) -> Self {
-        let of = |rate: Option<Rate>, own: Option<u32>| {
-            rate.map(|rate| Rate { most: own.unwrap_or(rate.most), ..rate })
+    pub(crate) fn for_member(self, own: QuotaOverride) -> Self {
+        let of = |rate: Option<RateLimit>, own: Option<u32>| {
+            rate.map(|rate| RateLimit { max: own.unwrap_or(rate.max), ..rate })
         };
         Self { movies: of(self.movies, own.movies), seasons: of(self.seasons, own.seasons) }
     }
@@ -72,9 +72,9 @@ impl Quotas {
 
 /// Setting for sending pictures to users: not every number supports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pictures {
+pub enum PicturePolicy {
     Sent,
-    Kept,
+    NotSent,
 }
 
 /// Content sent for a reaction that is a whole answer: SMS cannot carry a reaction.
@@ -88,15 +88,15 @@ pub enum SmsReactions {
 
 /// Source of codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Codes {
+pub enum CodeSource {
     Random,
     /// The same code every time, so that a played scenario can know it.
     Fixed(u8),
 }
 
-impl Codes {
+impl CodeSource {
     /// Draws the code of a confirmation prompt: four digits, or the two of a fixed one.
-    pub(super) fn draw(self) -> String {
+    pub(super) fn draw_confirmation_code(self) -> String {
         match self {
             Self::Random => format!("{:04}", rand::random_range(0..10_000_u16)),
             Self::Fixed(code) => format!("{code:02}"),
@@ -104,7 +104,7 @@ impl Codes {
     }
 
     /// Four-digit codes for approvals, drawn one after another until one is free.
-    pub(super) fn four_digits(self) -> codes::FourDigitCodes {
-        codes::FourDigitCodes::new(self)
+    pub(super) fn approval_codes(self) -> approval_codes::ApprovalCodes {
+        approval_codes::ApprovalCodes::new(self)
     }
 }

@@ -3,45 +3,45 @@
 use std::time::Duration;
 
 use super::Engine;
+use crate::conversation::grammar::keyword_grammar;
+use crate::conversation::routing::verification::{MessageFields, VerificationOutcome};
 use crate::conversation::transcript::EventId;
-use crate::conversation::verification::{TextFields, VerificationOutcome};
-use crate::conversation::words;
-use crate::messaging::{Channel, LookError};
-use crate::store::db::DbError;
-use crate::store::ledger;
+use crate::messaging::{LookError, MessageChannel};
+use crate::store::database::db::DbError;
+use crate::store::queue::inbound_messages;
 
 /// Pauses before a failed comparison of an opt-out or opt-in is repeated, in seconds: the message would otherwise be
 /// permanently lost.
 const RETRY_PAUSES: [u64; 3] = [10, 30, 120];
 /// Pause before a missing record is requested once more: it may be younger than the request to us.
-const SECOND_LOOK: Duration = Duration::from_secs(2);
+const RECORD_RETRY_PAUSE: Duration = Duration::from_secs(2);
 
 impl Engine {
     /// Compares a message with the carrier's record and commits the outcome. Nothing acts on the message before.
-    pub(super) async fn verify(&self, event: EventId) -> Result<(), DbError> {
+    pub(super) async fn verify_message(&self, event: EventId) -> Result<(), DbError> {
         let parts = &self.0.parts;
-        let claimed = parts.db.read(move |conn| ledger::claimed_fields(conn, event)).await?;
+        let claimed = parts.db.read(move |conn| inbound_messages::load_claimed_fields(conn, event)).await?;
         let Some((id, fields)) = claimed else { return Ok(()) };
-        let pauses = if words::opt_word(&fields.body).is_some() { &RETRY_PAUSES[..] } else { &[] };
-        let mut outcome = self.compare(&id, &fields).await;
+        let pauses = if keyword_grammar::opt_word(&fields.body).is_some() { &RETRY_PAUSES[..] } else { &[] };
+        let mut outcome = self.compare_with_record(&id, &fields).await;
         for pause in pauses {
             if outcome != VerificationOutcome::Failed {
                 break;
             }
             parts.clock.sleep(Duration::from_secs(*pause)).await;
-            outcome = self.compare(&id, &fields).await;
+            outcome = self.compare_with_record(&id, &fields).await;
         }
         let now = self.now();
-        parts.db.write(move |conn| ledger::settle_authority(conn, event, outcome, now)).await?;
+        parts.db.write(move |conn| inbound_messages::record_verification(conn, event, outcome, now)).await?;
         parts.metrics.text_verified(outcome);
         tracing::info!(%event, ?outcome, "an ambiguous text was compared with the carrier's record");
         Ok(())
     }
 
-    async fn compare(&self, id: &str, fields: &TextFields) -> VerificationOutcome {
+    async fn compare_with_record(&self, id: &str, fields: &MessageFields) -> VerificationOutcome {
         let Some(carrier) = &self.0.parts.carrier else { return VerificationOutcome::Failed };
         match self.fetch_record(carrier.as_ref(), id).await {
-            Ok(Some(record)) if fields.agrees_with(&record) => VerificationOutcome::Agreed,
+            Ok(Some(record)) if fields.matches_fields(&record) => VerificationOutcome::Agreed,
             Ok(Some(_)) => VerificationOutcome::Differed,
             Ok(None) => VerificationOutcome::NotFound,
             Err(error) => {
@@ -51,12 +51,16 @@ impl Engine {
         }
     }
 
-    async fn fetch_record(&self, carrier: &dyn Channel, id: &str) -> Result<Option<TextFields>, LookError> {
+    async fn fetch_record(
+        &self,
+        carrier: &dyn MessageChannel,
+        id: &str,
+    ) -> Result<Option<MessageFields>, LookError> {
         let record = carrier.fetch_received(id).await?;
         if record.is_some() {
             return Ok(record);
         }
-        self.0.parts.clock.sleep(SECOND_LOOK).await;
+        self.0.parts.clock.sleep(RECORD_RETRY_PAUSE).await;
         carrier.fetch_received(id).await
     }
 }

@@ -5,32 +5,32 @@ use url::{Host, Url};
 
 /// Setting that is either detected automatically or fixed by the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Setting<T> {
+pub enum AutoSetting<T> {
     Auto,
     Fixed(T),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenField {
+pub enum TokenLimitField {
     MaxTokens,
     MaxCompletionTokens,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Dialect {
-    pub token_field: TokenField,
+pub(super) struct ServerDialect {
+    pub token_field: TokenLimitField,
     pub reasoning_effort: Option<String>,
-    pub streaming: Streaming,
+    pub streaming: StreamTrust,
     pub stream_options: bool,
     /// True if a request can name a schema for the answer.
     pub reply_schema: bool,
     /// Fields that must not be changed (again).
-    settled: Vec<Field>,
+    settled: Vec<DialectField>,
 }
 
 /// Level of trust in a server's streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Streaming {
+pub(super) enum StreamTrust {
     Trusted,
     /// One streamed response had to be requested again as a whole.
     Doubted,
@@ -38,7 +38,7 @@ pub(super) enum Streaming {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
+enum DialectField {
     Tokens,
     Effort,
     Stream,
@@ -48,34 +48,38 @@ enum Field {
 
 /// Error details that a server sent when it refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Complaint<'a> {
+pub(super) struct ParameterError<'a> {
     pub param: &'a str,
     pub message: &'a str,
 }
 
-impl Dialect {
-    pub fn start(base: &Url, effort: &Setting<String>, token_field: &Setting<TokenField>) -> Self {
+impl ServerDialect {
+    pub fn from_host(
+        base: &Url,
+        effort: &AutoSetting<String>,
+        token_field: &AutoSetting<TokenLimitField>,
+    ) -> Self {
         let openai = base.host() == Some(Host::Domain("api.openai.com"));
         let mut settled = Vec::new();
         let reasoning_effort = match effort {
-            Setting::Fixed(effort) => {
-                settled.push(Field::Effort);
+            AutoSetting::Fixed(effort) => {
+                settled.push(DialectField::Effort);
                 Some(effort.clone())
             }
-            Setting::Auto => openai.then(|| "none".to_owned()),
+            AutoSetting::Auto => openai.then(|| "none".to_owned()),
         };
         let token_field = match token_field {
-            Setting::Fixed(field) => {
-                settled.push(Field::Tokens);
+            AutoSetting::Fixed(field) => {
+                settled.push(DialectField::Tokens);
                 *field
             }
-            Setting::Auto if openai => TokenField::MaxCompletionTokens,
-            Setting::Auto => TokenField::MaxTokens,
+            AutoSetting::Auto if openai => TokenLimitField::MaxCompletionTokens,
+            AutoSetting::Auto => TokenLimitField::MaxTokens,
         };
         Self {
             token_field,
             reasoning_effort,
-            streaming: Streaming::Trusted,
+            streaming: StreamTrust::Trusted,
             stream_options: true,
             reply_schema: true,
             settled,
@@ -84,37 +88,37 @@ impl Dialect {
 
     /// Returns the dialect to use after a refusal, or none if the refusal has another cause or its field was already
     /// changed.
-    pub fn adapted(&self, complaint: Complaint<'_>) -> Option<Self> {
-        let field = complaint.field()?;
+    pub fn adapt_to(&self, complaint: ParameterError<'_>) -> Option<Self> {
+        let field = complaint.dialect_field()?;
         if self.settled.contains(&field) {
             return None;
         }
         let mut next = self.clone();
         next.settled.push(field);
         match field {
-            Field::Tokens => {
+            DialectField::Tokens => {
                 next.token_field = match self.token_field {
-                    TokenField::MaxTokens => TokenField::MaxCompletionTokens,
-                    TokenField::MaxCompletionTokens => TokenField::MaxTokens,
+                    TokenLimitField::MaxTokens => TokenLimitField::MaxCompletionTokens,
+                    TokenLimitField::MaxCompletionTokens => TokenLimitField::MaxTokens,
                 };
             }
             // Some models refuse the field, others refuse tools without it.
-            Field::Effort => {
+            DialectField::Effort => {
                 next.reasoning_effort = match self.reasoning_effort {
                     Some(_) => None,
                     None => Some("none".to_owned()),
                 };
             }
-            Field::Stream => next.streaming = Streaming::Off,
-            Field::StreamOptions => next.stream_options = false,
-            Field::ReplySchema => next.reply_schema = false,
+            DialectField::Stream => next.streaming = StreamTrust::Off,
+            DialectField::StreamOptions => next.stream_options = false,
+            DialectField::ReplySchema => next.reply_schema = false,
         }
         Some(next)
     }
 }
 
-impl Streaming {
-    pub fn after_a_flaw(self) -> Self {
+impl StreamTrust {
+    pub fn after_flaw(self) -> Self {
         match self {
             Self::Trusted => Self::Doubted,
             Self::Doubted | Self::Off => Self::Off,
@@ -122,15 +126,15 @@ impl Streaming {
     }
 }
 
-impl Complaint<'_> {
-    fn field(self) -> Option<Field> {
+impl ParameterError<'_> {
+    fn dialect_field(self) -> Option<DialectField> {
         let by_param = match self.param {
-            "max_tokens" | "max_completion_tokens" => Some(Field::Tokens),
-            "reasoning_effort" | "reasoning" => Some(Field::Effort),
-            "stream" => Some(Field::Stream),
-            "stream_options" | "stream_options.include_usage" => Some(Field::StreamOptions),
+            "max_tokens" | "max_completion_tokens" => Some(DialectField::Tokens),
+            "reasoning_effort" | "reasoning" => Some(DialectField::Effort),
+            "stream" => Some(DialectField::Stream),
+            "stream_options" | "stream_options.include_usage" => Some(DialectField::StreamOptions),
             "response_format" | "response_format.type" | "response_format.json_schema" => {
-                Some(Field::ReplySchema)
+                Some(DialectField::ReplySchema)
             }
             _ => None,
         };
@@ -140,11 +144,11 @@ impl Complaint<'_> {
         let message = self.message.to_ascii_lowercase();
         // The longer names come first: "stream" is a part of "stream_options".
         [
-            (Field::ReplySchema, ["response_format", "json_schema", "structured output"].as_slice()),
-            (Field::StreamOptions, &["stream_options", "include_usage"]),
-            (Field::Effort, &["reasoning_effort", "reasoning effort"]),
-            (Field::Tokens, &["max_completion_tokens", "max_tokens"]),
-            (Field::Stream, &["'stream'", "\"stream\"", "`stream`", "streaming", "stream=true"]),
+            (DialectField::ReplySchema, ["response_format", "json_schema", "structured output"].as_slice()),
+            (DialectField::StreamOptions, &["stream_options", "include_usage"]),
+            (DialectField::Effort, &["reasoning_effort", "reasoning effort"]),
+            (DialectField::Tokens, &["max_completion_tokens", "max_tokens"]),
+            (DialectField::Stream, &["'stream'", "\"stream\"", "`stream`", "streaming", "stream=true"]),
         ]
         .into_iter()
         .find(|(_, names)| names.iter().any(|name| message.contains(name)))
@@ -156,25 +160,25 @@ impl Complaint<'_> {
 mod tests {
     use super::*;
 
-    fn start(base: &str) -> Dialect {
-        Dialect::start(&Url::parse(base).unwrap(), &Setting::Auto, &Setting::Auto)
+    fn start(base: &str) -> ServerDialect {
+        ServerDialect::from_host(&Url::parse(base).unwrap(), &AutoSetting::Auto, &AutoSetting::Auto)
     }
 
     /// Checks the fields that are sent after the complaint, or that nothing changes.
     #[track_caller]
     fn check(
-        dialect: &Dialect,
+        dialect: &ServerDialect,
         param: &str,
         message: &str,
         expected: Option<(&str, Option<&str>, bool, bool)>,
     ) {
-        let next = dialect.adapted(Complaint { param, message });
+        let next = dialect.adapt_to(ParameterError { param, message });
         let sent = next.as_ref().map(|next| {
             let tokens = match next.token_field {
-                TokenField::MaxTokens => "max_tokens",
-                TokenField::MaxCompletionTokens => "max_completion_tokens",
+                TokenLimitField::MaxTokens => "max_tokens",
+                TokenLimitField::MaxCompletionTokens => "max_completion_tokens",
             };
-            let streams = next.streaming != Streaming::Off;
+            let streams = next.streaming != StreamTrust::Off;
             (tokens, next.reasoning_effort.as_deref(), streams, next.stream_options)
         });
         assert_eq!(sent, expected, "{param}: {message}");
@@ -185,13 +189,17 @@ mod tests {
         let openai = start("https://api.openai.com/v1");
         assert_eq!(
             (openai.token_field, openai.reasoning_effort.as_deref()),
-            (TokenField::MaxCompletionTokens, Some("none"))
+            (TokenLimitField::MaxCompletionTokens, Some("none"))
         );
         for base in
             ["http://localhost:11434/v1", "https://openrouter.ai/api/v1", "https://api.openai.com.example/v1"]
         {
             let other = start(base);
-            assert_eq!((other.token_field, other.reasoning_effort), (TokenField::MaxTokens, None), "{base}");
+            assert_eq!(
+                (other.token_field, other.reasoning_effort),
+                (TokenLimitField::MaxTokens, None),
+                "{base}"
+            );
         }
     }
 
@@ -236,13 +244,13 @@ mod tests {
     #[test]
     fn a_field_changes_once_and_never_against_the_operators_word() {
         let once = start("http://localhost:8080/v1")
-            .adapted(Complaint { param: "max_tokens", message: "" })
+            .adapt_to(ParameterError { param: "max_tokens", message: "" })
             .unwrap();
         check(&once, "max_completion_tokens", "", None);
-        let told = Dialect::start(
+        let told = ServerDialect::from_host(
             &Url::parse("https://api.openai.com/v1").unwrap(),
-            &Setting::Fixed("low".to_owned()),
-            &Setting::Fixed(TokenField::MaxTokens),
+            &AutoSetting::Fixed("low".to_owned()),
+            &AutoSetting::Fixed(TokenLimitField::MaxTokens),
         );
         check(&told, "max_tokens", "", None);
         check(&told, "reasoning_effort", "", None);
@@ -250,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_server_is_no_longer_asked_for_streams_after_two_flaws() {
-        let once = Streaming::Trusted.after_a_flaw();
-        assert_eq!((once, once.after_a_flaw()), (Streaming::Doubted, Streaming::Off));
+        let once = StreamTrust::Trusted.after_flaw();
+        assert_eq!((once, once.after_flaw()), (StreamTrust::Doubted, StreamTrust::Off));
     }
 }

@@ -1,24 +1,24 @@
 //! Responders for a turn: an OpenAI-compatible server, the keyword brain, a script.
 
-pub mod accumulate;
+pub mod chat_completions;
 pub mod dialect;
 pub mod embeddings;
-mod failure;
-mod inline_thinking;
 pub mod keyword;
 pub mod openai;
+pub mod response_accumulator;
 pub mod scripted;
+mod server_refusal;
+mod thinking_splitter;
 mod transport;
-pub mod wire;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::conversation::model_cost::TokenUsage;
 use crate::conversation::model_request::ModelRequest;
-use crate::conversation::spending::Tokens;
-use crate::conversation::transcript::{Arguments, Stop};
-use crate::conversation::trouble::Trouble;
+use crate::conversation::retry_policy::FailureClass;
+use crate::conversation::transcript::{StopReason, ToolArguments};
 
 #[async_trait]
 pub trait Model: Send + Sync {
@@ -27,14 +27,18 @@ pub trait Model: Send + Sync {
 
     /// Produces one response. Deltas are sent to `sink` in order during production; the returned step is the whole
     /// response.
-    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError>;
+    async fn next_response(
+        &self,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError>;
 }
 
-pub type DeltaSink<'a> = &'a mut (dyn FnMut(Delta) + Send);
+pub type DeltaSink<'a> = &'a mut (dyn FnMut(ResponseDelta) + Send);
 
 /// Piece of a response during streaming.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Delta {
+pub enum ResponseDelta {
     Text(String),
     Thinking(String),
     /// Another piece of call number `ord`; the name comes with its first piece.
@@ -47,13 +51,13 @@ pub enum Delta {
 
 /// One whole response.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StepOut {
+pub struct ModelResponse {
     pub text: String,
     pub thinking: String,
     pub calls: Vec<RawCall>,
-    pub stop: Stop,
+    pub stop: StopReason,
     /// Token usage from the server; `None` if the server reported none.
-    pub usage: Option<Tokens>,
+    pub usage: Option<TokenUsage>,
     pub response_id: Option<String>,
 }
 
@@ -61,7 +65,7 @@ pub struct StepOut {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawCall {
     pub name: String,
-    pub arguments: Arguments,
+    pub arguments: ToolArguments,
 }
 
 /// Cause of a missing response, classified by the caller's next step.
@@ -92,12 +96,12 @@ pub enum ModelError {
 impl ModelError {
     /// Returns the failure class. A model call changes nothing, so it may always be repeated; the class states whether
     /// a repeat can help.
-    pub fn trouble(&self) -> Trouble {
+    pub fn failure_class(&self) -> FailureClass {
         match self {
-            Self::RateLimited { retry_after } => Trouble::PASSING.after(*retry_after),
-            Self::Unavailable(_) | Self::Timeout | Self::Garbled(_) => Trouble::PASSING,
+            Self::RateLimited { retry_after } => FailureClass::TRANSIENT.with_retry_after(*retry_after),
+            Self::Unavailable(_) | Self::Timeout | Self::Garbled(_) => FailureClass::TRANSIENT,
             Self::ContextTooLong | Self::Unauthorized(_) | Self::QuotaSpent(_) | Self::Rejected(_) => {
-                Trouble::LASTING
+                FailureClass::PERMANENT
             }
         }
     }

@@ -15,12 +15,12 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::time::timeout;
 use url::Url;
 
-use super::accumulate::{Accumulator, Flaw};
-use super::dialect::{Dialect, Setting, Streaming, TokenField};
-use super::failure::{self, Fault};
-use super::transport::{self, Endpoint};
-use super::wire::{self, Answer, Delivery};
-use super::{DeltaSink, Model, ModelError, StepOut};
+use super::chat_completions::{self, ChatResponse, ResponseMode};
+use super::dialect::{AutoSetting, ServerDialect, StreamTrust, TokenLimitField};
+use super::response_accumulator::{ResponseAccumulator, ResponseFlaw};
+use super::server_refusal::{self, AttemptError};
+use super::transport::{self, ServerEndpoint};
+use super::{DeltaSink, Model, ModelError, ModelResponse};
 use crate::conversation::model_request::ModelRequest;
 
 #[derive(Debug)]
@@ -28,21 +28,21 @@ pub struct OpenAiSettings {
     pub base_url: Url,
     pub key: Option<SecretString>,
     pub model: String,
-    pub reasoning_effort: Setting<String>,
-    pub token_field: Setting<TokenField>,
-    pub patience: Patience,
+    pub reasoning_effort: AutoSetting<String>,
+    pub token_field: AutoSetting<TokenLimitField>,
+    pub timeouts: ResponseTimeouts,
 }
 
 /// Time limits for a server.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct ResponseTimeouts {
     /// Limit for the whole step, with all repeated requests.
     pub step: Duration,
     /// Longest silence between two pieces of a stream that has begun.
     pub idle: Duration,
 }
 
-impl Default for Patience {
+impl Default for ResponseTimeouts {
     fn default() -> Self {
         Self { step: Duration::from_secs(29), idle: Duration::from_secs(20) }
     }
@@ -58,86 +58,94 @@ pub enum OpenAiError {
 }
 
 /// One model of one server.
-pub struct OpenAi {
-    client: Client<Endpoint>,
+pub struct OpenAiModel {
+    client: Client<ServerEndpoint>,
     model: String,
-    patience: Patience,
-    learned: Mutex<Dialect>,
+    timeouts: ResponseTimeouts,
+    dialect: Mutex<ServerDialect>,
 }
 
-impl OpenAi {
+impl OpenAiModel {
     pub fn new(settings: OpenAiSettings) -> Result<Self, OpenAiError> {
-        let dialect = Dialect::start(&settings.base_url, &settings.reasoning_effort, &settings.token_field);
+        let dialect =
+            ServerDialect::from_host(&settings.base_url, &settings.reasoning_effort, &settings.token_field);
         Ok(Self {
-            client: transport::client(&settings.base_url, settings.key)?,
+            client: transport::build_client(&settings.base_url, settings.key)?,
             model: settings.model,
-            patience: settings.patience,
-            learned: Mutex::new(dialect),
+            timeouts: settings.timeouts,
+            dialect: Mutex::new(dialect),
         })
     }
 
     /// Repeats the request until the server accepts its fields; each field changes at most once.
-    async fn negotiate(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
-        let mut dialect = self.learned().clone();
+    async fn negotiate_fields(
+        &self,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
+        let mut dialect = self.lock_dialect().clone();
         loop {
             let outcome = match dialect.streaming {
-                Streaming::Trusted | Streaming::Doubted => self.streamed(request, &mut dialect, sink).await,
-                Streaming::Off => self.whole(request, &dialect, sink).await,
+                StreamTrust::Trusted | StreamTrust::Doubted => {
+                    self.request_streamed(request, &mut dialect, sink).await
+                }
+                StreamTrust::Off => self.request_whole(request, &dialect, sink).await,
             };
             match outcome {
                 Ok(step) => {
-                    *self.learned() = dialect;
+                    *self.lock_dialect() = dialect;
                     return Ok(step);
                 }
-                Err(Fault::Refused(refusal)) => {
-                    match refusal.complaint().and_then(|complaint| dialect.adapted(complaint)) {
+                Err(AttemptError::Refused(refusal)) => {
+                    match refusal.parameter_error().and_then(|complaint| dialect.adapt_to(complaint)) {
                         Some(next) => dialect = next,
                         None => return Err(refusal.into_error()),
                     }
                 }
-                Err(Fault::Failed(error)) => return Err(error),
+                Err(AttemptError::Failed(error)) => return Err(error),
             }
         }
     }
 
-    async fn streamed(
+    async fn request_streamed(
         &self,
         request: &ModelRequest,
-        dialect: &mut Dialect,
+        dialect: &mut ServerDialect,
         sink: DeltaSink<'_>,
-    ) -> Result<StepOut, Fault> {
-        let mut told = Told::Nothing;
+    ) -> Result<ModelResponse, AttemptError> {
+        let mut told = SinkState::Nothing;
         let mut heard = |delta| {
-            told = Told::Something;
+            told = SinkState::Something;
             sink(delta);
         };
         let answer = self.read_stream(request, dialect, &mut heard).await?;
         if answer.flaw().is_none() {
-            return Ok(answer.into_step(&mut heard));
+            return Ok(answer.into_response(&mut heard));
         }
-        dialect.streaming = dialect.streaming.after_a_flaw();
+        dialect.streaming = dialect.streaming.after_flaw();
         // The setting is remembered at once: it is valid regardless of the second attempt's outcome.
-        self.learned().streaming = dialect.streaming;
+        self.lock_dialect().streaming = dialect.streaming;
         let first = answer.usage().unwrap_or_default();
         let step = match told {
-            Told::Nothing => self.whole(request, dialect, sink).await?,
+            SinkState::Nothing => self.request_whole(request, dialect, sink).await?,
             // A second stream would be appended to the first; viewers get the step when it is recorded.
-            Told::Something => self.whole(request, dialect, &mut |_| {}).await?,
+            SinkState::Something => self.request_whole(request, dialect, &mut |_| {}).await?,
         };
-        Ok(StepOut { usage: step.usage.map(|second| first.plus(second)), ..step })
+        Ok(ModelResponse { usage: step.usage.map(|second| first.plus(second)), ..step })
     }
 
     async fn read_stream(
         &self,
         request: &ModelRequest,
-        dialect: &Dialect,
+        dialect: &ServerDialect,
         sink: DeltaSink<'_>,
-    ) -> Result<Accumulator, Fault> {
-        let body = wire::body(request, &self.model, dialect, Delivery::Streamed);
-        let mut chunks = self.client.chat().create_stream_byot::<_, Answer>(body).await?;
-        let mut answer = Accumulator::default();
+    ) -> Result<ResponseAccumulator, AttemptError> {
+        let body =
+            chat_completions::build_request_body(request, &self.model, dialect, ResponseMode::Streamed);
+        let mut chunks = self.client.chat().create_stream_byot::<_, ChatResponse>(body).await?;
+        let mut answer = ResponseAccumulator::default();
         loop {
-            match timeout(self.patience.idle, chunks.next()).await {
+            match timeout(self.timeouts.idle, chunks.next()).await {
                 Ok(Some(Ok(chunk))) => answer.push(&chunk, sink)?,
                 // A chunk that cannot be parsed ends the stream like a cut, and the missing end is found as its flaw.
                 Ok(None | Some(Err(OpenAIError::JSONDeserialize(..)))) => return Ok(answer),
@@ -149,49 +157,53 @@ impl OpenAi {
         }
     }
 
-    async fn whole(
+    async fn request_whole(
         &self,
         request: &ModelRequest,
-        dialect: &Dialect,
+        dialect: &ServerDialect,
         sink: DeltaSink<'_>,
-    ) -> Result<StepOut, Fault> {
-        let body = wire::body(request, &self.model, dialect, Delivery::Whole);
-        let whole = self.client.chat().create_byot::<_, Answer>(body).await?;
-        let mut answer = Accumulator::default();
+    ) -> Result<ModelResponse, AttemptError> {
+        let body = chat_completions::build_request_body(request, &self.model, dialect, ResponseMode::Whole);
+        let whole = self.client.chat().create_byot::<_, ChatResponse>(body).await?;
+        let mut answer = ResponseAccumulator::default();
         answer.push(&whole, sink)?;
         match answer.flaw() {
-            Some(Flaw::Empty) => Err(ModelError::Garbled("the answer is empty".to_owned()).into()),
+            Some(ResponseFlaw::Empty) => Err(ModelError::Garbled("the answer is empty".to_owned()).into()),
             // Bad arguments are passed to the code that runs the tool, which can describe the error in them.
-            Some(Flaw::CutOff | Flaw::Arguments) | None => Ok(answer.into_step(sink)),
+            Some(ResponseFlaw::CutOff | ResponseFlaw::Arguments) | None => Ok(answer.into_response(sink)),
         }
     }
 
-    fn learned(&self) -> MutexGuard<'_, Dialect> {
-        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_dialect(&self) -> MutexGuard<'_, ServerDialect> {
+        self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[async_trait]
-impl Model for OpenAi {
+impl Model for OpenAiModel {
     fn name(&self) -> &str {
         &self.model
     }
 
-    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
-        let outcome = timeout(self.patience.step, self.negotiate(request, sink)).await;
+    async fn next_response(
+        &self,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
+        let outcome = timeout(self.timeouts.step, self.negotiate_fields(request, sink)).await;
         let key = self.client.config().api_key().expose_secret();
-        outcome.unwrap_or(Err(ModelError::Timeout)).map_err(|error| failure::presentable(error, key))
+        outcome.unwrap_or(Err(ModelError::Timeout)).map_err(|error| server_refusal::redact_error(error, key))
     }
 }
 
-impl fmt::Debug for OpenAi {
+impl fmt::Debug for OpenAiModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OpenAi({} at {})", self.model, self.client.config().api_base())
     }
 }
 
 /// State of the sink: it has received deltas or none.
-enum Told {
+enum SinkState {
     Nothing,
     Something,
 }
@@ -204,26 +216,28 @@ mod tests {
     use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers};
 
     use super::*;
-    use crate::conversation::model_request::{Message, PromptCall, ToolChoice};
-    use crate::conversation::spending::Tokens;
-    use crate::conversation::transcript::{Arguments, Audience, CallId, Stop, Tier, ToolSpec};
-    use crate::llm::{Delta, RawCall};
+    use crate::conversation::model_cost::TokenUsage;
+    use crate::conversation::model_request::{ModelMessage, PromptCall, ToolChoice};
+    use crate::conversation::transcript::{
+        CallId, EffectLevel, StopReason, ToolArguments, ToolAudience, ToolSpec,
+    };
+    use crate::llm::{RawCall, ResponseDelta};
 
     fn request() -> ModelRequest {
-        let call = CallId::stored("000010100");
+        let call = CallId::from_stored("000010100");
         ModelRequest {
             system: "Be brief.".to_owned(),
             tools: vec![ToolSpec {
                 name: "f",
                 description: "Finds.",
-                tier: Tier::Read,
-                audience: Audience::Everyone,
+                effect_level: EffectLevel::Read,
+                audience: ToolAudience::Everyone,
                 parameters: json!({ "type": "object" }).into(),
             }],
             tool_choice: ToolChoice::None,
             messages: vec![
-                Message::User("find up".to_owned()),
-                Message::Assistant {
+                ModelMessage::User("find up".to_owned()),
+                ModelMessage::Assistant {
                     text: String::new(),
                     calls: vec![PromptCall {
                         id: call.clone(),
@@ -231,28 +245,32 @@ mod tests {
                         arguments: serde_json::Map::from_iter([("q".to_owned(), json!("up"))]),
                     }],
                 },
-                Message::ToolResult { call, content: "[]".to_owned(), summary: Some("Nothing.".to_owned()) },
+                ModelMessage::ToolResult {
+                    call,
+                    content: "[]".to_owned(),
+                    summary: Some("Nothing.".to_owned()),
+                },
             ],
             max_output_tokens: 1024,
             reply_schema: None,
         }
     }
 
-    fn model(base: &str) -> OpenAi {
-        OpenAi::new(OpenAiSettings {
+    fn model(base: &str) -> OpenAiModel {
+        OpenAiModel::new(OpenAiSettings {
             base_url: Url::parse(base).unwrap(),
             key: Some("secret-key".into()),
             model: "m".to_owned(),
-            reasoning_effort: Setting::Auto,
-            token_field: Setting::Auto,
-            patience: Patience { step: Duration::from_secs(20), idle: Duration::from_millis(100) },
+            reasoning_effort: AutoSetting::Auto,
+            token_field: AutoSetting::Auto,
+            timeouts: ResponseTimeouts { step: Duration::from_secs(20), idle: Duration::from_millis(100) },
         })
         .unwrap()
     }
 
-    async fn ask(model: &OpenAi) -> (Result<StepOut, ModelError>, Vec<Delta>) {
+    async fn ask(model: &OpenAiModel) -> (Result<ModelResponse, ModelError>, Vec<ResponseDelta>) {
         let mut deltas = Vec::new();
-        let outcome = model.step(&request(), &mut |delta| deltas.push(delta)).await;
+        let outcome = model.next_response(&request(), &mut |delta| deltas.push(delta)).await;
         (outcome, deltas)
     }
 
@@ -302,26 +320,26 @@ mod tests {
         }
     }
 
-    fn says(text: &str) -> StepOut {
-        StepOut {
+    fn says(text: &str) -> ModelResponse {
+        ModelResponse {
             text: text.to_owned(),
             thinking: String::new(),
             calls: Vec::new(),
-            stop: Stop::Done,
+            stop: StopReason::Done,
             usage: None,
             response_id: Some("r1".to_owned()),
         }
     }
 
-    fn calls(calls: &[(&str, Value)]) -> StepOut {
+    fn calls(calls: &[(&str, Value)]) -> ModelResponse {
         let calls = calls
             .iter()
             .map(|(name, arguments)| RawCall {
                 name: (*name).to_owned(),
-                arguments: Arguments::parse(arguments.clone()),
+                arguments: ToolArguments::parse(arguments.clone()),
             })
             .collect();
-        StepOut { calls, ..says("") }
+        ModelResponse { calls, ..says("") }
     }
 
     /// Event after the last piece of a response.
@@ -376,13 +394,16 @@ mod tests {
             ])
         })
         .await;
-        let expected = StepOut {
+        let expected = ModelResponse {
             thinking: "hm".to_owned(),
-            usage: Some(Tokens { input: 7, cached: 0, output: 2 }),
+            usage: Some(TokenUsage { input: 7, cached: 0, output: 2 }),
             ..says("Hello")
         };
-        let deltas =
-            [Delta::Thinking("hm".to_owned()), Delta::Text("Hel".to_owned()), Delta::Text("lo".to_owned())];
+        let deltas = [
+            ResponseDelta::Thinking("hm".to_owned()),
+            ResponseDelta::Text("Hel".to_owned()),
+            ResponseDelta::Text("lo".to_owned()),
+        ];
         assert_eq!(ask(&model(&server.uri())).await, (Ok(expected), deltas.to_vec()));
     }
 
@@ -421,7 +442,7 @@ mod tests {
         let text = sse_text(&[chunk(&json!({ "content": "señor \u{1F3AC}" })), finish("stop")]);
         let base = socket(text.bytes().map(|byte| vec![byte]).collect(), End::Proper).await;
         let text = "señor \u{1F3AC}";
-        assert_eq!(ask(&model(&base)).await, (Ok(says(text)), vec![Delta::Text(text.to_owned())]));
+        assert_eq!(ask(&model(&base)).await, (Ok(says(text)), vec![ResponseDelta::Text(text.to_owned())]));
     }
 
     #[tokio::test]
@@ -441,7 +462,10 @@ mod tests {
     }
 
     /// Compares the outcome of a quirk in a stream and in a whole response.
-    async fn check(quirk: fn(streamed: bool) -> ResponseTemplate, expected: Result<StepOut, ModelError>) {
+    async fn check(
+        quirk: fn(streamed: bool) -> ResponseTemplate,
+        expected: Result<ModelResponse, ModelError>,
+    ) {
         let streaming = server(move |body| quirk(body["stream"] == true)).await;
         assert_eq!(ask(&model(&streaming.uri())).await.0, expected, "streamed");
         let whole = server(move |body| match body["stream"] == true {
@@ -465,7 +489,7 @@ mod tests {
     async fn odd_answers_are_understood() {
         const NOTHING: (&str, Value) = ("object", Value::Null);
         check(hello, Ok(says("hi"))).await;
-        let odd_stop = StepOut { stop: Stop::Other("error".to_owned()), ..says("hi") };
+        let odd_stop = ModelResponse { stop: StopReason::Other("error".to_owned()), ..says("hi") };
         check(|s| answer(s, &json!({ "content": "hi" }), "error", NOTHING), Ok(odd_stop)).await;
         check(
             |s| answer(s, &json!({ "content": "hi" }), "stop", ("service_tier", json!("standard"))),
@@ -546,7 +570,10 @@ mod tests {
         })
         .await;
         let error = ModelError::Unavailable("overloaded".to_owned());
-        assert_eq!(ask(&model(&server.uri())).await, (Err(error), vec![Delta::Text("Hel".to_owned())]));
+        assert_eq!(
+            ask(&model(&server.uri())).await,
+            (Err(error), vec![ResponseDelta::Text("Hel".to_owned())])
+        );
         assert_eq!(received(&server, "stream").await.len(), 1);
     }
 
@@ -569,7 +596,7 @@ mod tests {
         .await;
         let model = model(&server.uri());
         for requests in [4, 5] {
-            assert_eq!(ask(&model).await, (Ok(says("hi")), vec![Delta::Text("hi".to_owned())]));
+            assert_eq!(ask(&model).await, (Ok(says("hi")), vec![ResponseDelta::Text("hi".to_owned())]));
             assert_eq!(received(&server, "model").await.len(), requests);
         }
     }
@@ -616,7 +643,10 @@ mod tests {
             false => hello(false),
         })
         .await;
-        assert_eq!(ask(&model(&server.uri())).await, (Ok(says("hi")), vec![Delta::Text("Hel".to_owned())]));
+        assert_eq!(
+            ask(&model(&server.uri())).await,
+            (Ok(says("hi")), vec![ResponseDelta::Text("Hel".to_owned())])
+        );
     }
 
     #[tokio::test]
@@ -632,8 +662,8 @@ mod tests {
             )
         })
         .await;
-        let usage = Some(Tokens { input: 14, cached: 0, output: 4 });
-        let expected = StepOut { usage, ..calls(&[("f", json!("{\"x\": six"))]) };
+        let usage = Some(TokenUsage { input: 14, cached: 0, output: 4 });
+        let expected = ModelResponse { usage, ..calls(&[("f", json!("{\"x\": six"))]) };
         assert_eq!(ask(&model(&server.uri())).await.0, Ok(expected));
     }
 
@@ -642,7 +672,7 @@ mod tests {
         let piece = format!("data: {}\n\n", chunk(&json!({ "content": "Hel" })));
         let base = socket(vec![piece.into_bytes()], End::Dropped).await;
         let error = ModelError::Unavailable("the connection broke".to_owned());
-        assert_eq!(ask(&model(&base)).await, (Err(error), vec![Delta::Text("Hel".to_owned())]));
+        assert_eq!(ask(&model(&base)).await, (Err(error), vec![ResponseDelta::Text("Hel".to_owned())]));
     }
 
     #[tokio::test]
@@ -665,7 +695,7 @@ mod tests {
     async fn a_server_that_never_answers_times_out() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut model = model(&format!("http://{}", listener.local_addr().unwrap()));
-        model.patience.step = Duration::from_millis(100);
+        model.timeouts.step = Duration::from_millis(100);
         assert_eq!(ask(&model).await.0, Err(ModelError::Timeout));
     }
 
@@ -694,11 +724,14 @@ mod tests {
             base_url: Url::parse("http://127.0.0.1:1/v1").unwrap(),
             key: Some("secret-key".into()),
             model: "m".to_owned(),
-            reasoning_effort: Setting::Auto,
-            token_field: Setting::Auto,
-            patience: Patience::default(),
+            reasoning_effort: AutoSetting::Auto,
+            token_field: AutoSetting::Auto,
+            timeouts: ResponseTimeouts::default(),
         };
         assert!(!format!("{settings:?}").contains("secret-key"));
-        assert_eq!(format!("{:?}", OpenAi::new(settings).unwrap()), "OpenAi(m at http://127.0.0.1:1/v1)");
+        assert_eq!(
+            format!("{:?}", OpenAiModel::new(settings).unwrap()),
+            "OpenAi(m at http://127.0.0.1:1/v1)"
+        );
     }
 }

@@ -6,116 +6,129 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
-use crate::conversation::model_request::{Message, ModelRequest};
-use crate::conversation::transcript::{Arguments, CallId, Stop};
+use super::{DeltaSink, Model, ModelError, ModelResponse, RawCall, ResponseDelta};
+use crate::conversation::model_request::{ModelMessage, ModelRequest};
+use crate::conversation::transcript::{CallId, StopReason, ToolArguments};
 
 /// Largest request that is accepted, all texts together.
 const MAX_REQUEST_BYTES: usize = 64 << 10;
 
 /// One response of the script.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Line {
-    Says(String),
+pub enum ScriptedReply {
+    Text(String),
     /// Names and arguments of the calls of one response.
-    Calls(Vec<(String, Arguments)>),
+    Calls(Vec<(String, ToolArguments)>),
     /// A failure. As the last line of a script it repeats forever.
-    Fails(ModelError),
+    Error(ModelError),
     /// A whole step, for stops that the other lines cannot express: cut off, refused, filtered.
-    Step(StepOut),
+    Response(ModelResponse),
 }
 
 #[derive(Debug, Default)]
-pub struct Scripted {
-    stage: Mutex<Stage>,
+pub struct ScriptedModel {
+    state: Mutex<ScriptState>,
 }
 
 #[derive(Debug, Default)]
-struct Stage {
-    script: VecDeque<Line>,
+struct ScriptState {
+    script: VecDeque<ScriptedReply>,
     requests: Vec<ModelRequest>,
 }
 
-impl Scripted {
-    pub fn new(script: Vec<Line>) -> Self {
-        Self { stage: Mutex::new(Stage { script: script.into(), requests: Vec::new() }) }
+impl ScriptedModel {
+    pub fn new(script: Vec<ScriptedReply>) -> Self {
+        Self { state: Mutex::new(ScriptState { script: script.into(), requests: Vec::new() }) }
     }
 
     /// Replaces the rest of the script.
-    pub fn play(&self, script: Vec<Line>) {
-        self.stage().script = script.into();
+    pub fn replace_script(&self, script: Vec<ScriptedReply>) {
+        self.lock_state().script = script.into();
     }
 
     /// Returns all requests so far, the oldest first.
     pub fn requests(&self) -> Vec<ModelRequest> {
-        self.stage().requests.clone()
+        self.lock_state().requests.clone()
     }
 
     /// Returns the number of requests.
-    pub fn calls(&self) -> usize {
-        self.stage().requests.len()
+    pub fn request_count(&self) -> usize {
+        self.lock_state().requests.len()
     }
 
     /// Returns the number of unused lines; a failure that repeats forever counts as unused.
-    pub fn left(&self) -> usize {
-        self.stage().script.len()
+    pub fn remaining_replies(&self) -> usize {
+        self.lock_state().script.len()
     }
 
-    fn stage(&self) -> MutexGuard<'_, Stage> {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_state(&self) -> MutexGuard<'_, ScriptState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[async_trait]
-impl Model for Scripted {
+impl Model for ScriptedModel {
     fn name(&self) -> &str {
         "scripted"
     }
 
-    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+    async fn next_response(
+        &self,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
         if let Err(broken) = check_request(request) {
             panic!("the request to the model breaks a rule: {broken}");
         }
         let line = {
-            let mut stage = self.stage();
+            let mut stage = self.lock_state();
             stage.requests.push(request.clone());
             match stage.script.front() {
-                Some(Line::Fails(error)) if stage.script.len() == 1 => Some(Line::Fails(error.clone())),
+                Some(ScriptedReply::Error(error)) if stage.script.len() == 1 => {
+                    Some(ScriptedReply::Error(error.clone()))
+                }
                 _ => stage.script.pop_front(),
             }
         };
         let step = match line {
-            None => plain(String::new(), Vec::new()),
-            Some(Line::Says(text)) => plain(text, Vec::new()),
-            Some(Line::Calls(calls)) => {
+            None => plain_response(String::new(), Vec::new()),
+            Some(ScriptedReply::Text(text)) => plain_response(text, Vec::new()),
+            Some(ScriptedReply::Calls(calls)) => {
                 let calls = calls.into_iter().map(|(name, arguments)| RawCall { name, arguments });
-                plain(String::new(), calls.collect())
+                plain_response(String::new(), calls.collect())
             }
-            Some(Line::Fails(error)) => return Err(error),
-            Some(Line::Step(step)) => step,
+            Some(ScriptedReply::Error(error)) => return Err(error),
+            Some(ScriptedReply::Response(step)) => step,
         };
-        tell(&step, sink);
+        stream_response(&step, sink);
         Ok(step)
     }
 }
 
-fn plain(text: String, calls: Vec<RawCall>) -> StepOut {
-    StepOut { text, thinking: String::new(), calls, stop: Stop::Done, usage: None, response_id: None }
+fn plain_response(text: String, calls: Vec<RawCall>) -> ModelResponse {
+    ModelResponse {
+        text,
+        thinking: String::new(),
+        calls,
+        stop: StopReason::Done,
+        usage: None,
+        response_id: None,
+    }
 }
 
-fn tell(step: &StepOut, sink: DeltaSink<'_>) {
+fn stream_response(step: &ModelResponse, sink: DeltaSink<'_>) {
     if !step.thinking.is_empty() {
-        sink(Delta::Thinking(step.thinking.clone()));
+        sink(ResponseDelta::Thinking(step.thinking.clone()));
     }
     if !step.text.is_empty() {
-        sink(Delta::Text(step.text.clone()));
+        sink(ResponseDelta::Text(step.text.clone()));
     }
     for (ord, call) in (0..).zip(&step.calls) {
         let arguments = match &call.arguments {
-            Arguments::Object(map) => serde_json::Value::Object(map.clone()).to_string(),
-            Arguments::Malformed(text) => text.clone(),
+            ToolArguments::Object(map) => serde_json::Value::Object(map.clone()).to_string(),
+            ToolArguments::Malformed(text) => text.clone(),
         };
-        sink(Delta::ToolCall { ord, name: Some(call.name.clone()), arguments });
+        sink(ResponseDelta::ToolCall { ord, name: Some(call.name.clone()), arguments });
     }
 }
 
@@ -124,27 +137,27 @@ fn tell(step: &StepOut, sink: DeltaSink<'_>) {
 pub fn check_request(request: &ModelRequest) -> Result<(), String> {
     match request.messages.last() {
         None => return Err("there is no message".to_owned()),
-        Some(Message::Assistant { .. }) => return Err("the last message is the assistant's".to_owned()),
-        Some(Message::User(_) | Message::ToolResult { .. }) => {}
+        Some(ModelMessage::Assistant { .. }) => return Err("the last message is the assistant's".to_owned()),
+        Some(ModelMessage::User(_) | ModelMessage::ToolResult { .. }) => {}
     }
     let mut names = HashSet::new();
     if let Some(twice) = request.tools.iter().find(|tool| !names.insert(tool.name)) {
         return Err(format!("the tool {} is listed twice", twice.name));
     }
-    let size = request.size();
+    let size = request.byte_size();
     if size > MAX_REQUEST_BYTES {
         return Err(format!("{size} bytes are more than {MAX_REQUEST_BYTES}"));
     }
     check_pairs(&request.messages)
 }
 
-fn check_pairs(messages: &[Message]) -> Result<(), String> {
+fn check_pairs(messages: &[ModelMessage]) -> Result<(), String> {
     let mut seen: HashSet<&CallId> = HashSet::new();
     let mut open: Vec<&CallId> = Vec::new();
     for message in messages {
         match message {
-            Message::User(_) | Message::Assistant { .. } => no_open_call(&open)?,
-            Message::ToolResult { call, .. } => match open.iter().position(|other| *other == call) {
+            ModelMessage::User(_) | ModelMessage::Assistant { .. } => check_no_open_call(&open)?,
+            ModelMessage::ToolResult { call, .. } => match open.iter().position(|other| *other == call) {
                 Some(position) => {
                     open.remove(position);
                 }
@@ -154,7 +167,7 @@ fn check_pairs(messages: &[Message]) -> Result<(), String> {
                 None => return Err(format!("a result answers no call: {}", call.as_str())),
             },
         }
-        if let Message::Assistant { calls, .. } = message {
+        if let ModelMessage::Assistant { calls, .. } = message {
             for call in calls {
                 let id = call.id.as_str();
                 if id.len() != 9 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -167,10 +180,10 @@ fn check_pairs(messages: &[Message]) -> Result<(), String> {
             }
         }
     }
-    no_open_call(&open)
+    check_no_open_call(&open)
 }
 
-fn no_open_call(open: &[&CallId]) -> Result<(), String> {
+fn check_no_open_call(open: &[&CallId]) -> Result<(), String> {
     open.first().map_or(Ok(()), |call| Err(format!("call {} has no result", call.as_str())))
 }
 
@@ -180,9 +193,9 @@ mod tests {
 
     use super::*;
     use crate::conversation::model_request::{PromptCall, ToolChoice};
-    use crate::conversation::transcript::{Audience, Tier, ToolSpec};
+    use crate::conversation::transcript::{EffectLevel, ToolAudience, ToolSpec};
 
-    fn request(messages: Vec<Message>) -> ModelRequest {
+    fn request(messages: Vec<ModelMessage>) -> ModelRequest {
         ModelRequest {
             system: String::new(),
             tools: Vec::new(),
@@ -193,69 +206,79 @@ mod tests {
         }
     }
 
-    fn user(text: &str) -> Message {
-        Message::User(text.to_owned())
+    fn user(text: &str) -> ModelMessage {
+        ModelMessage::User(text.to_owned())
     }
 
-    fn assistant(calls: &[&str]) -> Message {
-        let call =
-            |id: &&str| PromptCall { id: CallId::stored(*id), name: "f".to_owned(), arguments: Map::new() };
-        Message::Assistant { text: String::new(), calls: calls.iter().map(call).collect() }
+    fn assistant(calls: &[&str]) -> ModelMessage {
+        let call = |id: &&str| PromptCall {
+            id: CallId::from_stored(*id),
+            name: "f".to_owned(),
+            arguments: Map::new(),
+        };
+        ModelMessage::Assistant { text: String::new(), calls: calls.iter().map(call).collect() }
     }
 
-    fn result(id: &str) -> Message {
-        Message::ToolResult { call: CallId::stored(id), content: "{}".to_owned(), summary: None }
+    fn result(id: &str) -> ModelMessage {
+        ModelMessage::ToolResult { call: CallId::from_stored(id), content: "{}".to_owned(), summary: None }
     }
 
     #[track_caller]
-    fn check(messages: Vec<Message>, expected: Result<(), &str>) {
+    fn check(messages: Vec<ModelMessage>, expected: Result<(), &str>) {
         assert_eq!(check_request(&request(messages)), expected.map_err(str::to_owned));
     }
 
-    async fn ask(model: &Scripted) -> (Result<StepOut, ModelError>, Vec<Delta>) {
+    async fn ask(model: &ScriptedModel) -> (Result<ModelResponse, ModelError>, Vec<ResponseDelta>) {
         let mut deltas = Vec::new();
-        let outcome = model.step(&request(vec![user("hi")]), &mut |delta| deltas.push(delta)).await;
+        let outcome = model.next_response(&request(vec![user("hi")]), &mut |delta| deltas.push(delta)).await;
         (outcome, deltas)
     }
 
     #[tokio::test]
     async fn the_lines_are_played_in_order_and_silence_follows() {
-        let cut = StepOut { stop: Stop::Length, ..plain("Well,".to_owned(), Vec::new()) };
-        let arguments = Arguments::parse(json!({ "q": "up" }));
-        let model = Scripted::new(vec![
-            Line::Fails(ModelError::Timeout),
-            Line::Calls(vec![("find".to_owned(), arguments.clone())]),
-            Line::Says("Done.".to_owned()),
-            Line::Step(cut.clone()),
+        let cut =
+            ModelResponse { stop: StopReason::Length, ..plain_response("Well,".to_owned(), Vec::new()) };
+        let arguments = ToolArguments::parse(json!({ "q": "up" }));
+        let model = ScriptedModel::new(vec![
+            ScriptedReply::Error(ModelError::Timeout),
+            ScriptedReply::Calls(vec![("find".to_owned(), arguments.clone())]),
+            ScriptedReply::Text("Done.".to_owned()),
+            ScriptedReply::Response(cut.clone()),
         ]);
         assert_eq!(ask(&model).await, (Err(ModelError::Timeout), vec![]));
         let call = RawCall { name: "find".to_owned(), arguments };
-        let delta =
-            Delta::ToolCall { ord: 0, name: Some("find".to_owned()), arguments: r#"{"q":"up"}"#.to_owned() };
-        assert_eq!(ask(&model).await, (Ok(plain(String::new(), vec![call])), vec![delta]));
-        let said = Delta::Text("Done.".to_owned());
-        assert_eq!(ask(&model).await, (Ok(plain("Done.".to_owned(), vec![])), vec![said]));
-        assert_eq!(ask(&model).await, (Ok(cut), vec![Delta::Text("Well,".to_owned())]));
-        assert_eq!(ask(&model).await, (Ok(plain(String::new(), vec![])), vec![]));
-        assert_eq!((model.calls(), model.requests()), (5, vec![request(vec![user("hi")]); 5]));
+        let delta = ResponseDelta::ToolCall {
+            ord: 0,
+            name: Some("find".to_owned()),
+            arguments: r#"{"q":"up"}"#.to_owned(),
+        };
+        assert_eq!(ask(&model).await, (Ok(plain_response(String::new(), vec![call])), vec![delta]));
+        let said = ResponseDelta::Text("Done.".to_owned());
+        assert_eq!(ask(&model).await, (Ok(plain_response("Done.".to_owned(), vec![])), vec![said]));
+        assert_eq!(ask(&model).await, (Ok(cut), vec![ResponseDelta::Text("Well,".to_owned())]));
+        assert_eq!(ask(&model).await, (Ok(plain_response(String::new(), vec![])), vec![]));
+        assert_eq!((model.request_count(), model.requests()), (5, vec![request(vec![user("hi")]); 5]));
     }
 
     #[tokio::test]
     async fn a_final_failure_repeats_until_there_is_another_script() {
-        let model = Scripted::new(vec![Line::Says("Yes.".to_owned()), Line::Fails(ModelError::Timeout)]);
+        let model = ScriptedModel::new(vec![
+            ScriptedReply::Text("Yes.".to_owned()),
+            ScriptedReply::Error(ModelError::Timeout),
+        ]);
         ask(&model).await.0.unwrap();
         for _ in 0..3 {
             assert_eq!(ask(&model).await.0, Err(ModelError::Timeout));
         }
-        model.play(vec![Line::Says("Back.".to_owned())]);
-        assert_eq!(ask(&model).await.0, Ok(plain("Back.".to_owned(), vec![])));
-        assert_eq!(model.left(), 0);
+        model.replace_script(vec![ScriptedReply::Text("Back.".to_owned())]);
+        assert_eq!(ask(&model).await.0, Ok(plain_response("Back.".to_owned(), vec![])));
+        assert_eq!(model.remaining_replies(), 0);
     }
 
     #[tokio::test]
     #[should_panic(expected = "the request to the model breaks a rule: there is no message")]
     async fn a_request_that_breaks_a_rule_is_not_answered() {
-        let step = Scripted::default().step(&request(vec![]), &mut |_| {}).await;
+        let step = ScriptedModel::default().next_response(&request(vec![]), &mut |_| {}).await;
         unreachable!("{step:?}");
     }
 
@@ -291,8 +314,8 @@ mod tests {
         let tool = ToolSpec {
             name: "f",
             description: "Finds.",
-            tier: Tier::Read,
-            audience: Audience::Everyone,
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
             parameters: json!({}).into(),
         };
         let twice = ModelRequest { tools: vec![tool.clone(), tool], ..request(vec![user("hi")]) };

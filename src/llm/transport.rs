@@ -16,8 +16,8 @@ use http_body_util::{BodyExt, Limited};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::failure::Refusal;
 use super::openai::OpenAiError;
+use super::server_refusal::ServerRefusal;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest body that is read; a stream wraps every few letters in a few hundred bytes.
@@ -25,7 +25,10 @@ const MAX_BODY_BYTES: usize = 16 << 20;
 const MAX_REFUSAL_BYTES: usize = 64 << 10;
 
 /// Creates a client that follows no redirects and repeats nothing automatically.
-pub(super) fn client(base: &Url, key: Option<SecretString>) -> Result<Client<Endpoint>, OpenAiError> {
+pub(super) fn build_client(
+    base: &Url,
+    key: Option<SecretString>,
+) -> Result<Client<ServerEndpoint>, OpenAiError> {
     crate::http::install_tls();
     let http = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
@@ -33,19 +36,19 @@ pub(super) fn client(base: &Url, key: Option<SecretString>) -> Result<Client<End
         .connect_timeout(CONNECT_TIMEOUT)
         .user_agent(concat!("dialarr/", env!("CARGO_PKG_VERSION")))
         .build()?;
-    let endpoint = Endpoint::new(base, key)?;
-    Ok(Client::build(http.clone(), endpoint).with_http_service(Wire(http)))
+    let endpoint = ServerEndpoint::new(base, key)?;
+    Ok(Client::build(http.clone(), endpoint).with_http_service(SingleSend(http)))
 }
 
 /// Address of the server. Unlike the library's own configuration, it never reads the environment.
 #[derive(Clone)]
-pub(super) struct Endpoint {
+pub(super) struct ServerEndpoint {
     base: String,
     key: SecretString,
     authorization: HeaderValue,
 }
 
-impl Endpoint {
+impl ServerEndpoint {
     fn new(base: &Url, key: Option<SecretString>) -> Result<Self, InvalidHeaderValue> {
         // Servers without keys ignore the key; clients of both kinds send one.
         let key = key.filter(|key| !key.expose_secret().is_empty()).unwrap_or_else(|| "none".into());
@@ -55,7 +58,7 @@ impl Endpoint {
     }
 }
 
-impl Config for Endpoint {
+impl Config for ServerEndpoint {
     fn headers(&self) -> HeaderMap {
         HeaderMap::from_iter([(AUTHORIZATION, self.authorization.clone())])
     }
@@ -79,9 +82,9 @@ impl Config for Endpoint {
 
 /// HTTP service that sends a request once and reads refusals before the library, which loses their status.
 #[derive(Clone)]
-struct Wire(reqwest::Client);
+struct SingleSend(reqwest::Client);
 
-impl tower::Service<HttpRequestFactory> for Wire {
+impl tower::Service<HttpRequestFactory> for SingleSend {
     type Response = reqwest::Response;
     type Error = OpenAIError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
@@ -102,7 +105,7 @@ impl tower::Service<HttpRequestFactory> for Wire {
             // The status is enough if the body cannot be read.
             let body = Limited::new(body, MAX_REFUSAL_BYTES).collect().await;
             let body = body.map_or_else(|_| Bytes::new(), http_body_util::Collected::to_bytes);
-            Err(OpenAIError::Boxed(Box::new(Refusal::read(head.status, &head.headers, &body))))
+            Err(OpenAIError::Boxed(Box::new(ServerRefusal::from_response(head.status, &head.headers, &body))))
         })
     }
 }

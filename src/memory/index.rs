@@ -3,56 +3,56 @@
 
 use std::collections::HashMap;
 
-use super::vector::{Bounds, Column, Sought, Unit};
+use super::vector::{CosineBounds, QuantizedVectors, QueryVector, UnitVector};
 
 /// Memory limit of the index: 120,000 answers with vectors of 384 dimensions.
 pub const MAX_BYTES: usize = 96 << 20;
 
 /// Vectors of answers, by owner. All belong to one model: another model starts an empty index.
 #[derive(Debug, Default)]
-pub struct Index {
+pub struct VectorIndex {
     model: String,
-    segments: HashMap<String, Segment>,
+    segments: HashMap<String, OwnerSegment>,
 }
 
 /// Change of one row.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
+pub struct VectorChange {
     pub id: i64,
     pub revision: i64,
     /// Vectors of the row. `None`: vectors cannot find it anymore.
-    pub vectors: Option<Vectors>,
+    pub vectors: Option<RowVectors>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Vectors {
+pub struct RowVectors {
     /// Vector of the question; `None` if the question has no meaning of its own.
-    pub trigger: Option<Unit>,
-    pub response: Unit,
+    pub trigger: Option<UnitVector>,
+    pub response: UnitVector,
 }
 
 /// Rows that can be among the most similar ones, each once.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Likest {
+pub struct CandidateRows {
     pub triggers: Vec<i64>,
     pub responses: Vec<i64>,
 }
 
 /// Fewest rows for which memory is reserved, so that single rows need no allocation.
-const PLACES: usize = 256;
+const MIN_RESERVED_ROWS: usize = 256;
 
 /// Rows of one owner.
 #[derive(Debug, Default)]
-struct Segment {
+struct OwnerSegment {
     /// Revision up to which changes are applied.
     revision: i64,
     ids: Vec<i64>,
-    places: HashMap<i64, usize>,
-    triggers: Column,
-    responses: Column,
+    positions: HashMap<i64, usize>,
+    triggers: QuantizedVectors,
+    responses: QuantizedVectors,
 }
 
-impl Index {
+impl VectorIndex {
     /// Returns the revision up to which the owner's rows are known, for vectors of this model.
     pub fn revision(&self, owner: &str, model: &str) -> i64 {
         let segment = self.segments.get(owner).filter(|_| self.model == model);
@@ -60,7 +60,7 @@ impl Index {
     }
 
     /// Applies changes of one owner's rows, in the order of their revisions.
-    pub fn apply(&mut self, owner: &str, model: &str, changes: Vec<Change>) {
+    pub fn apply_changes(&mut self, owner: &str, model: &str, changes: Vec<VectorChange>) {
         if self.model != model {
             self.segments.clear();
             model.clone_into(&mut self.model);
@@ -68,52 +68,68 @@ impl Index {
         let segment = self.segments.entry(owner.to_owned()).or_default();
         segment.reserve(changes.len());
         for change in changes {
-            segment.apply(change);
+            segment.apply_change(change);
         }
     }
 
     /// Frees memory above the limit: rows of all but these owners are removed first, then the oldest rows of the
     /// largest owner.
-    pub fn make_room(&mut self, owners: &[String]) {
-        if self.bytes() <= MAX_BYTES {
+    pub fn evict_rows(&mut self, owners: &[String]) {
+        if self.memory_bytes() <= MAX_BYTES {
             return;
         }
         self.segments.retain(|kept, _| owners.contains(kept));
-        let others = self.bytes();
-        if let Some(largest) = self.segments.values_mut().max_by_key(|segment| segment.bytes()) {
-            let of_others = others - largest.bytes();
-            largest.keep_within(MAX_BYTES.saturating_sub(of_others));
+        let others = self.memory_bytes();
+        if let Some(largest) = self.segments.values_mut().max_by_key(|segment| segment.memory_bytes()) {
+            let of_others = others - largest.memory_bytes();
+            largest.shrink_to(MAX_BYTES.saturating_sub(of_others));
         }
     }
 
     /// Returns every row of these owners that can be among the `most` most similar by its trigger, or by its response,
     /// with a cosine of at least `floor`.
-    pub fn likest(&self, owners: &[String], sought: &Unit, most: usize, floor: f32) -> Likest {
-        let sought = Sought::new(sought);
+    pub fn find_candidates(
+        &self,
+        owners: &[String],
+        sought: &UnitVector,
+        most: usize,
+        floor: f32,
+    ) -> CandidateRows {
+        let sought = QueryVector::new(sought);
         let segments = || owners.iter().filter_map(|owner| self.segments.get(owner));
-        Likest {
-            triggers: likest(segments().map(|segment| (segment, &segment.triggers)), &sought, most, floor),
-            responses: likest(segments().map(|segment| (segment, &segment.responses)), &sought, most, floor),
+        CandidateRows {
+            triggers: scan_for_candidates(
+                segments().map(|segment| (segment, &segment.triggers)),
+                &sought,
+                most,
+                floor,
+            ),
+            responses: scan_for_candidates(
+                segments().map(|segment| (segment, &segment.responses)),
+                &sought,
+                most,
+                floor,
+            ),
         }
     }
 
-    pub fn bytes(&self) -> usize {
-        self.segments.values().map(Segment::bytes).sum()
+    pub fn memory_bytes(&self) -> usize {
+        self.segments.values().map(OwnerSegment::memory_bytes).sum()
     }
 
     /// Returns the number of stored rows.
-    pub fn rows(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.segments.values().map(|segment| segment.ids.len()).sum()
     }
 }
 
-fn likest<'a>(
-    columns: impl Iterator<Item = (&'a Segment, &'a Column)>,
-    sought: &Sought,
+fn scan_for_candidates<'a>(
+    columns: impl Iterator<Item = (&'a OwnerSegment, &'a QuantizedVectors)>,
+    sought: &QueryVector,
     most: usize,
     floor: f32,
 ) -> Vec<i64> {
-    let mut scanned: Vec<(Bounds, i64)> = Vec::new();
+    let mut scanned: Vec<(CosineBounds, i64)> = Vec::new();
     for (segment, column) in columns {
         let within = column.scan(sought).zip(&segment.ids).filter(|(bounds, _)| bounds.most >= floor);
         scanned.extend(within.map(|(bounds, id)| (bounds, *id)));
@@ -128,20 +144,20 @@ fn likest<'a>(
     scanned.into_iter().map(|(_, id)| id).collect()
 }
 
-impl Segment {
+impl OwnerSegment {
     fn reserve(&mut self, rows: usize) {
         let free = self.ids.capacity() - self.ids.len();
         if free < rows {
-            let more = rows.max(PLACES);
+            let more = rows.max(MIN_RESERVED_ROWS);
             self.ids.reserve_exact(more);
             self.triggers.reserve(more);
             self.responses.reserve(more);
         }
     }
 
-    fn apply(&mut self, change: Change) {
+    fn apply_change(&mut self, change: VectorChange) {
         self.revision = self.revision.max(change.revision);
-        let place = self.places.get(&change.id).copied();
+        let place = self.positions.get(&change.id).copied();
         match (place, change.vectors) {
             (Some(at), Some(vectors)) => {
                 self.triggers.set(at, vectors.trigger.as_ref());
@@ -150,11 +166,12 @@ impl Segment {
             (None, Some(vectors)) => {
                 if self.ids.is_empty() {
                     let dims = vectors.response.dims();
-                    (self.triggers, self.responses) = (Column::new(dims), Column::new(dims));
+                    (self.triggers, self.responses) =
+                        (QuantizedVectors::new(dims), QuantizedVectors::new(dims));
                     self.triggers.reserve(self.ids.capacity());
                     self.responses.reserve(self.ids.capacity());
                 }
-                self.places.insert(change.id, self.ids.len());
+                self.positions.insert(change.id, self.ids.len());
                 self.ids.push(change.id);
                 self.triggers.push(vectors.trigger.as_ref());
                 self.responses.push(Some(&vectors.response));
@@ -168,25 +185,25 @@ impl Segment {
         self.triggers.swap_remove(at);
         self.responses.swap_remove(at);
         let gone = self.ids.swap_remove(at);
-        self.places.remove(&gone);
+        self.positions.remove(&gone);
         if let Some(moved) = self.ids.get(at) {
-            self.places.insert(*moved, at);
+            self.positions.insert(*moved, at);
         }
     }
 
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         let row = size_of::<i64>() + 2 * (size_of::<i64>() + size_of::<usize>());
-        self.triggers.bytes() + self.responses.bytes() + self.ids.len() * row
+        self.triggers.memory_bytes() + self.responses.memory_bytes() + self.ids.len() * row
     }
 
     /// Removes the oldest rows, a tenth at a time: removing each row separately would repeat the work for the next.
-    fn keep_within(&mut self, bytes: usize) {
-        while self.bytes() > bytes && !self.ids.is_empty() {
+    fn shrink_to(&mut self, bytes: usize) {
+        while self.memory_bytes() > bytes && !self.ids.is_empty() {
             let mut oldest = self.ids.clone();
             oldest.sort_unstable();
             oldest.truncate(oldest.len().div_ceil(10));
             for id in oldest {
-                if let Some(at) = self.places.get(&id).copied() {
+                if let Some(at) = self.positions.get(&id).copied() {
                     self.remove(at);
                 }
             }
@@ -202,94 +219,91 @@ mod tests {
 
     const MODEL: &str = "m";
 
-    fn unit(angle: f32) -> Unit {
-        Unit::new(vec![angle.cos(), angle.sin(), 0.0]).unwrap()
+    fn unit(angle: f32) -> UnitVector {
+        UnitVector::new(vec![angle.cos(), angle.sin(), 0.0]).unwrap()
     }
 
-    fn row(id: i64, revision: i64, angle: f32) -> Change {
-        let vectors = Vectors { trigger: Some(unit(angle + 1.0)), response: unit(angle) };
-        Change { id, revision, vectors: Some(vectors) }
+    fn row(id: i64, revision: i64, angle: f32) -> VectorChange {
+        let vectors = RowVectors { trigger: Some(unit(angle + 1.0)), response: unit(angle) };
+        VectorChange { id, revision, vectors: Some(vectors) }
     }
 
-    fn gone(id: i64, revision: i64) -> Change {
-        Change { id, revision, vectors: None }
+    fn gone(id: i64, revision: i64) -> VectorChange {
+        VectorChange { id, revision, vectors: None }
     }
 
-    fn responses(index: &Index, owners: &[&str], angle: f32, most: usize) -> Vec<i64> {
+    fn responses(index: &VectorIndex, owners: &[&str], angle: f32, most: usize) -> Vec<i64> {
         let owners: Vec<String> = owners.iter().map(|owner| (*owner).to_owned()).collect();
-        let mut found = index.likest(&owners, &unit(angle), most, 0.3).responses;
+        let mut found = index.find_candidates(&owners, &unit(angle), most, 0.3).responses;
         found.sort_unstable();
         found
     }
 
     #[test]
     fn the_likest_of_the_owners_are_found_and_nobody_elses() {
-        let mut index = Index::default();
-        index.apply("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 0.5), row(3, 3, 1.0)]);
-        index.apply("u2", MODEL, vec![row(4, 4, 0.0)]);
-        index.apply("all", MODEL, vec![row(5, 5, 0.1)]);
+        let mut index = VectorIndex::default();
+        index.apply_changes("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 0.5), row(3, 3, 1.0)]);
+        index.apply_changes("u2", MODEL, vec![row(4, 4, 0.0)]);
+        index.apply_changes("all", MODEL, vec![row(5, 5, 0.1)]);
 
         assert_eq!(responses(&index, &["u1", "all"], 0.0, 2), [1, 5]);
         assert_eq!(responses(&index, &["u1"], 0.0, 9), [1, 2, 3]);
         assert_eq!(responses(&index, &["u3"], 0.0, 9), [0_i64; 0]);
-        assert_eq!(index.likest(&["u1".to_owned()], &unit(1.0), 1, 0.3).triggers, [1]);
+        assert_eq!(index.find_candidates(&["u1".to_owned()], &unit(1.0), 1, 0.3).triggers, [1]);
     }
 
     #[test]
     fn what_is_not_alike_enough_is_left_out() {
-        let mut index = Index::default();
-        index.apply("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 1.5)]);
+        let mut index = VectorIndex::default();
+        index.apply_changes("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 1.5)]);
         assert_eq!(responses(&index, &["u1"], 0.0, 9), [1]);
     }
 
     #[test]
     fn rows_change_and_go() {
-        let mut index = Index::default();
-        index.apply("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 0.1), row(3, 3, 0.2)]);
+        let mut index = VectorIndex::default();
+        index.apply_changes("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 0.1), row(3, 3, 0.2)]);
         assert_eq!(index.revision("u1", MODEL), 3);
 
-        index.apply("u1", MODEL, vec![gone(1, 4), row(2, 5, 3.0), gone(9, 6)]);
+        index.apply_changes("u1", MODEL, vec![gone(1, 4), row(2, 5, 3.0), gone(9, 6)]);
         assert_eq!(responses(&index, &["u1"], 0.0, 9), [3]);
         assert_eq!(responses(&index, &["u1"], 3.0, 9), [2]);
-        assert_eq!((index.revision("u1", MODEL), index.rows()), (6, 2));
+        assert_eq!((index.revision("u1", MODEL), index.row_count()), (6, 2));
     }
 
     #[test]
     fn vectors_of_another_model_begin_anew() {
-        let mut index = Index::default();
-        index.apply("u1", MODEL, vec![row(1, 1, 0.0)]);
-        index.apply("u2", MODEL, vec![row(2, 2, 0.0)]);
+        let mut index = VectorIndex::default();
+        index.apply_changes("u1", MODEL, vec![row(1, 1, 0.0)]);
+        index.apply_changes("u2", MODEL, vec![row(2, 2, 0.0)]);
         assert_eq!(index.revision("u1", "other"), 0);
 
-        index.apply("u1", "other", vec![row(3, 3, 0.0)]);
+        index.apply_changes("u1", "other", vec![row(3, 3, 0.0)]);
         assert_eq!(responses(&index, &["u1", "u2"], 0.0, 9), [3]);
         assert_eq!(index.revision("u2", "other"), 0);
     }
 
     #[test]
     fn a_segment_that_is_too_large_loses_its_oldest_rows() {
-        let mut segment = Segment::default();
+        let mut segment = OwnerSegment::default();
         for id in 1..=100 {
-            segment.apply(row(id, id, 0.0));
+            segment.apply_change(row(id, id, 0.0));
         }
-        segment.keep_within(segment.bytes() / 2);
+        segment.shrink_to(segment.memory_bytes() / 2);
         assert!(segment.ids.iter().all(|id| *id > 30), "{:?}", segment.ids);
         assert!(!segment.ids.is_empty());
-        assert_eq!(segment.places.len(), segment.ids.len());
+        assert_eq!(segment.positions.len(), segment.ids.len());
     }
 
     #[test]
     fn nothing_that_is_among_the_likest_is_left_out() {
-        let mut index = Index::default();
+        let mut index = VectorIndex::default();
         let angles: Vec<f32> = (0..500).map(|n| (n as f32 * 0.37) % 1.2).collect();
         let rows = angles.iter().enumerate().map(|(n, angle)| row(n as i64, n as i64, *angle));
-        index.apply("u1", MODEL, rows.collect());
+        index.apply_changes("u1", MODEL, rows.collect());
         for sought in [0.0_f32, 0.31, 0.77, 1.1] {
-            let mut exact: Vec<(i64, f32)> = angles
-                .iter()
-                .enumerate()
-                .map(|(n, a)| (n as i64, unit(*a).likeness(&unit(sought))))
-                .collect();
+            let mut exact: Vec<(i64, f32)> =
+                angles.iter().enumerate().map(|(n, a)| (n as i64, unit(*a).cosine(&unit(sought)))).collect();
             exact.sort_by(|one, other| other.1.total_cmp(&one.1));
             let found = responses(&index, &["u1"], sought, 20);
             assert!(exact[..20].iter().all(|(id, _)| found.contains(id)), "{sought}");

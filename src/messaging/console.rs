@@ -3,30 +3,34 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{Accepted, Channel, LookError, Outgoing, SendError};
-use crate::conversation::verification::TextFields;
+use super::{CarrierReceipt, LookError, MessageChannel, OutboundMessage, SendError};
+use crate::conversation::routing::verification::MessageFields;
 
 /// Channel that accepts each message at once: the console shows the stored message.
 #[derive(Debug, Clone, Copy)]
-pub struct Sink;
+pub struct ConsoleChannel;
 
 #[async_trait]
-impl Channel for Sink {
-    async fn send(&self, text: &Outgoing) -> Result<Accepted, SendError> {
-        Ok(shown(text))
+impl MessageChannel for ConsoleChannel {
+    async fn send(&self, text: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
+        Ok(receipt_of_shown(text))
     }
 
     /// A stored message is shown, so it counts as accepted.
-    async fn find(&self, text: &Outgoing, _since: Timestamp) -> Result<Vec<Accepted>, LookError> {
-        Ok(vec![shown(text)])
+    async fn find_accepted(
+        &self,
+        text: &OutboundMessage,
+        _since: Timestamp,
+    ) -> Result<Vec<CarrierReceipt>, LookError> {
+        Ok(vec![receipt_of_shown(text)])
     }
 
     /// Returns nothing: this channel receives no messages.
-    async fn fetch_received(&self, _sid: &str) -> Result<Option<TextFields>, LookError> {
+    async fn fetch_received(&self, _sid: &str) -> Result<Option<MessageFields>, LookError> {
         Ok(None)
     }
 }
 
-fn shown(text: &Outgoing) -> Accepted {
-    Accepted { sid: format!("console-{}", text.id), created_at: None }
+fn receipt_of_shown(text: &OutboundMessage) -> CarrierReceipt {
+    CarrierReceipt { sid: format!("console-{}", text.id), created_at: None }
 }

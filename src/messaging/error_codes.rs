@@ -2,7 +2,7 @@
 
 /// Consequence of an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum ErrorCodeClass {
     /// The request failed, and can be repeated after a while.
     Later,
     /// Same as `Later`, but a limit applies until the next day.
@@ -22,7 +22,7 @@ pub enum Class {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorCode {
     pub code: u32,
-    pub class: Class,
+    pub class: ErrorCodeClass,
     /// Sentence fragment for use after a colon.
     pub meaning: &'static str,
 }
@@ -32,91 +32,95 @@ pub fn look_up(code: u32) -> Option<&'static ErrorCode> {
 }
 
 /// Returns the class of a refusal by its HTTP status, for codes that are not in the table.
-pub fn class_of_status(status: u16) -> Class {
+pub fn class_of_status(status: u16) -> ErrorCodeClass {
     match status {
-        429 => Class::Later,
-        401..=403 | 407 => Class::Misconfigured,
+        429 => ErrorCodeClass::Later,
+        401..=403 | 407 => ErrorCodeClass::Misconfigured,
         // No address of ours redirects, so the configured API address is wrong.
-        300..=399 => Class::Misconfigured,
-        408 => Class::Ambiguous,
-        400..=499 => Class::Permanent,
-        _ => Class::Ambiguous,
+        300..=399 => ErrorCodeClass::Misconfigured,
+        408 => ErrorCodeClass::Ambiguous,
+        400..=499 => ErrorCodeClass::Permanent,
+        _ => ErrorCodeClass::Ambiguous,
     }
 }
 
-const fn row(code: u32, class: Class, meaning: &'static str) -> ErrorCode {
+const fn error_code(code: u32, class: ErrorCodeClass, meaning: &'static str) -> ErrorCode {
     ErrorCode { code, class, meaning }
 }
 
 /// Table in ascending order of codes.
 const TABLE: &[ErrorCode] = &[
-    row(11200, Class::OurWebhook, "our webhook failed or could not be reached"),
-    row(11205, Class::OurWebhook, "our webhook refused the connection"),
-    row(11750, Class::OurWebhook, "our webhook's answer is too large"),
-    row(12100, Class::OurWebhook, "our webhook's answer is not valid XML"),
-    row(12200, Class::OurWebhook, "our webhook's answer does not follow the schema"),
-    row(12300, Class::OurWebhook, "our webhook's answer has an unusable content type"),
-    row(14107, Class::Permanent, "too many replies between two numbers in a short time"),
-    row(20001, Class::Permanent, "a parameter is invalid"),
-    row(20003, Class::Misconfigured, "Twilio refused the account's credentials"),
-    row(20007, Class::Permanent, "the page size is too large"),
-    row(20404, Class::Permanent, "the account or resource does not exist"),
-    row(20429, Class::Later, "too many requests at once"),
-    row(20500, Class::Ambiguous, "an internal error at Twilio"),
-    row(20503, Class::Ambiguous, "Twilio is unavailable for a moment"),
-    row(21211, Class::Permanent, "the number to text is not valid"),
-    row(21212, Class::Misconfigured, "the sending number is not valid"),
-    row(21265, Class::Permanent, "short codes cannot be texted"),
-    row(21408, Class::Misconfigured, "texting this region is switched off for the account"),
-    row(21602, Class::Permanent, "the text is empty"),
-    row(21603, Class::Misconfigured, "the sender is missing"),
-    row(21604, Class::Permanent, "the number to text is missing"),
-    row(21606, Class::Misconfigured, "the sending number cannot text this destination"),
-    row(21608, Class::Misconfigured, "only verified numbers can be texted until the account is approved"),
-    row(21609, Class::Misconfigured, "the status callback URL is not valid"),
-    row(21610, Class::OptedOut, "the person has opted out"),
-    row(21611, Class::Later, "the sending number's queue is full"),
-    row(21612, Class::Permanent, "the number cannot be reached from this sender"),
-    row(21614, Class::Permanent, "the number is not a mobile number"),
-    row(21617, Class::Permanent, "the text is longer than 1,600 characters"),
-    row(21619, Class::Permanent, "the text is empty"),
-    row(21620, Class::Permanent, "a media URL is not valid"),
-    row(21623, Class::Permanent, "more than ten media"),
-    row(21635, Class::Permanent, "the number is a landline"),
-    row(21703, Class::Misconfigured, "the messaging service has no usable number"),
-    row(21705, Class::Misconfigured, "the messaging service does not exist"),
-    row(30001, Class::Later, "the queue overflowed"),
-    row(30002, Class::Misconfigured, "the account is suspended"),
-    row(30003, Class::Once, "the phone cannot be reached at present"),
-    row(30004, Class::Permanent, "the phone or its carrier blocks the text"),
-    row(30005, Class::Permanent, "the number is unknown to its carrier"),
-    row(30006, Class::Permanent, "the number is a landline or its carrier cannot be reached"),
-    row(30007, Class::Permanent, "the text was filtered as spam"),
-    row(30008, Class::Once, "the carrier gave no reason"),
-    row(30009, Class::Permanent, "a part of the received text is missing"),
-    row(30010, Class::Permanent, "the price is above the maximum"),
-    row(30017, Class::Later, "the carrier is congested"),
-    row(30019, Class::Permanent, "the media are too large for the carrier"),
-    row(30022, Class::Later, "the carrier's rate limit for the number is reached"),
-    row(30023, Class::NextDay, "the carrier's daily limit is reached"),
-    row(30024, Class::Misconfigured, "the carrier does not know the sending number"),
-    row(30027, Class::NextDay, "T-Mobile's daily limit is reached"),
-    row(30032, Class::Misconfigured, "the toll-free number is not verified"),
-    row(30033, Class::Misconfigured, "the campaign of the number is suspended"),
-    row(30034, Class::Misconfigured, "the number is not registered for A2P 10DLC"),
-    row(30035, Class::Misconfigured, "the registration of the number is not finished"),
-    row(30036, Class::Permanent, "the text expired before it could be sent"),
-    row(30044, Class::Misconfigured, "the text is too long for a trial account"),
-    row(30410, Class::Later, "the carrier did not answer in time"),
-    row(30450, Class::Permanent, "blocked as suspected SMS pumping"),
-    row(63003, Class::Permanent, "the address does not exist on this channel"),
-    row(63007, Class::Misconfigured, "the sender does not exist on this channel"),
-    row(63014, Class::OptedOut, "the person has blocked the sender"),
-    row(63016, Class::Permanent, "WhatsApp's 24-hour window has passed"),
-    row(63018, Class::Later, "the channel's rate limit is reached"),
-    row(63024, Class::Permanent, "the recipient is not valid"),
-    row(63036, Class::Permanent, "the recipient cannot be reached by RCS"),
-    row(63038, Class::NextDay, "the account's daily limit is reached"),
+    error_code(11200, ErrorCodeClass::OurWebhook, "our webhook failed or could not be reached"),
+    error_code(11205, ErrorCodeClass::OurWebhook, "our webhook refused the connection"),
+    error_code(11750, ErrorCodeClass::OurWebhook, "our webhook's answer is too large"),
+    error_code(12100, ErrorCodeClass::OurWebhook, "our webhook's answer is not valid XML"),
+    error_code(12200, ErrorCodeClass::OurWebhook, "our webhook's answer does not follow the schema"),
+    error_code(12300, ErrorCodeClass::OurWebhook, "our webhook's answer has an unusable content type"),
+    error_code(14107, ErrorCodeClass::Permanent, "too many replies between two numbers in a short time"),
+    error_code(20001, ErrorCodeClass::Permanent, "a parameter is invalid"),
+    error_code(20003, ErrorCodeClass::Misconfigured, "Twilio refused the account's credentials"),
+    error_code(20007, ErrorCodeClass::Permanent, "the page size is too large"),
+    error_code(20404, ErrorCodeClass::Permanent, "the account or resource does not exist"),
+    error_code(20429, ErrorCodeClass::Later, "too many requests at once"),
+    error_code(20500, ErrorCodeClass::Ambiguous, "an internal error at Twilio"),
+    error_code(20503, ErrorCodeClass::Ambiguous, "Twilio is unavailable for a moment"),
+    error_code(21211, ErrorCodeClass::Permanent, "the number to text is not valid"),
+    error_code(21212, ErrorCodeClass::Misconfigured, "the sending number is not valid"),
+    error_code(21265, ErrorCodeClass::Permanent, "short codes cannot be texted"),
+    error_code(21408, ErrorCodeClass::Misconfigured, "texting this region is switched off for the account"),
+    error_code(21602, ErrorCodeClass::Permanent, "the text is empty"),
+    error_code(21603, ErrorCodeClass::Misconfigured, "the sender is missing"),
+    error_code(21604, ErrorCodeClass::Permanent, "the number to text is missing"),
+    error_code(21606, ErrorCodeClass::Misconfigured, "the sending number cannot text this destination"),
+    error_code(
+        21608,
+        ErrorCodeClass::Misconfigured,
+        "only verified numbers can be texted until the account is approved",
+    ),
+    error_code(21609, ErrorCodeClass::Misconfigured, "the status callback URL is not valid"),
+    error_code(21610, ErrorCodeClass::OptedOut, "the person has opted out"),
+    error_code(21611, ErrorCodeClass::Later, "the sending number's queue is full"),
+    error_code(21612, ErrorCodeClass::Permanent, "the number cannot be reached from this sender"),
+    error_code(21614, ErrorCodeClass::Permanent, "the number is not a mobile number"),
+    error_code(21617, ErrorCodeClass::Permanent, "the text is longer than 1,600 characters"),
+    error_code(21619, ErrorCodeClass::Permanent, "the text is empty"),
+    error_code(21620, ErrorCodeClass::Permanent, "a media URL is not valid"),
+    error_code(21623, ErrorCodeClass::Permanent, "more than ten media"),
+    error_code(21635, ErrorCodeClass::Permanent, "the number is a landline"),
+    error_code(21703, ErrorCodeClass::Misconfigured, "the messaging service has no usable number"),
+    error_code(21705, ErrorCodeClass::Misconfigured, "the messaging service does not exist"),
+    error_code(30001, ErrorCodeClass::Later, "the queue overflowed"),
+    error_code(30002, ErrorCodeClass::Misconfigured, "the account is suspended"),
+    error_code(30003, ErrorCodeClass::Once, "the phone cannot be reached at present"),
+    error_code(30004, ErrorCodeClass::Permanent, "the phone or its carrier blocks the text"),
+    error_code(30005, ErrorCodeClass::Permanent, "the number is unknown to its carrier"),
+    error_code(30006, ErrorCodeClass::Permanent, "the number is a landline or its carrier cannot be reached"),
+    error_code(30007, ErrorCodeClass::Permanent, "the text was filtered as spam"),
+    error_code(30008, ErrorCodeClass::Once, "the carrier gave no reason"),
+    error_code(30009, ErrorCodeClass::Permanent, "a part of the received text is missing"),
+    error_code(30010, ErrorCodeClass::Permanent, "the price is above the maximum"),
+    error_code(30017, ErrorCodeClass::Later, "the carrier is congested"),
+    error_code(30019, ErrorCodeClass::Permanent, "the media are too large for the carrier"),
+    error_code(30022, ErrorCodeClass::Later, "the carrier's rate limit for the number is reached"),
+    error_code(30023, ErrorCodeClass::NextDay, "the carrier's daily limit is reached"),
+    error_code(30024, ErrorCodeClass::Misconfigured, "the carrier does not know the sending number"),
+    error_code(30027, ErrorCodeClass::NextDay, "T-Mobile's daily limit is reached"),
+    error_code(30032, ErrorCodeClass::Misconfigured, "the toll-free number is not verified"),
+    error_code(30033, ErrorCodeClass::Misconfigured, "the campaign of the number is suspended"),
+    error_code(30034, ErrorCodeClass::Misconfigured, "the number is not registered for A2P 10DLC"),
+    error_code(30035, ErrorCodeClass::Misconfigured, "the registration of the number is not finished"),
+    error_code(30036, ErrorCodeClass::Permanent, "the text expired before it could be sent"),
+    error_code(30044, ErrorCodeClass::Misconfigured, "the text is too long for a trial account"),
+    error_code(30410, ErrorCodeClass::Later, "the carrier did not answer in time"),
+    error_code(30450, ErrorCodeClass::Permanent, "blocked as suspected SMS pumping"),
+    error_code(63003, ErrorCodeClass::Permanent, "the address does not exist on this channel"),
+    error_code(63007, ErrorCodeClass::Misconfigured, "the sender does not exist on this channel"),
+    error_code(63014, ErrorCodeClass::OptedOut, "the person has blocked the sender"),
+    error_code(63016, ErrorCodeClass::Permanent, "WhatsApp's 24-hour window has passed"),
+    error_code(63018, ErrorCodeClass::Later, "the channel's rate limit is reached"),
+    error_code(63024, ErrorCodeClass::Permanent, "the recipient is not valid"),
+    error_code(63036, ErrorCodeClass::Permanent, "the recipient cannot be reached by RCS"),
+    error_code(63038, ErrorCodeClass::NextDay, "the account's daily limit is reached"),
 ];
 
 #[cfg(test)]
@@ -125,20 +129,20 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::{Class, TABLE, class_of_status, look_up};
+    use super::{ErrorCodeClass, TABLE, class_of_status, look_up};
 
     const CODES: &str = include_str!("../../tests/data/twilio/error_codes.json");
 
-    fn class_named(name: &str) -> Class {
+    fn class_named(name: &str) -> ErrorCodeClass {
         match name {
-            "retry" => Class::Later,
-            "retry_next_day" => Class::NextDay,
-            "retry_once" => Class::Once,
-            "retry_ambiguous" => Class::Ambiguous,
-            "permanent" => Class::Permanent,
-            "opt_out" => Class::OptedOut,
-            "config" => Class::Misconfigured,
-            "ours" => Class::OurWebhook,
+            "retry" => ErrorCodeClass::Later,
+            "retry_next_day" => ErrorCodeClass::NextDay,
+            "retry_once" => ErrorCodeClass::Once,
+            "retry_ambiguous" => ErrorCodeClass::Ambiguous,
+            "permanent" => ErrorCodeClass::Permanent,
+            "opt_out" => ErrorCodeClass::OptedOut,
+            "config" => ErrorCodeClass::Misconfigured,
+            "ours" => ErrorCodeClass::OurWebhook,
             other => panic!("{other}"),
         }
     }
@@ -146,7 +150,7 @@ mod tests {
     #[test]
     fn the_table_is_the_researched_one() {
         let codes: Value = serde_json::from_str(CODES).unwrap();
-        let researched: BTreeMap<u32, Class> = codes["codes"]
+        let researched: BTreeMap<u32, ErrorCodeClass> = codes["codes"]
             .as_array()
             .unwrap()
             .iter()
@@ -155,7 +159,7 @@ mod tests {
                 (code, class_named(row["class"].as_str().unwrap()))
             })
             .collect();
-        let ours: BTreeMap<u32, Class> = TABLE.iter().map(|row| (row.code, row.class)).collect();
+        let ours: BTreeMap<u32, ErrorCodeClass> = TABLE.iter().map(|row| (row.code, row.class)).collect();
         assert_eq!(ours, researched);
     }
 
@@ -171,16 +175,16 @@ mod tests {
     fn an_unknown_code_is_judged_by_its_status() {
         let judged = [301, 400, 401, 403, 404, 408, 429, 500, 503, 99].map(class_of_status);
         let expected = [
-            Class::Misconfigured,
-            Class::Permanent,
-            Class::Misconfigured,
-            Class::Misconfigured,
-            Class::Permanent,
-            Class::Ambiguous,
-            Class::Later,
-            Class::Ambiguous,
-            Class::Ambiguous,
-            Class::Ambiguous,
+            ErrorCodeClass::Misconfigured,
+            ErrorCodeClass::Permanent,
+            ErrorCodeClass::Misconfigured,
+            ErrorCodeClass::Misconfigured,
+            ErrorCodeClass::Permanent,
+            ErrorCodeClass::Ambiguous,
+            ErrorCodeClass::Later,
+            ErrorCodeClass::Ambiguous,
+            ErrorCodeClass::Ambiguous,
+            ErrorCodeClass::Ambiguous,
         ];
         assert_eq!(judged, expected);
     }

@@ -3,10 +3,10 @@
 pub mod console;
 pub mod error_codes;
 pub mod fake;
-pub mod messages;
-pub mod numbers;
-pub mod outbox;
-pub mod recovery;
+pub mod message_log;
+pub mod missed_messages;
+pub mod outbox_relay;
+pub mod phone_numbers;
 pub mod segments;
 pub mod signature;
 pub mod terminal;
@@ -18,22 +18,26 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+use crate::conversation::retry_policy::FailureClass;
+use crate::conversation::routing::verification::MessageFields;
 use crate::conversation::transcript::{Address, OutboxId};
-use crate::conversation::trouble::Trouble;
-use crate::conversation::verification::TextFields;
-use crate::store::callbacks::CallbackWord;
+use crate::store::queue::callbacks::CallbackWord;
 
 #[async_trait]
-pub trait Channel: Send + Sync {
+pub trait MessageChannel: Send + Sync {
     /// Sends one message, once. The outbox handles retries.
-    async fn send(&self, text: &Outgoing) -> Result<Accepted, SendError>;
+    async fn send(&self, text: &OutboundMessage) -> Result<CarrierReceipt, SendError>;
 
     /// Searches for a message with unknown delivery status among those that the carrier accepted since `since`. Several
     /// may match: two equal messages to one user are legitimate, and the outbox knows which of them are accounted for.
-    async fn find(&self, text: &Outgoing, since: Timestamp) -> Result<Vec<Accepted>, LookError>;
+    async fn find_accepted(
+        &self,
+        text: &OutboundMessage,
+        since: Timestamp,
+    ) -> Result<Vec<CarrierReceipt>, LookError>;
 
     /// Fetches the carrier's record of an inbound message; `None` if there is none with this id.
-    async fn fetch_received(&self, sid: &str) -> Result<Option<TextFields>, LookError>;
+    async fn fetch_received(&self, sid: &str) -> Result<Option<MessageFields>, LookError>;
 }
 
 /// Error: the carrier's record could not be read.
@@ -43,7 +47,7 @@ pub struct LookError(pub String);
 
 /// One outbox row that is being sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outgoing {
+pub struct OutboundMessage {
     pub id: OutboxId,
     pub attempt: u32,
     pub to: Address,
@@ -56,7 +60,7 @@ pub struct Outgoing {
 
 /// Receipt of a message that the carrier has accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Accepted {
+pub struct CarrierReceipt {
     /// Id at the carrier (`MessageSid`).
     pub sid: String,
     /// Time at the carrier, if it reported one.
@@ -84,13 +88,13 @@ pub enum SendError {
 }
 
 impl SendError {
-    pub fn trouble(&self) -> Trouble {
+    pub fn failure_class(&self) -> FailureClass {
         match self {
-            Self::Later { retry_after, .. } => Trouble::PASSING.after(*retry_after),
-            Self::Unknown(_) => Trouble::UNKNOWN,
+            Self::Later { retry_after, .. } => FailureClass::TRANSIENT.with_retry_after(*retry_after),
+            Self::Unknown(_) => FailureClass::UNKNOWN,
             // The message is sent once an operator has acted; until then, attempts are rare.
-            Self::Misconfigured { .. } => Trouble::PASSING.after(Some(Duration::MAX)),
-            Self::OptedOut | Self::Permanent { .. } => Trouble::LASTING,
+            Self::Misconfigured { .. } => FailureClass::TRANSIENT.with_retry_after(Some(Duration::MAX)),
+            Self::OptedOut | Self::Permanent { .. } => FailureClass::PERMANENT,
         }
     }
 }

@@ -10,34 +10,34 @@ const GSM7_BASIC: &str = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆ�
 const GSM7_EXTENSION: &str = "\u{c}^{}\\[~]|€";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
+pub enum TextEncoding {
     Gsm7,
     Ucs2,
 }
 
 /// Size of a message at the carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segments {
-    pub encoding: Encoding,
+pub struct SegmentCount {
+    pub encoding: TextEncoding,
     pub count: usize,
     /// Septets in GSM-7, UTF-16 units in UCS-2.
     pub units: usize,
 }
 
-impl Segments {
-    pub fn of(text: &str) -> Self {
-        let septets: Option<Vec<usize>> = text.chars().map(septets).collect();
+impl SegmentCount {
+    pub fn from_text(text: &str) -> Self {
+        let septets: Option<Vec<usize>> = text.chars().map(septets_of).collect();
         let (encoding, widths, single, part) = match septets {
-            Some(septets) => (Encoding::Gsm7, septets, GSM7_SINGLE, GSM7_PART),
-            None => (Encoding::Ucs2, text.chars().map(char::len_utf16).collect(), UCS2_SINGLE, UCS2_PART),
+            Some(septets) => (TextEncoding::Gsm7, septets, GSM7_SINGLE, GSM7_PART),
+            None => (TextEncoding::Ucs2, text.chars().map(char::len_utf16).collect(), UCS2_SINGLE, UCS2_PART),
         };
         let units = widths.iter().sum();
-        let count = if units <= single { 1 } else { parts(&widths, part) };
+        let count = if units <= single { 1 } else { count_parts(&widths, part) };
         Self { encoding, count, units }
     }
 }
 
-fn septets(character: char) -> Option<usize> {
+fn septets_of(character: char) -> Option<usize> {
     if GSM7_BASIC.contains(character) {
         Some(1)
     } else if GSM7_EXTENSION.contains(character) {
@@ -48,7 +48,7 @@ fn septets(character: char) -> Option<usize> {
 }
 
 /// Counts the parts. A character that needs two units is never split between two parts.
-fn parts(widths: &[usize], capacity: usize) -> usize {
+fn count_parts(widths: &[usize], capacity: usize) -> usize {
     let mut count = 1;
     let mut used = 0;
     for width in widths {
@@ -68,18 +68,18 @@ mod tests {
     use proptest::prelude::proptest;
     use serde_json::Value;
 
-    use super::{Encoding, GSM7_BASIC, GSM7_EXTENSION, Segments};
+    use super::{GSM7_BASIC, GSM7_EXTENSION, SegmentCount, TextEncoding};
 
     const VECTORS: &str = include_str!("../../tests/data/twilio/segment_vectors.json");
 
     fn check(row: &Value) {
         let encoding = match row["encoding"].as_str().unwrap() {
-            "GSM-7" => Encoding::Gsm7,
-            _ => Encoding::Ucs2,
+            "GSM-7" => TextEncoding::Gsm7,
+            _ => TextEncoding::Ucs2,
         };
         let number = |name: &str| usize::try_from(row[name].as_u64().unwrap()).unwrap();
-        let expected = Segments { encoding, count: number("segments"), units: number("units") };
-        assert_eq!(Segments::of(row["text"].as_str().unwrap()), expected, "{}", row["id"]);
+        let expected = SegmentCount { encoding, count: number("segments"), units: number("units") };
+        assert_eq!(SegmentCount::from_text(row["text"].as_str().unwrap()), expected, "{}", row["id"]);
     }
 
     #[test]
@@ -104,10 +104,10 @@ mod tests {
     proptest! {
         #[test]
         fn every_text_fits_its_parts(text: String) {
-            let Segments { encoding, count, units } = Segments::of(&text);
+            let SegmentCount { encoding, count, units } = SegmentCount::from_text(&text);
             let (single, part) = match encoding {
-                Encoding::Gsm7 => (160, 153),
-                Encoding::Ucs2 => (70, 67),
+                TextEncoding::Gsm7 => (160, 153),
+                TextEncoding::Ucs2 => (70, 67),
             };
             assert!(units <= if count == 1 { single } else { count * part });
         }

@@ -17,7 +17,7 @@ pub const SETTINGS_HEADER: &str = "x-twilio-webhooks-signature-settings";
 
 /// All secrets with which Twilio may sign.
 #[derive(Debug)]
-pub struct Verifier {
+pub struct SignatureVerifier {
     /// Auth tokens, any of which is valid: two while one is being rotated.
     pub tokens: Vec<SecretString>,
     /// Secrets of webhook shared keys by key id.
@@ -26,7 +26,7 @@ pub struct Verifier {
 
 /// Signed content besides the URL.
 #[derive(Debug, Clone, Copy)]
-pub enum Body<'a> {
+pub enum SignedBody<'a> {
     /// A GET request: everything is in the URL.
     Absent,
     /// Decoded form: every field, including empty and unknown ones.
@@ -37,13 +37,13 @@ pub enum Body<'a> {
 
 /// Signature values that the request's headers claim.
 #[derive(Debug, Clone, Copy)]
-pub struct Claim<'a> {
+pub struct ClaimedSignature<'a> {
     pub signature: &'a str,
     pub settings: Option<&'a str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Rejected {
+pub enum SignatureError {
     /// The request has another secret, another URL than ours or a changed field.
     #[error("match the signature of the request")]
     WrongSignature,
@@ -55,35 +55,46 @@ pub enum Rejected {
     UnknownKey,
 }
 
-impl Verifier {
-    pub fn verify(&self, url: &str, body: Body<'_>, claim: Claim<'_>) -> Result<(), Rejected> {
-        let (keys, algorithm) = self.keys(claim.settings)?;
+impl SignatureVerifier {
+    pub fn verify(
+        &self,
+        url: &str,
+        body: SignedBody<'_>,
+        claim: ClaimedSignature<'_>,
+    ) -> Result<(), SignatureError> {
+        let (keys, algorithm) = self.signing_keys(claim.settings)?;
         let fields: &[(String, String)] = match body {
-            Body::Form(fields) => fields,
-            Body::Absent | Body::Raw(_) => &[],
+            SignedBody::Form(fields) => fields,
+            SignedBody::Absent | SignedBody::Raw(_) => &[],
         };
         let tail = signed_fields(fields);
         let mut matches = Choice::from(0);
         for signed in url_spellings(url) {
             let message = signed + &tail;
             for key in &keys {
-                let expected = mac(algorithm, key, &message);
+                let expected = compute_mac(algorithm, key, &message);
                 matches |= expected.as_bytes().ct_eq(claim.signature.as_bytes());
             }
         }
         if !bool::from(matches) {
-            return Err(Rejected::WrongSignature);
+            return Err(SignatureError::WrongSignature);
         }
         match body {
-            Body::Absent | Body::Form(_) => Ok(()),
-            Body::Raw(bytes) => check_hash(url, bytes),
+            SignedBody::Absent | SignedBody::Form(_) => Ok(()),
+            SignedBody::Raw(bytes) => check_hash(url, bytes),
         }
     }
 
     /// Returns the keys and the algorithm. A settings header decides alone: there is no fallback to the auth tokens.
-    fn keys(&self, settings: Option<&str>) -> Result<(Vec<&str>, Algorithm), Rejected> {
+    fn signing_keys(
+        &self,
+        settings: Option<&str>,
+    ) -> Result<(Vec<&str>, SignatureAlgorithm), SignatureError> {
         let Some(settings) = settings else {
-            return Ok((self.tokens.iter().filter_map(usable).collect(), Algorithm::HmacSha1));
+            return Ok((
+                self.tokens.iter().filter_map(usable_secret).collect(),
+                SignatureAlgorithm::HmacSha1,
+            ));
         };
         let value_of = |name: &str| {
             settings.split(',').find_map(|part| {
@@ -91,12 +102,12 @@ impl Verifier {
             })
         };
         let algorithm = match value_of("algorithm") {
-            Some("HMAC_SHA1") => Algorithm::HmacSha1,
-            Some("HMAC_SHA256") => Algorithm::HmacSha256,
-            _ => return Err(Rejected::UnknownKey),
+            Some("HMAC_SHA1") => SignatureAlgorithm::HmacSha1,
+            Some("HMAC_SHA256") => SignatureAlgorithm::HmacSha256,
+            _ => return Err(SignatureError::UnknownKey),
         };
-        let key = value_of("key").and_then(|id| self.shared_keys.get(id)).and_then(usable);
-        Ok((vec![key.ok_or(Rejected::UnknownKey)?], algorithm))
+        let key = value_of("key").and_then(|id| self.shared_keys.get(id)).and_then(usable_secret);
+        Ok((vec![key.ok_or(SignatureError::UnknownKey)?], algorithm))
     }
 }
 
@@ -114,31 +125,31 @@ pub fn signed_url(public_url: &str, request_target: &str) -> String {
 }
 
 /// Returns the signature that Twilio would put on a form.
-pub fn sign(token: &SecretString, url: &str, form: &[(String, String)]) -> String {
+pub fn sign_form(token: &SecretString, url: &str, form: &[(String, String)]) -> String {
     let [_, as_given] = url_spellings(url);
-    mac(Algorithm::HmacSha1, token.expose_secret(), &(as_given + &signed_fields(form)))
+    compute_mac(SignatureAlgorithm::HmacSha1, token.expose_secret(), &(as_given + &signed_fields(form)))
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Algorithm {
+enum SignatureAlgorithm {
     HmacSha1,
     HmacSha256,
 }
 
 /// Returns the secret if it is not empty: anyone can sign with an empty secret.
-fn usable(secret: &SecretString) -> Option<&str> {
+fn usable_secret(secret: &SecretString) -> Option<&str> {
     Some(secret.expose_secret()).filter(|secret| !secret.is_empty())
 }
 
 #[expect(clippy::expect_used, reason = "an HMAC takes a key of any length")]
-fn mac(algorithm: Algorithm, key: &str, message: &str) -> String {
+fn compute_mac(algorithm: SignatureAlgorithm, key: &str, message: &str) -> String {
     const ANY_LENGTH: &str = "an HMAC takes a key of any length";
     match algorithm {
-        Algorithm::HmacSha1 => {
+        SignatureAlgorithm::HmacSha1 => {
             let mac = Hmac::<Sha1>::new_from_slice(key.as_bytes()).expect(ANY_LENGTH);
             STANDARD.encode(mac.chain_update(message).finalize().into_bytes())
         }
-        Algorithm::HmacSha256 => {
+        SignatureAlgorithm::HmacSha256 => {
             let mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).expect(ANY_LENGTH);
             STANDARD.encode(mac.chain_update(message).finalize().into_bytes())
         }
@@ -174,14 +185,14 @@ fn url_spellings(url: &str) -> [String; 2] {
     [other, given]
 }
 
-fn check_hash(url: &str, body: &[u8]) -> Result<(), Rejected> {
+fn check_hash(url: &str, body: &[u8]) -> Result<(), SignatureError> {
     let url = url.split('#').next().unwrap_or(url);
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let signed = query.split('&').find_map(|pair| pair.strip_prefix("bodySHA256="));
     let actual: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
     match signed {
         Some(signed) if bool::from(actual.as_bytes().ct_eq(signed.as_bytes())) => Ok(()),
-        _ => Err(Rejected::WrongBody),
+        _ => Err(SignatureError::WrongBody),
     }
 }
 
@@ -192,7 +203,7 @@ mod tests {
     use proptest::prelude::{any, proptest};
     use serde_json::Value;
 
-    use super::{Body, Claim, Rejected, Verifier, sign, signed_url};
+    use super::{ClaimedSignature, SignatureError, SignatureVerifier, SignedBody, sign_form, signed_url};
 
     const VECTORS: &str = include_str!("../../tests/data/twilio/signature_vectors.json");
 
@@ -213,8 +224,8 @@ mod tests {
         }
     }
 
-    fn verifier(tokens: &[&str], shared_keys: &[(&str, &str)]) -> Verifier {
-        Verifier {
+    fn verifier(tokens: &[&str], shared_keys: &[(&str, &str)]) -> SignatureVerifier {
+        SignatureVerifier {
             tokens: tokens.iter().map(|token| (*token).into()).collect(),
             shared_keys: shared_keys.iter().map(|(id, key)| ((*id).to_owned(), (*key).into())).collect(),
         }
@@ -229,11 +240,11 @@ mod tests {
         };
         let form = decoded(row);
         let body = match field(row, "kind") {
-            "form" => Body::Form(&form),
-            "json" => Body::Raw(field(row, "body_raw").as_bytes()),
-            _ => Body::Absent,
+            "form" => SignedBody::Form(&form),
+            "json" => SignedBody::Raw(field(row, "body_raw").as_bytes()),
+            _ => SignedBody::Absent,
         };
-        let claim = Claim { signature: field(row, "signature"), settings };
+        let claim = ClaimedSignature { signature: field(row, "signature"), settings };
         verifier.verify(field(row, "url"), body, claim).is_ok()
     }
 
@@ -277,34 +288,34 @@ mod tests {
     }
 
     fn verdict(
-        verifier: &Verifier,
+        verifier: &SignatureVerifier,
         url: &str,
         signature: &str,
         settings: Option<&str>,
-    ) -> Result<(), Rejected> {
-        verifier.verify(url, Body::Form(&form()), Claim { signature, settings })
+    ) -> Result<(), SignatureError> {
+        verifier.verify(url, SignedBody::Form(&form()), ClaimedSignature { signature, settings })
     }
 
     #[test]
     fn a_settings_header_never_falls_back_to_the_auth_token() {
-        let signature = sign(&"token".into(), URL, &form());
+        let signature = sign_form(&"token".into(), URL, &form());
         let verifier = verifier(&["token"], &[("known", "secret")]);
         assert_eq!(verdict(&verifier, URL, &signature, None), Ok(()));
         for settings in ["", "key=absent,algorithm=HMAC_SHA1", "algorithm=HMAC_SHA1", "key=known"] {
             let verdict = verdict(&verifier, URL, &signature, Some(settings));
-            assert_eq!(verdict, Err(Rejected::UnknownKey), "{settings}");
+            assert_eq!(verdict, Err(SignatureError::UnknownKey), "{settings}");
         }
         let known = verdict(&verifier, URL, &signature, Some("key=known,algorithm=HMAC_SHA1"));
-        assert_eq!(known, Err(Rejected::WrongSignature));
+        assert_eq!(known, Err(SignatureError::WrongSignature));
     }
 
     #[test]
     fn an_empty_secret_signs_nothing() {
-        let signature = sign(&"".into(), URL, &form());
+        let signature = sign_form(&"".into(), URL, &form());
         let verifier = verifier(&[""], &[("empty", "")]);
-        assert_eq!(verdict(&verifier, URL, &signature, None), Err(Rejected::WrongSignature));
+        assert_eq!(verdict(&verifier, URL, &signature, None), Err(SignatureError::WrongSignature));
         let shared = verdict(&verifier, URL, &signature, Some("key=empty,algorithm=HMAC_SHA1"));
-        assert_eq!(shared, Err(Rejected::UnknownKey));
+        assert_eq!(shared, Err(SignatureError::UnknownKey));
     }
 
     #[test]
@@ -317,15 +328,15 @@ mod tests {
             ("https://user:word@h:8443/a#rc=3", "https://h/a"),
         ];
         for (seen, signed) in spellings {
-            let signature = sign(&"token".into(), signed, &form());
+            let signature = sign_form(&"token".into(), signed, &form());
             assert_eq!(verdict(&verifier, seen, &signature, None), Ok(()), "{seen}");
         }
     }
 
     #[test]
     fn without_any_token_everything_is_rejected() {
-        let verifier = Verifier { tokens: vec![], shared_keys: BTreeMap::new() };
-        assert_eq!(verdict(&verifier, URL, "", None), Err(Rejected::WrongSignature));
+        let verifier = SignatureVerifier { tokens: vec![], shared_keys: BTreeMap::new() };
+        assert_eq!(verdict(&verifier, URL, "", None), Err(SignatureError::WrongSignature));
     }
 
     proptest! {
@@ -333,8 +344,8 @@ mod tests {
         fn any_input_gets_a_verdict(url in any::<String>(), target in any::<String>(), signature: String, settings: Option<String>, name: String, value: String, raw: Vec<u8>) {
             let verifier = verifier(&["token"], &[("known", "secret")]);
             let form = [(name, value)];
-            let claim = Claim { signature: &signature, settings: settings.as_deref() };
-            for body in [Body::Absent, Body::Form(&form), Body::Raw(&raw)] {
+            let claim = ClaimedSignature { signature: &signature, settings: settings.as_deref() };
+            for body in [SignedBody::Absent, SignedBody::Form(&form), SignedBody::Raw(&raw)] {
                 assert!(verifier.verify(&signed_url(&url, &target), body, claim).is_err());
             }
         }
@@ -342,9 +353,9 @@ mod tests {
         #[test]
         fn what_is_signed_is_verified(url in "https?://[a-z@:\\[\\]é0-9]{0,12}[/?#][ -~]{0,20}", name: String, value: String) {
             let form = [(name, value)];
-            let signature = sign(&"token".into(), &url, &form);
-            let claim = Claim { signature: &signature, settings: None };
-            assert_eq!(verifier(&["token"], &[]).verify(&url, Body::Form(&form), claim), Ok(()));
+            let signature = sign_form(&"token".into(), &url, &form);
+            let claim = ClaimedSignature { signature: &signature, settings: None };
+            assert_eq!(verifier(&["token"], &[]).verify(&url, SignedBody::Form(&form), claim), Ok(()));
         }
     }
 }

@@ -5,34 +5,38 @@ use std::io::{self, Write};
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{Accepted, Channel, LookError, Outgoing, SendError};
-use crate::conversation::verification::TextFields;
+use super::{CarrierReceipt, LookError, MessageChannel, OutboundMessage, SendError};
+use crate::conversation::routing::verification::MessageFields;
 
 /// Channel that prints each message to standard output and accepts it at once.
 #[derive(Debug, Clone, Copy)]
-pub struct Terminal;
+pub struct TerminalChannel;
 
 #[async_trait]
-impl Channel for Terminal {
-    async fn send(&self, text: &Outgoing) -> Result<Accepted, SendError> {
-        print(text, &mut io::stdout().lock())
+impl MessageChannel for TerminalChannel {
+    async fn send(&self, text: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
+        print_message(text, &mut io::stdout().lock())
             .map_err(|error| SendError::Permanent { code: None, meaning: error.to_string() })?;
-        Ok(Accepted { sid: format!("terminal-{}", text.id), created_at: None })
+        Ok(CarrierReceipt { sid: format!("terminal-{}", text.id), created_at: None })
     }
 
     /// A terminal has no record: a message that may not have been printed is printed again.
-    async fn find(&self, _text: &Outgoing, _since: Timestamp) -> Result<Vec<Accepted>, LookError> {
+    async fn find_accepted(
+        &self,
+        _text: &OutboundMessage,
+        _since: Timestamp,
+    ) -> Result<Vec<CarrierReceipt>, LookError> {
         Ok(Vec::new())
     }
 
     /// Returns nothing: this channel receives no messages.
-    async fn fetch_received(&self, _sid: &str) -> Result<Option<TextFields>, LookError> {
+    async fn fetch_received(&self, _sid: &str) -> Result<Option<MessageFields>, LookError> {
         Ok(None)
     }
 }
 
 /// Prints a message. Unlike with `println!`, a closed pipe is an error that the outbox records, not a panic.
-fn print(text: &Outgoing, out: &mut impl Write) -> io::Result<()> {
+fn print_message(text: &OutboundMessage, out: &mut impl Write) -> io::Result<()> {
     for line in text.body.lines().chain(text.media.iter().map(String::as_str)) {
         writeln!(out, "{line}")?;
     }
@@ -41,24 +45,24 @@ fn print(text: &Outgoing, out: &mut impl Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::print;
+    use super::print_message;
     use crate::conversation::transcript::{Address, OutboxId};
-    use crate::messaging::Outgoing;
-    use crate::store::callbacks::CallbackWord;
+    use crate::messaging::OutboundMessage;
+    use crate::store::queue::callbacks::CallbackWord;
 
     #[test]
     fn a_text_is_its_lines_and_then_its_media() {
-        let text = Outgoing {
+        let text = OutboundMessage {
             id: OutboxId(1),
             attempt: 1,
             to: Address::new("+15550100001"),
             from: Address::new("+15550100000"),
             body: "Added Dune.\nReply MORE".into(),
             media: vec!["https://sms.example/poster.jpg".into()],
-            word: CallbackWord::stored("0123"),
+            word: CallbackWord::from_stored("0123"),
         };
         let mut out = Vec::new();
-        print(&text, &mut out).unwrap();
+        print_message(&text, &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "Added Dune.\nReply MORE\nhttps://sms.example/poster.jpg\n"

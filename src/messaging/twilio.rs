@@ -13,11 +13,11 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-use super::error_codes::{Class, class_of_status, look_up};
-use super::{Accepted, Channel, LookError, Outgoing, SendError};
-use crate::conversation::verification::TextFields;
-use crate::http::{Http, HttpError};
-use crate::store::callbacks::CallbackKey;
+use super::error_codes::{ErrorCodeClass, class_of_status, look_up};
+use super::{CarrierReceipt, LookError, MessageChannel, OutboundMessage, SendError};
+use crate::conversation::routing::verification::MessageFields;
+use crate::http::{HttpClient, HttpError};
+use crate::store::queue::callbacks::CallbackKey;
 use crate::telemetry;
 
 /// Path of Twilio's webhooks for inbound messages and delivery status, below the public URL.
@@ -34,20 +34,20 @@ pub struct TwilioAccount {
     /// API address without a path, e.g. `https://api.twilio.com`.
     pub api_url: String,
     pub account_sid: String,
-    pub credentials: Credentials,
-    pub sender: Sender,
+    pub credentials: TwilioCredentials,
+    pub sender: TwilioSender,
     /// Base URL at which Twilio reaches our webhooks.
     pub public_url: String,
 }
 
 #[derive(Debug, Clone)]
-pub enum Credentials {
+pub enum TwilioCredentials {
     AuthToken(SecretString),
     ApiKey { sid: String, secret: SecretString },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sender {
+pub enum TwilioSender {
     /// The sender address of the message itself.
     Number,
     /// The service with this SID, which chooses a number.
@@ -57,25 +57,25 @@ pub enum Sender {
 #[derive(Debug)]
 pub struct Twilio {
     account: TwilioAccount,
-    http: Http,
+    http: HttpClient,
 }
 
 impl Twilio {
-    pub fn new(account: TwilioAccount, http: Http) -> Self {
+    pub fn new(account: TwilioAccount, http: HttpClient) -> Self {
         Self { account, http }
     }
 
-    pub(super) fn http(&self) -> &Http {
+    pub(super) fn http(&self) -> &HttpClient {
         &self.http
     }
 
     pub(super) fn messages_url(&self) -> String {
-        self.account.url("Messages.json")
+        self.account.resource_url("Messages.json")
     }
 
     /// Returns the address of a resource of the account.
     pub(super) fn account_url(&self, resource: &str) -> String {
-        self.account.url(resource)
+        self.account.resource_url(resource)
     }
 
     /// Returns the host of messaging services, which is a separate one, except behind a proxy or in a test.
@@ -83,17 +83,17 @@ impl Twilio {
         self.account.api_url.trim_end_matches('/').replacen("//api.", "//messaging.", 1)
     }
 
-    pub(super) fn sender(&self) -> &Sender {
+    pub(super) fn sender(&self) -> &TwilioSender {
         &self.account.sender
     }
 
-    pub(super) fn authorization(&self) -> String {
-        self.account.authorization()
+    pub(super) fn authorization_header(&self) -> String {
+        self.account.authorization_header()
     }
 
     /// Returns the absolute address of a carrier's link, which has no host. A link that does not begin like a path
     /// would become a part of our host name, and send our credentials to another host.
-    pub(super) fn absolute(&self, path: &str) -> Result<String, LookError> {
+    pub(super) fn absolute_url(&self, path: &str) -> Result<String, LookError> {
         if !path.starts_with('/') {
             return Err(LookError("the next page is no path".to_owned()));
         }
@@ -101,19 +101,19 @@ impl Twilio {
     }
 
     /// Returns the sender address in Twilio's record of a message; a messaging service chooses its own.
-    pub(super) fn sends_from<'a>(&self, text: &'a Outgoing) -> Option<&'a str> {
+    pub(super) fn sends_from<'a>(&self, text: &'a OutboundMessage) -> Option<&'a str> {
         match self.account.sender {
-            Sender::Number => Some(text.from.as_str()),
-            Sender::MessagingService(_) => None,
+            TwilioSender::Number => Some(text.from.as_str()),
+            TwilioSender::MessagingService(_) => None,
         }
     }
 
-    fn request(&self, text: &Outgoing) -> Result<Request<Bytes>, SendError> {
+    fn send_request(&self, text: &OutboundMessage) -> Result<Request<Bytes>, SendError> {
         let account = &self.account;
         let callback = account.status_callback(text);
         let sender = match &account.sender {
-            Sender::Number => ("From", text.from.as_str()),
-            Sender::MessagingService(sid) => ("MessagingServiceSid", sid.as_str()),
+            TwilioSender::Number => ("From", text.from.as_str()),
+            TwilioSender::MessagingService(sid) => ("MessagingServiceSid", sid.as_str()),
         };
         let mut form = vec![("To", text.to.as_str()), sender, ("StatusCallback", &callback)];
         if !text.body.is_empty() {
@@ -122,8 +122,8 @@ impl Twilio {
         form.extend(text.media.iter().map(|url| ("MediaUrl", url.as_str())));
         let form = serde_urlencoded::to_string(form)
             .map_err(|error| SendError::Permanent { code: None, meaning: error.to_string() })?;
-        Request::post(account.url("Messages.json"))
-            .header(AUTHORIZATION, account.authorization())
+        Request::post(account.resource_url("Messages.json"))
+            .header(AUTHORIZATION, account.authorization_header())
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(form.into())
             .map_err(|error| SendError::Misconfigured { code: None, meaning: error.to_string() })
@@ -131,46 +131,50 @@ impl Twilio {
 }
 
 #[async_trait]
-impl Channel for Twilio {
-    async fn send(&self, text: &Outgoing) -> Result<Accepted, SendError> {
-        match self.http.send(self.request(text)?, TIMEOUT).await {
-            Ok(response) if response.status().is_success() => accepted(&response),
-            Ok(response) => Err(refused(&response)),
+impl MessageChannel for Twilio {
+    async fn send(&self, text: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
+        match self.http.send(self.send_request(text)?, TIMEOUT).await {
+            Ok(response) if response.status().is_success() => parse_receipt(&response),
+            Ok(response) => Err(send_error(&response)),
             Err(error @ HttpError::NotSent(_)) => {
-                Err(SendError::Later { retry_after: None, reason: telemetry::chain(&error) })
+                Err(SendError::Later { retry_after: None, reason: telemetry::error_chain(&error) })
             }
             Err(error @ (HttpError::TimedOut(_) | HttpError::Broken(_))) => {
-                Err(SendError::Unknown(telemetry::chain(&error)))
+                Err(SendError::Unknown(telemetry::error_chain(&error)))
             }
         }
     }
 
-    async fn find(&self, text: &Outgoing, since: Timestamp) -> Result<Vec<Accepted>, LookError> {
-        self.candidates(text, since).await
+    async fn find_accepted(
+        &self,
+        text: &OutboundMessage,
+        since: Timestamp,
+    ) -> Result<Vec<CarrierReceipt>, LookError> {
+        self.find_candidates(text, since).await
     }
 
-    async fn fetch_received(&self, sid: &str) -> Result<Option<TextFields>, LookError> {
+    async fn fetch_received(&self, sid: &str) -> Result<Option<MessageFields>, LookError> {
         self.received_record(sid).await
     }
 }
 
 impl TwilioAccount {
-    fn url(&self, resource: &str) -> String {
+    fn resource_url(&self, resource: &str) -> String {
         let api_url = self.api_url.trim_end_matches('/');
         format!("{api_url}/2010-04-01/Accounts/{}/{resource}", self.account_sid)
     }
 
-    fn authorization(&self) -> String {
+    fn authorization_header(&self) -> String {
         let (name, secret) = match &self.credentials {
-            Credentials::AuthToken(token) => (&self.account_sid, token),
-            Credentials::ApiKey { sid, secret } => (sid, secret),
+            TwilioCredentials::AuthToken(token) => (&self.account_sid, token),
+            TwilioCredentials::ApiKey { sid, secret } => (sid, secret),
         };
         format!("Basic {}", STANDARD.encode(format!("{name}:{}", secret.expose_secret())))
     }
 
     /// Returns the callback URL, a different one for each attempt: a callback proves which message was accepted even if
     /// its SID was never received.
-    fn status_callback(&self, text: &Outgoing) -> String {
+    fn status_callback(&self, text: &OutboundMessage) -> String {
         let public_url = self.public_url.trim_end_matches('/');
         let key = CallbackKey { outbox: text.id, attempt: text.attempt, word: text.word.clone() };
         format!("{public_url}{STATUS_PATH}?{}", key.to_query())
@@ -178,13 +182,13 @@ impl TwilioAccount {
 }
 
 #[derive(Deserialize)]
-struct Created {
+struct CreatedMessage {
     sid: String,
     date_created: Option<String>,
 }
 
-fn accepted(response: &Response<Bytes>) -> Result<Accepted, SendError> {
-    let created: Created = serde_json::from_slice(response.body()).map_err(|error| {
+fn parse_receipt(response: &Response<Bytes>) -> Result<CarrierReceipt, SendError> {
+    let created: CreatedMessage = serde_json::from_slice(response.body()).map_err(|error| {
         SendError::Unknown(format!("{} with an unreadable body: {error}", response.status()))
     })?;
     if created.sid.is_empty() {
@@ -192,7 +196,7 @@ fn accepted(response: &Response<Bytes>) -> Result<Accepted, SendError> {
     }
     // The time is optional; the message is accepted even if the time cannot be parsed.
     let created_at = created.date_created.and_then(|date| read_date(&date).ok());
-    Ok(Accepted { sid: created.sid, created_at })
+    Ok(CarrierReceipt { sid: created.sid, created_at })
 }
 
 fn read_date(text: &str) -> Result<Timestamp, jiff::Error> {
@@ -200,15 +204,15 @@ fn read_date(text: &str) -> Result<Timestamp, jiff::Error> {
 }
 
 #[derive(Default, Deserialize)]
-struct Refusal {
+struct RefusalBody {
     code: Option<u32>,
     message: Option<String>,
 }
 
 /// Returns Twilio's code for a refusal and its meaning, in a text that contains no phone number.
-pub(super) fn meaning(response: &Response<Bytes>) -> (Option<u32>, String) {
+pub(super) fn parse_refusal(response: &Response<Bytes>) -> (Option<u32>, String) {
     // A proxy's page or an empty body adds nothing to the status.
-    let Refusal { code, message } = serde_json::from_slice(response.body()).unwrap_or_default();
+    let RefusalBody { code, message } = serde_json::from_slice(response.body()).unwrap_or_default();
     let meaning = match (code.and_then(look_up), message) {
         (Some(known), _) => known.meaning.to_owned(),
         // The message may quote a phone number.
@@ -218,27 +222,27 @@ pub(super) fn meaning(response: &Response<Bytes>) -> (Option<u32>, String) {
     (code, meaning)
 }
 
-fn refused(response: &Response<Bytes>) -> SendError {
+fn send_error(response: &Response<Bytes>) -> SendError {
     let status = response.status();
-    let (code, meaning) = meaning(response);
+    let (code, meaning) = parse_refusal(response);
     let known = code.and_then(look_up);
     let class = match known {
         // Regardless of the code, a server that failed may have completed the request before.
-        _ if status.is_server_error() => Class::Ambiguous,
-        Some(known) if known.class == Class::NextDay => Class::NextDay,
-        _ if status == StatusCode::TOO_MANY_REQUESTS => Class::Later,
+        _ if status.is_server_error() => ErrorCodeClass::Ambiguous,
+        Some(known) if known.class == ErrorCodeClass::NextDay => ErrorCodeClass::NextDay,
+        _ if status == StatusCode::TOO_MANY_REQUESTS => ErrorCodeClass::Later,
         Some(known) => known.class,
         None => class_of_status(status.as_u16()),
     };
     match class {
-        Class::Later | Class::Once => {
+        ErrorCodeClass::Later | ErrorCodeClass::Once => {
             SendError::Later { retry_after: retry_after(response.headers()), reason: meaning }
         }
-        Class::NextDay => SendError::Later { retry_after: Some(DAILY_LIMIT_WAIT), reason: meaning },
-        Class::Ambiguous => SendError::Unknown(meaning),
-        Class::OptedOut => SendError::OptedOut,
-        Class::Misconfigured => SendError::Misconfigured { code, meaning },
-        Class::Permanent | Class::OurWebhook => SendError::Permanent { code, meaning },
+        ErrorCodeClass::NextDay => SendError::Later { retry_after: Some(DAILY_LIMIT_WAIT), reason: meaning },
+        ErrorCodeClass::Ambiguous => SendError::Unknown(meaning),
+        ErrorCodeClass::OptedOut => SendError::OptedOut,
+        ErrorCodeClass::Misconfigured => SendError::Misconfigured { code, meaning },
+        ErrorCodeClass::Permanent | ErrorCodeClass::OurWebhook => SendError::Permanent { code, meaning },
     }
 }
 
@@ -258,13 +262,13 @@ mod tests {
     use http::{Request, Response};
     use jiff::Timestamp;
 
-    use super::{Credentials, Sender, Twilio, TwilioAccount};
+    use super::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
     use crate::conversation::transcript::{Address, OutboxId};
-    use crate::http::Http;
-    use crate::messaging::{Accepted, Channel, Outgoing};
-    use crate::store::callbacks::CallbackWord;
+    use crate::http::HttpClient;
+    use crate::messaging::{CarrierReceipt, MessageChannel, OutboundMessage};
+    use crate::store::queue::callbacks::CallbackWord;
 
-    fn account(sender: Sender, credentials: Credentials) -> TwilioAccount {
+    fn account(sender: TwilioSender, credentials: TwilioCredentials) -> TwilioAccount {
         TwilioAccount {
             api_url: "https://api.example/".into(),
             account_sid: "AC1".into(),
@@ -274,24 +278,24 @@ mod tests {
         }
     }
 
-    fn token() -> Credentials {
-        Credentials::AuthToken("secret".into())
+    fn token() -> TwilioCredentials {
+        TwilioCredentials::AuthToken("secret".into())
     }
 
-    fn text() -> Outgoing {
-        Outgoing {
+    fn text() -> OutboundMessage {
+        OutboundMessage {
             id: OutboxId(7),
             attempt: 2,
             to: Address::new("+15550100001"),
             from: Address::new("+15550100000"),
             body: "Added Dune & more".into(),
             media: vec![],
-            word: CallbackWord::stored("0123"),
+            word: CallbackWord::from_stored("0123"),
         }
     }
 
-    fn answering(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> Http {
-        Http::in_process(Arc::new(move |_| {
+    fn answering(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> HttpClient {
+        HttpClient::in_process(Arc::new(move |_| {
             let mut response = Response::builder().status(status);
             for (name, value) in headers {
                 response = response.header(*name, *value);
@@ -302,23 +306,23 @@ mod tests {
     }
 
     async fn outcome(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> String {
-        let twilio = Twilio::new(account(Sender::Number, token()), answering(status, headers, body));
+        let twilio = Twilio::new(account(TwilioSender::Number, token()), answering(status, headers, body));
         format!("{:?}", twilio.send(&text()).await)
     }
 
     #[tokio::test]
     async fn a_taken_text_has_a_sid_and_a_time() {
         let body = r#"{"sid":"SM1","status":"queued","date_created":"Thu, 24 Aug 2023 05:01:45 +0000"}"#;
-        let twilio = Twilio::new(account(Sender::Number, token()), answering(201, &[], body));
+        let twilio = Twilio::new(account(TwilioSender::Number, token()), answering(201, &[], body));
         let created_at: Timestamp = "2023-08-24T05:01:45Z".parse().unwrap();
-        let expected = Accepted { sid: "SM1".into(), created_at: Some(created_at) };
+        let expected = CarrierReceipt { sid: "SM1".into(), created_at: Some(created_at) };
         assert_eq!(twilio.send(&text()).await.unwrap(), expected);
     }
 
     #[tokio::test]
     async fn an_unreadable_time_does_not_lose_the_sid() {
         let outcome = outcome(201, &[], r#"{"sid":"SM1","date_created":"soon"}"#).await;
-        assert_eq!(outcome, r#"Ok(Accepted { sid: "SM1", created_at: None })"#);
+        assert_eq!(outcome, r#"Ok(CarrierReceipt { sid: "SM1", created_at: None })"#);
     }
 
     #[tokio::test]
@@ -359,7 +363,7 @@ mod tests {
     #[tokio::test]
     async fn a_refusal_is_told_in_words_with_its_code() {
         let refusal = r#"{"code":20003,"message":"x","status":401}"#;
-        let twilio = Twilio::new(account(Sender::Number, token()), answering(401, &[], refusal));
+        let twilio = Twilio::new(account(TwilioSender::Number, token()), answering(401, &[], refusal));
         assert_eq!(
             twilio.send(&text()).await.unwrap_err().to_string(),
             "send: an operator must act: Twilio refused the account's credentials (20003)"
@@ -368,8 +372,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_text_without_an_answer_may_have_been_taken() {
-        let silent = Http::in_process(Arc::new(|_| futures_util::future::pending().boxed()));
-        let twilio = Twilio::new(account(Sender::Number, token()), silent);
+        let silent = HttpClient::in_process(Arc::new(|_| futures_util::future::pending().boxed()));
+        let twilio = Twilio::new(account(TwilioSender::Number, token()), silent);
         let started = tokio::time::Instant::now();
         let outcome = format!("{:?}", twilio.send(&text()).await);
         assert_eq!(outcome, r#"Err(Unknown("get an answer within 15 s"))"#);
@@ -380,9 +384,9 @@ mod tests {
     async fn a_text_that_never_left_is_sent_later() {
         // No server listens on port 1 of this machine.
         let account =
-            TwilioAccount { api_url: "http://127.0.0.1:1".into(), ..account(Sender::Number, token()) };
+            TwilioAccount { api_url: "http://127.0.0.1:1".into(), ..account(TwilioSender::Number, token()) };
         rustls::crypto::ring::default_provider().install_default().ok();
-        let outcome = Twilio::new(account, Http::network().unwrap()).send(&text()).await;
+        let outcome = Twilio::new(account, HttpClient::network().unwrap()).send(&text()).await;
         assert!(
             matches!(outcome, Err(crate::messaging::SendError::Later { retry_after: None, .. })),
             "{outcome:?}"
@@ -390,9 +394,9 @@ mod tests {
     }
 
     /// Returns the relevant parts of the request: URL, credentials, form.
-    async fn sent(account: TwilioAccount, text: Outgoing) -> [String; 3] {
+    async fn sent(account: TwilioAccount, text: OutboundMessage) -> [String; 3] {
         let seen = Arc::new(Mutex::new(None));
-        let peer = Http::in_process({
+        let peer = HttpClient::in_process({
             let seen = Arc::clone(&seen);
             Arc::new(move |request: Request<Bytes>| {
                 *seen.lock().unwrap() = Some(request);
@@ -411,7 +415,7 @@ mod tests {
     #[tokio::test]
     async fn a_number_and_the_token_send_a_text() {
         assert_eq!(
-            sent(account(Sender::Number, token()), text()).await,
+            sent(account(TwilioSender::Number, token()), text()).await,
             [
                 "POST https://api.example/2010-04-01/Accounts/AC1/Messages.json",
                 "Basic QUMxOnNlY3JldA==",
@@ -422,11 +426,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_service_and_an_api_key_send_media() {
-        let key = Credentials::ApiKey { sid: "SK1".into(), secret: "key".into() };
+        let key = TwilioCredentials::ApiKey { sid: "SK1".into(), secret: "key".into() };
         let poster = "https://sms.example/poster.jpg".to_owned();
-        let media = Outgoing { body: String::new(), media: vec![poster.clone(), poster], ..text() };
+        let media = OutboundMessage { body: String::new(), media: vec![poster.clone(), poster], ..text() };
         let [_, authorization, form] =
-            sent(account(Sender::MessagingService("MG1".into()), key), media).await;
+            sent(account(TwilioSender::MessagingService("MG1".into()), key), media).await;
         assert_eq!(authorization, "Basic U0sxOmtleQ==");
         assert_eq!(
             form,
@@ -436,7 +440,7 @@ mod tests {
 
     #[test]
     fn secrets_stay_out_of_debug_output() {
-        let account = account(Sender::Number, token());
+        let account = account(TwilioSender::Number, token());
         assert!(!format!("{account:?}").contains("secret\""));
     }
 }

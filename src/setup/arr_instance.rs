@@ -1,12 +1,12 @@
 //! One Sonarr or Radarr by itself: its name, its kind and its server.
 
+use crate::arr::common_api::{CommonApi, ServerKind};
 use crate::arr::radarr::Radarr;
-use crate::arr::server::{App, Server};
 use crate::arr::sonarr::Sonarr;
 use crate::config;
-use crate::http::Http;
+use crate::http::HttpClient;
 use crate::response_budget::ResponseBudget;
-use crate::tools::library::Library;
+use crate::tools::library::ArrInstances;
 
 /// One Sonarr or Radarr, as setup and doctor use it.
 pub(crate) struct ArrInstance {
@@ -14,44 +14,44 @@ pub(crate) struct ArrInstance {
     pub(crate) name: &'static str,
     /// Name for people, such as `Radarr 4K`.
     pub(crate) label: &'static str,
-    client: Client,
+    client: InstanceClient,
 }
 
-enum Client {
+enum InstanceClient {
     Sonarr(Sonarr),
     Radarr(Radarr),
 }
 
 impl ArrInstance {
-    pub(crate) fn app(&self) -> App {
+    pub(crate) fn server_kind(&self) -> ServerKind {
         match self.client {
-            Client::Sonarr(_) => App::Sonarr,
-            Client::Radarr(_) => App::Radarr,
+            InstanceClient::Sonarr(_) => ServerKind::Sonarr,
+            InstanceClient::Radarr(_) => ServerKind::Radarr,
         }
     }
 
-    pub(crate) fn server(&self) -> Server<'_> {
+    pub(crate) fn common_api(&self) -> CommonApi<'_> {
         match &self.client {
-            Client::Sonarr(sonarr) => sonarr.server(),
-            Client::Radarr(radarr) => radarr.server(),
+            InstanceClient::Sonarr(sonarr) => sonarr.common_api(),
+            InstanceClient::Radarr(radarr) => radarr.common_api(),
         }
     }
 }
 
 /// Builds a client of each configured instance.
-pub(crate) fn configured_instances(libraries: &config::Libraries, http: &Http) -> Vec<ArrInstance> {
+pub(crate) fn configured_instances(libraries: &config::Libraries, http: &HttpClient) -> Vec<ArrInstance> {
     let http = http.clone().with_budget(ResponseBudget::default());
     let all = [
-        ("sonarr", "Sonarr", App::Sonarr, &libraries.sonarr),
-        ("radarr", "Radarr", App::Radarr, &libraries.radarr),
-        ("sonarr-4k", "Sonarr 4K", App::Sonarr, &libraries.sonarr_four_k),
-        ("radarr-4k", "Radarr 4K", App::Radarr, &libraries.radarr_four_k),
+        ("sonarr", "Sonarr", ServerKind::Sonarr, &libraries.sonarr),
+        ("radarr", "Radarr", ServerKind::Radarr, &libraries.radarr),
+        ("sonarr-4k", "Sonarr 4K", ServerKind::Sonarr, &libraries.sonarr_four_k),
+        ("radarr-4k", "Radarr 4K", ServerKind::Radarr, &libraries.radarr_four_k),
     ];
     let configured = all.into_iter().filter_map(|(name, label, app, library)| {
         let config::Library { url, api_key } = library.clone()?;
         let client = match app {
-            App::Sonarr => Client::Sonarr(Sonarr::new(http.clone(), url, api_key)),
-            App::Radarr => Client::Radarr(Radarr::new(http.clone(), url, api_key)),
+            ServerKind::Sonarr => InstanceClient::Sonarr(Sonarr::new(http.clone(), url, api_key)),
+            ServerKind::Radarr => InstanceClient::Radarr(Radarr::new(http.clone(), url, api_key)),
         };
         Some(ArrInstance { name, label, client })
     });
@@ -59,22 +59,22 @@ pub(crate) fn configured_instances(libraries: &config::Libraries, http: &Http) -
 }
 
 /// Lists the instances of the library of a running program.
-pub(crate) fn library_instances(library: &Library) -> Vec<ArrInstance> {
+pub(crate) fn library_instances(library: &ArrInstances) -> Vec<ArrInstance> {
     let label = |app, four_k| match (app, four_k) {
-        (App::Sonarr, false) => "Sonarr",
-        (App::Sonarr, true) => "Sonarr 4K",
-        (App::Radarr, false) => "Radarr",
-        (App::Radarr, true) => "Radarr 4K",
+        (ServerKind::Sonarr, false) => "Sonarr",
+        (ServerKind::Sonarr, true) => "Sonarr 4K",
+        (ServerKind::Radarr, false) => "Radarr",
+        (ServerKind::Radarr, true) => "Radarr 4K",
     };
     let series = library.series.iter().map(|instance| ArrInstance {
         name: instance.name,
-        label: label(App::Sonarr, instance.four_k),
-        client: Client::Sonarr(instance.client.clone()),
+        label: label(ServerKind::Sonarr, instance.four_k),
+        client: InstanceClient::Sonarr(instance.client.clone()),
     });
     let movies = library.movies.iter().map(|instance| ArrInstance {
         name: instance.name,
-        label: label(App::Radarr, instance.four_k),
-        client: Client::Radarr(instance.client.clone()),
+        label: label(ServerKind::Radarr, instance.four_k),
+        client: InstanceClient::Radarr(instance.client.clone()),
     });
     series.chain(movies).collect()
 }

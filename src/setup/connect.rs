@@ -7,11 +7,11 @@ use serde_json::json;
 use url::Url;
 
 use super::arr_instance::ArrInstance;
-use super::change::{Change, without_secrets};
-use super::{Namesakes, Outcome, Secret, Work};
+use super::setting_diff::{SettingDiff, without_secrets};
+use super::{ConflictPolicy, SetupOutcome, SetupRequest, WebhookSecret};
 use crate::arr::ArrError;
-use crate::arr::connection::{Connection, Seen};
-use crate::arr::server::App;
+use crate::arr::common_api::ServerKind;
+use crate::arr::connect_settings::{ConnectEntry, VisibleSecret};
 use crate::config::Config;
 
 const NAME: &str = "Dialarr";
@@ -23,12 +23,12 @@ const POST: i64 = 1;
 
 /// Where a server is to report, and with which secret.
 #[derive(Debug, Clone)]
-pub(crate) struct Hook {
+pub(crate) struct WebhookTarget {
     pub(crate) address: Url,
     pub(crate) secret: SecretString,
 }
 
-impl Hook {
+impl WebhookTarget {
     /// `None` if the configuration has no secret for reports, or no address of ours.
     pub(crate) fn from_config(config: &Config, instance: &ArrInstance) -> Option<Self> {
         let notifications = &config.notifications;
@@ -40,81 +40,83 @@ impl Hook {
 }
 
 /// What there is, or what would be made, and what about it is not as it should be.
-pub(crate) struct Plan {
-    pub(crate) connection: Connection,
-    pub(crate) changes: Vec<Change>,
+pub(crate) struct WebhookPlan {
+    pub(crate) connection: ConnectEntry,
+    pub(crate) changes: Vec<SettingDiff>,
     /// Further webhooks to the same place.
     pub(crate) doubles: usize,
     /// Webhooks with our name that lead elsewhere, perhaps to another installation.
-    pub(crate) elsewhere: Vec<Namesake>,
+    pub(crate) elsewhere: Vec<ConflictingWebhook>,
 }
 
 /// A webhook with our name that leads elsewhere.
-pub(crate) struct Namesake {
+pub(crate) struct ConflictingWebhook {
     pub(crate) name: String,
     /// Without what may be secret.
     pub(crate) address: String,
 }
 
 /// Shows or does what a server's webhook needs.
-pub(crate) async fn set_up(instance: &ArrInstance, hook: &Hook, work: Work) -> Outcome {
-    let Plan { mut connection, mut changes, elsewhere, .. } = match plan(instance, hook, work.namesakes).await
-    {
-        Ok(plan) => plan,
-        Err(error) => return failed(Vec::new(), &error, instance, hook),
-    };
-    if work.secret == Secret::Renew && connection.id().is_some() {
-        changes.push(Change::new("secret", "cannot be read", "sent again"));
+pub(crate) async fn set_up(instance: &ArrInstance, hook: &WebhookTarget, work: SetupRequest) -> SetupOutcome {
+    let WebhookPlan { mut connection, mut changes, elsewhere, .. } =
+        match plan_webhook(instance, hook, work.namesakes).await {
+            Ok(plan) => plan,
+            Err(error) => return failed_outcome(Vec::new(), &error, instance, hook),
+        };
+    if work.secret == WebhookSecret::Renew && connection.id().is_some() {
+        changes.push(SettingDiff::new("secret", "cannot be read", "sent again"));
     }
     if !changes.is_empty() {
         changes.extend(elsewhere.iter().map(left_alone));
     }
     if changes.is_empty() || !work.applies() {
-        return Outcome::planned(changes);
+        return SetupOutcome::planned(changes);
     }
-    amend(&mut connection, instance.app(), hook);
-    let saved = instance.server().save(&connection).await;
+    amend_webhook(&mut connection, instance.server_kind(), hook);
+    let saved = instance.common_api().save_connect_entry(&connection).await;
     if let Err(error) = &saved
         && !error.outcome_unknown()
     {
-        return failed(changes, error, instance, hook);
+        return failed_outcome(changes, error, instance, hook);
     }
-    match (plan(instance, hook, Namesakes::Leave).await, saved) {
-        (Ok(left), _) if left.changes.is_empty() && left.connection.id().is_some() => Outcome::Done(changes),
-        (_, Err(error)) | (Err(error), Ok(())) => failed(changes, &error, instance, hook),
-        (Ok(left), Ok(())) => Outcome::unchanged(changes, &left.changes),
+    match (plan_webhook(instance, hook, ConflictPolicy::Leave).await, saved) {
+        (Ok(left), _) if left.changes.is_empty() && left.connection.id().is_some() => {
+            SetupOutcome::Done(changes)
+        }
+        (_, Err(error)) | (Err(error), Ok(())) => failed_outcome(changes, &error, instance, hook),
+        (Ok(left), Ok(())) => SetupOutcome::unchanged(changes, &left.changes),
     }
 }
 
 /// Looks up the webhook and compares it. The one that leads here is ours, whatever its name. One with our name that leads
 /// elsewhere may be that of another installation.
-pub(crate) async fn plan(
+pub(crate) async fn plan_webhook(
     instance: &ArrInstance,
-    hook: &Hook,
-    namesakes: Namesakes,
-) -> Result<Plan, ArrError> {
-    let all = instance.server().connections().await?;
+    hook: &WebhookTarget,
+    namesakes: ConflictPolicy,
+) -> Result<WebhookPlan, ArrError> {
+    let all = instance.common_api().fetch_connect_entries().await?;
     let names: Vec<String> = all.iter().map(|one| one.name().to_owned()).collect();
-    let webhooks = all.into_iter().filter(Connection::is_webhook);
+    let webhooks = all.into_iter().filter(ConnectEntry::is_webhook);
     let (ours, others): (Vec<_>, Vec<_>) = webhooks.partition(|connection| leads_here(connection, hook));
-    let mut named: Vec<Connection> = others.into_iter().filter(|one| is_our_name(one.name())).collect();
+    let mut named: Vec<ConnectEntry> = others.into_iter().filter(|one| is_our_name(one.name())).collect();
     let doubles = ours.len().saturating_sub(1);
     let found = match ours.into_iter().next() {
         Some(connection) => connection,
-        None if namesakes == Namesakes::TakeOver && !named.is_empty() => named.remove(0),
+        None if namesakes == ConflictPolicy::TakeOver && !named.is_empty() => named.remove(0),
         None => {
-            let mut blank = instance.server().blank_webhook().await?.ok_or(ArrError::NotFound)?;
+            let mut blank = instance.common_api().blank_webhook().await?.ok_or(ArrError::NotFound)?;
             blank.rename(&free_name(&names));
             blank
         }
     };
-    let changes = changes(&found, instance.app(), hook);
-    let elsewhere = named.iter().map(Namesake::of).collect();
-    Ok(Plan { connection: found, changes, doubles, elsewhere })
+    let changes = webhook_diffs(&found, instance.server_kind(), hook);
+    let elsewhere = named.iter().map(ConflictingWebhook::from_settings).collect();
+    Ok(WebhookPlan { connection: found, changes, doubles, elsewhere })
 }
 
-fn leads_here(connection: &Connection, hook: &Hook) -> bool {
-    connection.text("url").and_then(|url| Url::parse(url).ok()).as_ref() == Some(&hook.address)
+fn leads_here(connection: &ConnectEntry, hook: &WebhookTarget) -> bool {
+    connection.text_field("url").and_then(|url| Url::parse(url).ok()).as_ref() == Some(&hook.address)
 }
 
 /// `Dialarr`, or `Dialarr 2` where there is one already: the servers want names that differ.
@@ -131,68 +133,74 @@ fn is_our_name(name: &str) -> bool {
     number.is_some_and(|rest| rest.chars().all(|letter| letter.is_ascii_digit()))
 }
 
-fn left_alone(namesake: &Namesake) -> Change {
-    Change::new("another webhook", namesake.to_string(), "left alone; --take-over changes it instead")
+fn left_alone(namesake: &ConflictingWebhook) -> SettingDiff {
+    SettingDiff::new("another webhook", namesake.to_string(), "left alone; --take-over changes it instead")
 }
 
-impl Namesake {
-    fn of(connection: &Connection) -> Self {
-        let address = without_secrets(connection.text("url").unwrap_or_default());
+impl ConflictingWebhook {
+    fn from_settings(connection: &ConnectEntry) -> Self {
+        let address = without_secrets(connection.text_field("url").unwrap_or_default());
         Self { name: connection.name().to_owned(), address }
     }
 }
 
-impl fmt::Display for Namesake {
+impl fmt::Display for ConflictingWebhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}", self.name, self.address)
     }
 }
 
-fn changes(connection: &Connection, app: App, hook: &Hook) -> Vec<Change> {
+fn webhook_diffs(connection: &ConnectEntry, app: ServerKind, hook: &WebhookTarget) -> Vec<SettingDiff> {
     let address = hook.address.as_str();
-    let method = match connection.number("method") {
+    let method = match connection.number_field("method") {
         Some(POST) | None => "POST",
         Some(_) => "PUT",
     };
-    let tags = if connection.tags() == 0 { "" } else { "only tagged titles" };
-    let secret = match (connection.secret("password"), connection.header(TOKEN_HEADER)) {
+    let tags = if connection.tag_count() == 0 { "" } else { "only tagged titles" };
+    let secret = match (connection.visible_secret("password"), connection.visible_header(TOKEN_HEADER)) {
         // Nobody can tell whether it is the right one.
-        (Seen::Masked, _) | (Seen::Nothing, Seen::Masked) => None,
-        (Seen::Plain(known), _) | (Seen::Nothing, Seen::Plain(known)) => (known
+        (VisibleSecret::Masked, _) | (VisibleSecret::Nothing, VisibleSecret::Masked) => None,
+        (VisibleSecret::Plain(known), _) | (VisibleSecret::Nothing, VisibleSecret::Plain(known)) => (known
             != hook.secret.expose_secret())
-        .then(|| Change::new("secret", "another one", "NOTIFICATION_SECRET")),
-        (Seen::Nothing, Seen::Nothing) => Some(Change::new("secret", "", "NOTIFICATION_SECRET")),
+        .then(|| SettingDiff::new("secret", "another one", "NOTIFICATION_SECRET")),
+        (VisibleSecret::Nothing, VisibleSecret::Nothing) => {
+            Some(SettingDiff::new("secret", "", "NOTIFICATION_SECRET"))
+        }
     };
     [
-        Change::of_address("address", connection.text("url").unwrap_or_default(), address),
-        Change::between("method", method, "POST"),
+        SettingDiff::of_address("address", connection.text_field("url").unwrap_or_default(), address),
+        SettingDiff::between("method", method, "POST"),
         secret,
-        Change::between("tells of", &in_words(&connection.events()), &in_words(&wanted(connection, app))),
-        Change::between("restricted to", tags, ""),
+        SettingDiff::between(
+            "tells of",
+            &in_words(&connection.events()),
+            &in_words(&missing_events(connection, app)),
+        ),
+        SettingDiff::between("restricted to", tags, ""),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-fn amend(connection: &mut Connection, app: App, hook: &Hook) {
-    let events = wanted(connection, app);
+fn amend_webhook(connection: &mut ConnectEntry, app: ServerKind, hook: &WebhookTarget) {
+    let events = missing_events(connection, app);
     connection.tell_only(&events);
-    connection.set("url", &json!(hook.address.as_str()));
-    connection.set("method", &json!(POST));
-    if connection.text("username").is_none() {
-        connection.set("username", &json!(USERNAME));
+    connection.set_field("url", &json!(hook.address.as_str()));
+    connection.set_field("method", &json!(POST));
+    if connection.text_field("username").is_none() {
+        connection.set_field("username", &json!(USERNAME));
     }
     // What is masked would stay as it is, right or wrong.
-    connection.set("password", &json!(hook.secret.expose_secret()));
+    connection.set_field("password", &json!(hook.secret.expose_secret()));
 }
 
 /// What we want to hear, as far as this version can tell it. A season pack is one import that is complete, and many
 /// that are not; where only those are told, they have to do.
-fn wanted(connection: &Connection, app: App) -> Vec<&'static str> {
+fn missing_events(connection: &ConnectEntry, app: ServerKind) -> Vec<&'static str> {
     let imported = match app {
-        App::Sonarr if connection.can_be_told("onImportComplete") => "onImportComplete",
-        App::Sonarr | App::Radarr => "onDownload",
+        ServerKind::Sonarr if connection.can_be_told("onImportComplete") => "onImportComplete",
+        ServerKind::Sonarr | ServerKind::Radarr => "onDownload",
     };
     let wanted = [imported, "onManualInteractionRequired", "onHealthIssue", "onHealthRestored"];
     wanted.into_iter().filter(|event| connection.can_be_told(event)).collect()
@@ -215,8 +223,13 @@ fn in_words(events: &[&str]) -> String {
     told.join(", ")
 }
 
-fn failed(changes: Vec<Change>, error: &ArrError, instance: &ArrInstance, hook: &Hook) -> Outcome {
-    let app = instance.app().name();
+fn failed_outcome(
+    changes: Vec<SettingDiff>,
+    error: &ArrError,
+    instance: &ArrInstance,
+    hook: &WebhookTarget,
+) -> SetupOutcome {
+    let app = instance.server_kind().name();
     let hint = match error {
         ArrError::Refused(_) => format!(
             "{app} sends a test before it saves; Dialarr must be running, and {app} must reach it at {}",
@@ -230,5 +243,5 @@ fn failed(changes: Vec<Change>, error: &ArrError, instance: &ArrInstance, hook: 
         }
         ArrError::Server { .. } | ArrError::Unreadable(_) => format!("look into the log of {app}"),
     };
-    Outcome::Failed { changes, why: error.to_string(), hint }
+    SetupOutcome::Failed { changes, why: error.to_string(), hint }
 }

@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::Conn;
 use super::codec::{from_json, ms};
+use super::database::literal_sql::LiteralSql;
 use super::schema::audit_log;
-use super::written::Written;
 use crate::conversation::transcript::{CallRow, TurnId, UserId};
 
 /// Actor of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum Actor {
     User(UserId),
     /// The operator, at the shell of the server.
     Shell,
@@ -28,7 +28,7 @@ pub enum By {
     Dialarr,
 }
 
-impl By {
+impl Actor {
     /// Returns the user who made the change, if the actor was one of the users.
     pub fn user(self) -> Option<UserId> {
         match self {
@@ -40,7 +40,7 @@ impl By {
 
 /// Subject of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
+pub enum AuditSubject {
     Call(CallRow),
     Turn(TurnId),
     User(UserId),
@@ -55,15 +55,15 @@ pub enum Subject {
 /// One entry of the log. Neither names nor phone numbers of users belong in `detail`: ids identify them, for as long
 /// as they are known.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    pub by: By,
+pub struct NewAuditEntry {
+    pub actor: Actor,
     /// A stable word such as `write`, `delete`, `approve`.
     pub kind: &'static str,
-    pub subject: Subject,
+    pub subject: AuditSubject,
     pub detail: Value,
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for AuditSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call(call) => write!(f, "tool_call:{call}"),
@@ -80,16 +80,16 @@ impl fmt::Display for Subject {
 /// Prefix of a row's actor, before the id of the API key that made the change.
 pub(super) const KEY: &str = "key:";
 /// Rows of changes outside that have begun and have no outcome.
-const OPEN: Written = Written("audit_log.kind IN ('write', 'write_queued', 'delete')");
+const OPEN: LiteralSql = LiteralSql("audit_log.kind IN ('write', 'write_queued', 'delete')");
 
-pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()> {
-    let epoch = super::boot::epoch(conn)?;
-    let (user, by) = match entry.by {
-        By::User(user) => (Some(user.0), None),
-        By::Shell => (None, Some("shell".to_owned())),
-        By::Console => (None, Some("console".to_owned())),
-        By::Key(id) => (None, Some(format!("{KEY}{id}"))),
-        By::Dialarr => (None, Some("dialarr".to_owned())),
+pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> QueryResult<()> {
+    let epoch = super::boot::load_epoch(conn)?;
+    let (user, by) = match entry.actor {
+        Actor::User(user) => (Some(user.0), None),
+        Actor::Shell => (None, Some("shell".to_owned())),
+        Actor::Console => (None, Some("console".to_owned())),
+        Actor::Key(id) => (None, Some(format!("{KEY}{id}"))),
+        Actor::Dialarr => (None, Some("dialarr".to_owned())),
     };
     let mut detail = entry.detail.clone();
     if let (Some(by), Some(detail)) = (by, detail.as_object_mut()) {
@@ -109,22 +109,22 @@ pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()>
 }
 
 /// Records that a change outside begins. A further attempt at the same change keeps the row of the first.
-pub fn record_intent(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()> {
-    match open_row(conn, entry)? {
+pub fn record_intent(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> QueryResult<()> {
+    match find_open_entry(conn, entry)? {
         Some(_) => Ok(()),
-        None => record(conn, entry, now),
+        None => record_change(conn, entry, now),
     }
 }
 
 /// Completes the row of a change with its outcome. An outcome that cannot be stored is only logged: the change is
 /// done, and its user must be notified all the same.
-pub fn record_outcome(conn: &mut Conn, entry: &Entry, now: Timestamp) {
-    let recorded = conn.transaction(|conn| match open_row(conn, entry)? {
+pub fn record_outcome(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) {
+    let recorded = conn.transaction(|conn| match find_open_entry(conn, entry)? {
         Some(row) => diesel::update(audit_log::table.find(row))
             .set((audit_log::kind.eq(entry.kind), audit_log::detail.eq(entry.detail.to_string())))
             .execute(conn)
             .map(drop),
-        None => record(conn, entry, now),
+        None => record_change(conn, entry, now),
     });
     if let Err(error) = recorded {
         tracing::error!(%error, kind = entry.kind, "failed to store the outcome of a change in the audit log");
@@ -133,7 +133,7 @@ pub fn record_outcome(conn: &mut Conn, entry: &Entry, now: Timestamp) {
 
 /// Loads the row of a change that has begun and has no outcome. Each item of a call with several items has its own
 /// row.
-fn open_row(conn: &mut Conn, entry: &Entry) -> QueryResult<Option<i64>> {
+fn find_open_entry(conn: &mut Conn, entry: &NewAuditEntry) -> QueryResult<Option<i64>> {
     let rows: Vec<(i64, String)> = audit_log::table
         .filter(OPEN.and(audit_log::subject.eq(entry.subject.to_string())))
         .order(audit_log::id.desc())

@@ -4,8 +4,10 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
 use super::codec::ms;
+use super::queue::{lookups, outbox as sending};
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
-use super::{Conn, clock_step, lookups, outbox as sending, spend, steps};
+use super::turns::{daily_budget, model_steps};
+use super::{Conn, clock_step};
 use crate::clock::SMALLEST_STEP;
 
 /// Knowledge of the time between two runs of the program.
@@ -23,7 +25,7 @@ const STARTS_TOGETHER: SignedDuration = SignedDuration::from_secs(10);
 /// Counts this start and puts all interrupted work into the state that is known about it: reads and model steps run
 /// again; writes, deletions and messages have an unknown outcome. If the clock was set back, the times of waiting work
 /// are moved along.
-pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
+pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
     let last = clock_step::last_stored_time(conn)?.map(|last| now.duration_since(last));
     let downtime = match last {
         Some(step) if step <= -SMALLEST_STEP => Downtime::Uncertain(step),
@@ -33,7 +35,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
         // This runs before any time of this start is stored.
         clock_step::rebase_waits(conn, step)?;
     }
-    let stopped_at = stopped_at(conn)?;
+    let stopped_at = load_last_activity(conn)?;
     let counts = counts_against_turns(conn, now)?;
     diesel::insert_into(instance::table)
         .values((
@@ -49,8 +51,8 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
             instance::clean_shutdown_at.eq(None::<i64>),
         ))
         .execute(conn)?;
-    steps::abandon_interrupted(conn, now)?;
-    spend::settle_all(conn)?;
+    model_steps::abandon_interrupted_attempts(conn, now)?;
+    daily_budget::settle_all_calls(conn)?;
     let unfinished = || turns::table.filter(turns::finished_at.is_null()).select(turns::id);
     let running = tool_calls::table
         .filter(tool_calls::turn_id.eq_any(unfinished()).and(tool_calls::state.eq("running")));
@@ -74,7 +76,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
     diesel::update(outbox::table.filter(sending::OPEN.and(outbox::state.eq("attempting"))))
         .set((outbox::state.eq("unknown"), outbox::unknown_at.eq(ms(now)), outbox::updated_at.eq(ms(now))))
         .execute(conn)?;
-    lookups::require_for_queued(conn)?;
+    lookups::require_lookup_for_queued(conn)?;
     if let Some(stopped_at) = stopped_at {
         // Time while the program was down does not count for the turn.
         diesel::update(turns::table.filter(turns::finished_at.is_null()))
@@ -91,7 +93,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
 }
 
 /// Records that this run is alive; the next start is not before this time.
-pub fn note_alive(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+pub fn record_heartbeat(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::update(instance::table).set(instance::seen_at.eq(ms(now))).execute(conn).map(drop)
 }
 
@@ -106,12 +108,12 @@ fn counts_against_turns(conn: &mut Conn, now: Timestamp) -> QueryResult<bool> {
     }))
 }
 
-/// Loads the last sign of life of the previous start.
-fn stopped_at(conn: &mut Conn) -> QueryResult<Option<i64>> {
+/// Loads the time of the last recorded activity of the previous run.
+fn load_last_activity(conn: &mut Conn) -> QueryResult<Option<i64>> {
     turns::table.filter(turns::finished_at.is_null()).select(diesel::dsl::max(turns::updated_at)).first(conn)
 }
 
-pub fn end(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+pub fn record_clean_shutdown(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::update(instance::table)
         .set((instance::clean_shutdown_at.eq(ms(now)), instance::seen_at.eq(ms(now))))
         .execute(conn)
@@ -119,30 +121,31 @@ pub fn end(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
 }
 
 /// Loads the number of this start of the program.
-pub(super) fn epoch(conn: &mut Conn) -> QueryResult<i64> {
+pub(super) fn load_epoch(conn: &mut Conn) -> QueryResult<i64> {
     Ok(instance::table.select(instance::epoch).first(conn).optional()?.unwrap_or(0))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::conversation::conversations;
+    use super::super::people::users::{self, FirstContactRole};
+    use super::super::turns::turn_lifecycle::{NewTurn, TurnKind, TurnPlan};
     use super::*;
-    use crate::conversation::transcript::{Brain, PhoneNumber};
-    use crate::store::turns::{Kind, NewTurn, Plan};
-    use crate::store::users::{self, Newcomer};
-    use crate::store::{conversations, scratch};
+    use crate::conversation::transcript::{PhoneNumber, Responder};
+    use crate::store::scratch;
 
     /// Returns how often a live turn counts as resumed by starts at these seconds.
     fn resumes_after(starts: &[i64]) -> i64 {
         let conn = &mut scratch();
         let at = |second| Timestamp::from_second(second).unwrap();
         let phone = PhoneNumber::parse("+15550100001").unwrap();
-        let user = users::ensure(conn, &phone, Newcomer::Member, at(0)).unwrap();
-        let conversation = conversations::begin(conn, user, "Nov 20", at(0)).unwrap();
-        let plan = Plan::by(Brain::Model);
-        let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
-        super::super::turns::create(conn, new, at(0)).unwrap();
+        let user = users::ensure_user(conn, &phone, FirstContactRole::Member, at(0)).unwrap();
+        let conversation = conversations::start_conversation(conn, user, "Nov 20", at(0)).unwrap();
+        let plan = TurnPlan::for_responder(Responder::Model);
+        let new = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
+        super::super::turns::turn_lifecycle::create_turn(conn, new, at(0)).unwrap();
         for second in starts {
-            begin(conn, at(*second)).unwrap();
+            recover_interrupted_work(conn, at(*second)).unwrap();
         }
         turns::table.select(turns::attempts).first(conn).unwrap()
     }

@@ -6,16 +6,17 @@ use diesel::dsl::max;
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
-use super::approvals::OPEN as OPEN_APPROVAL;
-use super::codec::{ms, time};
-use super::memory::learning::PENDING as TO_INDEX;
-use super::outbox::OPEN;
-use super::pending::{self, Closing};
+use super::Conn;
+use super::codec::{ms, timestamp_from_ms};
+use super::confirmation::approvals::OPEN as OPEN_APPROVAL;
+use super::confirmation::pending_action::{self, CloseReason};
+use super::memory::indexing_queue::PENDING as TO_INDEX;
+use super::queue::inbound_messages;
+use super::queue::outbox::OPEN;
 use super::schema::{
     additions, agent_responses, approvals, arr_events, inbound_events, instance, offsets, outbox, pauses,
     pending_actions, requests, sessions, sign_in_links, tool_call_items, tool_calls, turns, users,
 };
-use super::{Conn, ledger};
 use crate::conversation::transcript::UserId;
 
 /// Returns the latest time that an earlier run has stored, from values that are quickly read. `None` before the first
@@ -27,14 +28,17 @@ pub fn last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
     // Each has few rows, and none of them outlives the start that finds it ahead of the clock.
     let ahead: [Option<i64>; 6] = [
         outbox::table.filter(OPEN).select(max(outbox::updated_at)).first(conn)?,
-        inbound_events::table.filter(ledger::PENDING).select(max(inbound_events::received_at)).first(conn)?,
+        inbound_events::table
+            .filter(inbound_messages::PENDING)
+            .select(max(inbound_events::received_at))
+            .first(conn)?,
         pending_actions::table.select(max(pending_actions::armed_at)).first(conn)?,
         approvals::table.filter(OPEN_APPROVAL).select(max(approvals::created_at)).first(conn)?,
         sessions::table.select(max(sessions::last_seen_at)).first(conn)?,
         sign_in_links::table.select(max(sign_in_links::created_at)).first(conn)?,
     ];
     let last = ahead.into_iter().chain([seen_at]).flatten().fold(started_at, i64::max);
-    time(last).map(Some)
+    timestamp_from_ms(last).map(Some)
 }
 
 /// Moves the times of waiting work by the step that the clock has made. Times stored after the step are already
@@ -42,7 +46,7 @@ pub fn last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
 pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
     let by = i64::try_from(step.as_millis()).unwrap_or(0);
     rebase_outbox(conn, by)?;
-    rebase_received_texts(conn, by)?;
+    rebase_inbound_messages(conn, by)?;
     diesel::update(requests::table.filter(requests::next_try_at.is_not_null()))
         .set((
             requests::next_try_at.eq(requests::next_try_at + by),
@@ -105,32 +109,34 @@ fn rebase_outbox(conn: &mut Conn, by: i64) -> QueryResult<()> {
 
 /// Moves the times of messages that no turn has processed. Messages received before the clock was set back stay before
 /// those received after it.
-fn rebase_received_texts(conn: &mut Conn, by: i64) -> QueryResult<()> {
-    diesel::update(inbound_events::table.filter(ledger::PENDING))
+fn rebase_inbound_messages(conn: &mut Conn, by: i64) -> QueryResult<()> {
+    diesel::update(inbound_events::table.filter(inbound_messages::PENDING))
         .set((
             inbound_events::not_before.eq(inbound_events::not_before + by),
             inbound_events::received_at.eq(inbound_events::received_at + by),
         ))
         .execute(conn)?;
     // Messages from the carrier's list have the carrier's time.
-    diesel::update(inbound_events::table.filter(ledger::PENDING.and(inbound_events::via.ne("recovery"))))
-        .set(inbound_events::provider_at.eq(inbound_events::provider_at + by))
-        .execute(conn)
-        .map(drop)
+    diesel::update(
+        inbound_events::table.filter(inbound_messages::PENDING.and(inbound_events::via.ne("recovery"))),
+    )
+    .set(inbound_events::provider_at.eq(inbound_events::provider_at + by))
+    .execute(conn)
+    .map(drop)
 }
 
 /// Ends access and prompts that must not outlast their period, after the clock was set back by `step`: open
 /// confirmation prompts, sessions and sign-in links. Approvals end with [`super::approvals::expire_all`], which
 /// returns the users to notify. Consent messages whose time is ahead of the clock count as sent by now, so that the
 /// next one is later.
-pub fn end_what_must_not_last(conn: &mut Conn, step: SignedDuration, now: Timestamp) -> QueryResult<()> {
+pub fn end_time_limited_access(conn: &mut Conn, step: SignedDuration, now: Timestamp) -> QueryResult<()> {
     let open: Vec<(i64, Option<i64>)> = pending_actions::table
         .filter(pending_actions::expires_at.is_not_null())
         .select((pending_actions::user_id, pending_actions::expires_at))
         .load(conn)?;
     for (user, expires_at) in open {
-        let at = expires_at.map(time).transpose()?.unwrap_or(now);
-        pending::close(conn, UserId(user), Closing::Expired, at)?;
+        let at = expires_at.map(timestamp_from_ms).transpose()?.unwrap_or(now);
+        pending_action::close_pending_action(conn, UserId(user), CloseReason::Expired, at)?;
     }
     diesel::delete(sessions::table).execute(conn)?;
     diesel::delete(sign_in_links::table).execute(conn)?;
@@ -163,16 +169,17 @@ pub fn end_what_must_not_last(conn: &mut Conn, step: SignedDuration, now: Timest
 mod tests {
     use jiff::tz::TimeZone;
 
+    use super::super::confirmation::approvals::{self, ApprovalKind, NewApproval};
+    use super::super::people::users::{self as people, FirstContactRole, OptOutcome};
+    use super::super::queue::delivery_reports::AcceptancePolicy;
+    use super::super::queue::outbox::{NewOutboundMessage, OutboundKind, SendClaim};
+    use super::super::queue::{carrier_cursors as cursors, outbox as texts, outbox_schedule};
     use super::*;
-    use crate::conversation::orders::FourDigits;
+    use crate::conversation::people::admin_commands::ApprovalCode;
     use crate::conversation::transcript::{Address, OutboxId, PhoneNumber};
-    use crate::store::access::{self, LinkUse, TokenHash};
-    use crate::store::approvals::{self, Matter, NewApproval};
     use crate::store::boot::{self, Downtime};
-    use crate::store::deliveries::Terms;
-    use crate::store::outbox::{Claim, NewText, TextKind};
-    use crate::store::users::{self as people, Newcomer, OptChange};
-    use crate::store::{agenda, offsets as cursors, outbox as texts, scratch};
+    use crate::store::console_access::{self, SignInLinkOutcome, TokenHash};
+    use crate::store::scratch;
 
     const HOUR: SignedDuration = SignedDuration::from_hours(1);
     const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -182,31 +189,31 @@ mod tests {
         "2026-11-20T12:00:00Z".parse().unwrap()
     }
 
-    fn terms() -> Terms {
-        Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
+    fn terms() -> AcceptancePolicy {
+        AcceptancePolicy { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
     }
 
     fn ann(conn: &mut Conn) -> UserId {
         let phone = PhoneNumber::parse("+15550100001").unwrap();
-        people::ensure(conn, &phone, Newcomer::Member, noon()).unwrap()
+        people::ensure_user(conn, &phone, FirstContactRole::Member, noon()).unwrap()
     }
 
     /// Queues a message that was tried at noon and is to be tried again ten seconds later.
     fn text_to_try_again(conn: &mut Conn) -> OutboxId {
-        let text = NewText {
+        let text = NewOutboundMessage {
             key: "turn:1:reply".into(),
             user: ann(conn),
             turn: None,
-            kind: TextKind::Reply,
+            kind: OutboundKind::Reply,
             to: Address::new("+15550100001"),
             from: Address::new("+15550100000"),
             body: "Hello.".into(),
             media: None,
             segments: 1,
         };
-        let id = texts::queue(conn, &text, noon()).unwrap();
-        assert!(matches!(texts::claim(conn, id, &terms(), noon()).unwrap(), Claim::Send(_)));
-        texts::later(conn, id, noon() + 10 * SECOND, "busy", noon()).unwrap();
+        let id = texts::queue_message(conn, &text, noon()).unwrap();
+        assert!(matches!(texts::claim_message(conn, id, &terms(), noon()).unwrap(), SendClaim::Send(_)));
+        texts::postpone_message(conn, id, noon() + 10 * SECOND, "busy", noon()).unwrap();
         id
     }
 
@@ -216,60 +223,74 @@ mod tests {
             let mut conn = scratch();
             let id = text_to_try_again(&mut conn);
             rebase_waits(&mut conn, step).unwrap();
-            let due = |conn: &mut Conn, at| agenda::of(conn, &[], at).unwrap().due.len();
+            let due =
+                |conn: &mut Conn, at| outbox_schedule::load_outbox_schedule(conn, &[], at).unwrap().due.len();
             let moved = noon() + step;
             assert_eq!([9, 10].map(|after| due(&mut conn, moved + after * SECOND)), [0, 1], "{step}");
-            let claimed = texts::claim(&mut conn, id, &terms(), moved + 6 * HOUR).unwrap();
-            assert!(matches!(claimed, Claim::Send(_)), "{step}: its six hours are not over");
+            let claimed = texts::claim_message(&mut conn, id, &terms(), moved + 6 * HOUR).unwrap();
+            assert!(matches!(claimed, SendClaim::Send(_)), "{step}: its six hours are not over");
         }
     }
 
     #[test]
     fn clock_behind_the_last_run_makes_downtime_uncertain() {
         let mut conn = scratch();
-        assert_eq!(boot::begin(&mut conn, noon()), Ok(Downtime::Known));
-        boot::note_alive(&mut conn, noon() + HOUR).unwrap();
-        assert_eq!(boot::begin(&mut conn, noon() + 2 * HOUR), Ok(Downtime::Known));
-        assert_eq!(boot::begin(&mut conn, noon() - HOUR), Ok(Downtime::Uncertain(-3 * HOUR)));
-        assert_eq!(boot::begin(&mut conn, noon()), Ok(Downtime::Known), "the next start goes by this one");
+        assert_eq!(boot::recover_interrupted_work(&mut conn, noon()), Ok(Downtime::Known));
+        boot::record_heartbeat(&mut conn, noon() + HOUR).unwrap();
+        assert_eq!(boot::recover_interrupted_work(&mut conn, noon() + 2 * HOUR), Ok(Downtime::Known));
+        assert_eq!(
+            boot::recover_interrupted_work(&mut conn, noon() - HOUR),
+            Ok(Downtime::Uncertain(-3 * HOUR))
+        );
+        assert_eq!(
+            boot::recover_interrupted_work(&mut conn, noon()),
+            Ok(Downtime::Known),
+            "the next start goes by this one"
+        );
     }
 
     #[test]
     fn session_ahead_of_the_clock_makes_downtime_uncertain() {
         let mut conn = scratch();
-        boot::begin(&mut conn, noon()).unwrap();
-        access::open_session(&mut conn, TokenHash([1; 32]), noon() + HOUR, noon() + DAY).unwrap();
-        assert_eq!(boot::begin(&mut conn, noon() + SECOND), Ok(Downtime::Uncertain(SECOND - HOUR)));
+        boot::recover_interrupted_work(&mut conn, noon()).unwrap();
+        console_access::open_session(&mut conn, TokenHash([1; 32]), noon() + HOUR, noon() + DAY).unwrap();
+        assert_eq!(
+            boot::recover_interrupted_work(&mut conn, noon() + SECOND),
+            Ok(Downtime::Uncertain(SECOND - HOUR))
+        );
     }
 
     #[test]
     fn session_link_and_code_end_where_the_clock_went_back() {
         let mut conn = scratch();
         let (session, link) = (TokenHash([1; 32]), TokenHash([2; 32]));
-        access::open_session(&mut conn, session, noon(), noon() + DAY).unwrap();
-        access::offer_link(&mut conn, link, noon(), noon() + HOUR).unwrap();
-        let new = NewApproval { user: ann(&mut conn), matter: &Matter::Join, call: None };
-        let code = FourDigits::new(4821).unwrap();
-        approvals::ask(&mut conn, &new, &mut || code.clone(), noon()).unwrap();
+        console_access::open_session(&mut conn, session, noon(), noon() + DAY).unwrap();
+        console_access::create_sign_in_link(&mut conn, link, noon(), noon() + HOUR).unwrap();
+        let new = NewApproval { user: ann(&mut conn), kind: &ApprovalKind::Join, call: None };
+        let code = ApprovalCode::new(4821).unwrap();
+        approvals::request_approval(&mut conn, &new, &mut || code.clone(), noon()).unwrap();
 
         let now = noon() - HOUR;
-        end_what_must_not_last(&mut conn, -HOUR, now).unwrap();
-        assert_eq!(approvals::expire_all(&mut conn, now).unwrap().len(), 1);
-        assert_eq!(access::session_seen(&mut conn, session, now), Ok(None));
-        assert_eq!(access::use_link(&mut conn, link, now), Ok(LinkUse::Dead));
-        let found = approvals::find(&mut conn, &code, now).unwrap();
-        assert_eq!(found, approvals::Found::Ended(approvals::End::Expired, None));
+        end_time_limited_access(&mut conn, -HOUR, now).unwrap();
+        assert_eq!(approvals::expire_all_approvals(&mut conn, now).unwrap().len(), 1);
+        assert_eq!(console_access::load_session_last_use(&mut conn, session, now), Ok(None));
+        assert_eq!(console_access::redeem_sign_in_link(&mut conn, link, now), Ok(SignInLinkOutcome::Invalid));
+        let found = approvals::find_approval_by_code(&mut conn, &code, now).unwrap();
+        assert_eq!(found, approvals::CodeLookup::Ended(approvals::ApprovalOutcome::Expired, None));
     }
 
     #[test]
     fn cursor_of_the_carriers_list_goes_back_with_the_clock() {
         let mut conn = scratch();
-        boot::begin(&mut conn, noon()).unwrap();
-        cursors::set(&mut conn, "twilio:+15550100000", noon(), noon()).unwrap();
-        end_what_must_not_last(&mut conn, -HOUR, noon() - HOUR).unwrap();
-        boot::note_alive(&mut conn, noon() - HOUR).unwrap();
-        assert_eq!(cursors::get(&mut conn, "twilio:+15550100000").unwrap(), Some(noon() - HOUR));
-        assert_eq!(boot::begin(&mut conn, noon() - HOUR + SECOND), Ok(Downtime::Known));
+        boot::recover_interrupted_work(&mut conn, noon()).unwrap();
+        cursors::store_carrier_cursor(&mut conn, "twilio:+15550100000", noon(), noon()).unwrap();
+        end_time_limited_access(&mut conn, -HOUR, noon() - HOUR).unwrap();
+        boot::record_heartbeat(&mut conn, noon() - HOUR).unwrap();
+        assert_eq!(
+            cursors::load_carrier_cursor(&mut conn, "twilio:+15550100000").unwrap(),
+            Some(noon() - HOUR)
+        );
+        assert_eq!(boot::recover_interrupted_work(&mut conn, noon() - HOUR + SECOND), Ok(Downtime::Known));
     }
 
     #[test]
@@ -278,8 +299,8 @@ mod tests {
         let ann = ann(&mut conn);
         people::opt_in(&mut conn, ann, noon(), noon()).unwrap();
         let now = noon() - HOUR;
-        assert_eq!(people::opt_out(&mut conn, ann, now, now), Ok(OptChange::Overtaken));
-        end_what_must_not_last(&mut conn, -HOUR, now).unwrap();
-        assert_eq!(people::opt_out(&mut conn, ann, now + SECOND, now + SECOND), Ok(OptChange::Done));
+        assert_eq!(people::opt_out(&mut conn, ann, now, now), Ok(OptOutcome::Overtaken));
+        end_time_limited_access(&mut conn, -HOUR, now).unwrap();
+        assert_eq!(people::opt_out(&mut conn, ann, now + SECOND, now + SECOND), Ok(OptOutcome::Changed));
     }
 }

@@ -7,18 +7,21 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::conversation::deletion::ItemOutcome;
-use crate::conversation::facts::FactKind;
-use crate::conversation::frozen::{Afterwards, Episodes, Extent, Fingerprint, SeasonFlags};
-use crate::conversation::inbound_message::{Media, Via};
-use crate::conversation::stream::Part;
-use crate::conversation::transcript::{
-    Arguments, Brain, CallFailure, CallResult, ChannelKind, MediaKind, MediaRef, Role, Status, Stop, Tier,
+use crate::conversation::deletion::deletion_messages::ItemOutcome;
+use crate::conversation::deletion::target::{
+    DeletionScope, DownloadFollowUp, SeasonEpisodes, SeasonFlags, TargetFingerprint,
 };
-use crate::conversation::verification::FieldAuthority;
+use crate::conversation::people::facts::FactKind;
+use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource};
+use crate::conversation::routing::verification::FieldAuthority;
+use crate::conversation::stream_events::BlockKind;
+use crate::conversation::transcript::{
+    CallFailure, CallResult, ChannelKind, EffectLevel, MediaKind, MediaRef, Responder, StopReason,
+    ToolArguments, UserRole, UserStatus,
+};
 
 /// Builds the error of an unreadable column. The value itself is left out: it may be private text of a user.
-pub(super) fn unreadable(what: &str) -> QueryError {
+pub(super) fn unreadable_column(what: &str) -> QueryError {
     QueryError::DeserializationError(format!("stored {what} cannot be read").into())
 }
 
@@ -39,16 +42,16 @@ pub(super) fn ms(at: Timestamp) -> i64 {
     at.as_millisecond()
 }
 
-pub(super) fn time(ms: i64) -> QueryResult<Timestamp> {
-    Timestamp::from_millisecond(ms).map_err(|_| unreadable("time"))
+pub(super) fn timestamp_from_ms(ms: i64) -> QueryResult<Timestamp> {
+    Timestamp::from_millisecond(ms).map_err(|_| unreadable_column("time"))
 }
 
-pub(super) fn number<T: TryFrom<i64>>(value: i64) -> QueryResult<T> {
-    T::try_from(value).map_err(|_| unreadable("number"))
+pub(super) fn convert_integer<T: TryFrom<i64>>(value: i64) -> QueryResult<T> {
+    T::try_from(value).map_err(|_| unreadable_column("number"))
 }
 
 /// Converts a count for its column. A value too large for the column is stored as the largest one.
-pub(super) fn count(value: u64) -> i64 {
+pub(super) fn saturating_i64(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
@@ -61,7 +64,7 @@ macro_rules! words {
         pub(super) fn $read(word: &str) -> QueryResult<$type> {
             match word {
                 $($word => Ok($type::$variant),)+
-                _ => Err(unreadable(stringify!($type))),
+                _ => Err(unreadable_column(stringify!($type))),
             }
         }
     )*};
@@ -69,14 +72,14 @@ macro_rules! words {
 
 words! {
     ChannelKind: channel_word, channel { Twilio = "twilio", Console = "console", Local = "local" }
-    Via: via_word, via { Webhook = "webhook", Fallback = "fallback", Recovery = "recovery", Local = "local" }
+    MessageSource: via_word, via { Webhook = "webhook", Fallback = "fallback", Recovery = "recovery", Local = "local" }
     FieldAuthority: authority_word, authority {
         Certain = "certain", Ambiguous = "ambiguous", Verified = "verified", Unverified = "unverified",
     }
-    Status: status_word, status { Pending = "pending", Active = "active", Blocked = "blocked" }
-    Role: role_word, role { Admin = "admin", Member = "member" }
-    Tier: tier_word, tier { Read = "read", Write = "write", Destructive = "destructive" }
-    Brain: brain_word, brain { Model = "model", Keyword = "keyword" }
+    UserStatus: status_word, status { Pending = "pending", Active = "active", Blocked = "blocked" }
+    UserRole: role_word, role { Admin = "admin", Member = "member" }
+    EffectLevel: tier_word, tier { Read = "read", Write = "write", Destructive = "destructive" }
+    Responder: brain_word, brain { Model = "model", Keyword = "keyword" }
     MediaKind: kind_word, kind { Movie = "movie", Series = "series" }
     FactKind: fact_kind_word, fact_kind {
         Quality = "quality", Alias = "alias", Dislike = "dislike", Like = "like", Folder = "folder",
@@ -87,47 +90,47 @@ words! {
         NotPermitted = "not_permitted", Stopped = "stopped", StillThere = "still_there",
         Unknown = "unknown",
     }
-    Part: part_word, part { Text = "text", Thinking = "thinking", ToolCall = "tool_call" }
+    BlockKind: part_word, part { Text = "text", Thinking = "thinking", ToolCall = "tool_call" }
 }
 
-pub(super) fn stop_word(stop: &Stop) -> &str {
+pub(super) fn stop_reason_word(stop: &StopReason) -> &str {
     match stop {
-        Stop::Done => "stop",
-        Stop::Length => "length",
-        Stop::Filtered => "content_filter",
-        Stop::Refused => "refusal",
-        Stop::Other(word) => word,
+        StopReason::Done => "stop",
+        StopReason::Length => "length",
+        StopReason::Filtered => "content_filter",
+        StopReason::Refused => "refusal",
+        StopReason::Other(word) => word,
     }
 }
 
-pub(super) fn stop(word: &str) -> Stop {
+pub(super) fn parse_stop_reason(word: &str) -> StopReason {
     match word {
-        "stop" => Stop::Done,
-        "length" => Stop::Length,
-        "content_filter" => Stop::Filtered,
-        "refusal" => Stop::Refused,
-        other => Stop::Other(other.to_owned()),
+        "stop" => StopReason::Done,
+        "length" => StopReason::Length,
+        "content_filter" => StopReason::Filtered,
+        "refusal" => StopReason::Refused,
+        other => StopReason::Other(other.to_owned()),
     }
 }
 
-pub(super) fn arguments_json(arguments: &Arguments) -> String {
+pub(super) fn arguments_json(arguments: &ToolArguments) -> String {
     match arguments {
-        Arguments::Object(map) => json!({ "arguments": map }),
-        Arguments::Malformed(raw) => json!({ "raw": raw }),
+        ToolArguments::Object(map) => json!({ "arguments": map }),
+        ToolArguments::Malformed(raw) => json!({ "raw": raw }),
     }
     .to_string()
 }
 
-pub(super) fn arguments(text: &str) -> QueryResult<Arguments> {
+pub(super) fn parse_arguments(text: &str) -> QueryResult<ToolArguments> {
     #[derive(Deserialize)]
     #[serde(rename_all = "lowercase")]
-    enum Stored {
+    enum StoredArguments {
         Arguments(serde_json::Map<String, Value>),
         Raw(String),
     }
-    match from_json::<Stored>("arguments", text)? {
-        Stored::Arguments(map) => Ok(Arguments::Object(map)),
-        Stored::Raw(raw) => Ok(Arguments::Malformed(raw)),
+    match from_json::<StoredArguments>("arguments", text)? {
+        StoredArguments::Arguments(map) => Ok(ToolArguments::Object(map)),
+        StoredArguments::Raw(raw) => Ok(ToolArguments::Malformed(raw)),
     }
 }
 
@@ -147,7 +150,7 @@ enum StoredRef {
     Download(String, i64),
 }
 
-pub(super) fn result_json(result: &CallResult) -> QueryResult<String> {
+pub(super) fn call_result_json(result: &CallResult) -> QueryResult<String> {
     let shown = result.shown.iter().map(|media| match media {
         MediaRef::Tmdb(id) => StoredRef::Tmdb(*id),
         MediaRef::Tvdb(id) => StoredRef::Tvdb(*id),
@@ -161,7 +164,7 @@ pub(super) fn result_json(result: &CallResult) -> QueryResult<String> {
     })
 }
 
-pub(super) fn result(text: &str) -> QueryResult<CallResult> {
+pub(super) fn parse_call_result(text: &str) -> QueryResult<CallResult> {
     let stored: StoredResult = from_json("result", text)?;
     let shown = stored.shown.into_iter().map(|media| match media {
         StoredRef::Tmdb(id) => MediaRef::Tmdb(id),
@@ -173,7 +176,7 @@ pub(super) fn result(text: &str) -> QueryResult<CallResult> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct StoredFailure {
+struct StoredCallFailure {
     code: String,
     for_model: Value,
     for_user: Option<String>,
@@ -183,16 +186,16 @@ struct StoredFailure {
 pub(super) const FAILURE_WITHOUT_WORDS: &str = "json_replace(tool_calls.error, '$.for_model', \
      json_object('forgotten', json('true')), '$.for_user', NULL)";
 
-pub(super) fn failure_json(failure: &CallFailure) -> QueryResult<String> {
-    to_json(&StoredFailure {
+pub(super) fn call_failure_json(failure: &CallFailure) -> QueryResult<String> {
+    to_json(&StoredCallFailure {
         code: failure.code.clone(),
         for_model: failure.for_model.clone(),
         for_user: failure.for_user.clone(),
     })
 }
 
-pub(super) fn failure(text: &str) -> QueryResult<CallFailure> {
-    let stored: StoredFailure = from_json("failure", text)?;
+pub(super) fn parse_call_failure(text: &str) -> QueryResult<CallFailure> {
+    let stored: StoredCallFailure = from_json("failure", text)?;
     Ok(CallFailure { code: stored.code, for_model: stored.for_model, for_user: stored.for_user })
 }
 
@@ -208,14 +211,14 @@ struct StoredFingerprint {
 /// Expression that removes the names from a stored fingerprint.
 pub(super) const FINGERPRINT_WITHOUT_WORDS: &str = "json_replace(fingerprint, '$.title', '', '$.path', '')";
 
-pub(super) fn fingerprint_json(fingerprint: &Fingerprint) -> QueryResult<String> {
-    let Fingerprint { title, year, path, size_bytes, seasons } = fingerprint.clone();
+pub(super) fn fingerprint_json(fingerprint: &TargetFingerprint) -> QueryResult<String> {
+    let TargetFingerprint { title, year, path, size_bytes, seasons } = fingerprint.clone();
     to_json(&StoredFingerprint { title, year, path, size_bytes, seasons })
 }
 
-pub(super) fn fingerprint(text: &str) -> QueryResult<Fingerprint> {
+pub(super) fn parse_fingerprint(text: &str) -> QueryResult<TargetFingerprint> {
     let StoredFingerprint { title, year, path, size_bytes, seasons } = from_json("fingerprint", text)?;
-    Ok(Fingerprint { title, year, path, size_bytes, seasons })
+    Ok(TargetFingerprint { title, year, path, size_bytes, seasons })
 }
 
 #[derive(Serialize, Deserialize)]
@@ -244,40 +247,40 @@ struct StoredFlags {
 }
 
 /// Formats the extent of a deletion; `None` means the whole title.
-pub(super) fn extent_json(extent: &Extent) -> QueryResult<Option<String>> {
+pub(super) fn extent_json(extent: &DeletionScope) -> QueryResult<Option<String>> {
     let stored = match extent.clone() {
-        Extent::Whole => return Ok(None),
-        Extent::Season { number, files, monitored } => {
+        DeletionScope::Whole => return Ok(None),
+        DeletionScope::Season { number, files, monitored } => {
             let monitored =
                 monitored.map(|SeasonFlags { season, episodes }| StoredFlags { season, episodes });
             StoredExtent::Season { number, files, monitored }
         }
-        Extent::Copy { episodes: None, files } => {
+        DeletionScope::Copy { episodes: None, files } => {
             StoredExtent::Copy { season: None, episodes: Vec::new(), files }
         }
-        Extent::Copy { episodes: Some(Episodes { season, numbers }), files } => {
+        DeletionScope::Copy { episodes: Some(SeasonEpisodes { season, numbers }), files } => {
             StoredExtent::Copy { season: Some(season), episodes: numbers, files }
         }
-        Extent::Download(afterwards) => {
-            StoredExtent::Download { another: afterwards == Afterwards::AnotherCopy }
+        DeletionScope::Download(afterwards) => {
+            StoredExtent::Download { another: afterwards == DownloadFollowUp::SearchAgain }
         }
     };
     to_json(&stored).map(Some)
 }
 
-pub(super) fn extent(text: Option<&str>) -> QueryResult<Extent> {
-    let Some(text) = text else { return Ok(Extent::Whole) };
+pub(super) fn parse_extent(text: Option<&str>) -> QueryResult<DeletionScope> {
+    let Some(text) = text else { return Ok(DeletionScope::Whole) };
     Ok(match from_json("extent", text)? {
         StoredExtent::Season { number, files, monitored } => {
             let monitored =
                 monitored.map(|StoredFlags { season, episodes }| SeasonFlags { season, episodes });
-            Extent::Season { number, files, monitored }
+            DeletionScope::Season { number, files, monitored }
         }
         StoredExtent::Copy { season, episodes: numbers, files } => {
-            Extent::Copy { episodes: season.map(|season| Episodes { season, numbers }), files }
+            DeletionScope::Copy { episodes: season.map(|season| SeasonEpisodes { season, numbers }), files }
         }
-        StoredExtent::Download { another: true } => Extent::Download(Afterwards::AnotherCopy),
-        StoredExtent::Download { another: false } => Extent::Download(Afterwards::Nothing),
+        StoredExtent::Download { another: true } => DeletionScope::Download(DownloadFollowUp::SearchAgain),
+        StoredExtent::Download { another: false } => DeletionScope::Download(DownloadFollowUp::Nothing),
     })
 }
 
@@ -287,7 +290,7 @@ struct StoredMedia {
     content_type: String,
 }
 
-pub(super) fn media_json(media: &[Media]) -> QueryResult<Option<String>> {
+pub(super) fn media_json(media: &[MessageMedia]) -> QueryResult<Option<String>> {
     if media.is_empty() {
         return Ok(None);
     }
@@ -297,10 +300,13 @@ pub(super) fn media_json(media: &[Media]) -> QueryResult<Option<String>> {
     to_json(&stored.collect::<Vec<_>>()).map(Some)
 }
 
-pub(super) fn media(text: Option<&str>) -> QueryResult<Vec<Media>> {
+pub(super) fn parse_media(text: Option<&str>) -> QueryResult<Vec<MessageMedia>> {
     let Some(text) = text else { return Ok(Vec::new()) };
     let stored: Vec<StoredMedia> = from_json("media", text)?;
-    Ok(stored.into_iter().map(|item| Media { url: item.url, content_type: item.content_type }).collect())
+    Ok(stored
+        .into_iter()
+        .map(|item| MessageMedia { url: item.url, content_type: item.content_type })
+        .collect())
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> QueryResult<String> {
@@ -308,5 +314,5 @@ pub(super) fn to_json(value: &impl Serialize) -> QueryResult<String> {
 }
 
 pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> QueryResult<T> {
-    serde_json::from_str(text).map_err(|_| unreadable(what))
+    serde_json::from_str(text).map_err(|_| unreadable_column(what))
 }

@@ -7,30 +7,32 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answers::refusal;
-use super::approval::Cleared;
-use super::arguments::{cleared, read, schema};
-use super::{Deed, READ_TIMEOUT, Ran, Tool, ToolError, Uses, World};
-use crate::conversation::action::{Action, Emoji, REACT};
-use crate::conversation::transcript::{Arguments, Audience, CallFailure, CallResult, Tier, ToolSpec};
+use super::approval::ApprovedCall;
+use super::arguments::{approved_arguments, argument_schema, parse_arguments};
+use super::formatting::call_failure;
+use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
+use crate::conversation::transcript::{
+    CallFailure, CallResult, EffectLevel, ToolArguments, ToolAudience, ToolSpec,
+};
+use crate::conversation::turn::model_action::{Emoji, ModelAction, REACT};
 
-pub struct React;
+pub struct ReactToMessage;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+struct ReactArgs {
     emoji: String,
 }
 
 #[async_trait]
-impl Tool for React {
+impl Tool for ReactToMessage {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: REACT,
             description: "React to the user's last text with an emoji; if that says it all, answer with no text.",
-            tier: Tier::Read,
-            audience: Audience::Everyone,
-            parameters: schema::<Args>().into(),
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
+            parameters: argument_schema::<ReactArgs>().into(),
         }
     }
 
@@ -38,23 +40,24 @@ impl Tool for React {
         READ_TIMEOUT
     }
 
-    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
-        emoji(arguments).map(|_| Uses::default())
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        parse_emoji(arguments).map(|_| CallReferences::default())
     }
 
-    async fn run(&self, call: &Cleared, _world: &World) -> Result<Ran, ToolError> {
-        let emoji = emoji(cleared(call)?)?;
+    async fn run(&self, call: &ApprovedCall, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let emoji = parse_emoji(approved_arguments(call)?)?;
         let result = CallResult {
             for_model: json!({ "status": "reacted" }),
             for_user: String::new(),
             shown: Vec::new(),
         };
-        Ok(Ran::with(result, Deed::Act(Action::React(emoji))))
+        Ok(ToolOutput::with_effect(result, ToolEffect::Act(ModelAction::React(emoji))))
     }
 }
 
-fn emoji(arguments: &Arguments) -> Result<Emoji, CallFailure> {
-    let args: Args = read(REACT, &schema::<Args>(), arguments)?;
-    Emoji::parse(&args.emoji)
-        .ok_or_else(|| refusal("bad_arguments", json!({ "field": "emoji", "expected": "one emoji" }), None))
+fn parse_emoji(arguments: &ToolArguments) -> Result<Emoji, CallFailure> {
+    let args: ReactArgs = parse_arguments(REACT, &argument_schema::<ReactArgs>(), arguments)?;
+    Emoji::parse(&args.emoji).ok_or_else(|| {
+        call_failure("bad_arguments", json!({ "field": "emoji", "expected": "one emoji" }), None)
+    })
 }

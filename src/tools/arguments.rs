@@ -7,17 +7,17 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::ToolError;
-use super::approval::Cleared;
-use crate::conversation::transcript::{Arguments, CallFailure};
+use super::approval::ApprovedCall;
+use crate::conversation::transcript::{CallFailure, ToolArguments};
 
 /// JSON Schema of `Args` without the parts that a model does not need. The doc comments are its descriptions.
-pub fn schema<Args: JsonSchema>() -> Value {
+pub fn argument_schema<Args: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<Args>().to_value();
-    strip_noise(&mut schema);
+    strip_unused_keywords(&mut schema);
     if let Some(map) = schema.as_object_mut() {
         // Some servers refuse an object schema that lists no properties at all.
         map.entry("properties").or_insert_with(|| json!({}));
@@ -44,24 +44,24 @@ pub fn offer_instances(schema: &mut Value, pointer: &str, names: &[&str]) {
 }
 
 /// Parses arguments by the schema that the model was given. Arguments that are not in the schema are dropped.
-pub fn read<Args: DeserializeOwned>(
+pub fn parse_arguments<Args: DeserializeOwned>(
     tool: &str,
     schema: &Value,
-    arguments: &Arguments,
+    arguments: &ToolArguments,
 ) -> Result<Args, CallFailure> {
     let map = match arguments {
-        Arguments::Object(map) => map.clone(),
-        Arguments::Malformed(_) => return Err(BadArgument::whole().into()),
+        ToolArguments::Object(map) => map.clone(),
+        ToolArguments::Malformed(_) => return Err(BadArgument::not_an_object().into()),
     };
     let repaired = repair_object(schema, map, tool)?;
     serde_json::from_value(repaired).map_err(|error| {
         tracing::warn!(tool, %error, "failed to read arguments that fit the schema");
-        BadArgument::whole().into()
+        BadArgument::not_an_object().into()
     })
 }
 
 /// Arguments of a call that is cleared to run with them.
-pub fn cleared(call: &Cleared) -> Result<&Arguments, ToolError> {
+pub fn approved_arguments(call: &ApprovedCall) -> Result<&ToolArguments, ToolError> {
     call.arguments()
         .ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run on an item a tool that takes arguments")))
 }
@@ -75,7 +75,7 @@ pub struct BadArgument {
 }
 
 impl BadArgument {
-    fn whole() -> Self {
+    fn not_an_object() -> Self {
         Self {
             field: "arguments".to_owned(),
             expected: "one JSON object".to_owned(),
@@ -83,10 +83,10 @@ impl BadArgument {
         }
     }
 
-    fn by_schema(schema: &Value, field: &str) -> Self {
+    fn from_schema(schema: &Value, field: &str) -> Self {
         Self {
             field: field.to_owned(),
-            expected: expected(schema),
+            expected: describe_expected(schema),
             hint: schema["description"].as_str().unwrap_or_default().to_owned(),
         }
     }
@@ -102,7 +102,7 @@ impl From<BadArgument> for CallFailure {
     }
 }
 
-fn strip_noise(schema: &mut Value) {
+fn strip_unused_keywords(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             // A property may be called `title`. Only a `title` that holds text is noise.
@@ -125,45 +125,45 @@ fn strip_noise(schema: &mut Value) {
             if let Some(Value::Array(words)) = map.get_mut("enum") {
                 words.retain(|word| !word.is_null());
             }
-            map.values_mut().for_each(strip_noise);
+            map.values_mut().for_each(strip_unused_keywords);
             if let Some(Value::Array(choices)) = map.get_mut("anyOf") {
-                *choices = choices.drain(..).flat_map(flattened).collect();
+                *choices = choices.drain(..).flat_map(flatten_choice).collect();
                 choices.retain(|choice| choice["type"] != "null");
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(strip_noise),
+        Value::Array(values) => values.iter_mut().for_each(strip_unused_keywords),
         _ => {}
     }
 }
 
 /// Flattens a choice that is nested in another choice.
-fn flattened(mut choice: Value) -> Vec<Value> {
+fn flatten_choice(mut choice: Value) -> Vec<Value> {
     match choice.get_mut("anyOf").map(Value::take) {
         Some(Value::Array(inner)) => inner,
         Some(_) | None => vec![choice],
     }
 }
 
-fn repair(schema: &Value, value: Value, field: &str) -> Result<Value, BadArgument> {
+fn repair_value(schema: &Value, value: Value, field: &str) -> Result<Value, BadArgument> {
     if let Some(choices) = schema["anyOf"].as_array() {
         return choices
             .iter()
             .filter(|choice| choice["type"] != "null")
             // A choice that does not fit is not an error while another choice may fit.
-            .find_map(|choice| repair(choice, value.clone(), field).ok())
-            .ok_or_else(|| BadArgument::by_schema(schema, field));
+            .find_map(|choice| repair_value(choice, value.clone(), field).ok())
+            .ok_or_else(|| BadArgument::from_schema(schema, field));
     }
-    let repaired = match type_of(schema) {
-        "object" => match decoded(value) {
+    let repaired = match schema_type(schema) {
+        "object" => match decode_json_text(value) {
             Value::Object(map) => return repair_object(schema, map, field),
             _ => None,
         },
         "array" => return repair_list(schema, value, field),
-        "integer" => integer(&value).filter(|number| in_range(schema, *number)).map(Value::from),
-        "boolean" => boolean(&value),
-        _ => text(schema, &value),
+        "integer" => repair_integer(&value).filter(|number| in_range(schema, *number)).map(Value::from),
+        "boolean" => repair_boolean(&value),
+        _ => repair_text(schema, &value),
     };
-    repaired.ok_or_else(|| BadArgument::by_schema(schema, field))
+    repaired.ok_or_else(|| BadArgument::from_schema(schema, field))
 }
 
 fn repair_object(schema: &Value, mut map: Map<String, Value>, field: &str) -> Result<Value, BadArgument> {
@@ -171,12 +171,12 @@ fn repair_object(schema: &Value, mut map: Map<String, Value>, field: &str) -> Re
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let required = schema["required"].as_array().is_some_and(|names| names.contains(&json!(name)));
         match map.remove(name) {
-            None | Some(Value::Null) if required => return Err(BadArgument::by_schema(property, name)),
+            None | Some(Value::Null) if required => return Err(BadArgument::from_schema(property, name)),
             None | Some(Value::Null) => {}
             // Some models fill in fields for which they have no value.
             Some(Value::String(text)) if !required && text.trim().is_empty() => {}
             Some(value) => {
-                repaired.insert(name.clone(), repair(property, value, name)?);
+                repaired.insert(name.clone(), repair_value(property, value, name)?);
             }
         }
     }
@@ -188,7 +188,7 @@ fn repair_object(schema: &Value, mut map: Map<String, Value>, field: &str) -> Re
 }
 
 fn repair_list(schema: &Value, value: Value, field: &str) -> Result<Value, BadArgument> {
-    let values = match decoded(value) {
+    let values = match decode_json_text(value) {
         Value::Array(values) => values,
         // `1, 2` is a list without its brackets. Any other text is a single item.
         Value::String(text) => {
@@ -198,16 +198,16 @@ fn repair_list(schema: &Value, value: Value, field: &str) -> Result<Value, BadAr
     };
     let repaired = values
         .into_iter()
-        .map(|value| repair(&schema["items"], value, field))
+        .map(|value| repair_value(&schema["items"], value, field))
         .collect::<Result<Vec<_>, _>>()?;
     let length = repaired.len() as u64;
     let fits = schema["minItems"].as_u64().is_none_or(|min| length >= min)
         && schema["maxItems"].as_u64().is_none_or(|max| length <= max);
-    if fits { Ok(Value::Array(repaired)) } else { Err(BadArgument::by_schema(schema, field)) }
+    if fits { Ok(Value::Array(repaired)) } else { Err(BadArgument::from_schema(schema, field)) }
 }
 
 /// Decodes a list or an object that was written as text.
-fn decoded(value: Value) -> Value {
+fn decode_json_text(value: Value) -> Value {
     let Value::String(text) = &value else {
         return value;
     };
@@ -217,7 +217,7 @@ fn decoded(value: Value) -> Value {
     }
 }
 
-fn integer(value: &Value) -> Option<i64> {
+fn repair_integer(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64().or_else(|| {
             let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9e15)?;
@@ -234,7 +234,7 @@ fn in_range(schema: &Value, number: i64) -> bool {
         && schema["maximum"].as_i64().is_none_or(|max| number <= max)
 }
 
-fn boolean(value: &Value) -> Option<Value> {
+fn repair_boolean(value: &Value) -> Option<Value> {
     match value {
         Value::Bool(_) => Some(value.clone()),
         Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
@@ -246,7 +246,7 @@ fn boolean(value: &Value) -> Option<Value> {
     }
 }
 
-fn text(schema: &Value, value: &Value) -> Option<Value> {
+fn repair_text(schema: &Value, value: &Value) -> Option<Value> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),
@@ -262,7 +262,7 @@ fn text(schema: &Value, value: &Value) -> Option<Value> {
     long_enough.then_some(Value::String(text))
 }
 
-fn type_of(schema: &Value) -> &str {
+fn schema_type(schema: &Value) -> &str {
     match &schema["type"] {
         Value::Array(types) => types.iter().filter_map(Value::as_str).find(|name| *name != "null"),
         name => name.as_str(),
@@ -270,24 +270,24 @@ fn type_of(schema: &Value) -> &str {
     .unwrap_or("string")
 }
 
-fn expected(schema: &Value) -> String {
+fn describe_expected(schema: &Value) -> String {
     if let Some(choices) = schema["anyOf"].as_array() {
         let choices: Vec<String> =
-            choices.iter().filter(|choice| choice["type"] != "null").map(expected).collect();
+            choices.iter().filter(|choice| choice["type"] != "null").map(describe_expected).collect();
         return choices.join(" or ");
     }
     if let Some(words) = schema["enum"].as_array() {
         let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
         return format!("one of {}", words.join(", "));
     }
-    match type_of(schema) {
+    match schema_type(schema) {
         "integer" => match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
             (Some(min), Some(max)) => format!("integer from {min} to {max}"),
             _ => "integer".to_owned(),
         },
         "array" => match schema["maxItems"].as_u64() {
             Some(max) => format!("list of at most {max}"),
-            None => format!("list of {}", expected(&schema["items"])),
+            None => format!("list of {}", describe_expected(&schema["items"])),
         },
         "boolean" => "true or false".to_owned(),
         "object" => "object".to_owned(),
@@ -304,8 +304,8 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::app::Pictures;
-    use crate::tools::library::Library;
+    use crate::app::PicturePolicy;
+    use crate::tools::library::ArrInstances;
 
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
@@ -347,7 +347,8 @@ mod tests {
 
     #[track_caller]
     fn check(written: Value, outcome: &Result<Probe, Value>) {
-        let read = read::<Probe>("probe", &schema::<Probe>(), &Arguments::parse(written));
+        let read =
+            parse_arguments::<Probe>("probe", &argument_schema::<Probe>(), &ToolArguments::parse(written));
         assert_eq!(&read.map_err(|failure| failure.for_model), outcome);
     }
 
@@ -427,7 +428,7 @@ mod tests {
 
     #[test]
     fn a_schema_carries_no_noise() {
-        let text = schema::<Probe>().to_string();
+        let text = argument_schema::<Probe>().to_string();
         for noise in ["$schema", "$ref", "$defs", "\"title\"", "\"format\"", "\"default\""] {
             assert!(!text.contains(noise), "{noise} in {text}");
         }
@@ -512,7 +513,7 @@ mod tests {
         if let Some(choices) = ["anyOf", "oneOf"].iter().find_map(|name| schema[*name].as_array()) {
             return fitting(&choices[0]);
         }
-        match type_of(schema) {
+        match schema_type(schema) {
             "object" => {
                 let fields = schema["properties"].as_object().into_iter().flatten();
                 Value::Object(fields.map(|(name, field)| (name.clone(), fitting(field))).collect())
@@ -532,17 +533,17 @@ mod tests {
         ) {
             let mut written = rest.as_object().cloned().unwrap_or_default();
             written.insert("tmdb".to_owned(), tmdb);
-            let schema = schema::<Probe>();
-            let probe = |arguments: &Arguments| read::<Probe>("probe", &schema, arguments);
-            let arguments = Arguments::Object(written);
+            let schema = argument_schema::<Probe>();
+            let probe = |arguments: &ToolArguments| parse_arguments::<Probe>("probe", &schema, arguments);
+            let arguments = ToolArguments::Object(written);
             let outcome = probe(&arguments);
-            let Arguments::Object(map) = &arguments else { unreachable!() };
-            assert_eq!(probe(&Arguments::parse(json!(json!(map).to_string()))), outcome);
-            if let Ok(repaired) = read::<Map<String, Value>>("probe", &schema, &arguments) {
-                let repaired = Arguments::Object(repaired);
+            let ToolArguments::Object(map) = &arguments else { unreachable!() };
+            assert_eq!(probe(&ToolArguments::parse(json!(json!(map).to_string()))), outcome);
+            if let Ok(repaired) = parse_arguments::<Map<String, Value>>("probe", &schema, &arguments) {
+                let repaired = ToolArguments::Object(repaired);
                 assert_eq!(probe(&repaired), outcome);
-                let again = read::<Map<String, Value>>("probe", &schema, &repaired);
-                assert_eq!(again.map(Arguments::Object), Ok(repaired));
+                let again = parse_arguments::<Map<String, Value>>("probe", &schema, &repaired);
+                assert_eq!(again.map(ToolArguments::Object), Ok(repaired));
             }
         }
 
@@ -552,7 +553,7 @@ mod tests {
             changes in proptest::collection::vec((any::<Index>(), prop_oneof![likely(), anything()]), 0..4),
             left_out in proptest::collection::vec(any::<Index>(), 0..4),
         ) {
-            let tools = crate::app::tools(&Arc::new(Library::default()), Pictures::Sent);
+            let tools = crate::app::all_tools(&Arc::new(ArrInstances::default()), PicturePolicy::Sent);
             let tool = which.get(&tools);
             let spec = tool.spec();
             let schema: Value = serde_json::from_str(spec.parameters.text()).unwrap();
@@ -564,21 +565,21 @@ mod tests {
                 }
                 left_out.iter().for_each(|name| drop(written.remove(name.get(&names))));
             }
-            let outcome = |arguments: &Arguments| tool.check(arguments).map_err(|failure| {
+            let outcome = |arguments: &ToolArguments| tool.check_arguments(arguments).map_err(|failure| {
                 assert_eq!(failure.for_model["error"], json!(failure.code), "the model reads the code");
                 failure.code
             });
-            let arguments = Arguments::Object(written.clone());
+            let arguments = ToolArguments::Object(written.clone());
             let uses = outcome(&arguments);
-            assert_eq!(outcome(&Arguments::parse(json!(json!(written).to_string()))), uses, "encoded once more");
-            if let Ok(repaired) = read::<Map<String, Value>>(spec.name, &schema, &arguments) {
-                let repaired = Arguments::Object(repaired);
+            assert_eq!(outcome(&ToolArguments::parse(json!(json!(written).to_string()))), uses, "encoded once more");
+            if let Ok(repaired) = parse_arguments::<Map<String, Value>>(spec.name, &schema, &arguments) {
+                let repaired = ToolArguments::Object(repaired);
                 assert_eq!(outcome(&repaired), uses, "as it was repaired");
-                let again = read::<Map<String, Value>>(spec.name, &schema, &repaired);
-                assert_eq!(again.map(Arguments::Object), Ok(repaired), "repaired once more");
+                let again = parse_arguments::<Map<String, Value>>(spec.name, &schema, &repaired);
+                assert_eq!(again.map(ToolArguments::Object), Ok(repaired), "repaired once more");
             }
             written.insert("user_confirmed_it_all".to_owned(), json!(true));
-            assert_eq!(outcome(&Arguments::Object(written)), uses, "beside what no schema knows");
+            assert_eq!(outcome(&ToolArguments::Object(written)), uses, "beside what no schema knows");
         }
     }
 }

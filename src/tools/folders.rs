@@ -3,8 +3,8 @@
 
 use serde_json::json;
 
-use super::answers::{clean_title, plain, refusal, sentence_list};
-use super::library::roomiest;
+use super::formatting::{call_failure, clean_title, format_sentence_list, normalize_name};
+use super::library::roomiest_folder;
 use crate::arr::RootFolder;
 use crate::conversation::transcript::CallFailure;
 
@@ -14,7 +14,7 @@ pub fn folder_for<'a>(
     wanted: Option<&str>,
 ) -> Result<Option<&'a RootFolder>, CallFailure> {
     match wanted {
-        None => Ok(roomiest(folders)),
+        None => Ok(roomiest_folder(folders)),
         Some(wanted) => folder_named(folders, wanted).map(Some),
     }
 }
@@ -22,21 +22,28 @@ pub fn folder_for<'a>(
 /// Single folder with this name, or else the single folder whose path contains it.
 fn folder_named<'a>(folders: &'a [RootFolder], wanted: &str) -> Result<&'a RootFolder, CallFailure> {
     let reachable: Vec<&RootFolder> = folders.iter().filter(|folder| folder.free_bytes.is_some()).collect();
-    let wanted = plain(wanted);
-    let called = only(&reachable, |folder| plain(last(&folder.path)) == wanted);
-    let part = || only(&reachable, |folder| !wanted.is_empty() && plain(&folder.path).contains(&wanted));
+    let wanted = normalize_name(wanted);
+    let called = single_match(&reachable, |folder| normalize_name(last_path_part(&folder.path)) == wanted);
+    let part = || {
+        single_match(&reachable, |folder| {
+            !wanted.is_empty() && normalize_name(&folder.path).contains(&wanted)
+        })
+    };
     called.or_else(part).ok_or_else(|| which_folder(&reachable))
 }
 
-fn only<'a>(folders: &[&'a RootFolder], such: impl Fn(&RootFolder) -> bool) -> Option<&'a RootFolder> {
+fn single_match<'a>(
+    folders: &[&'a RootFolder],
+    such: impl Fn(&RootFolder) -> bool,
+) -> Option<&'a RootFolder> {
     let mut found = folders.iter().copied().filter(|folder| such(folder));
     found.next().filter(|_| found.next().is_none())
 }
 
 fn which_folder(folders: &[&RootFolder]) -> CallFailure {
-    let names: Vec<String> = folders.iter().map(|folder| name(folder, folders)).collect();
-    let for_user = (!names.is_empty()).then(|| format!("Which folder: {}?", sentence_list(&names)));
-    refusal(
+    let names: Vec<String> = folders.iter().map(|folder| folder_name(folder, folders)).collect();
+    let for_user = (!names.is_empty()).then(|| format!("Which folder: {}?", format_sentence_list(&names)));
+    call_failure(
         "bad_arguments",
         json!({ "field": "folder", "expected": format!("one of {}", names.join(", ")),
             "hint": "ask the user if it is not clear which" }),
@@ -45,16 +52,16 @@ fn which_folder(folders: &[&RootFolder]) -> CallFailure {
 }
 
 /// Last part of the path of a folder, preceded by its parent if two folders end alike.
-fn name(folder: &RootFolder, among: &[&RootFolder]) -> String {
-    let end = last(&folder.path);
-    let alike = among.iter().filter(|other| last(&other.path) == end).count();
-    let before = folder.path.trim_end_matches(SEPARATORS).strip_suffix(end).map_or("", last);
+fn folder_name(folder: &RootFolder, among: &[&RootFolder]) -> String {
+    let end = last_path_part(&folder.path);
+    let alike = among.iter().filter(|other| last_path_part(&other.path) == end).count();
+    let before = folder.path.trim_end_matches(SEPARATORS).strip_suffix(end).map_or("", last_path_part);
     if alike > 1 && !before.is_empty() { clean_title(&format!("{before} {end}")) } else { clean_title(end) }
 }
 
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
-fn last(path: &str) -> &str {
+fn last_path_part(path: &str) -> &str {
     path.trim_end_matches(SEPARATORS).rsplit(SEPARATORS).next().unwrap_or_default()
 }
 

@@ -8,12 +8,12 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::ToolError;
-use super::answers::{clean_complaint, plain, refusal};
 use super::arguments::offer_instances;
-use super::shelf::freshness::Shelf;
+use super::formatting::{call_failure, clean_error_message, normalize_name};
+use super::library_cache::refresh::LibraryCache;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{ArrError, Profile, RootFolder};
+use crate::arr::{ArrError, QualityProfile, RootFolder};
 use crate::conversation::transcript::{CallFailure, MediaKind, MediaRef};
 use crate::http::HttpError;
 use crate::telemetry;
@@ -29,7 +29,7 @@ const MISCONFIGURED: &str = "misconfigured";
 
 /// All configured instances. At most two of each kind: the regular one and the 4K one.
 #[derive(Debug, Clone, Default)]
-pub struct Library {
+pub struct ArrInstances {
     pub movies: Vec<Instance<Radarr>>,
     pub series: Vec<Instance<Sonarr>>,
 }
@@ -41,23 +41,23 @@ pub struct Instance<Client> {
     pub four_k: bool,
     pub client: Client,
     /// Contents of the library when it was last loaded.
-    pub shelf: Shelf,
+    pub cache: LibraryCache,
 }
 
 /// Answers of several instances, and the failures of the others.
 #[derive(Debug)]
-pub struct Gathered<T> {
+pub struct InstanceResults<T> {
     pub answers: Vec<T>,
     pub failures: Vec<CallFailure>,
 }
 
-impl Library {
+impl ArrInstances {
     pub fn movie_instance(&self, name: Option<&str>) -> Result<&Instance<Radarr>, CallFailure> {
-        pick(&self.movies, name, "Radarr")
+        select_instance(&self.movies, name, "Radarr")
     }
 
     pub fn series_instance(&self, name: Option<&str>) -> Result<&Instance<Sonarr>, CallFailure> {
-        pick(&self.series, name, "Sonarr")
+        select_instance(&self.series, name, "Sonarr")
     }
 
     /// Instances that a query about `kind`, or about any kind, covers.
@@ -70,7 +70,7 @@ impl Library {
     }
 
     /// Lets the model choose an instance in the arguments of a tool for either kind, if there are two of a kind.
-    pub fn offer(&self, schema: &mut Value) {
+    pub fn offer_instances(&self, schema: &mut Value) {
         let (movies, series) = (self.movie_names(), self.series_names());
         if movies.len() > 1 || series.len() > 1 {
             offer_instances(schema, "", &[movies, series].concat());
@@ -80,12 +80,12 @@ impl Library {
     }
 
     /// Marks the cached data of the library of this name as outdated, because a change was reported.
-    pub fn changed(&self, name: &str) {
+    pub fn mark_changed(&self, name: &str) {
         for instance in self.movies.iter().filter(|instance| instance.name == name) {
-            instance.client.server().changed();
+            instance.client.common_api().record_change();
         }
         for instance in self.series.iter().filter(|instance| instance.name == name) {
-            instance.client.server().changed();
+            instance.client.common_api().record_change();
         }
     }
 
@@ -100,19 +100,19 @@ impl Library {
 
 impl<Client> Instance<Client> {
     /// Name that users know: `Radarr`, `Radarr 4K`.
-    pub fn label(&self) -> String {
-        let app = if self.service() == "radarr" { "Radarr" } else { "Sonarr" };
+    pub fn display_name(&self) -> String {
+        let app = if self.service_name() == "radarr" { "Radarr" } else { "Sonarr" };
         if self.four_k { format!("{app} 4K") } else { app.to_owned() }
     }
 
-    pub fn item(&self, kind: MediaKind, id: i64) -> MediaRef {
+    pub fn media_ref(&self, kind: MediaKind, id: i64) -> MediaRef {
         MediaRef::Item { instance: self.name.to_owned(), kind, id }
     }
 
     /// Failure of a request, worded for the model and the user.
-    pub fn failure(&self, error: &ArrError) -> CallFailure {
-        tracing::warn!(instance = self.name, error = telemetry::chain(error), "a request failed");
-        let (service, label) = (self.service(), self.label());
+    pub fn request_failure(&self, error: &ArrError) -> CallFailure {
+        tracing::warn!(instance = self.name, error = telemetry::error_chain(error), "a request failed");
+        let (service, label) = (self.service_name(), self.display_name());
         let (what, sentence) = match error {
             // For the waiting user, an instance that is starting or whose catalog is down is the same as an unreachable
             // one.
@@ -132,7 +132,7 @@ impl<Client> Instance<Client> {
         if let ArrError::Refused(reasons) = error
             && let Some(reason) = reasons.first()
         {
-            for_model["hint"] = json!(clean_complaint(reason));
+            for_model["hint"] = json!(clean_error_message(reason));
         }
         CallFailure { code, for_model, for_user: Some(format!("{label} {sentence}.")) }
     }
@@ -141,33 +141,37 @@ impl<Client> Instance<Client> {
     /// outcome is not reported before its outcome is determined. A web page in place of an answer may come from a
     /// server that is still starting.
     pub fn is_down(&self, failure: &CallFailure) -> bool {
-        let what = failure.code.strip_prefix(self.service()).and_then(|code| code.strip_prefix('_'));
+        let what = failure.code.strip_prefix(self.service_name()).and_then(|code| code.strip_prefix('_'));
         matches!(what, Some(UNREACHABLE | BROKEN | MISCONFIGURED))
     }
 
     /// Error for a failed read, or for a write that certainly did not happen.
-    pub fn refused(&self, error: &ArrError) -> ToolError {
-        ToolError::TellModel(self.failure(error))
+    pub fn request_error(&self, error: &ArrError) -> ToolError {
+        ToolError::CallFailed(self.request_failure(error))
     }
 
     /// Error for a failed write. Its possible effect is determined before any failure is reported.
-    pub fn failed_write(&self, error: &ArrError) -> ToolError {
+    pub fn write_error(&self, error: &ArrError) -> ToolError {
         if error.outcome_unknown() {
-            ToolError::Unknown(format!("{}: failed to {}", self.name, telemetry::chain(error)))
+            ToolError::Unknown(format!("{}: failed to {}", self.name, telemetry::error_chain(error)))
         } else {
-            self.refused(error)
+            self.request_error(error)
         }
     }
 
     /// Error for a write that was successful but could not be read back.
-    pub fn unread_write(&self, error: &ArrError) -> ToolError {
-        ToolError::Unknown(format!("{}: after a write, failed to {}", self.name, telemetry::chain(error)))
+    pub fn unverified_write_error(&self, error: &ArrError) -> ToolError {
+        ToolError::Unknown(format!(
+            "{}: after a write, failed to {}",
+            self.name,
+            telemetry::error_chain(error)
+        ))
     }
 
     /// Refusal of an instance without a quality profile or an accessible folder, to which no title can be added.
     pub fn not_ready(&self) -> CallFailure {
-        let label = self.label();
-        refusal(
+        let label = self.display_name();
+        call_failure(
             "not_set_up",
             json!({ "service": label, "hint": "it has no quality profile or no folder it can reach" }),
             Some(format!("{label} has no place for it, the admin has to look at it.")),
@@ -175,17 +179,17 @@ impl<Client> Instance<Client> {
     }
 
     /// Service name, `radarr` or `sonarr`, without the distinction of the 4K instance.
-    fn service(&self) -> &'static str {
+    fn service_name(&self) -> &'static str {
         if self.name.starts_with("radarr") { "radarr" } else { "sonarr" }
     }
 }
 
-impl<T> Gathered<T> {
-    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Gathered<U> {
-        Gathered { answers: self.answers.into_iter().map(change).collect(), failures: self.failures }
+impl<T> InstanceResults<T> {
+    pub fn map<U>(self, change: impl FnMut(T) -> U) -> InstanceResults<U> {
+        InstanceResults { answers: self.answers.into_iter().map(change).collect(), failures: self.failures }
     }
 
-    pub fn and(mut self, other: Self) -> Self {
+    pub fn merge(mut self, other: Self) -> Self {
         self.answers.extend(other.answers);
         self.failures.extend(other.failures);
         self
@@ -200,7 +204,7 @@ impl<T> Gathered<T> {
             Some(first) if self.answers.is_empty() => {
                 Err(CallFailure { for_user: Some(failed.join(" ")), ..first })
             }
-            None if self.answers.is_empty() => Err(nobody_to_ask()),
+            None if self.answers.is_empty() => Err(no_library_configured()),
             Some(_) | None => Ok((self.answers, failed)),
         }
     }
@@ -208,11 +212,11 @@ impl<T> Gathered<T> {
 
 /// Queries all instances of a kind concurrently. An instance that takes longer than `limit` has failed, so that the
 /// answers of the others can still be used.
-pub async fn ask_all<'a, Client, Answer, T>(
+pub async fn query_all<'a, Client, Answer, T>(
     instances: &'a [Instance<Client>],
     limit: Duration,
     request: impl Fn(&'a Client) -> Answer,
-) -> Gathered<(&'a Instance<Client>, T)>
+) -> InstanceResults<(&'a Instance<Client>, T)>
 where
     Answer: Future<Output = Result<T, ArrError>>,
 {
@@ -220,28 +224,31 @@ where
     for instance in instances {
         asked.push(tokio::time::timeout(limit, request(&instance.client)));
     }
-    let mut gathered = Gathered { answers: Vec::new(), failures: Vec::new() };
+    let mut gathered = InstanceResults { answers: Vec::new(), failures: Vec::new() };
     for (instance, answer) in instances.iter().zip(join_all(asked).await) {
         match answer.unwrap_or_else(|_| Err(ArrError::NoAnswer(HttpError::TimedOut(limit)))) {
             Ok(answer) => gathered.answers.push((instance, answer)),
-            Err(error) => gathered.failures.push(instance.failure(&error)),
+            Err(error) => gathered.failures.push(instance.request_failure(&error)),
         }
     }
     gathered
 }
 
 /// Quality profile that was requested by name.
-pub fn profile_named<'a>(profiles: &'a [Profile], wanted: &str) -> Result<&'a Profile, CallFailure> {
-    let plain_wanted = plain(wanted);
-    let called = |profile: &&Profile| plain(&profile.name) == plain_wanted;
-    let like = |profile: &&Profile| plain(&profile.name).contains(&plain_wanted);
+pub fn find_profile<'a>(
+    profiles: &'a [QualityProfile],
+    wanted: &str,
+) -> Result<&'a QualityProfile, CallFailure> {
+    let plain_wanted = normalize_name(wanted);
+    let called = |profile: &&QualityProfile| normalize_name(&profile.name) == plain_wanted;
+    let like = |profile: &&QualityProfile| normalize_name(&profile.name).contains(&plain_wanted);
     let only_like = || {
         let mut alike = profiles.iter().filter(like);
         alike.next().filter(|_| alike.next().is_none())
     };
     profiles.iter().find(called).or_else(only_like).ok_or_else(|| {
         let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        refusal(
+        call_failure(
             "bad_arguments",
             json!({ "field": "quality", "expected": format!("one of {}", names.join(", ")) }),
             None,
@@ -250,7 +257,10 @@ pub fn profile_named<'a>(profiles: &'a [Profile], wanted: &str) -> Result<&'a Pr
 }
 
 /// Most frequently used profile of a library, else the first one.
-pub fn usual_profile(profiles: &[Profile], in_use: impl Iterator<Item = i64>) -> Option<&Profile> {
+pub fn usual_profile(
+    profiles: &[QualityProfile],
+    in_use: impl Iterator<Item = i64>,
+) -> Option<&QualityProfile> {
     let mut uses: HashMap<i64, usize> = HashMap::new();
     for id in in_use {
         *uses.entry(id).or_default() += 1;
@@ -260,29 +270,35 @@ pub fn usual_profile(profiles: &[Profile], in_use: impl Iterator<Item = i64>) ->
 }
 
 /// Accessible folder with the most free space.
-pub fn roomiest(folders: &[RootFolder]) -> Option<&RootFolder> {
+pub fn roomiest_folder(folders: &[RootFolder]) -> Option<&RootFolder> {
     folders.iter().filter(|folder| folder.free_bytes.is_some()).max_by_key(|folder| folder.free_bytes)
 }
 
-fn nobody_to_ask() -> CallFailure {
+fn no_library_configured() -> CallFailure {
     let sentence = "No library is set up for that, the admin has to look at it.";
-    refusal("not_set_up", json!({ "hint": "no library of that kind is set up" }), Some(sentence.to_owned()))
+    call_failure(
+        "not_set_up",
+        json!({ "hint": "no library of that kind is set up" }),
+        Some(sentence.to_owned()),
+    )
 }
 
-fn pick<'a, Client>(
+fn select_instance<'a, Client>(
     instances: &'a [Instance<Client>],
     name: Option<&str>,
     app: &str,
 ) -> Result<&'a Instance<Client>, CallFailure> {
     match (instances, name) {
-        ([], _) => {
-            Err(refusal("not_set_up", json!({ "service": app }), Some(format!("There is no {app} here."))))
-        }
+        ([], _) => Err(call_failure(
+            "not_set_up",
+            json!({ "service": app }),
+            Some(format!("There is no {app} here.")),
+        )),
         ([only], None) => Ok(only),
         (_, Some(name)) if let Some(instance) = instances.iter().find(|one| one.name == name) => Ok(instance),
         (several, _) => {
             let names: Vec<&str> = several.iter().map(|instance| instance.name).collect();
-            Err(refusal(
+            Err(call_failure(
                 "bad_arguments",
                 json!({ "field": "instance", "expected": format!("one of {}", names.join(", ")) }),
                 None,
@@ -296,13 +312,13 @@ mod tests {
     use super::*;
 
     fn radarr() -> Instance<()> {
-        Instance { name: "radarr-4k", four_k: true, client: (), shelf: Shelf::default() }
+        Instance { name: "radarr-4k", four_k: true, client: (), cache: LibraryCache::default() }
     }
 
     #[track_caller]
     fn check(error: &ArrError, told: &str) {
-        let told_by = match radarr().failed_write(error) {
-            ToolError::TellModel(failure) => {
+        let told_by = match radarr().write_error(error) {
+            ToolError::CallFailed(failure) => {
                 format!("{} {}", failure.for_model, failure.for_user.unwrap_or_default())
             }
             ToolError::Unknown(what) => format!("unknown: {what}"),
@@ -337,8 +353,8 @@ mod tests {
 
     #[test]
     fn the_usual_profile_is_the_one_most_titles_use() {
-        let profiles: Vec<Profile> =
-            [1, 2, 3].map(|id| Profile { id, name: format!("profile {id}"), four_k: false }).to_vec();
+        let profiles: Vec<QualityProfile> =
+            [1, 2, 3].map(|id| QualityProfile { id, name: format!("profile {id}"), four_k: false }).to_vec();
         let usual = |in_use: &[i64]| usual_profile(&profiles, in_use.iter().copied()).map(|found| found.id);
         assert_eq!([usual(&[3, 2, 3]), usual(&[]), usual(&[9])], [Some(3), Some(1), Some(1)]);
         assert_eq!(usual_profile(&[], [1].into_iter()), None);
@@ -348,7 +364,7 @@ mod tests {
     fn the_roomiest_folder_is_one_that_can_be_reached() {
         let folder = |path: &str, free_bytes| RootFolder { path: path.to_owned(), free_bytes };
         let folders = [folder("/lost", None), folder("/small", Some(1)), folder("/big", Some(2))];
-        assert_eq!(roomiest(&folders), Some(&folders[2]));
-        assert_eq!(roomiest(&folders[..1]), None);
+        assert_eq!(roomiest_folder(&folders), Some(&folders[2]));
+        assert_eq!(roomiest_folder(&folders[..1]), None);
     }
 }

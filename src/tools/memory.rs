@@ -7,26 +7,31 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answers::refusal;
-use super::approval::Cleared;
-use super::arguments::{BadArgument, cleared, read, schema};
-use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
-use crate::conversation::facts::{
-    FORGET, FORGOT, Fact, FactKind, Facts, Known, MOST_FACTS, NOTED, NotAFact, REMEMBER, forgot, noted,
-    takes_a_fact_back,
+use super::approval::ApprovedCall;
+use super::arguments::{BadArgument, approved_arguments, argument_schema, parse_arguments};
+use super::formatting::call_failure;
+use super::{
+    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
+    WRITE_TIMEOUT,
 };
-use crate::conversation::transcript::{Arguments, Audience, CallFailure, CallResult, Tier, ToolSpec};
+use crate::conversation::people::facts::{
+    FORGET, FORGOT, FactError, FactKind, MAX_FACTS_PER_USER, NOTED, REMEMBER, StoredFact, UserFact,
+    UserFacts, format_forgotten, format_noted, may_retract_fact,
+};
+use crate::conversation::transcript::{
+    CallFailure, CallResult, EffectLevel, ToolArguments, ToolAudience, ToolSpec,
+};
 
 /// Hint for a model that has rephrased the fact in its own words.
 const IN_THEIR_WORDS: &str = "the user did not say so: use their own words, or ask them";
 
-pub struct Remember;
-pub struct Forget;
+pub struct RememberFact;
+pub struct ForgetFact;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RememberArgs {
-    kind: Kind,
+    kind: FactKindArg,
     /// alias: the name; quality: movies or shows.
     about: Option<String>,
     /// alias: title and year.
@@ -41,7 +46,7 @@ struct ForgetArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum FactKindArg {
     Quality,
     Alias,
     Dislike,
@@ -51,29 +56,29 @@ enum Kind {
     Other,
 }
 
-impl From<Kind> for FactKind {
-    fn from(kind: Kind) -> Self {
+impl From<FactKindArg> for FactKind {
+    fn from(kind: FactKindArg) -> Self {
         match kind {
-            Kind::Quality => Self::Quality,
-            Kind::Alias => Self::Alias,
-            Kind::Dislike => Self::Dislike,
-            Kind::Like => Self::Like,
-            Kind::Folder => Self::Folder,
-            Kind::Schedule => Self::Schedule,
-            Kind::Other => Self::Other,
+            FactKindArg::Quality => Self::Quality,
+            FactKindArg::Alias => Self::Alias,
+            FactKindArg::Dislike => Self::Dislike,
+            FactKindArg::Like => Self::Like,
+            FactKindArg::Folder => Self::Folder,
+            FactKindArg::Schedule => Self::Schedule,
+            FactKindArg::Other => Self::Other,
         }
     }
 }
 
 #[async_trait]
-impl Tool for Remember {
+impl Tool for RememberFact {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: REMEMBER,
             description: "Note a lasting wish, or what a name means.",
-            tier: Tier::Write,
-            audience: Audience::Everyone,
-            parameters: schema::<RememberArgs>().into(),
+            effect_level: EffectLevel::Write,
+            audience: ToolAudience::Everyone,
+            parameters: argument_schema::<RememberArgs>().into(),
         }
     }
 
@@ -81,29 +86,33 @@ impl Tool for Remember {
         WRITE_TIMEOUT
     }
 
-    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
-        fact(arguments).map(|_| Uses::default())
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        parse_fact(arguments).map(|_| CallReferences::default())
     }
 
-    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
-        Ok(note(fact(cleared(call)?)?, world)?)
+    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        Ok(remember_fact(parse_fact(approved_arguments(call)?)?, world)?)
     }
 
     /// A fact is stored only together with the result, so without a result no fact was stored.
-    async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
-        Ok(Settled::NotDone)
+    async fn recover_outcome(
+        &self,
+        _call: InterruptedRun<'_>,
+        _world: &ToolContext,
+    ) -> Result<RecoveryOutcome, ToolError> {
+        Ok(RecoveryOutcome::NotDone)
     }
 }
 
 #[async_trait]
-impl Tool for Forget {
+impl Tool for ForgetFact {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: FORGET,
             description: "Forget a known fact.",
-            tier: Tier::Write,
-            audience: Audience::Everyone,
-            parameters: schema::<ForgetArgs>().into(),
+            effect_level: EffectLevel::Write,
+            audience: ToolAudience::Everyone,
+            parameters: argument_schema::<ForgetArgs>().into(),
         }
     }
 
@@ -111,66 +120,75 @@ impl Tool for Forget {
         WRITE_TIMEOUT
     }
 
-    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
-        read::<ForgetArgs>(FORGET, &schema::<ForgetArgs>(), arguments).map(|_| Uses::default())
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        parse_arguments::<ForgetArgs>(FORGET, &argument_schema::<ForgetArgs>(), arguments)
+            .map(|_| CallReferences::default())
     }
 
-    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
-        let args: ForgetArgs = read(FORGET, &schema::<ForgetArgs>(), cleared(call)?)?;
-        let Some(Known { fact, .. }) = world.facts.named(&args.what) else {
-            return Err(not_known(&world.facts).into());
+    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let args: ForgetArgs =
+            parse_arguments(FORGET, &argument_schema::<ForgetArgs>(), approved_arguments(call)?)?;
+        let Some(StoredFact { fact, .. }) = world.facts.find_by_text(&args.what) else {
+            return Err(unknown_fact(&world.facts).into());
         };
-        let texts = || world.said.iter().chain(&world.last_three).map(String::as_str);
-        if !fact.stands_in(texts()) && !texts().any(takes_a_fact_back) {
-            return Err(refusal("not_said", json!({ "hint": "the user did not say so" }), None).into());
+        let texts = || world.turn_messages.iter().chain(&world.last_three).map(String::as_str);
+        if !fact.is_supported_by(texts()) && !texts().any(may_retract_fact) {
+            return Err(call_failure("not_said", json!({ "hint": "the user did not say so" }), None).into());
         }
-        Ok(Ran::with(told(FORGOT, fact, forgot(fact)), Deed::Forget(fact.kind, fact.key.clone())))
+        Ok(ToolOutput::with_effect(
+            fact_result(FORGOT, fact, format_forgotten(fact)),
+            ToolEffect::Forget(fact.kind, fact.key.clone()),
+        ))
     }
 
     /// A fact is deleted only together with the result, so without a result no fact was deleted.
-    async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
-        Ok(Settled::NotDone)
+    async fn recover_outcome(
+        &self,
+        _call: InterruptedRun<'_>,
+        _world: &ToolContext,
+    ) -> Result<RecoveryOutcome, ToolError> {
+        Ok(RecoveryOutcome::NotDone)
     }
 }
 
-fn fact(arguments: &Arguments) -> Result<Fact, CallFailure> {
-    let args: RememberArgs = read(REMEMBER, &schema::<RememberArgs>(), arguments)?;
-    Fact::new(args.kind.into(), args.about.as_deref(), &args.value).map_err(|error| {
+fn parse_fact(arguments: &ToolArguments) -> Result<UserFact, CallFailure> {
+    let args: RememberArgs = parse_arguments(REMEMBER, &argument_schema::<RememberArgs>(), arguments)?;
+    UserFact::new(args.kind.into(), args.about.as_deref(), &args.value).map_err(|error| {
         let field = match error {
-            NotAFact::WithoutName => "about",
-            NotAFact::Empty | NotAFact::TooLong => "value",
+            FactError::MissingName => "about",
+            FactError::Empty | FactError::TooLong => "value",
         };
         BadArgument { field: field.to_owned(), expected: error.to_string(), hint: String::new() }.into()
     })
 }
 
-fn note(fact: Fact, world: &World) -> Result<Ran, CallFailure> {
-    let texts = world.said.iter().chain(&world.last_three).map(String::as_str);
-    if !fact.stands_in(texts) {
-        return Err(refusal("not_said", json!({ "hint": IN_THEIR_WORDS }), None));
+fn remember_fact(fact: UserFact, world: &ToolContext) -> Result<ToolOutput, CallFailure> {
+    let texts = world.turn_messages.iter().chain(&world.last_three).map(String::as_str);
+    if !fact.is_supported_by(texts) {
+        return Err(call_failure("not_said", json!({ "hint": IN_THEIR_WORDS }), None));
     }
-    let replaces_one = world.facts.0.iter().any(|known| known.fact.is_about_the_same(&fact));
-    if !replaces_one && world.facts.0.len() >= MOST_FACTS {
-        return Err(refusal(
+    let replaces_one = world.facts.0.iter().any(|known| known.fact.has_same_subject(&fact));
+    if !replaces_one && world.facts.0.len() >= MAX_FACTS_PER_USER {
+        return Err(call_failure(
             "too_many",
-            json!({ "limit": MOST_FACTS }),
+            json!({ "limit": MAX_FACTS_PER_USER }),
             Some(format!(
-                "I remember {MOST_FACTS} things of you already. Text WHAT DO YOU KNOW and forget some."
+                "I remember {MAX_FACTS_PER_USER} things of you already. Text WHAT DO YOU KNOW and forget some."
             )),
         ));
     }
-    let result = told(NOTED, &fact, noted(&fact));
-    Ok(Ran::with(result, Deed::Remember(fact)))
+    let result = fact_result(NOTED, &fact, format_noted(&fact));
+    Ok(ToolOutput::with_effect(result, ToolEffect::Remember(fact)))
 }
 
-fn not_known(facts: &Facts) -> CallFailure {
-    let known: Vec<String> = facts.0.iter().map(|known| known.fact.told()).collect();
-    refusal("not_known", json!({ "known": known }), Some("I know nothing like that.".to_owned()))
+fn unknown_fact(facts: &UserFacts) -> CallFailure {
+    let known: Vec<String> = facts.0.iter().map(|known| known.fact.to_sentence()).collect();
+    call_failure("not_known", json!({ "known": known }), Some("I know nothing like that.".to_owned()))
 }
 
-fn told(status: &str, fact: &Fact, for_user: String) -> CallResult {
+fn fact_result(status: &str, fact: &UserFact, for_user: String) -> CallResult {
     CallResult {
-        for_model: json!({ "status": status, "fact": fact.told(), "value": fact.value }),
+        for_model: json!({ "status": status, "fact": fact.to_sentence(), "value": fact.value }),
         for_user,
         shown: Vec::new(),
     }

@@ -11,26 +11,27 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answers::{
-    MAX_RESULTS, clean_title, listing_of, name_failed, named, refusal, sentence_list, with_failed,
+use super::approval::ApprovedCall;
+use super::arguments::{approved_arguments, argument_schema, parse_arguments};
+use super::formatting::{
+    MAX_RESULTS, add_failed_services, append_failed_services, call_failure, clean_title, format_media_title,
+    format_sentence_list, list_first_results,
 };
-use super::approval::Cleared;
-use super::arguments::{cleared, read, schema};
-use super::library::{Gathered, Instance, LOOKUP_PATIENCE, Library, ask_all};
-use super::place::Place;
-use super::ranking::Query;
-use super::shelf::entries::genre_is;
-use super::shelf::selection::{Meant, Wanted};
-use super::shelf::stock::Stock;
-use super::taste::{Liked, Source, Taste, Why};
-use super::{LOOKUP_TIMEOUT, Ran, Tool, ToolError, Uses, World};
+use super::instance_ref::InstanceRef;
+use super::library::{ArrInstances, Instance, InstanceResults, LOOKUP_PATIENCE, query_all};
+use super::library_cache::entries::genre_matches;
+use super::library_cache::loaded_libraries::LoadedLibraries;
+use super::library_cache::query::{LibraryQuery, TitleMatch};
+use super::ranking::TitleQuery;
+use super::taste::{GenreProfile, LikedTitle, RecommendationReason, RecommendationSource};
+use super::{CallReferences, LOOKUP_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
 use crate::arr::Movie;
-use crate::arr::collections::{Suggest, Suggestion};
+use crate::arr::collections::{SuggestedMovie, SuggestionSource};
 use crate::arr::radarr::Radarr;
-use crate::conversation::extraction::RECOMMEND;
-use crate::conversation::title::quote;
+use crate::conversation::memory::answer_metadata::RECOMMEND;
+use crate::conversation::text::title::quote_words;
 use crate::conversation::transcript::{
-    Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
+    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
 };
 
 /// Time limit for the films of a collection, which Radarr has stored locally.
@@ -38,13 +39,13 @@ const COLLECTION_PATIENCE: Duration = Duration::from_secs(2);
 /// Maximum number of genres that are reported for a library, and for a film.
 const TOLD_GENRES: usize = 3;
 
-pub struct Recommend {
-    library: Arc<Library>,
+pub struct RecommendMovies {
+    library: Arc<ArrInstances>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+struct RecommendArgs {
     #[serde(rename = "type")]
     kind: Option<MediaKind>,
     genre: Option<String>,
@@ -52,20 +53,20 @@ struct Args {
 }
 
 /// Title that recommendations should resemble, and the rest of its collection.
-struct Example {
-    liked: Liked,
-    collection: Vec<(Suggestion, Why)>,
+struct ExampleTitle {
+    liked: LikedTitle,
+    collection: Vec<(SuggestedMovie, RecommendationReason)>,
 }
 
 #[async_trait]
-impl Tool for Recommend {
+impl Tool for RecommendMovies {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: RECOMMEND,
             description: "Suggest movies that are not in the library. Tells why: give that reason and no other.",
-            tier: Tier::Read,
-            audience: Audience::Everyone,
-            parameters: schema::<Args>().into(),
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
+            parameters: argument_schema::<RecommendArgs>().into(),
         }
     }
 
@@ -73,101 +74,105 @@ impl Tool for Recommend {
         LOOKUP_TIMEOUT
     }
 
-    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
-        self.arguments(arguments).map(|_| Uses::default())
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        self.parse_call(arguments).map(|_| CallReferences::default())
     }
 
-    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
-        self.recommend(cleared(call)?, world.now).await.map(Ran::from)
+    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.recommend_movies(approved_arguments(call)?, world.now).await.map(ToolOutput::from)
     }
 }
 
-impl Recommend {
-    pub fn new(library: Arc<Library>) -> Self {
+impl RecommendMovies {
+    pub fn new(library: Arc<ArrInstances>) -> Self {
         Self { library }
     }
 
-    fn arguments(&self, arguments: &Arguments) -> Result<Args, CallFailure> {
-        read(RECOMMEND, &schema::<Args>(), arguments)
+    fn parse_call(&self, arguments: &ToolArguments) -> Result<RecommendArgs, CallFailure> {
+        parse_arguments(RECOMMEND, &argument_schema::<RecommendArgs>(), arguments)
     }
 
-    pub(super) async fn recommend(
+    pub(super) async fn recommend_movies(
         &self,
-        arguments: &Arguments,
+        arguments: &ToolArguments,
         now: Timestamp,
     ) -> Result<CallResult, ToolError> {
-        let args = self.arguments(arguments)?;
+        let args = self.parse_call(arguments)?;
         let genre = args.genre.as_deref().filter(|genre| !genre.trim().is_empty());
         let like = args.like.as_deref().filter(|like| !like.trim().is_empty());
         if args.kind == Some(MediaKind::Series) {
-            let stock = Stock::take(&self.library, args.kind, now).await;
-            return Ok(of_shows(&stock)?);
+            let stock = LoadedLibraries::load_libraries(&self.library, args.kind, now).await;
+            return Ok(series_result(&stock)?);
         }
         // All instances share one catalog, so only the first is asked.
         let radarr = self.library.movies.get(..1).unwrap_or_default();
         let (stock, similar, popular, hits) = tokio::join!(
-            Stock::take(&self.library, Some(MediaKind::Movie), now),
-            ask_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.suggestions(Suggest::Similar)),
-            ask_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.suggestions(Suggest::Popular)),
-            ask_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.lookup(like.unwrap_or_default())),
+            LoadedLibraries::load_libraries(&self.library, Some(MediaKind::Movie), now),
+            query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.fetch_suggestions(SuggestionSource::Similar)),
+            query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.fetch_suggestions(SuggestionSource::Popular)),
+            query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.lookup_movies(like.unwrap_or_default())),
         );
         let example = match like {
             None => None,
-            Some(like) => Some(Example::find(&self.library, like, &stock, hits.map(|(_, hits)| hits)).await?),
+            Some(like) => {
+                Some(ExampleTitle::find_title(&self.library, like, &stock, hits.map(|(_, hits)| hits)).await?)
+            }
         };
         let films = similar
-            .map(|(_, films)| (Source::Similar, films))
-            .and(popular.map(|(_, films)| (Source::Popular, films)));
-        let answered = Gathered { failures: once_each(films.failures, &stock.failures), ..films };
+            .map(|(_, films)| (RecommendationSource::Similar, films))
+            .merge(popular.map(|(_, films)| (RecommendationSource::Popular, films)));
+        let answered = InstanceResults { failures: dedup_failures(films.failures, &stock.failures), ..films };
         let (films, failed) = answered.or_failure()?;
         let films =
             films.into_iter().flat_map(|(source, films)| films.into_iter().map(move |it| (source, it)));
-        let entries = stock.entries();
-        let taste = Taste::of(&entries);
-        let ranked = taste.rank(films.collect(), example.as_ref().map(|example| &example.liked));
+        let entries = stock.cached_titles();
+        let taste = GenreProfile::from_libraries(&entries);
+        let ranked = taste.rank_movies(films.collect(), example.as_ref().map(|example| &example.liked));
         let collection = example.map(|example| example.collection).unwrap_or_default();
         let held: BTreeSet<i64> =
             entries.iter().flat_map(|it| it.titles()).map(|title| title.catalog).collect();
-        let is_wanted = |film: &Suggestion| {
+        let is_wanted = |film: &SuggestedMovie| {
             !film.in_library
                 && !film.excluded
                 && !held.contains(&film.tmdb)
-                && genre.is_none_or(|wanted| film.genres.iter().any(|name| genre_is(name, wanted)))
+                && genre.is_none_or(|wanted| film.genres.iter().any(|name| genre_matches(name, wanted)))
         };
         let mut seen = BTreeSet::new();
         let all = collection.into_iter().chain(ranked);
         let told: Vec<_> = all.filter(|(film, _)| is_wanted(film) && seen.insert(film.tmdb)).collect();
-        Ok(answer(&told, &failed))
+        Ok(recommendations_result(&told, &failed))
     }
 }
 
-impl Example {
+impl ExampleTitle {
     /// Finds the title that the user means: one in the library, or one that only the catalog has.
-    async fn find(
-        library: &Library,
+    async fn find_title(
+        library: &ArrInstances,
         like: &str,
-        stock: &Stock<'_>,
-        hits: Gathered<Vec<Movie>>,
+        stock: &LoadedLibraries<'_>,
+        hits: InstanceResults<Vec<Movie>>,
     ) -> Result<Self, CallFailure> {
-        let wanted = Wanted { query: Query::new(like), only: None, genre: None, sort: None };
-        let meant = wanted.select(&stock.entries()).into_iter().next();
-        if let Some(meant) = meant.filter(Meant::begins_so) {
-            let shelf = &stock.shelves[meant.library];
-            let entries = &shelf.held.entries;
-            let genres = entries.names_of(meant.entry.genres).map(str::to_owned).collect();
-            let liked = Liked { name: named(&meant.entry.title, meant.entry.year), genres };
-            let collection = match (shelf.place, meant.entry.collection()) {
-                (Place::Movies(instance), Some(number)) => collection(instance, number, stock).await,
-                (Place::Movies(_) | Place::Series(_), _) => Vec::new(),
+        let wanted = LibraryQuery { query: TitleQuery::new(like), only: None, genre: None, sort: None };
+        let meant = wanted.select_titles(&stock.cached_titles()).into_iter().next();
+        if let Some(meant) = meant.filter(TitleMatch::matches_start) {
+            let shelf = &stock.libraries[meant.library];
+            let entries = &shelf.cached.entries;
+            let genres = entries.genre_names(meant.entry.genres).map(str::to_owned).collect();
+            let liked = LikedTitle { name: format_media_title(&meant.entry.title, meant.entry.year), genres };
+            let collection = match (shelf.instance, meant.entry.collection_id()) {
+                (InstanceRef::Movies(instance), Some(number)) => {
+                    fetch_collection(instance, number, stock).await
+                }
+                (InstanceRef::Movies(_) | InstanceRef::Series(_), _) => Vec::new(),
             };
             return Ok(Self { liked, collection });
         }
         let (hits, _) = hits.or_failure()?;
-        let ranked = wanted.query.rank(hits.concat(), |movie| (&movie.title, movie.year));
-        let Some((_, movie)) = ranked.into_iter().next() else { return Err(unknown(like)) };
-        let liked = Liked { name: named(&movie.title, movie.year), genres: movie.genres };
+        let ranked = wanted.query.rank_hits(hits.concat(), |movie| (&movie.title, movie.year));
+        let Some((_, movie)) = ranked.into_iter().next() else { return Err(no_such_movie(like)) };
+        let liked = LikedTitle { name: format_media_title(&movie.title, movie.year), genres: movie.genres };
         let collection = match (library.movies.first(), movie.collection) {
-            (Some(instance), Some(of)) => collection(instance, of.tmdb, stock).await,
+            (Some(instance), Some(of)) => fetch_collection(instance, of.tmdb, stock).await,
             (Some(_) | None, _) => Vec::new(),
         };
         Ok(Self { liked, collection })
@@ -176,8 +181,12 @@ impl Example {
 
 /// Films of a collection, by the id of the collection. Returns none if Radarr does not answer in time, because these
 /// films are optional.
-async fn collection(instance: &Instance<Radarr>, number: i64, stock: &Stock<'_>) -> Vec<(Suggestion, Why)> {
-    let asked = tokio::time::timeout(COLLECTION_PATIENCE, instance.client.collection(number)).await;
+async fn fetch_collection(
+    instance: &Instance<Radarr>,
+    number: i64,
+    stock: &LoadedLibraries<'_>,
+) -> Vec<(SuggestedMovie, RecommendationReason)> {
+    let asked = tokio::time::timeout(COLLECTION_PATIENCE, instance.client.fetch_collection(number)).await;
     let films = match asked {
         Ok(Ok(films)) => films,
         Ok(Err(error)) => {
@@ -187,64 +196,69 @@ async fn collection(instance: &Instance<Radarr>, number: i64, stock: &Stock<'_>)
         Err(_) => return Vec::new(),
     };
     let held = films.iter().filter(|film| film.in_library).count();
-    let entries = stock.entries();
+    let entries = stock.cached_titles();
     let name =
-        entries.iter().find_map(|it| it.collection(number)).unwrap_or("the same collection").to_owned();
-    films.into_iter().map(|film| (film, Why::Collection { name: name.clone(), held })).collect()
+        entries.iter().find_map(|it| it.collection_name(number)).unwrap_or("the same collection").to_owned();
+    films
+        .into_iter()
+        .map(|film| (film, RecommendationReason::Collection { name: name.clone(), held }))
+        .collect()
 }
 
-fn unknown(like: &str) -> CallFailure {
-    refusal(
+fn no_such_movie(like: &str) -> CallFailure {
+    call_failure(
         "not_found",
         json!({ "hint": "no such movie; ask which is meant" }),
-        Some(format!("I found no movie {}.", quote(like))),
+        Some(format!("I found no movie {}.", quote_words(like))),
     )
 }
 
 /// Failures of several requests to the same servers, with each server listed once.
-fn once_each(failures: Vec<CallFailure>, of_stock: &[CallFailure]) -> Vec<CallFailure> {
+fn dedup_failures(failures: Vec<CallFailure>, of_stock: &[CallFailure]) -> Vec<CallFailure> {
     let mut told = BTreeSet::new();
     let all = failures.into_iter().chain(of_stock.iter().cloned());
     all.filter(|failure| told.insert(failure.for_user.clone())).collect()
 }
 
-fn answer(told: &[(Suggestion, Why)], failed: &[String]) -> CallResult {
+fn recommendations_result(told: &[(SuggestedMovie, RecommendationReason)], failed: &[String]) -> CallResult {
     let first = &told[..told.len().min(MAX_RESULTS)];
     let results = first.iter().map(|(film, why)| {
         json!({ "type": "movie", "tmdb": film.tmdb, "title": clean_title(&film.title), "year": film.year,
             "rating": film.rating, "genres": film.genres.iter().take(TOLD_GENRES).collect::<Vec<_>>(),
-            "because": why.told() })
+            "because": why.format_reason() })
     });
-    let mut for_model = listing_of(results.collect(), told.len(), "name a genre or a title for others");
-    name_failed(&mut for_model, failed);
-    let titles: Vec<String> = first.iter().map(|(film, _)| named(&film.title, film.year)).collect();
+    let mut for_model =
+        list_first_results(results.collect(), told.len(), "name a genre or a title for others");
+    add_failed_services(&mut for_model, failed);
+    let titles: Vec<String> =
+        first.iter().map(|(film, _)| format_media_title(&film.title, film.year)).collect();
     let sentence = if titles.is_empty() {
         "Radarr suggests nothing of that kind right now.".to_owned()
     } else {
-        format!("You might like {}.", sentence_list(&titles))
+        format!("You might like {}.", format_sentence_list(&titles))
     };
     let shown = for_model["results"].as_array().map_or(0, Vec::len);
     CallResult {
         for_model,
-        for_user: with_failed(sentence, failed),
+        for_user: append_failed_services(sentence, failed),
         shown: first.iter().take(shown).map(|(film, _)| MediaRef::Tmdb(film.tmdb)).collect(),
     }
 }
 
-fn of_shows(stock: &Stock<'_>) -> Result<CallResult, CallFailure> {
-    let answers = vec![(); stock.shelves.len()];
-    let (_, failed) = Gathered { answers, failures: stock.failures.clone() }.or_failure()?;
-    let entries = stock.entries();
-    let most = Taste::of(&entries).most(TOLD_GENRES);
+fn series_result(stock: &LoadedLibraries<'_>) -> Result<CallResult, CallFailure> {
+    let answers = vec![(); stock.libraries.len()];
+    let (_, failed) = InstanceResults { answers, failures: stock.failures.clone() }.or_failure()?;
+    let entries = stock.cached_titles();
+    let most = GenreProfile::from_libraries(&entries).top_genres(TOLD_GENRES);
     let mut for_model = json!({ "results": [], "total": 0,
         "library_has_most_of": most.iter().map(|(genre, held)| json!([genre, held])).collect::<Value>(),
         "note": "Sonarr suggests no shows: name some yourself, and check each with search_media" });
-    name_failed(&mut for_model, &failed);
+    add_failed_services(&mut for_model, &failed);
     let genres: Vec<String> = most.iter().map(|(genre, _)| (*genre).to_owned()).collect();
     let sentence = if genres.is_empty() {
         "Sonarr suggests no shows.".to_owned()
     } else {
-        format!("Sonarr suggests no shows. The library has most of {}.", sentence_list(&genres))
+        format!("Sonarr suggests no shows. The library has most of {}.", format_sentence_list(&genres))
     };
-    Ok(CallResult { for_model, for_user: with_failed(sentence, &failed), shown: Vec::new() })
+    Ok(CallResult { for_model, for_user: append_failed_services(sentence, &failed), shown: Vec::new() })
 }

@@ -5,71 +5,79 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::answers::refusal;
-use super::library::{Instance, Library};
-use super::outcomes::{already_gone, changed, deleted, size_unknown, still_there};
-use super::place::fingerprint_of_series;
-use super::removal::unknown;
-use super::{Settled, ToolError};
-use crate::arr::changes::Edit;
+use super::deletion_outcomes::{
+    already_gone_result, changed_failure, deleted_result, size_unknown, still_there_failure,
+};
+use super::formatting::call_failure;
+use super::instance_ref::series_fingerprint;
+use super::library::{ArrInstances, Instance};
+use super::remove_media::unknown_title;
+use super::{RecoveryOutcome, ToolError};
+use crate::arr::changes::EditorChange;
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, MediaFile, Series};
-use crate::conversation::deletion;
-use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem, SeasonFlags};
+use crate::conversation::deletion::deletion_messages;
+use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, SeasonFlags, TargetFingerprint};
 use crate::conversation::transcript::{CallFailure, CallResult, MediaKind};
 
 /// Season of a frozen item.
 pub(super) struct SeasonFiles<'a> {
     instance: &'a Instance<Sonarr>,
-    item: &'a FrozenItem,
+    item: &'a DeletionTarget,
     number: u32,
     files: &'a [i64],
     monitored: Option<&'a SeasonFlags>,
 }
 
 /// Freezes the current files of a season.
-pub(super) async fn freeze(
+pub(super) async fn freeze_season(
     instance: &Instance<Sonarr>,
     series: i64,
     number: u32,
-) -> Result<FrozenItem, ToolError> {
+) -> Result<DeletionTarget, ToolError> {
     let client = &instance.client;
-    let show = client.series(series).await.map_err(|error| instance.refused(&error))?;
-    let Some(show) = show else { return Err(unknown(series).into()) };
-    let episodes = client.season_episodes(series, number).await.map_err(|error| instance.refused(&error))?;
-    let files = files_of(&episodes);
+    let show = client.fetch_series(series).await.map_err(|error| instance.request_error(&error))?;
+    let Some(show) = show else { return Err(unknown_title(series).into()) };
+    let episodes =
+        client.season_episodes(series, number).await.map_err(|error| instance.request_error(&error))?;
+    let files = episode_files(&episodes);
     if files.is_empty() {
         return Err(nothing_on_disk(&show, number).into());
     }
     if files.iter().any(|file| file.size_bytes == 0) {
-        return Err(size_unknown(&fingerprint_of_series(show)).into());
+        return Err(size_unknown(&series_fingerprint(show)).into());
     }
     let size_bytes = files.iter().map(|file| file.size_bytes).sum();
-    Ok(FrozenItem {
+    Ok(DeletionTarget {
         instance: instance.name.to_owned(),
         kind: MediaKind::Series,
         id: series,
         delete_files: true,
-        extent: Extent::Season {
+        scope: DeletionScope::Season {
             number,
             files: files.iter().map(|file| file.id).collect(),
-            monitored: Some(flags_of(&show, number, &episodes)),
+            monitored: Some(season_flags(&show, number, &episodes)),
         },
-        fingerprint: Fingerprint { size_bytes, seasons: None, ..fingerprint_of_series(show) },
+        fingerprint: TargetFingerprint { size_bytes, seasons: None, ..series_fingerprint(show) },
     })
 }
 
 /// Files of these episodes, without duplicates, by their ids.
-pub(super) fn files_of(episodes: &[Episode]) -> Vec<MediaFile> {
+pub(super) fn episode_files(episodes: &[Episode]) -> Vec<MediaFile> {
     let files = episodes.iter().filter_map(|episode| episode.file.clone());
     files.map(|file| (file.id, file)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 /// True if a show is still the one in the confirmation prompt and has no files beyond those that were listed. A file
 /// that has disappeared in the meantime is not a change, because less is deleted than the user agreed to.
-pub(super) fn still_as_asked(item: &FrozenItem, show: &Series, files: &[MediaFile], named: &[i64]) -> bool {
-    let now = fingerprint_of_series(show.clone());
+pub(super) fn still_matches_prompt(
+    item: &DeletionTarget,
+    show: &Series,
+    files: &[MediaFile],
+    named: &[i64],
+) -> bool {
+    let now = series_fingerprint(show.clone());
     let bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
     let asked = &item.fingerprint;
     now.title == asked.title
@@ -80,56 +88,59 @@ pub(super) fn still_as_asked(item: &FrozenItem, show: &Series, files: &[MediaFil
 
 impl<'a> SeasonFiles<'a> {
     /// Season of a frozen item. Returns `None` if the item is not a season.
-    pub(super) fn of(item: &'a FrozenItem, library: &'a Library) -> Result<Option<Self>, CallFailure> {
-        match &item.extent {
-            Extent::Season { number, files, monitored } => {
+    pub(super) fn from_item(
+        item: &'a DeletionTarget,
+        library: &'a ArrInstances,
+    ) -> Result<Option<Self>, CallFailure> {
+        match &item.scope {
+            DeletionScope::Season { number, files, monitored } => {
                 let instance = library.series_instance(Some(&item.instance))?;
                 let monitored = monitored.as_ref();
                 Ok(Some(Self { instance, item, number: *number, files, monitored }))
             }
-            Extent::Whole | Extent::Copy { .. } | Extent::Download(_) => Ok(None),
+            DeletionScope::Whole | DeletionScope::Copy { .. } | DeletionScope::Download(_) => Ok(None),
         }
     }
 
-    pub(super) async fn delete(&self) -> Result<CallResult, ToolError> {
+    pub(super) async fn delete_files(&self) -> Result<CallResult, ToolError> {
         let Self { instance, item, .. } = self;
         let client = &instance.client;
-        let show = client.series(item.id).await.map_err(|error| instance.refused(&error))?;
-        let Some(show) = show else { return Ok(already_gone(item)) };
-        let episodes = self.episodes().await.map_err(|error| instance.refused(&error))?;
-        let files = files_of(&episodes);
+        let show = client.fetch_series(item.id).await.map_err(|error| instance.request_error(&error))?;
+        let Some(show) = show else { return Ok(already_gone_result(item)) };
+        let episodes = self.fetch_episodes().await.map_err(|error| instance.request_error(&error))?;
+        let files = episode_files(&episodes);
         if files.is_empty() {
-            return Ok(already_gone(item));
+            return Ok(already_gone_result(item));
         }
-        if !still_as_asked(item, &show, &files, self.files) {
-            return Err(changed(item).into());
+        if !still_matches_prompt(item, &show, &files, self.files) {
+            return Err(changed_failure(item).into());
         }
-        let outcome = self.unwant_and_delete(&files).await;
-        if let Err(ToolError::TellModel(_)) = &outcome {
-            self.want_again(self.flags_before(&show, &episodes)).await?;
+        let outcome = self.unmonitor_and_delete(&files).await;
+        if let Err(ToolError::CallFailed(_)) = &outcome {
+            self.restore_monitoring(self.flags_before(&show, &episodes)).await?;
         }
         outcome
     }
 
-    async fn unwant_and_delete(&self, files: &[MediaFile]) -> Result<CallResult, ToolError> {
+    async fn unmonitor_and_delete(&self, files: &[MediaFile]) -> Result<CallResult, ToolError> {
         let Self { instance, item, .. } = self;
-        if self.unwant().await? == Edit::Gone {
-            return Ok(already_gone(item));
+        if self.unmonitor_season().await? == EditorChange::Gone {
+            return Ok(already_gone_result(item));
         }
         let ids: Vec<i64> = files.iter().map(|file| file.id).collect();
         let deletion = instance.client.delete_episode_files(&ids).await;
-        deletion.map_err(|error| instance.failed_write(&error))?;
-        let left = self.episodes().await.map_err(|error| instance.unread_write(&error))?;
+        deletion.map_err(|error| instance.write_error(&error))?;
+        let left = self.fetch_episodes().await.map_err(|error| instance.unverified_write_error(&error))?;
         if left.iter().any(Episode::on_disk) {
-            return Err(still_there(item).into());
+            return Err(still_there_failure(item).into());
         }
-        Ok(deleted(item, files.iter().map(|file| file.size_bytes).sum()))
+        Ok(deleted_result(item, files.iter().map(|file| file.size_bytes).sum()))
     }
 
     /// Monitored parts of the season before its first run. A later run reads the flags that an earlier run has cleared,
     /// so the frozen flags count as well.
     fn flags_before(&self, show: &Series, episodes: &[Episode]) -> SeasonFlags {
-        let mut flags = flags_of(show, self.number, episodes);
+        let mut flags = season_flags(show, self.number, episodes);
         if let Some(frozen) = self.monitored {
             flags.season |= frozen.season;
             flags.episodes.extend(&frozen.episodes);
@@ -140,84 +151,96 @@ impl<'a> SeasonFiles<'a> {
     }
 
     /// Restores the earlier monitoring of a season that was not deleted.
-    async fn want_again(&self, flags: SeasonFlags) -> Result<(), ToolError> {
+    async fn restore_monitoring(&self, flags: SeasonFlags) -> Result<(), ToolError> {
         let Self { instance, item, number, .. } = self;
         let client = &instance.client;
         if flags.season {
             let edited = client.monitor_seasons(item.id, &[(*number, true)]).await;
-            edited.map_err(|error| instance.unread_write(&error))?;
+            edited.map_err(|error| instance.unverified_write_error(&error))?;
         }
         let wanted = client.monitor_episodes(&flags.episodes, true).await;
-        wanted.map_err(|error| instance.unread_write(&error))
+        wanted.map_err(|error| instance.unverified_write_error(&error))
     }
 
     /// Unmonitors the season. The flags are read back, because a season that is still monitored would be downloaded
     /// again.
-    async fn unwant(&self) -> Result<Edit, ToolError> {
+    async fn unmonitor_season(&self) -> Result<EditorChange, ToolError> {
         let Self { instance, item, number, .. } = self;
         let client = &instance.client;
         let edited = client.monitor_seasons(item.id, &[(*number, false)]).await;
-        if edited.map_err(|error| instance.failed_write(&error))? == Edit::Gone {
-            return Ok(Edit::Gone);
+        if edited.map_err(|error| instance.write_error(&error))? == EditorChange::Gone {
+            return Ok(EditorChange::Gone);
         }
         // A season that was not monitored as a whole may have individually monitored episodes.
-        let single = wanted(&self.episodes().await.map_err(|error| instance.unread_write(&error))?);
+        let single = monitored_episode_ids(
+            &self.fetch_episodes().await.map_err(|error| instance.unverified_write_error(&error))?,
+        );
         let unwanted = client.monitor_episodes(&single, false).await;
-        unwanted.map_err(|error| instance.failed_write(&error))?;
-        if wanted(&self.episodes().await.map_err(|error| instance.unread_write(&error))?).is_empty() {
-            Ok(Edit::Made)
+        unwanted.map_err(|error| instance.write_error(&error))?;
+        if monitored_episode_ids(
+            &self.fetch_episodes().await.map_err(|error| instance.unverified_write_error(&error))?,
+        )
+        .is_empty()
+        {
+            Ok(EditorChange::Made)
         } else {
-            Err(still_wanted(item).into())
+            Err(still_monitored(item).into())
         }
     }
 
     /// Determines the outcome of an interrupted deletion. The monitoring of a season that is still there is restored,
     /// since no other run may follow.
-    pub(super) async fn find_out(&self) -> Settled {
+    pub(super) async fn recover_deletion(&self) -> RecoveryOutcome {
         let Self { instance, item, .. } = self;
         let restored = async {
-            let episodes = self.episodes().await.map_err(|error| instance.refused(&error))?;
-            if !files_of(&episodes).iter().any(|file| self.files.contains(&file.id)) {
-                return Ok(Settled::Done(deleted(item, item.fingerprint.size_bytes).into()));
+            let episodes = self.fetch_episodes().await.map_err(|error| instance.request_error(&error))?;
+            if !episode_files(&episodes).iter().any(|file| self.files.contains(&file.id)) {
+                return Ok(RecoveryOutcome::Done(deleted_result(item, item.fingerprint.size_bytes).into()));
             }
             if let Some(frozen) = self.monitored {
-                self.want_again(frozen.clone()).await?;
+                self.restore_monitoring(frozen.clone()).await?;
             }
-            Ok::<_, ToolError>(Settled::NotDone)
+            Ok::<_, ToolError>(RecoveryOutcome::NotDone)
         };
         restored.await.unwrap_or_else(|error| {
             tracing::warn!(instance = instance.name, id = item.id, %error, "failed to settle a deletion");
-            Settled::Unknown
+            RecoveryOutcome::Unknown
         })
     }
 
-    async fn episodes(&self) -> Result<Vec<Episode>, ArrError> {
+    async fn fetch_episodes(&self) -> Result<Vec<Episode>, ArrError> {
         self.instance.client.season_episodes(self.item.id, self.number).await
     }
 }
 
-fn flags_of(show: &Series, number: u32, episodes: &[Episode]) -> SeasonFlags {
+fn season_flags(show: &Series, number: u32, episodes: &[Episode]) -> SeasonFlags {
     let season = show.season(number).is_some_and(|season| season.monitored);
-    SeasonFlags { season, episodes: wanted(episodes) }
+    SeasonFlags { season, episodes: monitored_episode_ids(episodes) }
 }
 
-fn wanted(episodes: &[Episode]) -> Vec<i64> {
+fn monitored_episode_ids(episodes: &[Episode]) -> Vec<i64> {
     episodes.iter().filter(|episode| episode.monitored).map(|episode| episode.id).collect()
 }
 
 fn nothing_on_disk(show: &Series, number: u32) -> CallFailure {
-    let season = deletion::season(number);
-    refusal(
+    let season = deletion_messages::format_season(number);
+    call_failure(
         "nothing_on_disk",
         json!({ "title": show.title, "season": number, "hint": "nothing of it can be deleted" }),
-        Some(format!("There are no files of {season} of {}.", super::answers::named(&show.title, show.year))),
+        Some(format!(
+            "There are no files of {season} of {}.",
+            super::formatting::format_media_title(&show.title, show.year)
+        )),
     )
 }
 
-fn still_wanted(item: &FrozenItem) -> CallFailure {
-    refusal(
+fn still_monitored(item: &DeletionTarget) -> CallFailure {
+    call_failure(
         "still_wanted",
         json!({ "title": item.fingerprint.title, "hint": "Sonarr would fetch it again, so nothing was deleted" }),
-        Some(format!("Sonarr would fetch {} again, so I kept it.", deletion::name(item))),
+        Some(format!(
+            "Sonarr would fetch {} again, so I kept it.",
+            deletion_messages::format_target_name(item)
+        )),
     )
 }

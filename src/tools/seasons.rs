@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answers::{clean_title, named, plain, refusal};
 use super::arguments::BadArgument;
+use super::formatting::{call_failure, clean_title, format_media_title, normalize_name};
 pub use crate::arr::SPECIALS;
 use crate::arr::{Series, WantedEpisodes};
-pub use crate::conversation::requests::season_list;
+pub use crate::conversation::title_requests::format_season_list;
 use crate::conversation::transcript::CallFailure;
 
 /// Maximum number of seasons that are added at once before the user has chosen seasons.
@@ -17,7 +17,7 @@ pub const MAX_SEASONS_UNASKED: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Seasons {
+pub enum SeasonSelector {
     Named(NamedSeasons),
     Numbers(#[schemars(length(min = 1))] Vec<u32>),
 }
@@ -33,9 +33,9 @@ pub enum NamedSeasons {
 }
 
 /// Episodes to request of a show that is not in the library yet.
-pub fn choose(
+pub fn choose_episodes(
     series: &Series,
-    wanted: Option<&Seasons>,
+    wanted: Option<&SeasonSelector>,
     said: &[String],
 ) -> Result<WantedEpisodes, CallFailure> {
     let numbers: Vec<u32> = series.seasons.iter().map(|season| season.number).collect();
@@ -45,12 +45,16 @@ pub fn choose(
     }
     let wanted = match wanted {
         None if numbers.len() > MAX_SEASONS_UNASKED => return Err(which_seasons(series)),
-        None | Some(Seasons::Named(NamedSeasons::All)) => numbers.clone(),
-        Some(Seasons::Named(NamedSeasons::First)) => numbers.iter().min().copied().into_iter().collect(),
-        Some(Seasons::Named(NamedSeasons::Latest)) => numbers.iter().max().copied().into_iter().collect(),
-        Some(Seasons::Named(NamedSeasons::Future)) => return Ok(WantedEpisodes::Future),
-        Some(Seasons::Named(NamedSeasons::Pilot)) => return Ok(WantedEpisodes::Pilot),
-        Some(Seasons::Numbers(listed)) => existing(series, listed)?,
+        None | Some(SeasonSelector::Named(NamedSeasons::All)) => numbers.clone(),
+        Some(SeasonSelector::Named(NamedSeasons::First)) => {
+            numbers.iter().min().copied().into_iter().collect()
+        }
+        Some(SeasonSelector::Named(NamedSeasons::Latest)) => {
+            numbers.iter().max().copied().into_iter().collect()
+        }
+        Some(SeasonSelector::Named(NamedSeasons::Future)) => return Ok(WantedEpisodes::Future),
+        Some(SeasonSelector::Named(NamedSeasons::Pilot)) => return Ok(WantedEpisodes::Pilot),
+        Some(SeasonSelector::Numbers(listed)) => check_seasons_exist(series, listed)?,
     };
     if wanted.len() > MAX_SEASONS_UNASKED && !asks_for_many(said, series) {
         return Err(which_seasons(series));
@@ -59,11 +63,11 @@ pub fn choose(
     Ok(WantedEpisodes::Seasons(flags.collect()))
 }
 
-fn names_a_regular_season(wanted: Option<&Seasons>) -> bool {
+fn names_a_regular_season(wanted: Option<&SeasonSelector>) -> bool {
     match wanted {
-        Some(Seasons::Named(NamedSeasons::Future)) => false,
-        Some(Seasons::Numbers(listed)) => listed.iter().any(|number| *number != SPECIALS),
-        Some(Seasons::Named(
+        Some(SeasonSelector::Named(NamedSeasons::Future)) => false,
+        Some(SeasonSelector::Numbers(listed)) => listed.iter().any(|number| *number != SPECIALS),
+        Some(SeasonSelector::Named(
             NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest | NamedSeasons::Pilot,
         ))
         | None => true,
@@ -71,21 +75,21 @@ fn names_a_regular_season(wanted: Option<&Seasons>) -> bool {
 }
 
 /// Seasons that were requested by number. Each of them must exist in the show.
-pub fn existing(series: &Series, listed: &[u32]) -> Result<Vec<u32>, CallFailure> {
+pub fn check_seasons_exist(series: &Series, listed: &[u32]) -> Result<Vec<u32>, CallFailure> {
     let Some(lacking) = listed.iter().find(|number| series.season(**number).is_none()) else {
         return Ok(listed.to_vec());
     };
     if *lacking == SPECIALS {
-        let name = named(&series.title, series.year);
+        let name = format_media_title(&series.title, series.year);
         let for_model = json!({ "title": clean_title(&series.title), "season": SPECIALS });
-        return Err(refusal("no_such_season", for_model, Some(format!("{name} has no specials."))));
+        return Err(call_failure("no_such_season", for_model, Some(format!("{name} has no specials."))));
     }
     let numbers = || series.seasons.iter().map(|season| season.number);
     let (first, last) = (numbers().min().unwrap_or_default(), numbers().max().unwrap_or_default());
     Err(BadArgument {
         field: "seasons".to_owned(),
         expected: format!("numbers from {first} to {last}"),
-        hint: format!("{} has no other seasons.", named(&series.title, series.year)),
+        hint: format!("{} has no other seasons.", format_media_title(&series.title, series.year)),
     }
     .into())
 }
@@ -94,9 +98,9 @@ pub fn existing(series: &Series, listed: &[u32]) -> Result<Vec<u32>, CallFailure
 /// not count: "the 100" is not a season number.
 pub fn asks_for_many(said: &[String], series: &Series) -> bool {
     const WORDS: [&str; 7] = ["all", "every", "everything", "whole", "entire", "complete", "full"];
-    let (title, year) = (plain(&series.title), series.year.to_string());
+    let (title, year) = (normalize_name(&series.title), series.year.to_string());
     said.iter().any(|text| {
-        let mut plain = plain(text);
+        let mut plain = normalize_name(text);
         for own in [title.as_str(), year.as_str()].into_iter().filter(|own| !own.is_empty()) {
             plain = plain.replace(own, " ");
         }
@@ -107,24 +111,24 @@ pub fn asks_for_many(said: &[String], series: &Series) -> bool {
 
 pub fn which_seasons(series: &Series) -> CallFailure {
     let count = series.seasons.len();
-    refusal(
+    call_failure(
         "which_seasons",
         json!({ "title": clean_title(&series.title), "seasons": count,
             "hint": "ask the user which seasons, then call again with them" }),
         Some(format!(
             "{} has {count} seasons. Which ones: all, first, latest, or numbers?",
-            named(&series.title, series.year)
+            format_media_title(&series.title, series.year)
         )),
     )
 }
 
 /// Episode code such as `S02E03`.
-pub fn episode_code((season, number): (u32, u32)) -> String {
+pub fn format_episode_code((season, number): (u32, u32)) -> String {
     format!("S{season:02}E{number:02}")
 }
 
 /// Parses an episode code such as `S02E03`, `s2e3` or `2x03`.
-pub fn read_episode_code(code: &str) -> Option<(u32, u32)> {
+pub fn parse_episode_code(code: &str) -> Option<(u32, u32)> {
     let lower = code.trim().to_ascii_lowercase();
     let (season, number) =
         lower.strip_prefix('s').map_or_else(|| lower.split_once('x'), |rest| rest.split_once('e'))?;
@@ -139,12 +143,12 @@ mod tests {
     #[test]
     fn an_episode_is_named_in_the_usual_ways() {
         for code in ["S02E03", "s2e3", " 2x03 "] {
-            assert_eq!(read_episode_code(code), Some((2, 3)), "{code}");
+            assert_eq!(parse_episode_code(code), Some((2, 3)), "{code}");
         }
         for code in ["S02", "three", "S02E03E04", "2x", "-1x2", ""] {
-            assert_eq!(read_episode_code(code), None, "{code}");
+            assert_eq!(parse_episode_code(code), None, "{code}");
         }
-        assert_eq!(episode_code((2, 13)), "S02E13");
+        assert_eq!(format_episode_code((2, 13)), "S02E13");
     }
 
     fn the_hundred() -> Series {

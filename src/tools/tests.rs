@@ -9,31 +9,34 @@ use jiff::civil::date;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::approval::{self, Decision};
-use super::discover::SearchMedia;
-use super::downloads::{recently_added, status, upcoming};
-use super::find::FindInLibrary;
-use super::library::{Instance, Library};
-use super::memory::{Forget, Remember};
-use super::movies::AddMovie;
-use super::registry::Registry;
-use super::removal::RemoveMedia;
-use super::series::AddSeries;
-use super::shelf::freshness::Shelf;
-use super::{Allowance, Asking, Ran, Settled, Tool, ToolError, Uses, World};
+use super::activity::{fetch_recently_added, fetch_status, fetch_upcoming};
+use super::add_movie::AddMovie;
+use super::add_series::AddSeries;
+use super::approval::{self, CallDecision};
+use super::find_in_library::FindInLibrary;
+use super::library::{ArrInstances, Instance};
+use super::library_cache::refresh::LibraryCache;
+use super::memory::{ForgetFact, RememberFact};
+use super::registry::ToolRegistry;
+use super::remove_media::RemoveMedia;
+use super::search_media::SearchMedia;
+use super::{
+    CallReferences, QuotaAllowance, RecoveryOutcome, RequestTiming, Tool, ToolContext, ToolError, ToolOutput,
+};
 use crate::arr::fake::activity::download;
-use crate::arr::fake::item::{movie, series};
+use crate::arr::fake::media_fixtures::{movie, series};
 use crate::arr::fake::radarr::FakeRadarr;
 use crate::arr::fake::sonarr::FakeSonarr;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::clock::Clock;
-use crate::conversation::facts::{Fact, FactKind, Facts, Known};
-use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
+use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, TargetFingerprint};
+use crate::conversation::people::facts::{FactKind, StoredFact, UserFact, UserFacts};
 use crate::conversation::transcript::{
-    Arguments, CallId, CallResult, CallRow, CallState, MediaKind, MediaRef, Rights, Role, ToolCall, TurnId,
+    CallId, CallResult, CallRow, CallState, MediaKind, MediaRef, ToolArguments, ToolCall, TurnId, UserRights,
+    UserRole,
 };
-use crate::http::Http;
+use crate::http::HttpClient;
 
 const NOW: &str = "2026-03-06T19:00:00-05:00";
 const UNREACHABLE: &str = "Radarr can't be reached right now.";
@@ -42,20 +45,20 @@ const UNREACHABLE: &str = "Radarr can't be reached right now.";
 struct House {
     radarr: FakeRadarr,
     sonarr: FakeSonarr,
-    library: Arc<Library>,
+    library: Arc<ArrInstances>,
 }
 
 impl House {
     fn new() -> Self {
-        let clock = Clock::manual(now());
-        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock));
-        let library = Library {
+        let clock = Clock::stopped_at(now());
+        let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock));
+        let library = ArrInstances {
             movies: vec![movies("radarr", &radarr)],
             series: vec![Instance {
                 name: "sonarr",
                 four_k: false,
                 client: sonarr_client(&sonarr),
-                shelf: Shelf::default(),
+                cache: LibraryCache::default(),
             }],
         };
         Self { radarr, sonarr, library: Arc::new(library) }
@@ -67,14 +70,14 @@ impl House {
         house.radarr.add(movie("Dune").id(7).tmdb(438_631).year(2021).size_gb(21.4));
         house.radarr.add(movie("Heat").id(8).tmdb(949).year(1995).size_gb(18.2));
         house.radarr.add(movie("Paddington").id(9).tmdb(116_149).year(2014));
-        house.radarr.catalog(movie("The Matrix").tmdb(603).year(1999));
-        house.radarr.catalog(movie("Dune: Part Two").tmdb(693_134).year(2024));
-        house.radarr.catalog(movie("Dune: Part Three").tmdb(1_170_608).year(2026).unreleased());
+        house.radarr.add_to_catalog(movie("The Matrix").tmdb(603).year(1999));
+        house.radarr.add_to_catalog(movie("Dune: Part Two").tmdb(693_134).year(2024));
+        house.radarr.add_to_catalog(movie("Dune: Part Three").tmdb(1_170_608).year(2026).unreleased());
         house
             .sonarr
             .add(series("The Bear").id(4).tvdb(403_294).year(2022).seasons(3).episodes(28).size_gb(44.0));
-        house.sonarr.catalog(series("The Office (US)").tvdb(73_244).year(2005).seasons(9));
-        house.sonarr.catalog(series("Severance").tvdb(371_980).year(2022).seasons(2));
+        house.sonarr.add_to_catalog(series("The Office (US)").tvdb(73_244).year(2005).seasons(9));
+        house.sonarr.add_to_catalog(series("Severance").tvdb(371_980).year(2022).seasons(2));
         house
     }
 
@@ -88,15 +91,19 @@ impl House {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        crate::app::tools(&self.library, crate::app::Pictures::Sent)
+        crate::app::all_tools(&self.library, crate::app::PicturePolicy::Sent)
     }
 
     async fn search(&self, args: Value) -> Result<CallResult, ToolError> {
-        SearchMedia::new(Arc::clone(&self.library)).search(&arguments(args), &Facts::default()).await
+        SearchMedia::new(Arc::clone(&self.library))
+            .search_catalogs(&arguments(args), &UserFacts::default())
+            .await
     }
 
     async fn find(&self, args: Value) -> Result<CallResult, ToolError> {
-        FindInLibrary::new(Arc::clone(&self.library)).find(&arguments(args), &Facts::default(), now()).await
+        FindInLibrary::new(Arc::clone(&self.library))
+            .find_titles(&arguments(args), &UserFacts::default(), now())
+            .await
     }
 
     fn add_movie(&self) -> AddMovie {
@@ -111,47 +118,47 @@ impl House {
         RemoveMedia::new(Arc::clone(&self.library))
     }
 
-    async fn frozen(&self, kind: &str, id: i64) -> FrozenItem {
+    async fn frozen(&self, kind: &str, id: i64) -> DeletionTarget {
         let args = json!({"items": [{"type": kind, "id": id}], "delete_files": true});
-        self.removal().preview(&arguments(args), &world()).await.unwrap().remove(0)
+        self.removal().preview_items(&arguments(args), &world()).await.unwrap().remove(0)
     }
 }
 
 fn movies(name: &'static str, fake: &FakeRadarr) -> Instance<Radarr> {
-    let http = Http::in_process(fake.in_process());
-    let client = Radarr::new(http, "http://radarr.test".parse().unwrap(), fake.key().into());
-    Instance { name, four_k: false, client, shelf: Shelf::default() }
+    let http = HttpClient::in_process(fake.in_process());
+    let client = Radarr::new(http, "http://radarr.test".parse().unwrap(), fake.api_key().into());
+    Instance { name, four_k: false, client, cache: LibraryCache::default() }
 }
 
 fn sonarr_client(fake: &FakeSonarr) -> Sonarr {
-    let http = Http::in_process(fake.in_process());
-    Sonarr::new(http, "http://sonarr.test".parse().unwrap(), fake.key().into())
+    let http = HttpClient::in_process(fake.in_process());
+    Sonarr::new(http, "http://sonarr.test".parse().unwrap(), fake.api_key().into())
 }
 
 fn now() -> Timestamp {
     NOW.parse().unwrap()
 }
 
-fn world() -> World {
-    let rights = Rights { role: Role::Admin, add: true, delete: true, four_k: true };
-    World {
+fn world() -> ToolContext {
+    let rights = UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true };
+    ToolContext {
         now: now(),
         zone: TimeZone::get("America/New_York").unwrap(),
         rights,
-        said: Vec::new(),
+        turn_messages: Vec::new(),
         last_three: Vec::new(),
         languages: Vec::new(),
-        allowance: Allowance::default(),
-        wishes: Vec::new(),
+        allowance: QuotaAllowance::default(),
+        removal_requests: Vec::new(),
         admins: 1,
-        asked_for: Vec::new(),
-        facts: Facts::default(),
-        asking: Asking::Now,
+        title_requests: Vec::new(),
+        facts: UserFacts::default(),
+        request_timing: RequestTiming::Now,
     }
 }
 
-fn arguments(args: Value) -> Arguments {
-    Arguments::parse(args)
+fn arguments(args: Value) -> ToolArguments {
+    ToolArguments::parse(args)
 }
 
 fn item(kind: MediaKind, id: i64) -> MediaRef {
@@ -161,10 +168,10 @@ fn item(kind: MediaKind, id: i64) -> MediaRef {
 
 /// Checks the sentence for the user, or the error code of the failure and its sentence.
 #[track_caller]
-fn check(outcome: Result<impl Into<Ran>, ToolError>, expected: &str) {
+fn check(outcome: Result<impl Into<ToolOutput>, ToolError>, expected: &str) {
     let told = match outcome {
         Ok(ran) => ran.into().result.for_user,
-        Err(ToolError::TellModel(failure)) => {
+        Err(ToolError::CallFailed(failure)) => {
             format!("{}: {}", failure.code, failure.for_user.unwrap_or_else(|| failure.for_model.to_string()))
         }
         Err(ToolError::Unknown(what)) => format!("unknown: {what}"),
@@ -173,14 +180,14 @@ fn check(outcome: Result<impl Into<Ran>, ToolError>, expected: &str) {
     assert_eq!(told, expected);
 }
 
-fn settled(outcome: Result<Settled, ToolError>) -> Settled {
+fn settled(outcome: Result<RecoveryOutcome, ToolError>) -> RecoveryOutcome {
     outcome.unwrap()
 }
 
 #[tokio::test]
 async fn a_search_of_both_tells_the_exact_title_first() {
     let house = House::furnished();
-    house.sonarr.catalog(series("Dune: Prophecy").tvdb(367_118).year(2024).seasons(1));
+    house.sonarr.add_to_catalog(series("Dune: Prophecy").tvdb(367_118).year(2024).seasons(1));
     let found = house.search(json!({"query": "dune", "type": null})).await.unwrap();
     let titles: Vec<&Value> =
         found.for_model["results"].as_array().unwrap().iter().map(|result| &result["title"]).collect();
@@ -193,10 +200,10 @@ async fn a_search_of_both_tells_the_exact_title_first() {
 #[tokio::test]
 async fn a_search_result_has_the_shape_that_others_read() {
     let house = House::new();
-    house
-        .radarr
-        .catalog(movie("Arrival").tmdb(329_865).year(2016).overview("A linguist\u{202e} meets\nguests."));
-    house.sonarr.catalog(series("The Office (US)").tvdb(73_244).year(2005).seasons(9).overview(""));
+    house.radarr.add_to_catalog(
+        movie("Arrival").tmdb(329_865).year(2016).overview("A linguist\u{202e} meets\nguests."),
+    );
+    house.sonarr.add_to_catalog(series("The Office (US)").tvdb(73_244).year(2005).seasons(9).overview(""));
     let result = |found: CallResult| found.for_model["results"][0].clone();
     assert_eq!(
         result(house.search(json!({"query": "arrival"})).await.unwrap()),
@@ -215,7 +222,7 @@ async fn a_search_result_has_the_shape_that_others_read() {
 #[tokio::test]
 async fn one_service_that_fails_does_not_hide_the_other() {
     let house = House::furnished();
-    house.radarr.down(true);
+    house.radarr.set_down(true);
     check(
         house.search(json!({"query": "severance"})).await,
         &format!("I found Severance (2022). {UNREACHABLE}"),
@@ -224,9 +231,9 @@ async fn one_service_that_fails_does_not_hide_the_other() {
         house.search(json!({"query": "dune", "type": "movie"})).await,
         &format!("radarr_unreachable: {UNREACHABLE}"),
     );
-    house.sonarr.queue(download("The Bear S02E03").percent(10).minutes_left(30));
+    house.sonarr.add_to_queue(download("The Bear S02E03").percent(10).minutes_left(30));
     check(
-        status(&house.library, &world()).await,
+        fetch_status(&house.library, &world()).await,
         &format!("The Bear S02E03 10%, 30 min left. {UNREACHABLE}"),
     );
 }
@@ -317,8 +324,8 @@ async fn questions_do_not_read_the_whole_library_each_time() {
     for query in ["heat", "dune", "heat 1995", "the bear"] {
         house.find(json!({"query": query})).await.unwrap();
     }
-    house.add_movie().add(&arguments(json!({"tmdb": 949})), &world()).await.unwrap();
-    assert_eq!((house.radarr.listings(), house.sonarr.listings()), (1, 1));
+    house.add_movie().add_movie(&arguments(json!({"tmdb": 949})), &world()).await.unwrap();
+    assert_eq!((house.radarr.listing_count(), house.sonarr.listing_count()), (1, 1));
 }
 
 #[tokio::test]
@@ -328,7 +335,7 @@ async fn those_who_ask_at_the_same_time_share_one_download() {
     for found in join_all(asked).await {
         found.unwrap();
     }
-    assert_eq!((house.radarr.listings(), house.sonarr.listings()), (1, 1));
+    assert_eq!((house.radarr.listing_count(), house.sonarr.listing_count()), (1, 1));
 }
 
 #[tokio::test]
@@ -336,10 +343,10 @@ async fn what_we_add_and_delete_is_seen_at_once() {
     let house = House::furnished();
     let part_two = || house.find(json!({"query": "dune part two"}));
     check(part_two().await, "Nothing in the library matches \"dune part two\".");
-    house.add_movie().add(&arguments(json!({"tmdb": 693_134})), &world()).await.unwrap();
+    house.add_movie().add_movie(&arguments(json!({"tmdb": 693_134})), &world()).await.unwrap();
     check(part_two().await, "In the library: Dune: Part Two (2024), not on disk yet.");
     let heat = house.frozen("movie", 8).await;
-    house.removal().remove(&heat).await.unwrap();
+    house.removal().remove_title(&heat).await.unwrap();
     check(house.find(json!({"query": "heat"})).await, "Nothing in the library matches \"heat\".");
 }
 
@@ -356,7 +363,7 @@ async fn what_others_delete_is_not_told_as_there() {
 async fn of_a_library_that_cannot_be_asked_nothing_is_told() {
     let house = House::furnished();
     house.find(json!({"query": "dune"})).await.unwrap();
-    house.radarr.down(true);
+    house.radarr.set_down(true);
     let movie = json!({"query": "dune", "type": "movie"});
     check(house.find(movie).await, &format!("radarr_unreachable: {UNREACHABLE}"));
     check(
@@ -377,9 +384,9 @@ async fn a_list_that_breaks_off_is_told_as_a_failure() {
 #[tokio::test]
 async fn a_movie_is_added_and_read_back() {
     let house = House::furnished();
-    let added = house.add_movie().add(&arguments(json!({"tmdb": "693134"})), &world()).await.unwrap();
+    let added = house.add_movie().add_movie(&arguments(json!({"tmdb": "693134"})), &world()).await.unwrap();
     assert_eq!(added.result.for_model["status"], "added");
-    assert_eq!(house.radarr.additions(), [693_134]);
+    assert_eq!(house.radarr.added_ids(), [693_134]);
     check(Ok(added), "Added Dune: Part Two (2024).");
 }
 
@@ -387,19 +394,22 @@ async fn a_movie_is_added_and_read_back() {
 async fn a_movie_that_is_there_is_not_added_again() {
     let house = House::furnished();
     let add = house.add_movie();
-    check(add.add(&arguments(json!({"tmdb": 438_631})), &world()).await, "You already have Dune (2021).");
     check(
-        add.add(&arguments(json!({"tmdb": 116_149})), &world()).await,
+        add.add_movie(&arguments(json!({"tmdb": 438_631})), &world()).await,
+        "You already have Dune (2021).",
+    );
+    check(
+        add.add_movie(&arguments(json!({"tmdb": 116_149})), &world()).await,
         "Paddington (2014) is already in the library and is being looked for. Text TELL ME and I will let you know when it \
          is ready.",
     );
-    assert_eq!(house.radarr.posts(), 0);
+    assert_eq!(house.radarr.post_count(), 0);
 }
 
 #[tokio::test]
 async fn an_unreleased_movie_is_said_to_be_so() {
     check(
-        House::furnished().add_movie().add(&arguments(json!({"tmdb": 1_170_608})), &world()).await,
+        House::furnished().add_movie().add_movie(&arguments(json!({"tmdb": 1_170_608})), &world()).await,
         "Added Dune: Part Three (2026). It is not out yet and will be fetched when it is.",
     );
 }
@@ -407,14 +417,14 @@ async fn an_unreleased_movie_is_said_to_be_so() {
 #[tokio::test]
 async fn the_quality_is_found_by_name_or_by_use() {
     let house = House::furnished();
-    house.radarr.profiles(&["SD", "HD-1080p", "Ultra-HD"]);
+    house.radarr.set_profiles(&["SD", "HD-1080p", "Ultra-HD"]);
     let add = house.add_movie();
-    add.add(&arguments(json!({"tmdb": 693_134})), &world()).await.unwrap();
-    add.add(&arguments(json!({"tmdb": 603, "quality": "ultra hd"})), &world()).await.unwrap();
+    add.add_movie(&arguments(json!({"tmdb": 693_134})), &world()).await.unwrap();
+    add.add_movie(&arguments(json!({"tmdb": 603, "quality": "ultra hd"})), &world()).await.unwrap();
     let profiles = [693_134, 603].map(|tmdb| house.radarr.added_profile(tmdb).unwrap());
     assert_eq!(profiles, ["HD-1080p", "Ultra-HD"]);
     check(
-        add.add(&arguments(json!({"tmdb": 1_170_608, "quality": "8K"})), &world()).await,
+        add.add_movie(&arguments(json!({"tmdb": 1_170_608, "quality": "8K"})), &world()).await,
         r#"bad_arguments: {"error":"bad_arguments","expected":"one of SD, HD-1080p, Ultra-HD","field":"quality"}"#,
     );
 }
@@ -423,14 +433,16 @@ async fn the_quality_is_found_by_name_or_by_use() {
 async fn a_lost_answer_to_an_add_is_settled_by_looking() {
     let house = House::furnished();
     let (add, args) = (house.add_movie(), arguments(json!({"tmdb": 603})));
-    assert_eq!(settled(add.find_out(&args).await), Settled::NotDone);
-    house.radarr.down(true);
-    assert_eq!(settled(add.find_out(&args).await), Settled::Unknown);
+    assert_eq!(settled(add.recover_addition(&args).await), RecoveryOutcome::NotDone);
+    house.radarr.set_down(true);
+    assert_eq!(settled(add.recover_addition(&args).await), RecoveryOutcome::Unknown);
     let promised = format!("{UNREACHABLE} I'll keep trying for a day and text you.");
-    check(add.add(&args, &world()).await, &promised);
-    house.radarr.down(false);
-    add.add(&args, &world()).await.unwrap();
-    let Settled::Done(result) = settled(add.find_out(&args).await) else { panic!("the movie is there") };
+    check(add.add_movie(&args, &world()).await, &promised);
+    house.radarr.set_down(false);
+    add.add_movie(&args, &world()).await.unwrap();
+    let RecoveryOutcome::Done(result) = settled(add.recover_addition(&args).await) else {
+        panic!("the movie is there")
+    };
     check(Ok(result), "Added The Matrix (1999).");
 }
 
@@ -438,11 +450,11 @@ async fn a_lost_answer_to_an_add_is_settled_by_looking() {
 async fn a_number_that_no_catalogue_has_adds_nothing() {
     let house = House::furnished();
     check(
-        house.add_movie().add(&arguments(json!({"tmdb": 1})), &world()).await,
+        house.add_movie().add_movie(&arguments(json!({"tmdb": 1})), &world()).await,
         "unknown_id: I can't find that movie.",
     );
     check(
-        house.add_series().add(&arguments(json!({"tvdb": 1})), &world()).await,
+        house.add_series().add_series(&arguments(json!({"tvdb": 1})), &world()).await,
         "unknown_id: I can't find that show.",
     );
 }
@@ -452,12 +464,12 @@ async fn a_long_show_is_not_added_before_the_seasons_are_known() {
     let house = House::furnished();
     let add = house.add_series();
     check(
-        add.add(&arguments(json!({"tvdb": 73_244})), &world()).await,
+        add.add_series(&arguments(json!({"tvdb": 73_244})), &world()).await,
         "which_seasons: The Office (US) (2005) has 9 seasons. Which ones: all, first, latest, or numbers?",
     );
-    assert_eq!(house.sonarr.posts(), 0);
+    assert_eq!(house.sonarr.post_count(), 0);
     check(
-        add.add(&arguments(json!({"tvdb": 73_244, "seasons": [1, 2]})), &world()).await,
+        add.add_series(&arguments(json!({"tvdb": 73_244, "seasons": [1, 2]})), &world()).await,
         "Added The Office (US) (2005), seasons 1 and 2.",
     );
 }
@@ -477,7 +489,10 @@ async fn seasons_are_taken_by_word_or_number_if_they_exist() {
     ] {
         let house = House::furnished();
         check(
-            house.add_series().add(&arguments(json!({"tvdb": 371_980, "seasons": seasons})), &world()).await,
+            house
+                .add_series()
+                .add_series(&arguments(json!({"tvdb": 371_980, "seasons": seasons})), &world())
+                .await,
             told,
         );
     }
@@ -486,7 +501,11 @@ async fn seasons_are_taken_by_word_or_number_if_they_exist() {
 #[tokio::test]
 async fn only_the_wanted_seasons_are_monitored() {
     let house = House::furnished();
-    house.add_series().add(&arguments(json!({"tvdb": 73_244, "seasons": "latest"})), &world()).await.unwrap();
+    house
+        .add_series()
+        .add_series(&arguments(json!({"tvdb": 73_244, "seasons": "latest"})), &world())
+        .await
+        .unwrap();
     let held = house.library.series[0].client.series_by_tvdb(73_244).await.unwrap().unwrap();
     let wanted: Vec<u32> =
         held.seasons.iter().filter(|season| season.monitored).map(|season| season.number).collect();
@@ -497,19 +516,19 @@ async fn only_the_wanted_seasons_are_monitored() {
 async fn show_without_regular_seasons_is_added_as_a_whole() {
     for seasons in [json!(null), json!("all"), json!("latest"), json!("first"), json!([1])] {
         let house = House::new();
-        house.sonarr.catalog(series("Blade Runner 2099").tvdb(425_000).year(2027).seasons(0));
+        house.sonarr.add_to_catalog(series("Blade Runner 2099").tvdb(425_000).year(2027).seasons(0));
         let mut args = json!({ "tvdb": 425_000 });
         if !seasons.is_null() {
             args["seasons"] = seasons;
         }
-        let added = house.add_series().add(&arguments(args.clone()), &world()).await;
+        let added = house.add_series().add_series(&arguments(args.clone()), &world()).await;
         check(
             added,
             "Added Blade Runner 2099 (2027). Nothing of it is out yet; new episodes will be fetched as they air.",
         );
         assert!(house.sonarr.item(1).unwrap().details.new_seasons, "{args}");
         check(
-            house.add_series().add(&arguments(args), &world()).await,
+            house.add_series().add_series(&arguments(args), &world()).await,
             "Blade Runner 2099 (2027) is already in the library, but no episode of it is listed yet. \
              Text TELL ME and I will let you know when it is ready.",
         );
@@ -519,10 +538,10 @@ async fn show_without_regular_seasons_is_added_as_a_whole() {
 #[tokio::test]
 async fn specials_alone_are_added_without_later_seasons() {
     let house = House::new();
-    house.sonarr.catalog(series("Blade Runner 2099").tvdb(425_000).year(2027).seasons(0));
+    house.sonarr.add_to_catalog(series("Blade Runner 2099").tvdb(425_000).year(2027).seasons(0));
     let args = json!({ "tvdb": 425_000, "seasons": [0] });
     check(
-        house.add_series().add(&arguments(args), &world()).await,
+        house.add_series().add_series(&arguments(args), &world()).await,
         "Added Blade Runner 2099 (2027), the specials.",
     );
     let details = house.sonarr.item(1).unwrap().details;
@@ -533,21 +552,21 @@ async fn specials_alone_are_added_without_later_seasons() {
 async fn a_show_that_is_there_is_not_added_again() {
     let house = House::furnished();
     check(
-        house.add_series().add(&arguments(json!({"tvdb": 403_294})), &world()).await,
+        house.add_series().add_series(&arguments(json!({"tvdb": 403_294})), &world()).await,
         "You already have The Bear (2022).",
     );
-    assert_eq!(house.sonarr.posts(), 0);
+    assert_eq!(house.sonarr.post_count(), 0);
 }
 
 #[tokio::test]
 async fn downloads_are_told_soonest_first_and_stuck_ones_with_their_reason() {
     let house = House::furnished();
-    check(status(&house.library, &world()).await, "Nothing is downloading.");
-    house.radarr.download("Paddington", 62, 12);
-    house.sonarr.stuck("The Bear S02E03", "No files found in /data/torrents/The.Bear");
-    house.sonarr.queue(download("The Bear S01E01").percent(5).minutes_left(80));
+    check(fetch_status(&house.library, &world()).await, "Nothing is downloading.");
+    house.radarr.add_download("Paddington", 62, 12);
+    house.sonarr.add_stuck_download("The Bear S02E03", "No files found in /data/torrents/The.Bear");
+    house.sonarr.add_to_queue(download("The Bear S01E01").percent(5).minutes_left(80));
     check(
-        status(&house.library, &world()).await,
+        fetch_status(&house.library, &world()).await,
         "Paddington (2014) 62%, 12 min left; The Bear S01E01 5%, 1 h 20 min left; \
          The Bear S02E03 stuck: No files found.",
     );
@@ -556,34 +575,40 @@ async fn downloads_are_told_soonest_first_and_stuck_ones_with_their_reason() {
 #[tokio::test]
 async fn what_comes_out_is_told_in_the_zone_of_the_user() {
     let house = House::furnished();
-    house.sonarr.calendar("The Bear S04E03", "2026-03-12T02:00:00Z".parse().unwrap());
-    house.radarr.calendar("Dune: Part Three", date(2026, 3, 7));
-    let told = upcoming(&house.library, 7, &world()).await.unwrap();
+    house.sonarr.add_calendar_entry("The Bear S04E03", "2026-03-12T02:00:00Z".parse().unwrap());
+    house.radarr.add_calendar_entry("Dune: Part Three", date(2026, 3, 7));
+    let told = fetch_upcoming(&house.library, 7, &world()).await.unwrap();
     assert_eq!(told.for_model["results"][1]["when"], "Wed Mar 11, 22:00");
     check(Ok(told), "Dune: Part Three online tomorrow and The Bear S04E03 on Wed.");
-    check(upcoming(&house.library, 1, &world()).await, "Dune: Part Three online tomorrow.");
-    check(upcoming(&House::new().library, 7, &world()).await, "Nothing comes out in the next 7 days.");
+    check(fetch_upcoming(&house.library, 1, &world()).await, "Dune: Part Three online tomorrow.");
+    check(fetch_upcoming(&House::new().library, 7, &world()).await, "Nothing comes out in the next 7 days.");
 }
 
 #[tokio::test]
 async fn upcoming_covers_whole_local_days() {
     // The current time is 19:00 in New York.
     let house = House::furnished();
-    house.sonarr.calendar("The Bear S04E01", "2026-03-06T04:30:00Z".parse().unwrap());
-    house.sonarr.calendar("The Bear S04E02", "2026-03-06T13:00:00Z".parse().unwrap());
-    house.sonarr.calendar("The Bear S04E03", "2026-03-08T01:00:00Z".parse().unwrap());
-    house.sonarr.calendar("The Bear S04E04", "2026-03-08T06:00:00Z".parse().unwrap());
-    check(upcoming(&house.library, 1, &world()).await, "The Bear S04E02 today and The Bear S04E03 tomorrow.");
+    house.sonarr.add_calendar_entry("The Bear S04E01", "2026-03-06T04:30:00Z".parse().unwrap());
+    house.sonarr.add_calendar_entry("The Bear S04E02", "2026-03-06T13:00:00Z".parse().unwrap());
+    house.sonarr.add_calendar_entry("The Bear S04E03", "2026-03-08T01:00:00Z".parse().unwrap());
+    house.sonarr.add_calendar_entry("The Bear S04E04", "2026-03-08T06:00:00Z".parse().unwrap());
+    check(
+        fetch_upcoming(&house.library, 1, &world()).await,
+        "The Bear S04E02 today and The Bear S04E03 tomorrow.",
+    );
 }
 
 #[tokio::test]
 async fn what_arrived_is_told_newest_first() {
     let house = House::furnished();
-    house.radarr.imported("Dune", "2026-03-05T12:00:00Z".parse().unwrap());
-    house.sonarr.imported("The Bear S02E03", "2026-03-06T12:00:00Z".parse().unwrap());
-    house.radarr.imported("Heat", "2026-01-01T12:00:00Z".parse().unwrap());
-    check(recently_added(&house.library, 7, &world()).await, "New: The Bear S02E03 and Dune (2021).");
-    check(recently_added(&House::new().library, 7, &world()).await, "Nothing arrived in the last 7 days.");
+    house.radarr.add_import("Dune", "2026-03-05T12:00:00Z".parse().unwrap());
+    house.sonarr.add_import("The Bear S02E03", "2026-03-06T12:00:00Z".parse().unwrap());
+    house.radarr.add_import("Heat", "2026-01-01T12:00:00Z".parse().unwrap());
+    check(fetch_recently_added(&house.library, 7, &world()).await, "New: The Bear S02E03 and Dune (2021).");
+    check(
+        fetch_recently_added(&House::new().library, 7, &world()).await,
+        "Nothing arrived in the last 7 days.",
+    );
 }
 
 #[tokio::test]
@@ -591,16 +616,16 @@ async fn a_removal_freezes_what_the_question_says() {
     let house = House::furnished();
     let twice = json!({"items": [{"type": "movie", "id": 7}, {"type": "movie", "id": "7"}], "delete_files": true,
         "user_confirmed": true});
-    let fresh = house.library.movies[0].client.movie(7).await.unwrap().unwrap();
+    let fresh = house.library.movies[0].client.fetch_movie(7).await.unwrap().unwrap();
     assert_eq!(
-        house.removal().preview(&arguments(twice), &world()).await.unwrap(),
-        [FrozenItem {
+        house.removal().preview_items(&arguments(twice), &world()).await.unwrap(),
+        [DeletionTarget {
             instance: "radarr".to_owned(),
             kind: MediaKind::Movie,
             id: 7,
             delete_files: true,
-            extent: Extent::Whole,
-            fingerprint: Fingerprint {
+            scope: DeletionScope::Whole,
+            fingerprint: TargetFingerprint {
                 title: "Dune".to_owned(),
                 year: 2021,
                 path: fresh.path,
@@ -610,7 +635,7 @@ async fn a_removal_freezes_what_the_question_says() {
         }]
     );
     assert_eq!(house.frozen("series", 4).await.fingerprint.seasons, Some(3));
-    assert_eq!((house.radarr.posts(), house.sonarr.posts()), (0, 0));
+    assert_eq!((house.radarr.post_count(), house.sonarr.post_count()), (0, 0));
 }
 
 #[tokio::test]
@@ -619,8 +644,8 @@ async fn a_removal_of_what_is_gone_or_of_too_much_is_not_asked() {
     let preview = async |ids: &[i64]| {
         let items: Vec<Value> = ids.iter().map(|id| json!({"type": "movie", "id": id})).collect();
         let args = arguments(json!({"items": items, "delete_files": true}));
-        match house.removal().preview(&args, &world()).await {
-            Err(ToolError::TellModel(failure)) => failure.for_model,
+        match house.removal().preview_items(&args, &world()).await {
+            Err(ToolError::CallFailed(failure)) => failure.for_model,
             other => panic!("{other:?}"),
         }
     };
@@ -643,20 +668,20 @@ async fn a_removal_of_what_is_gone_or_of_too_much_is_not_asked() {
 async fn a_deletion_runs_once_and_tells_what_it_freed() {
     let house = House::furnished();
     let dune = house.frozen("movie", 7).await;
-    assert_eq!(settled(house.removal().find_out(&dune).await), Settled::NotDone);
-    let deleted = house.removal().remove(&dune).await.unwrap();
+    assert_eq!(settled(house.removal().recover_removal(&dune).await), RecoveryOutcome::NotDone);
+    let deleted = house.removal().remove_title(&dune).await.unwrap();
     assert_eq!(
         deleted.for_model,
         json!({"status": "deleted", "title": "Dune", "year": 2021, "freed_bytes": 21_400_000_000_u64})
     );
-    assert_eq!(settled(house.removal().find_out(&dune).await), Settled::Done(deleted.into()));
-    let again = house.removal().remove(&dune).await.unwrap();
+    assert_eq!(settled(house.removal().recover_removal(&dune).await), RecoveryOutcome::Done(deleted.into()));
+    let again = house.removal().remove_title(&dune).await.unwrap();
     assert_eq!(again.for_model, json!({"status": "already_gone", "title": "Dune", "year": 2021}));
-    assert_eq!(house.radarr.removals(), [7]);
+    assert_eq!(house.radarr.removed_ids(), [7]);
 
     let bear = house.frozen("series", 4).await;
-    house.removal().remove(&bear).await.unwrap();
-    assert_eq!(house.sonarr.removals(), [4]);
+    house.removal().remove_title(&bear).await.unwrap();
+    assert_eq!(house.sonarr.removed_ids(), [4]);
 }
 
 #[tokio::test]
@@ -666,71 +691,73 @@ async fn what_changed_since_the_question_is_not_deleted() {
     house.radarr.edit(7, |movie| movie.size_bytes = 30_000_000_000);
     house.radarr.edit(8, |movie| movie.size_bytes += 1_000_000_000);
     check(
-        house.removal().remove(&dune).await,
+        house.removal().remove_title(&dune).await,
         "changed: Dune (2021) has changed since I asked, so I did not delete it.",
     );
-    check(house.removal().remove(&heat).await, "Heat (1995)");
-    assert_eq!(house.radarr.removals(), [8]);
+    check(house.removal().remove_title(&heat).await, "Heat (1995)");
+    assert_eq!(house.radarr.removed_ids(), [8]);
 }
 
 #[tokio::test]
 async fn a_deletion_that_cannot_be_tried_is_no_unknown() {
     let house = House::furnished();
     let dune = house.frozen("movie", 7).await;
-    house.radarr.down(true);
-    check(house.removal().remove(&dune).await, &format!("radarr_unreachable: {UNREACHABLE}"));
-    assert_eq!(settled(house.removal().find_out(&dune).await), Settled::Unknown);
+    house.radarr.set_down(true);
+    check(house.removal().remove_title(&dune).await, &format!("radarr_unreachable: {UNREACHABLE}"));
+    assert_eq!(settled(house.removal().recover_removal(&dune).await), RecoveryOutcome::Unknown);
 }
 
 #[test]
 fn a_check_names_the_ids_that_must_have_been_shown() {
     let house = House::with_four_k();
     let uses = |tool: &dyn Tool, args| {
-        tool.check(&arguments(args)).map_err(|failure| failure.for_model["expected"].clone())
+        tool.check_arguments(&arguments(args)).map_err(|failure| failure.for_model["expected"].clone())
     };
     assert_eq!(
         uses(&house.add_movie(), json!({"tmdb": 603, "instance": "radarr-4k"})),
-        Ok(Uses { refs: vec![MediaRef::Tmdb(603)], four_k: true })
+        Ok(CallReferences { refs: vec![MediaRef::Tmdb(603)], four_k: true })
     );
     assert_eq!(uses(&house.add_movie(), json!({"tmdb": 603})), Err(json!("one of radarr, radarr-4k")));
     assert_eq!(
         uses(&house.add_series(), json!({"tvdb": 78_107, "instance": "sonarr-4k"})),
-        Ok(Uses { refs: vec![MediaRef::Tvdb(78_107)], four_k: false })
+        Ok(CallReferences { refs: vec![MediaRef::Tvdb(78_107)], four_k: false })
     );
     assert_eq!(
         uses(&house.removal(), json!({"items": [{"type": "series", "id": 4}], "delete_files": false})),
-        Ok(Uses { refs: vec![item(MediaKind::Series, 4)], four_k: false })
+        Ok(CallReferences { refs: vec![item(MediaKind::Series, 4)], four_k: false })
     );
 }
 
 /// Tool context with this message of the user and these stored facts.
-fn world_knowing(said: &str, facts: &[(FactKind, Option<&str>, &str)]) -> World {
-    let known = (1..).zip(facts).map(|(number, (kind, about, value))| Known {
+fn world_knowing(said: &str, facts: &[(FactKind, Option<&str>, &str)]) -> ToolContext {
+    let known = (1..).zip(facts).map(|(number, (kind, about, value))| StoredFact {
         number,
-        fact: Fact::new(*kind, *about, value).unwrap(),
+        fact: UserFact::new(*kind, *about, value).unwrap(),
         since: now(),
     });
-    World { said: vec![said.to_owned()], facts: Facts(known.collect()), ..world() }
+    ToolContext { turn_messages: vec![said.to_owned()], facts: UserFacts(known.collect()), ..world() }
 }
 
 /// Result and effects of a tool of [`super::memory`].
-async fn told_of_facts(tool: &dyn Tool, args: Value, world: &World) -> String {
+async fn told_of_facts(tool: &dyn Tool, args: Value, world: &ToolContext) -> String {
     let spec = tool.spec();
     let call = ToolCall {
         row: CallRow(1),
-        id: CallId::mint(TurnId(1), 0, 0),
+        id: CallId::from_position(TurnId(1), 0, 0),
         step: 0,
         name: spec.name.to_owned(),
         arguments: arguments(args),
-        tier: spec.tier,
+        effect_level: spec.effect_level,
         state: CallState::Created,
     };
-    let Decision::Run(cleared) = approval::decide(&spec, &call, &Uses::default(), world.rights, &[]) else {
+    let CallDecision::Run(cleared) =
+        approval::decide_call(&spec, &call, &CallReferences::default(), world.rights, &[])
+    else {
         panic!("everyone may do that")
     };
     match tool.run(&cleared, world).await {
-        Ok(Ran { result, deeds }) => format!("{} {deeds:?}", result.for_user),
-        Err(ToolError::TellModel(failure)) => failure.for_model.to_string(),
+        Ok(ToolOutput { result, effects: deeds }) => format!("{} {deeds:?}", result.for_user),
+        Err(ToolError::CallFailed(failure)) => failure.for_model.to_string(),
         Err(error) => error.to_string(),
     }
 }
@@ -738,10 +765,10 @@ async fn told_of_facts(tool: &dyn Tool, args: Value, world: &World) -> String {
 #[tokio::test]
 async fn a_fact_is_noted_only_as_far_as_its_person_said_it_and_there_is_room() {
     let said = world_knowing("the office means the UK one, in 4k", &[]);
-    let noted = |args| told_of_facts(&Remember, args, &said);
+    let noted = |args| told_of_facts(&RememberFact, args, &said);
     assert_eq!(
         noted(json!({"kind": "quality", "about": "films", "value": "4K"})).await,
-        r#"Noted: 4K quality for movies. [Remember(Fact { kind: Quality, key: "movies", value: "4K" })]"#
+        r#"Noted: 4K quality for movies. [Remember(UserFact { kind: Quality, key: "movies", value: "4K" })]"#
     );
     assert_eq!(
         noted(json!({"kind": "like", "value": "horror"})).await,
@@ -750,9 +777,10 @@ async fn a_fact_is_noted_only_as_far_as_its_person_said_it_and_there_is_room() {
     let likes: Vec<String> = (0..40).map(|n| format!("office {n}")).collect();
     let likes: Vec<_> = likes.iter().map(|like| (FactKind::Like, None, like.as_str())).collect();
     let full = world_knowing("office", &likes);
-    let refused = told_of_facts(&Remember, json!({"kind": "like", "value": "office"}), &full).await;
+    let refused = told_of_facts(&RememberFact, json!({"kind": "like", "value": "office"}), &full).await;
     assert_eq!(refused, r#"{"error":"too_many","limit":40}"#);
-    let alias = Remember.check(&arguments(json!({"kind": "alias", "value": "Dune"}))).unwrap_err();
+    let alias =
+        RememberFact.check_arguments(&arguments(json!({"kind": "alias", "value": "Dune"}))).unwrap_err();
     assert_eq!(
         alias.for_model,
         json!({"error": "bad_arguments", "field": "about", "expected": "what the user calls the title"})
@@ -778,11 +806,11 @@ async fn the_fact_that_is_forgotten_is_the_one_that_is_named() {
             r#"{"error":"not_known","known":["Dislikes horror","Dislikes musicals","\"the office\" means The Office (UK)"]}"#,
         ),
     ] {
-        assert_eq!(told_of_facts(&Forget, json!({ "what": what }), &world).await, told);
+        assert_eq!(told_of_facts(&ForgetFact, json!({ "what": what }), &world).await, told);
     }
-    let silent = World { said: vec!["what is dune about".to_owned()], ..world };
+    let silent = ToolContext { turn_messages: vec!["what is dune about".to_owned()], ..world };
     assert_eq!(
-        told_of_facts(&Forget, json!({ "what": "1" }), &silent).await,
+        told_of_facts(&ForgetFact, json!({ "what": "1" }), &silent).await,
         r#"{"error":"not_said","hint":"the user did not say so"}"#
     );
 }
@@ -791,10 +819,10 @@ async fn the_fact_that_is_forgotten_is_the_one_that_is_named() {
 #[test]
 fn all_that_the_model_is_told_of_the_tools_is_small() {
     let admin = world().rights;
-    let member = Rights { role: Role::Member, delete: false, four_k: false, ..admin };
+    let member = UserRights { role: UserRole::Member, delete: false, four_k: false, ..admin };
     for house in [House::furnished(), House::with_four_k()] {
         for rights in [admin, member] {
-            let specs = Registry::new(house.tools()).offered(rights);
+            let specs = ToolRegistry::new(house.tools()).offered_specs(rights);
             let sent = specs.iter().map(|spec| {
                 json!({"type": "function", "function": {"name": spec.name,
                 "description": spec.description, "parameters": spec.parameters.raw()}})

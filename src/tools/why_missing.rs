@@ -11,23 +11,23 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answers::{clean_title, named, refusal};
-use super::approval::Cleared;
-use super::arguments::{cleared, read, schema};
-use super::library::{Instance, Library};
-use super::place::Place;
-use super::removal::unknown;
-use super::why::{Facts, Moment, Out, Why};
-use super::{LOOKUP_TIMEOUT, Ran, Tool, ToolError, Uses, World};
+use super::approval::ApprovedCall;
+use super::arguments::{approved_arguments, argument_schema, parse_arguments};
+use super::diagnosis::{DiagnosisContext, DiagnosisFacts, MissingReason, ReleaseState};
+use super::formatting::{call_failure, clean_title, format_media_title};
+use super::instance_ref::InstanceRef;
+use super::library::{ArrInstances, Instance};
+use super::remove_media::unknown_title;
+use super::{CallReferences, LOOKUP_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
+use crate::arr::common_api::HealthProblem;
 use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
 use crate::arr::radarr::Radarr;
-use crate::arr::server::Ailment;
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{ArrError, Availability, Download, DownloadOf, Movie, Profile, RootFolder, Series};
-use crate::conversation::deletion;
+use crate::arr::{ArrError, Availability, Download, DownloadOf, Movie, QualityProfile, RootFolder, Series};
+use crate::conversation::deletion::deletion_messages;
 use crate::conversation::transcript::{
-    Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
+    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
 };
 
 const WHY_MISSING: &str = "why_missing";
@@ -35,12 +35,12 @@ const WHY_MISSING: &str = "why_missing";
 const MOST_NAMED: usize = 3;
 
 pub struct WhyMissing {
-    library: Arc<Library>,
+    library: Arc<ArrInstances>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+struct WhyMissingArgs {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: i64,
@@ -51,20 +51,20 @@ struct Args {
 }
 
 /// State of a server and of its downloads.
-struct Server {
+struct InstanceState {
     downloads: Vec<Download>,
     history: Vec<HistoryEntry>,
     folders: Vec<RootFolder>,
-    ailments: Vec<Ailment>,
-    profiles: Vec<Profile>,
+    ailments: Vec<HealthProblem>,
+    profiles: Vec<QualityProfile>,
 }
 
 /// Episodes that the query is about.
-struct Part {
+struct EpisodeSelection {
     name: String,
     episodes: Vec<Episode>,
-    wanted: bool,
-    out: Out,
+    monitored: bool,
+    release: ReleaseState,
     on_disk: Option<u64>,
 }
 
@@ -74,9 +74,9 @@ impl Tool for WhyMissing {
         ToolSpec {
             name: WHY_MISSING,
             description: "Why something of the library is not on disk yet, and what can be done.",
-            tier: Tier::Read,
-            audience: Audience::Everyone,
-            parameters: self.schema().into(),
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
+            parameters: self.parameters_schema().into(),
         }
     }
 
@@ -84,124 +84,140 @@ impl Tool for WhyMissing {
         LOOKUP_TIMEOUT
     }
 
-    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
-        let args = self.arguments(arguments)?;
-        let place = Place::of(&self.library, args.kind, args.instance.as_deref())?;
-        Ok(Uses { refs: vec![place.item(args.id)], four_k: false })
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        let args = self.parse_call(arguments)?;
+        let place = InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?;
+        Ok(CallReferences { refs: vec![place.media_ref(args.id)], four_k: false })
     }
 
-    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
-        let args = self.arguments(cleared(call)?)?;
-        match Place::of(&self.library, args.kind, args.instance.as_deref())? {
-            Place::Movies(instance) => of_movie(instance, args.id, world).await,
-            Place::Series(instance) => of_series(instance, &args, world).await,
+    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let args = self.parse_call(approved_arguments(call)?)?;
+        match InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())? {
+            InstanceRef::Movies(instance) => diagnose_movie(instance, args.id, world).await,
+            InstanceRef::Series(instance) => diagnose_series(instance, &args, world).await,
         }
-        .map(Ran::from)
+        .map(ToolOutput::from)
     }
 }
 
 impl WhyMissing {
-    pub fn new(library: Arc<Library>) -> Self {
+    pub fn new(library: Arc<ArrInstances>) -> Self {
         Self { library }
     }
 
-    fn schema(&self) -> Value {
-        let mut schema = schema::<Args>();
-        self.library.offer(&mut schema);
+    fn parameters_schema(&self) -> Value {
+        let mut schema = argument_schema::<WhyMissingArgs>();
+        self.library.offer_instances(&mut schema);
         schema
     }
 
-    fn arguments(&self, arguments: &Arguments) -> Result<Args, CallFailure> {
-        read(WHY_MISSING, &self.schema(), arguments)
+    fn parse_call(&self, arguments: &ToolArguments) -> Result<WhyMissingArgs, CallFailure> {
+        parse_arguments(WHY_MISSING, &self.parameters_schema(), arguments)
     }
 }
 
-async fn of_movie(instance: &Instance<Radarr>, id: i64, world: &World) -> Result<CallResult, ToolError> {
+async fn diagnose_movie(
+    instance: &Instance<Radarr>,
+    id: i64,
+    world: &ToolContext,
+) -> Result<CallResult, ToolError> {
     let client = &instance.client;
     let (movie, downloads, history, folders, ailments, profiles) = tokio::join!(
-        client.movie(id),
-        client.downloads(),
-        client.history(id),
+        client.fetch_movie(id),
+        client.fetch_downloads(),
+        client.fetch_history(id),
         client.root_folders(),
-        client.server().health(),
-        client.profiles(),
+        client.common_api().fetch_health(),
+        client.fetch_profiles(),
     );
-    let Some(movie) = movie.map_err(|error| instance.refused(&error))? else {
-        return Err(unknown(id).into());
+    let Some(movie) = movie.map_err(|error| instance.request_error(&error))? else {
+        return Err(unknown_title(id).into());
     };
-    let server = Server {
-        downloads: downloads.map_err(|error| instance.refused(&error))?,
-        history: as_far_as_known(instance, history),
-        folders: as_far_as_known(instance, folders),
-        ailments: as_far_as_known(instance, ailments),
-        profiles: as_far_as_known(instance, profiles),
+    let server = InstanceState {
+        downloads: downloads.map_err(|error| instance.request_error(&error))?,
+        history: or_empty_list(instance, history),
+        folders: or_empty_list(instance, folders),
+        ailments: or_empty_list(instance, ailments),
+        profiles: or_empty_list(instance, profiles),
     };
     let download = server.downloads.iter().find(|download| download.of == DownloadOf::Movie(id));
-    let facts = Facts {
-        name: &named(&movie.title, movie.year),
+    let facts = DiagnosisFacts {
+        name: &format_media_title(&movie.title, movie.year),
         on_disk: movie.has_file.then_some(movie.size_bytes),
-        wanted: movie.monitored,
-        out: if movie.available { Out::Yes } else { Out::On(expected(&movie)) },
+        monitored: movie.monitored,
+        release: if movie.available {
+            ReleaseState::Released
+        } else {
+            ReleaseState::Expected(expected_release(&movie))
+        },
         last_search: movie.last_search,
         download,
         history: &server.history,
         free_bytes: server.free_bytes(&movie.path),
         ailments: &server.ailments,
-        quality: &server.quality(movie.profile),
+        quality: &server.profile_name(movie.profile),
     };
-    Ok(answer(instance.name, &facts, world))
+    Ok(diagnosis_result(instance.name, &facts, world))
 }
 
-async fn of_series(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<CallResult, ToolError> {
+async fn diagnose_series(
+    instance: &Instance<Sonarr>,
+    args: &WhyMissingArgs,
+    world: &ToolContext,
+) -> Result<CallResult, ToolError> {
     let client = &instance.client;
     let id = args.id;
     let (show, episodes, downloads, history, folders, ailments, profiles) = tokio::join!(
-        client.series(id),
-        client.episodes(id),
-        client.downloads(),
-        client.history(id),
+        client.fetch_series(id),
+        client.fetch_episodes(id),
+        client.fetch_downloads(),
+        client.fetch_history(id),
         client.root_folders(),
-        client.server().health(),
-        client.profiles(),
+        client.common_api().fetch_health(),
+        client.fetch_profiles(),
     );
-    let Some(show) = show.map_err(|error| instance.refused(&error))? else { return Err(unknown(id).into()) };
-    let episodes = episodes.map_err(|error| instance.refused(&error))?;
-    let Some(part) = part(&show, episodes, args, world) else { return Err(not_listed(&show).into()) };
+    let Some(show) = show.map_err(|error| instance.request_error(&error))? else {
+        return Err(unknown_title(id).into());
+    };
+    let episodes = episodes.map_err(|error| instance.request_error(&error))?;
+    let Some(part) = select_episodes(&show, episodes, args, world) else {
+        return Err(no_such_episodes(&show).into());
+    };
     let concerns = |id: i64| part.episodes.iter().any(|episode| episode.id == id);
-    let mut history = as_far_as_known(instance, history);
+    let mut history = or_empty_list(instance, history);
     history.retain(|entry| entry.episode.is_some_and(|(id, _, _)| concerns(id)));
-    let server = Server {
-        downloads: downloads.map_err(|error| instance.refused(&error))?,
+    let server = InstanceState {
+        downloads: downloads.map_err(|error| instance.request_error(&error))?,
         history,
-        folders: as_far_as_known(instance, folders),
-        ailments: as_far_as_known(instance, ailments),
-        profiles: as_far_as_known(instance, profiles),
+        folders: or_empty_list(instance, folders),
+        ailments: or_empty_list(instance, ailments),
+        profiles: or_empty_list(instance, profiles),
     };
     let download = server.downloads.iter().find(|download| match &download.of {
         DownloadOf::Episodes { episodes, .. } => episodes.iter().any(|queued| concerns(queued.id)),
         DownloadOf::Movie(_) | DownloadOf::Nothing => false,
     });
-    let facts = Facts {
+    let facts = DiagnosisFacts {
         name: &part.name,
         on_disk: part.on_disk,
-        wanted: part.wanted,
-        out: part.out,
+        monitored: part.monitored,
+        release: part.release,
         last_search: part.episodes.iter().filter_map(|episode| episode.last_search).max(),
         download,
         history: &server.history,
         free_bytes: server.free_bytes(&show.path),
         ailments: &server.ailments,
-        quality: &server.quality(show.profile),
+        quality: &server.profile_name(show.profile),
     };
-    Ok(answer(instance.name, &facts, world))
+    Ok(diagnosis_result(instance.name, &facts, world))
 }
 
-fn answer(instance: &str, facts: &Facts<'_>, world: &World) -> CallResult {
-    let why = Why::of(facts);
-    let moment = Moment { zone: &world.zone, now: world.now, rights: world.rights };
-    let sentence = why.told(facts, &moment);
+fn diagnosis_result(instance: &str, facts: &DiagnosisFacts<'_>, world: &ToolContext) -> CallResult {
+    let why = MissingReason::from_facts(facts);
+    let moment = DiagnosisContext { zone: &world.zone, now: world.now, rights: world.rights };
+    let sentence = why.format_sentence(facts, &moment);
     let mut for_model =
-        json!({ "title": clean_title(facts.name), "reason": why.code(), "sentence": sentence });
+        json!({ "title": clean_title(facts.name), "reason": why.reason_code(), "sentence": sentence });
     if let Some(tool) = why.next_tool() {
         for_model["next_step"] = json!(tool);
     }
@@ -213,7 +229,7 @@ fn answer(instance: &str, facts: &Facts<'_>, world: &World) -> CallResult {
     CallResult { for_model, for_user: sentence, shown }
 }
 
-impl Server {
+impl InstanceState {
     fn free_bytes(&self, path: &str) -> Option<u64> {
         let holds = |folder: &&RootFolder| {
             let root = folder.path.trim_end_matches(['/', '\\']);
@@ -224,21 +240,21 @@ impl Server {
         folder.free_bytes
     }
 
-    fn quality(&self, id: i64) -> String {
+    fn profile_name(&self, id: i64) -> String {
         let profile = self.profiles.iter().find(|profile| profile.id == id);
         profile.map(|profile| clean_title(&profile.name)).unwrap_or_default()
     }
 }
 
 /// Optional data of an answer. A failure to fetch it must not fail the answer.
-fn as_far_as_known<Client, T>(instance: &Instance<Client>, answer: Result<Vec<T>, ArrError>) -> Vec<T> {
+fn or_empty_list<Client, T>(instance: &Instance<Client>, answer: Result<Vec<T>, ArrError>) -> Vec<T> {
     answer.unwrap_or_else(|error| {
         tracing::warn!(instance = instance.name, %error, "a reason is told without a part of what it goes by");
         Vec::new()
     })
 }
 
-fn expected(movie: &Movie) -> Option<Date> {
+fn expected_release(movie: &Movie) -> Option<Date> {
     match movie.availability {
         Availability::Announced => None,
         Availability::InCinemas => movie.cinema,
@@ -249,7 +265,12 @@ fn expected(movie: &Movie) -> Option<Date> {
 /// Most relevant part of the requested episodes: those that could be on disk but are missing, else those that are not
 /// monitored, else those that have not aired yet, else all of them if they are on disk. Returns `None` if there are no
 /// such episodes.
-fn part(show: &Series, episodes: Vec<Episode>, args: &Args, world: &World) -> Option<Part> {
+fn select_episodes(
+    show: &Series,
+    episodes: Vec<Episode>,
+    args: &WhyMissingArgs,
+    world: &ToolContext,
+) -> Option<EpisodeSelection> {
     let asked = |one: &Episode| match (args.season, args.episode) {
         (Some(season), Some(number)) => (one.season, one.number) == (season, number),
         (Some(season), None) => one.season == season,
@@ -259,38 +280,44 @@ fn part(show: &Series, episodes: Vec<Episode>, args: &Args, world: &World) -> Op
     let (there, missing): (Vec<Episode>, Vec<Episode>) =
         episodes.into_iter().filter(asked).partition(Episode::on_disk);
     let (aired, to_come): (Vec<Episode>, Vec<Episode>) =
-        missing.into_iter().partition(|one| one.aired(world.now));
+        missing.into_iter().partition(|one| one.has_aired(world.now));
     let (wanted, unwanted): (Vec<Episode>, Vec<Episode>) =
         aired.into_iter().partition(|one| show.monitored && one.monitored);
     if !wanted.is_empty() {
-        return Some(Part::of(show, wanted, true, Out::Yes));
+        return Some(EpisodeSelection::from_episodes(show, wanted, true, ReleaseState::Released));
     }
     if !unwanted.is_empty() {
-        return Some(Part::of(show, unwanted, false, Out::Yes));
+        return Some(EpisodeSelection::from_episodes(show, unwanted, false, ReleaseState::Released));
     }
     if let Some(next) = to_come.iter().min_by_key(|one| one.airs.map_or(jiff::Timestamp::MAX, |airs| airs)) {
         let wanted = show.monitored && next.monitored;
-        let out = Out::On(next.airs.map(|airs| day(airs, &world.zone)));
-        return Some(Part::of(show, vec![next.clone()], wanted, out));
+        let out = ReleaseState::Expected(next.airs.map(|airs| local_day(airs, &world.zone)));
+        return Some(EpisodeSelection::from_episodes(show, vec![next.clone()], wanted, out));
     }
     if there.is_empty() {
         return None;
     }
-    let bytes = super::season_files::files_of(&there).iter().map(|file| file.size_bytes).sum();
-    let part = Part::of(show, there, true, Out::Yes);
-    Some(Part { on_disk: Some(bytes), ..part })
+    let bytes = super::season_files::episode_files(&there).iter().map(|file| file.size_bytes).sum();
+    let part = EpisodeSelection::from_episodes(show, there, true, ReleaseState::Released);
+    Some(EpisodeSelection { on_disk: Some(bytes), ..part })
 }
 
-impl Part {
-    fn of(show: &Series, episodes: Vec<Episode>, wanted: bool, out: Out) -> Self {
-        Self { name: episodes_told(show, &episodes), episodes, wanted, out, on_disk: None }
+impl EpisodeSelection {
+    fn from_episodes(show: &Series, episodes: Vec<Episode>, wanted: bool, out: ReleaseState) -> Self {
+        Self {
+            name: format_episodes(show, &episodes),
+            episodes,
+            monitored: wanted,
+            release: out,
+            on_disk: None,
+        }
     }
 }
 
 /// Episodes in words: `The Bear (2022) S02E03`, `The Bear (2022) S02E03, E04`, `10 episodes of season 2 of The Bear
 /// (2022)`.
-fn episodes_told(show: &Series, episodes: &[Episode]) -> String {
-    let title = named(&show.title, show.year);
+fn format_episodes(show: &Series, episodes: &[Episode]) -> String {
+    let title = format_media_title(&show.title, show.year);
     let Some(first) = episodes.first() else { return title };
     let one_season = episodes.iter().all(|one| one.season == first.season);
     match (one_season, episodes.len()) {
@@ -298,18 +325,20 @@ fn episodes_told(show: &Series, episodes: &[Episode]) -> String {
             let codes: Vec<String> = episodes.iter().map(|one| format!("E{:02}", one.number)).collect();
             format!("{title} S{:02}{}", first.season, codes.join(", "))
         }
-        (true, count) => format!("{count} episodes of {} of {title}", deletion::season(first.season)),
+        (true, count) => {
+            format!("{count} episodes of {} of {title}", deletion_messages::format_season(first.season))
+        }
         (false, count) => format!("{count} episodes of {title}"),
     }
 }
 
-fn day(at: jiff::Timestamp, zone: &TimeZone) -> Date {
+fn local_day(at: jiff::Timestamp, zone: &TimeZone) -> Date {
     at.to_zoned(zone.clone()).date()
 }
 
-fn not_listed(show: &Series) -> CallFailure {
-    let name = named(&show.title, show.year);
-    refusal(
+fn no_such_episodes(show: &Series) -> CallFailure {
+    let name = format_media_title(&show.title, show.year);
+    call_failure(
         "not_listed",
         json!({ "title": name, "hint": "Sonarr knows no such season or episode of it" }),
         Some(format!("There is no such season or episode of {name}.")),

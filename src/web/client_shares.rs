@@ -39,12 +39,12 @@ pub struct ConnectionSlot {
     shares: ClientShares,
     peer: IpAddr,
     displaced: CancellationToken,
-    held: Mutex<Option<Slot>>,
+    held: Mutex<Option<SlotKey>>,
 }
 
 /// Position of an entry in the table.
 #[derive(Debug, Clone, Copy)]
-struct Slot {
+struct SlotKey {
     client: ClientAddress,
     number: u64,
 }
@@ -73,13 +73,13 @@ impl ClientShares {
             displaced: CancellationToken::new(),
             held: Mutex::new(None),
         };
-        match slot.take(self.proxies.connection_client(peer)) {
+        match slot.claim_slot(self.proxies.connection_client(peer)) {
             SlotOutcome::Granted => Some(Arc::new(slot)),
             SlotOutcome::Refused => None,
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, SlotTable> {
+    fn lock_table(&self) -> MutexGuard<'_, SlotTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -87,28 +87,28 @@ impl ClientShares {
 impl ConnectionSlot {
     /// Counts the connection for the client of the request that begins on it.
     pub(super) fn begin_request(&self, headers: &HeaderMap) -> SlotOutcome {
-        self.take(self.shares.proxies.request_client(self.peer, headers))
+        self.claim_slot(self.shares.proxies.request_client(self.peer, headers))
     }
 
     /// Releases the slot after the response to a request.
     pub(super) fn end_request(&self) {
-        self.release();
+        self.release_slot();
     }
 
     /// Releases the slot, since the sender has proven their identity. After that the connection cannot be displaced.
     pub(super) fn prove_sender(&self) -> SlotOutcome {
-        self.release();
+        self.release_slot();
         // Only an entry of the table is ever displaced, and from this line on there is none.
         if self.displaced.is_cancelled() { SlotOutcome::Refused } else { SlotOutcome::Granted }
     }
 
     /// Returns once another client has taken the slot.
-    pub(super) async fn displaced(&self) {
+    pub(super) async fn wait_displaced(&self) {
         self.displaced.cancelled().await;
     }
 
-    fn take(&self, client: Option<ClientAddress>) -> SlotOutcome {
-        let mut held = self.held();
+    fn claim_slot(&self, client: Option<ClientAddress>) -> SlotOutcome {
+        let mut held = self.lock_held();
         let before = held.map(|slot| slot.client);
         if self.displaced.is_cancelled() {
             return SlotOutcome::Refused;
@@ -116,7 +116,7 @@ impl ConnectionSlot {
         if before.is_some() && before == client {
             return SlotOutcome::Granted;
         }
-        let mut table = self.shares.table();
+        let mut table = self.shares.lock_table();
         if let Some(slot) = held.take() {
             table.remove(slot);
         }
@@ -125,37 +125,37 @@ impl ConnectionSlot {
         if held.is_some() { SlotOutcome::Granted } else { SlotOutcome::Refused }
     }
 
-    fn release(&self) {
-        if let Some(slot) = self.held().take() {
-            self.shares.table().remove(slot);
+    fn release_slot(&self) {
+        if let Some(slot) = self.lock_held().take() {
+            self.shares.lock_table().remove(slot);
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<Slot>> {
+    fn lock_held(&self) -> MutexGuard<'_, Option<SlotKey>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.release();
+        self.release_slot();
     }
 }
 
 impl SlotTable {
-    fn insert(&mut self, client: ClientAddress, displaced: &CancellationToken) -> Option<Slot> {
-        if self.taken >= self.limit && !self.displace_for(client) {
+    fn insert(&mut self, client: ClientAddress, displaced: &CancellationToken) -> Option<SlotKey> {
+        if self.taken >= self.limit && !self.displace_greediest(client) {
             return None;
         }
         self.last_number += 1;
         let number = self.last_number;
         self.clients.entry(client).or_default().insert(number, displaced.clone());
         self.taken += 1;
-        Some(Slot { client, number })
+        Some(SlotKey { client, number })
     }
 
     /// Returns true if a slot became free.
-    fn displace_for(&mut self, newcomer: ClientAddress) -> bool {
+    fn displace_greediest(&mut self, newcomer: ClientAddress) -> bool {
         self.log_once();
         let own = self.clients.get(&newcomer).map_or(0, BTreeMap::len);
         let greediest = self.clients.iter().max_by_key(|(_, slots)| {
@@ -164,12 +164,12 @@ impl SlotTable {
         let Some((&client, slots)) = greediest.filter(|(_, slots)| slots.len() > own) else { return false };
         let Some((&number, oldest)) = slots.first_key_value() else { return false };
         oldest.cancel();
-        self.remove(Slot { client, number });
+        self.remove(SlotKey { client, number });
         true
     }
 
     /// Removes an entry. Has no effect if another client took the slot.
-    fn remove(&mut self, slot: Slot) {
+    fn remove(&mut self, slot: SlotKey) {
         let Some(slots) = self.clients.get_mut(&slot.client) else { return };
         if slots.remove(&slot.number).is_some() {
             self.taken -= 1;
@@ -225,7 +225,9 @@ mod tests {
     }
 
     fn count(open: &[(u8, Arc<ConnectionSlot>)], client: u8) -> usize {
-        open.iter().filter(|(of, slot)| *of == client && slot.held().is_some() && !is_displaced(slot)).count()
+        open.iter()
+            .filter(|(of, slot)| *of == client && slot.lock_held().is_some() && !is_displaced(slot))
+            .count()
     }
 
     fn is_displaced(slot: &ConnectionSlot) -> bool {
@@ -250,7 +252,7 @@ mod tests {
                         let (full, most) = (counts.iter().sum::<usize>() == SLOTS, counts.iter().max().copied().unwrap());
                         let own = counts[usize::from(client)];
                         let victim = open.iter().position(|(of, slot)| {
-                            !is_displaced(slot) && slot.held().is_some() && counts[usize::from(*of)] == most
+                            !is_displaced(slot) && slot.lock_held().is_some() && counts[usize::from(*of)] == most
                         });
                         let admitted = shares.open_connection(public(client));
                         assert_eq!(admitted.is_some(), !full || own < most);
@@ -268,12 +270,12 @@ mod tests {
                     },
                     Event::Close(index) => if let Some(index) = nth(&open, index) { open.remove(index); },
                 }
-                assert_eq!(shares.table().taken, (0..5).map(|of| count(&open, of)).sum::<usize>());
-                assert!(shares.table().taken <= SLOTS);
+                assert_eq!(shares.lock_table().taken, (0..5).map(|of| count(&open, of)).sum::<usize>());
+                assert!(shares.lock_table().taken <= SLOTS);
                 assert!(proven.iter().all(|slot| !is_displaced(slot)));
             }
             drop(open);
-            assert!(shares.table().clients.is_empty());
+            assert!(shares.lock_table().clients.is_empty());
         }
     }
 
@@ -285,7 +287,7 @@ mod tests {
             [(HeaderName::from_static("x-forwarded-for"), client.parse().unwrap())].into_iter().collect()
         };
         let connection = shares.open_connection(proxy).unwrap();
-        assert_eq!(shares.table().taken, 0);
+        assert_eq!(shares.lock_table().taken, 0);
         assert_eq!(connection.begin_request(&from("203.0.113.1")), SlotOutcome::Granted);
         assert_eq!(connection.prove_sender(), SlotOutcome::Granted);
         assert_eq!(connection.begin_request(&from("203.0.113.2")), SlotOutcome::Granted);

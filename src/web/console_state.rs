@@ -6,14 +6,14 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
-use super::auth::Access;
-use super::health::Health;
-use super::places::Places;
+use super::auth::ConsoleAccess;
+use super::health::HealthChecker;
+use super::stream_limit::StreamLimit;
 use crate::clock::Clock;
-use crate::doctor::checkup::Checkup;
+use crate::doctor::connection_test::ConnectionTester;
 use crate::engine::Engine;
 use crate::metrics::Metrics;
-use crate::store::db::Db;
+use crate::store::database::db::Db;
 
 /// Shared state of the handlers of the pages, the streams and the API.
 #[derive(Clone)]
@@ -24,16 +24,16 @@ pub struct ConsoleState {
     /// In which times are shown.
     pub zone: TimeZone,
     /// Who is let in.
-    pub access: Arc<Access>,
+    pub access: Arc<ConsoleAccess>,
     /// For how long the words of texts are kept.
     pub retention: SignedDuration,
     /// Ends the streams, so that the listener can close.
     pub stop: CancellationToken,
-    pub streams: Places,
+    pub streams: StreamLimit,
     /// Tokens that the model can read at once, where somebody said.
     pub context_window: Option<u64>,
     pub metrics: Metrics,
-    pub health: Health,
+    pub health: HealthChecker,
     /// What the health page can test.
-    pub checkup: Checkup,
+    pub checkup: ConnectionTester,
 }

@@ -13,12 +13,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-use super::Webhooks;
+use super::WebhookState;
 use super::console_state::ConsoleState;
 use crate::clock::Clock;
-use crate::store::backlog::{Assistant, Backlog, Queue, backlog};
-use crate::store::db::{Db, DbError};
-use crate::store::{examine, offsets};
+use crate::store::database::database_inspection;
+use crate::store::database::db::{Db, DbError};
+use crate::store::queue::backlog::{AssistantState, Backlog, QueueDepth, load_backlog};
+use crate::store::queue::carrier_cursors;
 
 /// Time limit for an empty operation. A slower database counts as failed.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -33,57 +34,57 @@ const LONGEST_UNSENT: SignedDuration = SignedDuration::from_mins(15);
 
 /// Health checks of the program; clones share the cached results.
 #[derive(Clone)]
-pub struct Health(Arc<Inner>);
+pub struct HealthChecker(Arc<HealthState>);
 
-struct Inner {
+struct HealthState {
     db: Db,
     clock: Clock,
-    alive: Kept,
-    ready: Kept,
+    alive: CachedReport,
+    ready: CachedReport,
     /// Time of the last successful write.
     written_at: Mutex<Option<Timestamp>>,
 }
 
 /// Last report, and the right to make the next one.
-struct Kept {
-    last: Mutex<Option<(Timestamp, Report)>>,
+struct CachedReport {
+    last: Mutex<Option<(Timestamp, HealthReport)>>,
     turn: Semaphore,
 }
 
-impl Default for Kept {
+impl Default for CachedReport {
     fn default() -> Self {
         Self { last: Mutex::new(None), turn: Semaphore::new(1) }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Report {
+pub(super) struct HealthReport {
     status: &'static str,
-    pub(super) checks: Vec<Check>,
+    pub(super) checks: Vec<HealthCheckResult>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Check {
+pub(super) struct HealthCheckResult {
     pub(super) name: &'static str,
     pub(super) ok: bool,
     pub(super) detail: String,
 }
 
-impl Check {
+impl HealthCheckResult {
     fn new(name: &'static str, outcome: Result<String, String>) -> Self {
         let ok = outcome.is_ok();
         Self { name, ok, detail: outcome.unwrap_or_else(|wrong| wrong) }
     }
 }
 
-impl Report {
-    fn of(checks: Vec<Check>) -> Self {
+impl HealthReport {
+    fn from_checks(checks: Vec<HealthCheckResult>) -> Self {
         let status = if checks.iter().all(|check| check.ok) { "ok" } else { "failing" };
         Self { status, checks }
     }
 }
 
-impl IntoResponse for Report {
+impl IntoResponse for HealthReport {
     fn into_response(self) -> Response {
         let status = match self.status {
             "ok" => StatusCode::OK,
@@ -93,44 +94,53 @@ impl IntoResponse for Report {
     }
 }
 
-impl FromRef<Webhooks> for Health {
-    fn from_ref(webhooks: &Webhooks) -> Self {
+impl FromRef<WebhookState> for HealthChecker {
+    fn from_ref(webhooks: &WebhookState) -> Self {
         webhooks.health.clone()
     }
 }
 
-impl FromRef<ConsoleState> for Health {
+impl FromRef<ConsoleState> for HealthChecker {
     fn from_ref(console: &ConsoleState) -> Self {
         console.health.clone()
     }
 }
 
 /// Reports whether the process works at all; if not, a restart may help.
-pub(super) async fn alive(State(health): State<Health>) -> Report {
-    health.kept(&health.0.alive, async || Report::of(vec![health.queue().await])).await
+pub(super) async fn report_liveness(State(health): State<HealthChecker>) -> HealthReport {
+    health
+        .cached_report(&health.0.alive, async || HealthReport::from_checks(vec![health.check_writer().await]))
+        .await
 }
 
 /// Reports whether messages arrive, are answered and are sent.
-pub(super) async fn ready(State(health): State<Health>) -> Report {
-    health.ready().await
+pub(super) async fn report_readiness(State(health): State<HealthChecker>) -> HealthReport {
+    health.check_readiness().await
 }
 
-impl Health {
+impl HealthChecker {
     pub fn new(db: Db, clock: Clock) -> Self {
-        let (alive, ready) = (Kept::default(), Kept::default());
-        Self(Arc::new(Inner { db, clock, alive, ready, written_at: Mutex::new(None) }))
+        let (alive, ready) = (CachedReport::default(), CachedReport::default());
+        Self(Arc::new(HealthState { db, clock, alive, ready, written_at: Mutex::new(None) }))
     }
 
-    pub(super) async fn ready(&self) -> Report {
+    pub(super) async fn check_readiness(&self) -> HealthReport {
         let look = async || {
-            let (migrated, written, backlog) = tokio::join!(self.migrated(), self.written(), self.backlog());
-            Report::of([self.in_place(), migrated, written].into_iter().chain(backlog).collect())
+            let (migrated, written, backlog) =
+                tokio::join!(self.check_migrations(), self.check_writing(), self.check_backlog());
+            HealthReport::from_checks(
+                [self.check_database_file(), migrated, written].into_iter().chain(backlog).collect(),
+            )
         };
-        self.kept(&self.0.ready, look).await
+        self.cached_report(&self.0.ready, look).await
     }
 
     /// Returns the last report, or a new one. Concurrent callers wait for it and share it.
-    async fn kept(&self, kept: &Kept, look: impl AsyncFnOnce() -> Report) -> Report {
+    async fn cached_report(
+        &self,
+        kept: &CachedReport,
+        look: impl AsyncFnOnce() -> HealthReport,
+    ) -> HealthReport {
         // The semaphore is never closed.
         let _turn = kept.turn.acquire().await;
         let last = kept.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -154,75 +164,78 @@ impl Health {
     }
 
     /// Checks that the writer starts and completes a task. A task without changes causes no sync.
-    async fn queue(&self) -> Check {
+    async fn check_writer(&self) -> HealthCheckResult {
         let answered = tokio::time::timeout(PATIENCE, self.0.db.write(|_| Ok(()))).await;
-        Check::new("database", told(answered).map(|()| "answers".to_owned()))
+        HealthCheckResult::new("database", describe_failure(answered).map(|()| "answers".to_owned()))
     }
 
     /// Checks that the database file is in place. A restart would not help: without a file at the path, it would begin
     /// with an empty one. So this check belongs to readiness, not liveness.
-    fn in_place(&self) -> Check {
+    fn check_database_file(&self) -> HealthCheckResult {
         let found = self.0.db.check_files().map_err(|displaced| displaced.to_string());
-        Check::new("database file", found.map(|()| "at its path".to_owned()))
+        HealthCheckResult::new("database file", found.map(|()| "at its path".to_owned()))
     }
 
-    async fn migrated(&self) -> Check {
-        let tables = tokio::time::timeout(PATIENCE, self.0.db.read(examine::is_as_here)).await;
-        let outcome = match told(tables) {
+    async fn check_migrations(&self) -> HealthCheckResult {
+        let tables =
+            tokio::time::timeout(PATIENCE, self.0.db.read(database_inspection::has_current_tables)).await;
+        let outcome = match describe_failure(tables) {
             Ok(true) => Ok("as this version needs them".to_owned()),
             Ok(false) => Err("the tables are those of another version".to_owned()),
             Err(wrong) => Err(wrong),
         };
-        Check::new("migrations", outcome)
+        HealthCheckResult::new("migrations", outcome)
     }
 
-    async fn written(&self) -> Check {
+    async fn check_writing(&self) -> HealthCheckResult {
         let last = *self.0.written_at.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_some_and(|at| self.is_fresh(at, WRITE_KEPT)) {
-            return Check::new("writing", Ok("works".to_owned()));
+            return HealthCheckResult::new("writing", Ok("works".to_owned()));
         }
         let now = self.0.clock.now();
-        let probe = self.0.db.write(move |conn| offsets::probe(conn, now));
-        let outcome = told(tokio::time::timeout(PATIENCE, probe).await);
+        let probe = self.0.db.write(move |conn| carrier_cursors::probe_write(conn, now));
+        let outcome = describe_failure(tokio::time::timeout(PATIENCE, probe).await);
         let written = outcome.as_ref().ok().map(|()| now);
         *self.0.written_at.lock().unwrap_or_else(PoisonError::into_inner) = written;
-        Check::new("writing", outcome.map(|()| "works".to_owned()))
+        HealthCheckResult::new("writing", outcome.map(|()| "works".to_owned()))
     }
 
-    async fn backlog(&self) -> Vec<Check> {
+    async fn check_backlog(&self) -> Vec<HealthCheckResult> {
         let now = self.0.clock.now();
-        let read = self.0.db.read(move |conn| backlog(conn, now));
-        match told(tokio::time::timeout(PATIENCE, read).await) {
+        let read = self.0.db.read(move |conn| load_backlog(conn, now));
+        match describe_failure(tokio::time::timeout(PATIENCE, read).await) {
             Ok(backlog) => {
-                let reading = Check::new("reading", Ok("works".to_owned()));
-                vec![reading, waiting(&backlog, now), unsent(&backlog, now)]
+                let reading = HealthCheckResult::new("reading", Ok("works".to_owned()));
+                vec![reading, check_inbound(&backlog, now), check_outbound(&backlog, now)]
             }
-            Err(wrong) => vec![Check::new("reading", Err(wrong))],
+            Err(wrong) => vec![HealthCheckResult::new("reading", Err(wrong))],
         }
     }
 }
 
-fn waiting(backlog: &Backlog, now: Timestamp) -> Check {
-    let outcome = match (backlog.assistant, within(backlog.waiting, LONGEST_WAITING, now)) {
-        (Assistant::Paused, _) => Ok(format!("{} wait, the assistant is paused", backlog.waiting.length)),
-        (Assistant::AtWork, Ok(())) => Ok(format!("{} wait", backlog.waiting.length)),
-        (Assistant::AtWork, Err(minutes)) => {
+fn check_inbound(backlog: &Backlog, now: Timestamp) -> HealthCheckResult {
+    let outcome = match (backlog.assistant, check_age(backlog.waiting, LONGEST_WAITING, now)) {
+        (AssistantState::Paused, _) => {
+            Ok(format!("{} wait, the assistant is paused", backlog.waiting.length))
+        }
+        (AssistantState::Running, Ok(())) => Ok(format!("{} wait", backlog.waiting.length)),
+        (AssistantState::Running, Err(minutes)) => {
             Err(format!("{} wait, the oldest for {minutes} minutes", backlog.waiting.length))
         }
     };
-    Check::new("received texts", outcome)
+    HealthCheckResult::new("received texts", outcome)
 }
 
-fn unsent(backlog: &Backlog, now: Timestamp) -> Check {
-    let outcome = match within(backlog.unsent, LONGEST_UNSENT, now) {
+fn check_outbound(backlog: &Backlog, now: Timestamp) -> HealthCheckResult {
+    let outcome = match check_age(backlog.unsent, LONGEST_UNSENT, now) {
         Ok(()) => Ok(format!("{} to send", backlog.unsent.length)),
         Err(minutes) => Err(format!("{} to send, the oldest for {minutes} minutes", backlog.unsent.length)),
     };
-    Check::new("texts to send", outcome)
+    HealthCheckResult::new("texts to send", outcome)
 }
 
 /// Returns the age of the oldest entry in minutes as an error, if it is above `limit`.
-fn within(queue: Queue, limit: SignedDuration, now: Timestamp) -> Result<(), i64> {
+fn check_age(queue: QueueDepth, limit: SignedDuration, now: Timestamp) -> Result<(), i64> {
     match queue.oldest.map(|at| now.duration_since(at)) {
         Some(age) if age > limit => Err(age.as_mins()),
         Some(_) | None => Ok(()),
@@ -230,7 +243,9 @@ fn within(queue: Queue, limit: SignedDuration, now: Timestamp) -> Result<(), i64
 }
 
 /// Describes a failure without the database's message, which may contain a path or a row.
-fn told<T>(outcome: Result<Result<T, DbError>, tokio::time::error::Elapsed>) -> Result<T, String> {
+fn describe_failure<T>(
+    outcome: Result<Result<T, DbError>, tokio::time::error::Elapsed>,
+) -> Result<T, String> {
     match outcome {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => {

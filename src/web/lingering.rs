@@ -22,7 +22,7 @@ const PIECE_BYTES: usize = 8 << 10;
 pub(super) struct UnreadBody(Arc<AtomicBool>);
 
 impl UnreadBody {
-    pub(super) fn set(&self, is_unread: bool) {
+    pub(super) fn set_unread(&self, is_unread: bool) {
         self.0.store(is_unread, Ordering::Relaxed);
     }
 
@@ -34,17 +34,17 @@ impl UnreadBody {
 pub(super) struct LingeringStream<S> {
     stream: S,
     unread: UnreadBody,
-    ending: Ending,
+    ending: CloseState,
 }
 
-enum Ending {
+enum CloseState {
     Open,
     Draining { left: usize, until: Pin<Box<Sleep>> },
 }
 
 impl<S> LingeringStream<S> {
     pub(super) fn new(stream: S, unread: UnreadBody) -> Self {
-        Self { stream, unread, ending: Ending::Open }
+        Self { stream, unread, ending: CloseState::Open }
     }
 }
 
@@ -71,14 +71,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LingeringStream<S> {
     /// still arrives.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if matches!(this.ending, Ending::Open) {
+        if matches!(this.ending, CloseState::Open) {
             ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
             if !this.unread.is_set() {
                 return Poll::Ready(Ok(()));
             }
-            this.ending = Ending::Draining { left: MAX_DROPPED_BYTES, until: Box::pin(sleep(MAX_LINGER)) };
+            this.ending =
+                CloseState::Draining { left: MAX_DROPPED_BYTES, until: Box::pin(sleep(MAX_LINGER)) };
         }
-        let Ending::Draining { left, until } = &mut this.ending else { return Poll::Ready(Ok(())) };
+        let CloseState::Draining { left, until } = &mut this.ending else { return Poll::Ready(Ok(())) };
         let mut piece = [0; PIECE_BYTES];
         while *left > 0 && until.as_mut().poll(cx).is_pending() {
             let mut piece = ReadBuf::new(&mut piece);

@@ -8,15 +8,15 @@ use axum::response::{IntoResponse, Response};
 
 use super::auth::Caller;
 use super::console_state::ConsoleState;
-use super::problem::Problem;
+use super::problem::ProblemDetails;
 use crate::metrics::Metrics;
-use crate::store::backlog::backlog;
+use crate::store::queue::backlog::load_backlog;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub(super) async fn show(State(console): State<ConsoleState>, _caller: Caller) -> Response {
+pub(super) async fn show_metrics(State(console): State<ConsoleState>, _caller: Caller) -> Response {
     let now = console.clock.now();
-    let text = match console.db.read(move |conn| backlog(conn, now)).await {
+    let text = match console.db.read(move |conn| load_backlog(conn, now)).await {
         Ok(backlog) => console.metrics.render(&backlog, now).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
@@ -24,13 +24,14 @@ pub(super) async fn show(State(console): State<ConsoleState>, _caller: Caller) -
         Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(error) => {
             tracing::error!(error, "the metrics could not be told");
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the backlog could not be read").into_response()
+            ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "the backlog could not be read")
+                .into_response()
         }
     }
 }
 
 /// Counts the responses of a listener by route; those for unknown routes count as one.
-pub(super) async fn count(
+pub(super) async fn count_response(
     State(metrics): State<Metrics>,
     route: Option<MatchedPath>,
     request: Request,

@@ -1,25 +1,25 @@
 //! All routes of both listeners on one screen.
 
 mod api;
+mod arr_webhook;
 pub mod auth;
 mod client_shares;
 pub mod console;
 pub mod console_state;
+mod delivery_webhook;
 pub mod health;
+pub mod http_server;
 mod lingering;
 mod metrics;
-pub mod places;
 mod problem;
-mod reports;
-pub mod serving;
 pub mod sse;
 mod sse_events;
-mod sse_wire;
-mod sse_words;
-mod status;
+mod sse_snapshot;
+mod sse_states;
+pub mod stream_limit;
 #[cfg(test)]
 mod tests;
-mod twilio;
+mod twilio_webhook;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,16 +39,17 @@ use tower_http::timeout::{RequestBodyDeadlineLayer, TimeoutLayer};
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::http::InProcess;
-use crate::messaging::signature::Verifier;
+use crate::messaging::signature::SignatureVerifier;
 use crate::metrics::Metrics;
-use crate::store::db::Db;
-use crate::store::deliveries::Terms;
+use crate::store::database::db::Db;
+use crate::store::queue::delivery_reports::AcceptancePolicy;
 use console::health as checks;
 use console::{
-    assets, audit, changing, deliveries, facts, home, keys, memory, sign_in, spend, talk, user, users,
+    assets, audit, conversation, deliveries, facts, home, keys, memory, sign_in, spend, user, user_settings,
+    users,
 };
 use console_state::ConsoleState;
-use health::Health;
+use health::HealthChecker;
 
 /// Longest time for which a request may keep a connection busy: Twilio gives up after 15 s. Requests of Sonarr and
 /// Radarr, whose sender is known from the header, have this long for their body as well.
@@ -60,99 +61,99 @@ const SLOWEST_FORM: Duration = Duration::from_secs(10);
 
 /// Dependencies of the webhooks.
 #[derive(Clone)]
-pub struct Webhooks {
+pub struct WebhookState {
     pub engine: Engine,
     pub db: Db,
     pub clock: Clock,
     /// Policy for messages that a status callback proves to be accepted.
-    pub terms: Terms,
+    pub acceptance_policy: AcceptancePolicy,
     /// Verification of Twilio's requests. `None` without a Twilio account.
-    pub twilio: Option<Arc<Trust>>,
+    pub twilio: Option<Arc<TwilioVerification>>,
     /// Secret that Sonarr and Radarr must send; `None`: none of their events is accepted.
-    pub reports: Option<SecretString>,
+    pub arr_secret: Option<SecretString>,
     pub metrics: Metrics,
-    pub health: Health,
+    pub health: HealthChecker,
 }
 
 /// Verification that a request comes from Twilio.
 #[derive(Debug)]
-pub struct Trust {
-    pub verifier: Verifier,
+pub struct TwilioVerification {
+    pub verifier: SignatureVerifier,
     /// Base URL that Twilio signs; a Host header is never trusted.
     pub public_url: String,
     /// Account that every request must name.
     pub account_sid: String,
 }
 
-pub fn webhook_router(webhooks: Webhooks) -> Router {
+pub fn webhook_router(webhooks: WebhookState) -> Router {
     Router::new()
-        .route(crate::messaging::twilio::WEBHOOK_PATH, post(twilio::receive))
-        .route(crate::messaging::twilio::STATUS_PATH, post(status::receive))
-        .route("/webhook/{library}", post(reports::receive).put(reports::receive))
-        .route("/health", get(health::alive))
-        .route("/ready", get(health::ready))
+        .route(crate::messaging::twilio::WEBHOOK_PATH, post(twilio_webhook::receive_message))
+        .route(crate::messaging::twilio::STATUS_PATH, post(delivery_webhook::receive_status_callback))
+        .route("/webhook/{library}", post(arr_webhook::receive_arr_event).put(arr_webhook::receive_arr_event))
+        .route("/health", get(health::report_liveness))
+        .route("/ready", get(health::report_readiness))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, REQUEST_TIMEOUT))
         .layer(CatchPanicLayer::new())
-        .layer(from_fn_with_state(webhooks.metrics.clone(), metrics::count))
-        .layer(map_response(auth::headers::add))
+        .layer(from_fn_with_state(webhooks.metrics.clone(), metrics::count_response))
+        .layer(map_response(auth::headers::add_security_headers))
         .with_state(webhooks)
 }
 
 /// The pages and the API. It is another listener than that of the webhooks: nothing here is reached from outside.
 pub fn console_router(console: ConsoleState) -> Router {
     Router::new()
-        .route("/assets/style.css", get(assets::style))
-        .route("/assets/live.js", get(assets::script))
-        .route("/assets/icon.svg", get(assets::icon))
-        .route("/sign-in", get(sign_in::show).post(sign_in::submit))
+        .route("/assets/style.css", get(assets::serve_style))
+        .route("/assets/live.js", get(assets::serve_script))
+        .route("/assets/icon.svg", get(assets::serve_icon))
+        .route("/sign-in", get(sign_in::show_sign_in).post(sign_in::submit_password))
         .route(auth::LINK_PATH, get(sign_in::show_link).post(sign_in::use_link))
-        .route("/sign-out", post(sign_in::leave))
-        .route("/", get(home::show))
-        .route("/conversations", get(talk::list::show))
-        .route("/conversations/new", post(talk::acts::begin))
-        .route("/conversations/{id}", get(talk::show::show))
-        .route("/conversations/{id}/live", get(talk::live::follow))
-        .route("/conversations/{id}/texts", post(talk::acts::text))
-        .route("/conversations/{id}/question", post(talk::acts::answer))
-        .route("/conversations/{id}/reopen", post(talk::acts::reopen))
-        .route("/turns/{id}/cancel", post(talk::acts::cancel))
-        .route("/turns/{id}/resume", post(talk::acts::resume))
-        .route("/keys", get(keys::show).post(keys::make))
-        .route("/keys/{id}/revoke", post(keys::revoke))
-        .merge(api::router())
-        .route("/metrics", get(metrics::show))
-        .route("/health", get(health::alive))
-        .route("/resume", post(home::resume))
-        .route("/wishes/{id}/approve", post(home::approve_wish))
-        .route("/wishes/{id}/deny", post(home::deny_wish))
-        .route("/users", get(users::list))
-        .route("/users/{id}", get(user::show))
-        .route("/users/{id}/approve", post(changing::approve))
-        .route("/users/{id}/block", post(changing::block))
-        .route("/users/{id}/lift-suspension", post(changing::lift_suspension))
-        .route("/users/{id}/settings", post(changing::change))
-        .route("/users/{id}/forget", post(changing::forget))
-        .route("/users/{id}/export", post(changing::export))
-        .route("/users/{id}/facts", post(facts::note))
-        .route("/users/{id}/facts/forget", post(facts::forget))
-        .route("/users/{id}/facts/keep", post(facts::keep))
-        .route("/users/{id}/facts/dismiss", post(facts::dismiss))
-        .route("/deliveries", get(deliveries::show))
-        .route("/deliveries/{id}/again", post(deliveries::send_again))
-        .route("/spend", get(spend::show))
-        .route("/memory", get(memory::show))
-        .route("/memory/process", post(memory::process))
-        .route("/memory/{id}/share", post(memory::share))
-        .route("/memory/{id}/keep", post(memory::keep))
-        .route("/memory/{id}/forget", post(memory::forget))
-        .route("/audit", get(audit::show))
-        .route("/health-checks", get(checks::show).post(checks::test))
+        .route("/sign-out", post(sign_in::sign_out))
+        .route("/", get(home::show_home))
+        .route("/conversations", get(conversation::list::list_conversations))
+        .route("/conversations/new", post(conversation::actions::begin_test_conversation))
+        .route("/conversations/{id}", get(conversation::page::show_conversation))
+        .route("/conversations/{id}/live", get(conversation::live::follow_page))
+        .route("/conversations/{id}/texts", post(conversation::actions::send_message))
+        .route("/conversations/{id}/question", post(conversation::actions::answer_prompt))
+        .route("/conversations/{id}/reopen", post(conversation::actions::reopen_conversation))
+        .route("/turns/{id}/cancel", post(conversation::actions::cancel_turn))
+        .route("/turns/{id}/resume", post(conversation::actions::resume_turn))
+        .route("/keys", get(keys::show_keys).post(keys::create_key))
+        .route("/keys/{id}/revoke", post(keys::revoke_key))
+        .merge(api::api_router())
+        .route("/metrics", get(metrics::show_metrics))
+        .route("/health", get(health::report_liveness))
+        .route("/resume", post(home::resume_from_pause))
+        .route("/wishes/{id}/approve", post(home::approve_removal))
+        .route("/wishes/{id}/deny", post(home::deny_removal))
+        .route("/users", get(users::show_users))
+        .route("/users/{id}", get(user::show_user))
+        .route("/users/{id}/approve", post(user_settings::approve_user))
+        .route("/users/{id}/block", post(user_settings::block_user))
+        .route("/users/{id}/lift-suspension", post(user_settings::lift_suspension))
+        .route("/users/{id}/settings", post(user_settings::change_settings))
+        .route("/users/{id}/forget", post(user_settings::erase_user))
+        .route("/users/{id}/export", post(user_settings::export_user))
+        .route("/users/{id}/facts", post(facts::add_fact))
+        .route("/users/{id}/facts/forget", post(facts::forget_fact))
+        .route("/users/{id}/facts/keep", post(facts::accept_suggestion))
+        .route("/users/{id}/facts/dismiss", post(facts::dismiss_suggestion))
+        .route("/deliveries", get(deliveries::show_deliveries))
+        .route("/deliveries/{id}/again", post(deliveries::resend_message))
+        .route("/spend", get(spend::show_spend))
+        .route("/memory", get(memory::show_memory))
+        .route("/memory/process", post(memory::index_waiting_answers))
+        .route("/memory/{id}/share", post(memory::share_answer))
+        .route("/memory/{id}/keep", post(memory::keep_answer_private))
+        .route("/memory/{id}/forget", post(memory::forget_answer))
+        .route("/audit", get(audit::show_audit))
+        .route("/health-checks", get(checks::show_health).post(checks::check_connection))
         // The layers that follow apply to the routes above them, and only to those.
         .layer(DefaultBodyLimit::max(LARGEST_FORM))
         .layer(RequestBodyDeadlineLayer::new(SLOWEST_FORM))
-        .layer(from_fn_with_state(console.clone(), auth::gate::pass))
+        .layer(from_fn_with_state(console.clone(), auth::request_guard::guard_request))
         .layer(CatchPanicLayer::new())
-        .layer(map_response(auth::headers::add))
+        .layer(map_response(auth::headers::add_security_headers))
         .with_state(console)
 }
 

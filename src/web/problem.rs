@@ -9,9 +9,10 @@ use utoipa::ToSchema;
 
 /// Cause of a request that was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub(super) struct Problem {
+#[schema(as = Problem)]
+pub(super) struct ProblemDetails {
     #[schema(value_type = u16, example = 404)]
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "serialize_status")]
     status: StatusCode,
     /// Meaning of the status.
     title: &'static str,
@@ -19,13 +20,13 @@ pub(super) struct Problem {
     detail: String,
 }
 
-impl Problem {
+impl ProblemDetails {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self { status, title: status.canonical_reason().unwrap_or("Unknown"), detail: detail.into() }
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for ProblemDetails {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self)).into_response();
         let kind = HeaderValue::from_static("application/problem+json");
@@ -35,6 +36,6 @@ impl IntoResponse for Problem {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn number<S: Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_status<S: Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u16(status.as_u16())
 }

@@ -17,19 +17,19 @@ use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::api::extract::{Id, Params};
-use super::api::unavailable;
+use super::api::database_unavailable;
+use super::api::extract::{PathId, QueryParams};
 use super::console_state::ConsoleState;
-use super::places::{Follower, Place};
-use super::problem::Problem;
-use super::sse_events::{self, Name, NoData};
-use super::sse_wire;
-use crate::conversation::stream::{self, Seq};
+use super::problem::ProblemDetails;
+use super::sse_events::{self, EventName, NoData};
+use super::sse_snapshot;
+use super::stream_limit::{StreamLease, StreamOwner};
+use crate::conversation::stream_events::{self, EventSeq};
 use crate::conversation::transcript::ConversationId;
-use crate::engine::stream::reader::{Batch, Reader};
-use crate::store::db::{Db, DbError};
-use crate::store::stream::details::{self, Details};
-use crate::store::stream::snapshot::{self, Snapshot};
+use crate::engine::stream::reader::{StreamBatch, StreamReader};
+use crate::store::database::db::{Db, DbError};
+use crate::store::stream::details::{self, EventDetails};
+use crate::store::stream::snapshot::{self, ConversationSnapshot};
 
 /// Delay before a client reconnects, instead of the browser's default.
 pub(in crate::web) const RETRY: Duration = Duration::from_secs(2);
@@ -38,7 +38,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(in crate::web) struct Cursor {
+pub(in crate::web) struct CursorQuery {
     /// Number of the last event that the client received.
     after: Option<i64>,
 }
@@ -57,7 +57,7 @@ pub(in crate::web) struct Cursor {
     operation_id = "follow_conversation",
     params(
         ("id" = i64, Path, description = "A conversation's id"),
-        Cursor,
+        CursorQuery,
         ("Last-Event-ID" = Option<i64>, Header, description = "As browsers say it when they come back"),
     ),
     responses(
@@ -67,52 +67,58 @@ pub(in crate::web) struct Cursor {
         (status = 503, description = "The database does not answer, or as many streams are open as may be"),
     )
 )]
-pub(super) async fn events(
+pub(super) async fn follow_conversation(
     State(console): State<ConsoleState>,
-    follower: Follower,
-    Id(conversation): Id,
-    Params(cursor): Params<Cursor>,
+    follower: StreamOwner,
+    PathId(conversation): PathId,
+    QueryParams(cursor): QueryParams<CursorQuery>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let after = place(&cursor, &headers).map_err(|NotANumber| {
-        Problem::new(StatusCode::BAD_REQUEST, "Last-Event-ID is the number of an event")
+) -> Result<Response, ProblemDetails> {
+    let after = parse_cursor(&cursor, &headers).map_err(|InvalidEventId| {
+        ProblemDetails::new(StatusCode::BAD_REQUEST, "Last-Event-ID is the number of an event")
     })?;
     let conversation = ConversationId(conversation);
-    let exists = console.db.read_aside(move |conn| snapshot::exists(conn, conversation)).await;
-    if !exists.map_err(unavailable)? {
-        return Err(Problem::new(StatusCode::NOT_FOUND, "no conversation has this id"));
+    let exists =
+        console.db.read_in_background(move |conn| snapshot::conversation_exists(conn, conversation)).await;
+    if !exists.map_err(database_unavailable)? {
+        return Err(ProblemDetails::new(StatusCode::NOT_FOUND, "no conversation has this id"));
     }
-    let place = console.streams.take(follower).place();
-    let place = place.map_err(|(status, why)| Problem::new(status, why))?;
-    let reader = console.engine.connect(conversation, after, move |conn| snapshot::read(conn, conversation));
+    let place = console.streams.acquire_lease(follower).into_lease();
+    let place = place.map_err(|(status, why)| ProblemDetails::new(status, why))?;
+    let reader = console
+        .engine
+        .follow_conversation(conversation, after, move |conn| snapshot::load_snapshot(conn, conversation));
     let waiting = VecDeque::from([Event::default().retry(RETRY)]);
-    let told = Telling { db: console.db, reader, waiting };
-    Ok(sent(place, told.stream().take_until(console.stop.cancelled_owned())))
+    let told = ConversationEventStream { db: console.db, reader, waiting };
+    Ok(event_stream_response(place, told.into_event_stream().take_until(console.stop.cancelled_owned())))
 }
 
 /// Cursor of the client; `None` at the beginning.
-pub(in crate::web) fn place(cursor: &Cursor, headers: &HeaderMap) -> Result<Option<Seq>, NotANumber> {
+pub(in crate::web) fn parse_cursor(
+    cursor: &CursorQuery,
+    headers: &HeaderMap,
+) -> Result<Option<EventSeq>, InvalidEventId> {
     let last = match headers.get("last-event-id") {
         None => None,
         Some(value) if value.is_empty() => None,
         Some(value) => {
             let number = value.to_str().ok().and_then(|text| text.parse::<i64>().ok());
-            Some(number.ok_or(NotANumber)?)
+            Some(number.ok_or(InvalidEventId)?)
         }
     };
-    Ok(cursor.after.max(last).map(Seq))
+    Ok(cursor.after.max(last).map(EventSeq))
 }
 
 #[derive(Debug)]
-pub(in crate::web) struct NotANumber;
+pub(in crate::web) struct InvalidEventId;
 
 /// Longest duration of a stream. Its client reconnects with its cursor: a session may have expired meanwhile.
 const OPEN_FOR: Duration = Duration::from_secs(300);
 
 /// Returns a stream as a browser reads it, with headers against proxies that would buffer it. The stream ends at once
 /// when its reader loses access.
-pub(in crate::web) fn sent(
-    place: Place,
+pub(in crate::web) fn event_stream_response(
+    place: StreamLease,
     events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
 ) -> Response {
     let unbuffered = HeaderName::from_static("x-accel-buffering");
@@ -120,7 +126,7 @@ pub(in crate::web) fn sent(
     let over = async move {
         tokio::select! {
             () = tokio::time::sleep(OPEN_FOR) => {}
-            () = place.ended() => {}
+            () = place.wait_ended() => {}
         }
     };
     let sse = Sse::new(events.take_until(Box::pin(over))).keep_alive(KeepAlive::new().interval(HEARTBEAT));
@@ -128,21 +134,21 @@ pub(in crate::web) fn sent(
 }
 
 /// One client, and the events of the last batch that it has not received yet.
-struct Telling {
+struct ConversationEventStream {
     db: Db,
-    reader: Reader<Snapshot>,
+    reader: StreamReader<ConversationSnapshot>,
     waiting: VecDeque<Event>,
 }
 
-impl Telling {
+impl ConversationEventStream {
     /// Returns the stream of events. It ends when the log cannot be read: the client reconnects with its cursor.
-    fn stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
+    fn into_event_stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
         unfold(self, |mut this| async move {
             loop {
                 if let Some(event) = this.waiting.pop_front() {
                     return Some((Ok(event), this));
                 }
-                match this.next().await {
+                match this.next_events().await {
                     Ok(events) => this.waiting.extend(events),
                     Err(error) => {
                         tracing::warn!(error = format!("{error:#}"), "a stream ended early");
@@ -154,35 +160,48 @@ impl Telling {
     }
 
     /// Loads the details of each event. Most batches are deltas, which contain their text.
-    async fn details(&self, events: &[Arc<stream::Event>]) -> Result<Vec<Details>, DbError> {
-        if !events.iter().any(|event| details::has(event)) {
-            return Ok(vec![Details::default(); events.len()]);
+    async fn load_details(
+        &self,
+        events: &[Arc<stream_events::StreamEvent>],
+    ) -> Result<Vec<EventDetails>, DbError> {
+        if !events.iter().any(|event| details::has_details(event)) {
+            return Ok(vec![EventDetails::default(); events.len()]);
         }
         let events = events.to_vec();
-        let read = move |conn: &mut _| events.iter().map(|event| details::of(conn, event)).collect();
-        self.db.read_aside(read).await
+        let read =
+            move |conn: &mut _| events.iter().map(|event| details::load_event_details(conn, event)).collect();
+        self.db.read_in_background(read).await
     }
 
-    async fn next(&mut self) -> anyhow::Result<Vec<Event>> {
+    async fn next_events(&mut self) -> anyhow::Result<Vec<Event>> {
         Ok(match self.reader.next().await? {
             // The event has no id: a client that is disconnected here sends the old cursor again, and gets the same
             // response.
-            Batch::Reset => vec![Event::default().event(Name::Reset.word()).json_data(NoData {})?],
-            Batch::Snapshot(seq, snapshot) => {
-                let data = sse_wire::Snapshot::of(seq, self.reader.conversation(), snapshot);
-                vec![Event::default().event(Name::Snapshot.word()).id(seq.to_string()).json_data(data)?]
+            StreamBatch::Reset => {
+                vec![Event::default().event(EventName::Reset.wire_name()).json_data(NoData {})?]
             }
-            Batch::Events(events) => {
-                let details = self.details(&events).await?;
+            StreamBatch::Snapshot(seq, snapshot) => {
+                let data =
+                    sse_snapshot::SnapshotJson::from_snapshot(seq, self.reader.conversation(), snapshot);
+                vec![
+                    Event::default()
+                        .event(EventName::Snapshot.wire_name())
+                        .id(seq.to_string())
+                        .json_data(data)?,
+                ]
+            }
+            StreamBatch::Events(events) => {
+                let details = self.load_details(&events).await?;
                 let told = events.iter().zip(details).map(|(event, details)| {
-                    let (name, data) = sse_events::told(event, details);
-                    Event::default().event(name.word()).id(event.seq.to_string()).json_data(data)
+                    let (name, data) = sse_events::event_payload(event, details);
+                    Event::default().event(name.wire_name()).id(event.seq.to_string()).json_data(data)
                 });
                 told.collect::<Result<_, _>>()?
             }
-            Batch::CaughtUp => {
-                let caught_up = Event::default().event(Name::CaughtUp.word()).json_data(NoData {})?;
-                vec![match self.reader.place() {
+            StreamBatch::CaughtUp => {
+                let caught_up =
+                    Event::default().event(EventName::CaughtUp.wire_name()).json_data(NoData {})?;
+                vec![match self.reader.cursor() {
                     Some(seq) => caught_up.id(seq.to_string()),
                     None => caught_up,
                 }]
@@ -196,14 +215,16 @@ mod tests {
     use axum::body::to_bytes;
     use futures_util::stream::pending;
 
-    use super::sent;
-    use crate::web::places::{Follower, Places};
+    use super::event_stream_response;
+    use crate::web::stream_limit::{StreamLimit, StreamOwner};
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_is_over_after_a_while_so_that_its_client_is_let_in_anew() {
-        let place =
-            Places::default().take(Follower::Key(1)).place().unwrap_or_else(|_| panic!("there is room"));
-        let whole = to_bytes(sent(place, pending()).into_body(), usize::MAX).await.unwrap();
+        let place = StreamLimit::default()
+            .acquire_lease(StreamOwner::Key(1))
+            .into_lease()
+            .unwrap_or_else(|_| panic!("there is room"));
+        let whole = to_bytes(event_stream_response(place, pending()).into_body(), usize::MAX).await.unwrap();
         assert!(whole.starts_with(b":\n\n"), "heartbeats, then the end");
     }
 }

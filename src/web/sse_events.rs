@@ -3,18 +3,19 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::sse_wire::{BlockKey, Snapshot, iso, key};
-use super::sse_words::{
-    CallWord, ConversationWord, Direction, MessageWord, QuestionWord, ReactionWord, TurnWord,
+use super::sse_snapshot::{BlockKey, SnapshotJson, block_key, format_iso};
+use super::sse_states::{
+    CallStateJson, ConversationStateJson, DirectionJson, MessageStateJson, QuestionStateJson,
+    ReactionStateJson, TurnStateJson,
 };
-use crate::conversation::route::Said;
-use crate::conversation::stream::{Event, What};
+use crate::conversation::routing::route::MessageRef;
+use crate::conversation::stream_events::{StreamEvent, StreamEventKind};
 use crate::conversation::transcript::{EventId, OutboxId};
-use crate::store::stream::details::Details;
+use crate::store::stream::details::EventDetails;
 
 /// Name of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum EventName {
     Reset,
     Snapshot,
     CaughtUp,
@@ -30,7 +31,7 @@ pub(super) enum Name {
     Reaction,
 }
 
-impl Name {
+impl EventName {
     pub(super) const ALL: [Self; 13] = [
         Self::Reset,
         Self::Snapshot,
@@ -47,7 +48,7 @@ impl Name {
         Self::Reaction,
     ];
 
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn wire_name(self) -> &'static str {
         match self {
             Self::Reset => "reset",
             Self::Snapshot => "snapshot",
@@ -66,10 +67,10 @@ impl Name {
     }
 
     /// Returns the schema of its data.
-    fn schema(self) -> String {
+    fn schema_name(self) -> String {
         let schema = match self {
             Self::Reset | Self::CaughtUp => NoData::name(),
-            Self::Snapshot => Snapshot::name(),
+            Self::Snapshot => SnapshotJson::name(),
             Self::Conversation => ConversationEvent::name(),
             Self::Turn => TurnEvent::name(),
             Self::BlockStart | Self::BlockEnd => BlockEvent::name(),
@@ -83,7 +84,7 @@ impl Name {
         schema.into_owned()
     }
 
-    fn meaning(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Self::Reset => {
                 "Your place is not known any more. Forget all that you were told; a `snapshot` follows"
@@ -111,12 +112,12 @@ impl Name {
 }
 
 /// Formats the events as a table, in the language of the document's descriptions.
-pub(super) fn table() -> String {
-    let line = |name: Name| {
-        let (word, schema, meaning) = (name.word(), name.schema(), name.meaning());
+pub(super) fn events_table() -> String {
+    let line = |name: EventName| {
+        let (word, schema, meaning) = (name.wire_name(), name.schema_name(), name.description());
         format!("| `{word}` | [`{schema}`](#/components/schemas/{schema}) | {meaning} |\n")
     };
-    let lines: String = Name::ALL.into_iter().map(line).collect();
+    let lines: String = EventName::ALL.into_iter().map(line).collect();
     format!("| event | data | meaning |\n| --- | --- | --- |\n{lines}")
 }
 
@@ -124,7 +125,7 @@ pub(super) fn table() -> String {
 #[derive(utoipa::OpenApi)]
 #[openapi(components(schemas(
     NoData,
-    Snapshot,
+    SnapshotJson,
     ConversationEvent,
     TurnEvent,
     BlockEvent,
@@ -135,7 +136,7 @@ pub(super) fn table() -> String {
     MessageEvent,
     ReactionEvent
 )))]
-pub(super) struct Schemas;
+pub(super) struct EventSchemas;
 
 /// Empty object: `{}`.
 #[derive(Debug, Serialize, ToSchema)]
@@ -143,7 +144,7 @@ pub(super) struct NoData {}
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ConversationEvent {
-    state: ConversationWord,
+    state: ConversationStateJson,
     #[schema(format = DateTime)]
     at: String,
 }
@@ -152,7 +153,7 @@ pub(super) struct ConversationEvent {
 pub(super) struct TurnEvent {
     /// Id of the turn.
     turn: Option<i64>,
-    state: TurnWord,
+    state: TurnStateJson,
     #[schema(format = DateTime)]
     at: String,
 }
@@ -183,7 +184,7 @@ pub(super) struct AbandonedEvent {
 pub(super) struct CallEvent {
     turn: Option<i64>,
     id: i64,
-    state: CallWord,
+    state: CallStateJson,
     #[schema(format = DateTime)]
     at: String,
     /// Name of the tool when the call is `created`; the tool's summary for users when it is `complete`.
@@ -195,7 +196,7 @@ pub(super) struct CallEvent {
 pub(super) struct QuestionEvent {
     turn: Option<i64>,
     id: i64,
-    state: QuestionWord,
+    state: QuestionStateJson,
     #[schema(format = DateTime)]
     at: String,
     /// Text of the prompt, in its first event and unless erased.
@@ -209,8 +210,8 @@ pub(super) struct MessageEvent {
     turn: Option<i64>,
     /// Message id. Each direction has its own numbers.
     id: i64,
-    direction: Direction,
-    state: MessageWord,
+    direction: DirectionJson,
+    state: MessageStateJson,
     #[schema(format = DateTime)]
     at: String,
     /// Text of an inbound message, and of an outbound message in its first event; absent if erased.
@@ -222,12 +223,12 @@ pub(super) struct MessageEvent {
 pub(super) struct ReactionEvent {
     turn: Option<i64>,
     id: i64,
-    state: ReactionWord,
+    state: ReactionStateJson,
     #[schema(format = DateTime)]
     at: String,
     /// Message of the reaction, in this direction.
     message: Option<i64>,
-    direction: Option<Direction>,
+    direction: Option<DirectionJson>,
     /// Emoji, in its first event.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
@@ -236,7 +237,7 @@ pub(super) struct ReactionEvent {
 /// Data of one event.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Told {
+pub(super) enum EventPayload {
     Conversation(ConversationEvent),
     Turn(TurnEvent),
     Block(BlockEvent),
@@ -249,47 +250,60 @@ pub(super) enum Told {
 }
 
 /// Returns the name of an event and its data.
-pub(super) fn told(event: &Event, details: Details) -> (Name, Told) {
-    let (turn, at, text) = (event.turn.map(|turn| turn.0), iso(event.at), details.words);
-    match &event.what {
-        What::Turn(state) => (Name::Turn, Told::Turn(TurnEvent { turn, state: (*state).into(), at })),
-        What::BlockStart(block) => (Name::BlockStart, Told::Block(BlockEvent { turn, block: key(*block) })),
-        What::BlockDelta(block, text) => {
-            (Name::BlockDelta, Told::Delta(DeltaEvent { turn, block: key(*block), text: text.clone() }))
+pub(super) fn event_payload(event: &StreamEvent, details: EventDetails) -> (EventName, EventPayload) {
+    let (turn, at, text) = (event.turn.map(|turn| turn.0), format_iso(event.at), details.text);
+    match &event.kind {
+        StreamEventKind::Turn(state) => {
+            (EventName::Turn, EventPayload::Turn(TurnEvent { turn, state: (*state).into(), at }))
         }
-        What::BlockEnd(block) => (Name::BlockEnd, Told::Block(BlockEvent { turn, block: key(*block) })),
-        What::StepAbandoned { step, attempt } => {
+        StreamEventKind::BlockStart(block) => {
+            (EventName::BlockStart, EventPayload::Block(BlockEvent { turn, block: block_key(*block) }))
+        }
+        StreamEventKind::BlockDelta(block, text) => (
+            EventName::BlockDelta,
+            EventPayload::Delta(DeltaEvent { turn, block: block_key(*block), text: text.clone() }),
+        ),
+        StreamEventKind::BlockEnd(block) => {
+            (EventName::BlockEnd, EventPayload::Block(BlockEvent { turn, block: block_key(*block) }))
+        }
+        StreamEventKind::StepAbandoned { step, attempt } => {
             let data = AbandonedEvent { turn, step: *step, attempt: *attempt };
-            (Name::StepAbandoned, Told::Abandoned(data))
+            (EventName::StepAbandoned, EventPayload::Abandoned(data))
         }
-        What::ToolCall(call, phase) => {
+        StreamEventKind::ToolCall(call, phase) => {
             let data = CallEvent { turn, id: call.0, state: (*phase).into(), at, text };
-            (Name::ToolCall, Told::Call(data))
+            (EventName::ToolCall, EventPayload::Call(data))
         }
-        What::TextIn(id, arrival) => {
-            let (direction, state) = (Direction::In, (*arrival).into());
-            (Name::Message, Told::Message(MessageEvent { turn, id: id.0, direction, state, at, text }))
+        StreamEventKind::InboundMessage(id, arrival) => {
+            let (direction, state) = (DirectionJson::In, (*arrival).into());
+            (
+                EventName::Message,
+                EventPayload::Message(MessageEvent { turn, id: id.0, direction, state, at, text }),
+            )
         }
-        What::TextOut(id, delivery) => {
-            let (direction, state) = (Direction::Out, (*delivery).into());
-            (Name::Message, Told::Message(MessageEvent { turn, id: id.0, direction, state, at, text }))
+        StreamEventKind::OutboundMessage(id, delivery) => {
+            let (direction, state) = (DirectionJson::Out, (*delivery).into());
+            (
+                EventName::Message,
+                EventPayload::Message(MessageEvent { turn, id: id.0, direction, state, at, text }),
+            )
         }
-        What::Question(id, state) => {
+        StreamEventKind::Prompt(id, state) => {
             let data = QuestionEvent { turn, id: *id, state: (*state).into(), at, text };
-            (Name::Question, Told::Question(data))
+            (EventName::Question, EventPayload::Question(data))
         }
-        What::Reaction(id, state) => {
-            let (message, direction) = match details.on {
-                Some(Said::ByThem(EventId(text))) => (Some(text), Some(Direction::In)),
-                Some(Said::ByUs(OutboxId(text))) => (Some(text), Some(Direction::Out)),
+        StreamEventKind::Reaction(id, state) => {
+            let (message, direction) = match details.target {
+                Some(MessageRef::Inbound(EventId(text))) => (Some(text), Some(DirectionJson::In)),
+                Some(MessageRef::Outbound(OutboxId(text))) => (Some(text), Some(DirectionJson::Out)),
                 None => (None, None),
             };
             let data = ReactionEvent { turn, id: *id, state: (*state).into(), at, message, direction, text };
-            (Name::Reaction, Told::Reaction(data))
+            (EventName::Reaction, EventPayload::Reaction(data))
         }
-        What::Conversation(change) => {
+        StreamEventKind::Conversation(change) => {
             let data = ConversationEvent { state: (*change).into(), at };
-            (Name::Conversation, Told::Conversation(data))
+            (EventName::Conversation, EventPayload::Conversation(data))
         }
     }
 }
@@ -297,34 +311,37 @@ pub(super) fn told(event: &Event, details: Details) -> (Name, Told) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::stream::{
-        Arrival, Block, CallPhase, Change, Delivery, Part, QuestionState, ReactionState, Seq, TurnState,
+    use crate::conversation::stream_events::{
+        BlockKind, CallPhase, ConversationChange, EventSeq, InboundStatus, OutboundStatus, PromptState,
+        ReactionState, StreamBlock, StreamTurnState,
     };
     use crate::conversation::transcript::CallRow;
 
     #[test]
     fn the_table_has_every_event_that_can_be_sent() {
-        let block = Block { step: 0, attempt: 1, part: Part::Text, ord: 0 };
+        let block = StreamBlock { step: 0, attempt: 1, kind: BlockKind::Text, ord: 0 };
         let all = [
-            What::Turn(TurnState::Created),
-            What::BlockStart(block),
-            What::BlockDelta(block, "Hi".to_owned()),
-            What::BlockEnd(block),
-            What::StepAbandoned { step: 0, attempt: 1 },
-            What::ToolCall(CallRow(1), CallPhase::Created),
-            What::TextIn(EventId(1), Arrival::Waiting),
-            What::TextOut(OutboxId(1), Delivery::Queued),
-            What::Question(1, QuestionState::Asked),
-            What::Reaction(1, ReactionState::Given),
-            What::Conversation(Change::Begun),
+            StreamEventKind::Turn(StreamTurnState::Created),
+            StreamEventKind::BlockStart(block),
+            StreamEventKind::BlockDelta(block, "Hi".to_owned()),
+            StreamEventKind::BlockEnd(block),
+            StreamEventKind::StepAbandoned { step: 0, attempt: 1 },
+            StreamEventKind::ToolCall(CallRow(1), CallPhase::Created),
+            StreamEventKind::InboundMessage(EventId(1), InboundStatus::Waiting),
+            StreamEventKind::OutboundMessage(OutboxId(1), OutboundStatus::Queued),
+            StreamEventKind::Prompt(1, PromptState::Sending),
+            StreamEventKind::Reaction(1, ReactionState::Given),
+            StreamEventKind::Conversation(ConversationChange::Begun),
         ];
-        let name = |what: What| {
-            let event = Event { seq: Seq(1), at: jiff::Timestamp::UNIX_EPOCH, turn: None, what };
-            told(&event, Details::default()).0
+        let name = |what: StreamEventKind| {
+            let event =
+                StreamEvent { seq: EventSeq(1), at: jiff::Timestamp::UNIX_EPOCH, turn: None, kind: what };
+            event_payload(&event, EventDetails::default()).0
         };
-        let sent = all.map(name).into_iter().chain([Name::Reset, Name::Snapshot, Name::CaughtUp]);
-        let left_out: Vec<Name> =
-            sent.filter(|name| !table().contains(&format!("`{}`", name.word()))).collect();
+        let sent =
+            all.map(name).into_iter().chain([EventName::Reset, EventName::Snapshot, EventName::CaughtUp]);
+        let left_out: Vec<EventName> =
+            sent.filter(|name| !events_table().contains(&format!("`{}`", name.wire_name()))).collect();
         assert_eq!(left_out, []);
     }
 }

@@ -16,19 +16,19 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Trust, in_process, webhook_router};
+use super::{TwilioVerification, in_process, webhook_router};
 use crate::app::App;
-use crate::arr::connect;
+use crate::arr::connect_events;
 use crate::arr::fake::radarr::FakeRadarr;
 use crate::arr::fake::sonarr::FakeSonarr;
 use crate::clock::Clock;
 use crate::http::InProcess;
-use crate::messaging::signature::{self, SIGNATURE_HEADER, Verifier};
+use crate::messaging::signature::{self, SIGNATURE_HEADER, SignatureVerifier};
 use crate::messaging::twilio::{STATUS_PATH, WEBHOOK_PATH};
 use crate::messaging::webhook::{self, CallbackQuery};
-use crate::simulation::{self, Peers};
-use crate::store::backlog::backlog;
-use crate::store::db::Db;
+use crate::simulation::{self, SimulatedPeers};
+use crate::store::database::db::Db;
+use crate::store::queue::backlog::load_backlog;
 
 const PUBLIC_URL: &str = "https://sms.example.org";
 const REPORT_SECRET: &str = "a-long-random-word";
@@ -58,11 +58,12 @@ impl Door {
         let folder = tempfile::tempdir().unwrap();
         let db = Db::open(folder.path().join("door.db").to_str().unwrap()).unwrap();
         let clock = Clock::System;
-        let libraries = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
-        let peers = Peers::new(clock, libraries.0, libraries.1, PUBLIC_URL);
-        let mut blueprint = peers.blueprint(db, simulation::settings(TimeZone::UTC), None).unwrap();
-        let verifier = Verifier { tokens: vec!["the-token".into()], shared_keys: BTreeMap::new() };
-        blueprint.trust = Some(Arc::new(Trust {
+        let libraries = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
+        let peers = SimulatedPeers::new(clock, libraries.0, libraries.1, PUBLIC_URL);
+        let mut blueprint =
+            peers.blueprint(db, simulation::simulation_settings(TimeZone::UTC), None).unwrap();
+        let verifier = SignatureVerifier { tokens: vec!["the-token".into()], shared_keys: BTreeMap::new() };
+        blueprint.trust = Some(Arc::new(TwilioVerification {
             verifier,
             public_url: PUBLIC_URL.to_owned(),
             account_sid: simulation::ACCOUNT.to_owned(),
@@ -88,7 +89,8 @@ impl Door {
         let mut request =
             Request::post(target).header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         if signer != Signer::Nobody {
-            let signature = signature::sign(&token.into(), &signature::signed_url(PUBLIC_URL, url), signed);
+            let signature =
+                signature::sign_form(&token.into(), &signature::signed_url(PUBLIC_URL, url), signed);
             request = request.header(SIGNATURE_HEADER, signature);
         }
         self.answer(request.body(Bytes::copy_from_slice(body)).unwrap())
@@ -97,7 +99,7 @@ impl Door {
     /// Returns the number of callbacks that named no message of ours.
     fn unbound(&self) -> usize {
         let now = Timestamp::UNIX_EPOCH;
-        let backlog = self.runtime.block_on(self.app.db.read(move |conn| backlog(conn, now))).unwrap();
+        let backlog = self.runtime.block_on(self.app.db.read(move |conn| load_backlog(conn, now))).unwrap();
         let told = self.app.webhooks.metrics.render(&backlog, now).unwrap();
         let name = "dialarr_webhook_refusals_total{webhook=\"status\",reason=\"unbound\"} ";
         told.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |count| count.parse().unwrap())
@@ -246,7 +248,7 @@ fn a_report_is_taken_exactly_if_it_presents_the_secret_and_is_an_event() {
             };
             request = request.header(name, value);
         }
-        let is_event = connect::read(&body, Timestamp::UNIX_EPOCH).is_ok();
+        let is_event = connect_events::parse_events(&body, Timestamp::UNIX_EPOCH).is_ok();
         let expected = match (library, secret) {
             ("lidarr", _) => 404,
             (_, Some(REPORT_SECRET)) if is_event => 200,

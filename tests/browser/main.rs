@@ -8,17 +8,17 @@ use std::sync::Arc;
 use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
-use dialarr::access_rules::{AccessRules, Hosts, Password, SignIn};
+use dialarr::access_rules::{AccessRules, AllowedHosts, ConsolePassword, SignIn};
 use dialarr::app::App;
 use dialarr::arr::fake::demo_library::demo_library;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::PhoneNumber;
-use dialarr::http::{Http, install_tls};
+use dialarr::http::{HttpClient, install_tls};
 use dialarr::messaging::fake::FakeTwilio;
-use dialarr::simulation::{self, Peers};
-use dialarr::store::db::Db;
+use dialarr::simulation::{self, SimulatedPeers};
+use dialarr::store::database::db::Db;
 use dialarr::web;
-use dialarr::web::serving::{Limits, serve};
+use dialarr::web::http_server::{ListenerLimits, serve_sockets};
 use jiff::tz::TimeZone;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -54,18 +54,18 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
     fs::create_dir_all(&shots)?;
     install_tls();
     let (radarr, sonarr) = demo_library(Clock::System.now());
-    let peers = Peers::new(Clock::System, radarr.clone(), sonarr, "https://sms.example.org");
+    let peers = SimulatedPeers::new(Clock::System, radarr.clone(), sonarr, "https://sms.example.org");
     let folder = tempfile::tempdir()?;
     let database = folder.path().join("browser.db");
     let mut blueprint = peers.blueprint(
         Db::open(database.to_str().context("a path that is not UTF-8")?)?,
-        simulation::settings(TimeZone::UTC),
+        simulation::simulation_settings(TimeZone::UTC),
         Some(Arc::new(Typist::default())),
     )?;
     blueprint.context_window = Some(8_000);
     blueprint.admin = Some(PhoneNumber::parse(ANN)?);
-    let password = Password::parse(PASSWORD).map_err(anyhow::Error::msg)?;
-    blueprint.console = AccessRules { sign_in: SignIn::Password(password), hosts: Hosts::local() };
+    let password = ConsolePassword::parse(PASSWORD).map_err(anyhow::Error::msg)?;
+    blueprint.console = AccessRules { sign_in: SignIn::Password(password), hosts: AllowedHosts::local() };
     let app = App::start(blueprint).await?;
     spend_a_day(&app, &peers).await?;
 
@@ -73,7 +73,7 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
     let base = format!("http://{}", listener.local_addr()?);
     let stop = CancellationToken::new();
     let router = web::console_router(app.console.clone());
-    let server = tokio::spawn(serve(listener, router, Limits::PAGES, stop.clone()));
+    let server = tokio::spawn(serve_sockets(listener, router, ListenerLimits::PAGES, stop.clone()));
     let mut script = Command::new("node");
     script
         .arg("tests/browser/console.mjs")
@@ -82,8 +82,8 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
         .env("SHOTS", &shots)
         .stdin(Stdio::null());
     let status = tokio::task::spawn_blocking(move || script.status()).await?.context("failed to run node")?;
-    let deleted = radarr.removals().len();
-    app.drain().await;
+    let deleted = radarr.removed_ids().len();
+    app.drain_turns().await;
     stop.cancel();
     server.await??;
     app.close().await;
@@ -93,19 +93,21 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
     Ok(())
 }
 
-async fn spend_a_day(app: &App, peers: &Peers) -> Result<()> {
+async fn spend_a_day(app: &App, peers: &SimulatedPeers) -> Result<()> {
     for text in DAY {
         bring(text, app, peers).await?;
-        app.engine.settled().await;
-        app.relay.settled().await?;
+        app.engine.wait_until_idle().await;
+        app.relay.wait_until_settled().await?;
     }
     // Its turn fails after a minute, while the browser is at work.
     bring((ANN, "tell me a riddle"), app, peers).await
 }
 
-async fn bring((from, body): (&str, &str), app: &App, peers: &Peers) -> Result<()> {
-    let webhook = Http::in_process(web::in_process(web::webhook_router(app.webhooks.clone())));
-    let answer = FakeTwilio::deliver(peers.twilio.text(from, body).arrive()?, &webhook).await?;
+async fn bring((from, body): (&str, &str), app: &App, peers: &SimulatedPeers) -> Result<()> {
+    let webhook = HttpClient::in_process(web::in_process(web::webhook_router(app.webhooks.clone())));
+    let answer =
+        FakeTwilio::deliver_request(peers.twilio.inbound_form(from, body).into_signed_request()?, &webhook)
+            .await?;
     ensure!(answer.status() == 200, "the webhook answers {}", answer.status());
     Ok(())
 }

@@ -4,12 +4,12 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use dialarr::conversation::model_request::{Message, ModelRequest};
-use dialarr::conversation::spending::Tokens;
-use dialarr::conversation::transcript::Stop;
+use dialarr::conversation::model_cost::TokenUsage;
+use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
+use dialarr::conversation::transcript::StopReason;
 use dialarr::conversation::turn::TURN_TIME;
-use dialarr::llm::keyword::KeywordBrain;
-use dialarr::llm::{Delta, DeltaSink, Model, ModelError, StepOut};
+use dialarr::llm::keyword::KeywordResponder;
+use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, ResponseDelta};
 
 /// What it answers to whoever asks for a story.
 pub(crate) const STORY: &str = "Once there was a house in which nobody could agree on a film. So they asked the \
@@ -32,10 +32,14 @@ impl Model for Typist {
         "typist"
     }
 
-    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+    async fn next_response(
+        &self,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
         let asked = request.messages.iter().rev().find_map(|message| match message {
-            Message::User(text) => Some(text.to_lowercase()),
-            Message::Assistant { .. } | Message::ToolResult { .. } => None,
+            ModelMessage::User(text) => Some(text.to_lowercase()),
+            ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => None,
         });
         let asks_for = |what: &str| asked.as_deref().is_some_and(|text| text.contains(what));
         let told = if asks_for("story") {
@@ -43,7 +47,7 @@ impl Model for Typist {
         } else if asks_for("riddle") {
             RIDDLE
         } else {
-            return KeywordBrain::InPlaceOfModel.step(request, sink).await;
+            return KeywordResponder::ModelUnavailable.next_response(request, sink).await;
         };
         if told == RIDDLE && self.asked_for_riddle.get_or_init(Instant::now).elapsed() < TURN_TIME {
             std::future::pending::<()>().await;
@@ -51,14 +55,14 @@ impl Model for Typist {
         let mut pace = tokio::time::interval(PACE);
         for word in told.split_inclusive(' ') {
             pace.tick().await;
-            sink(Delta::Text(word.to_owned()));
+            sink(ResponseDelta::Text(word.to_owned()));
         }
-        Ok(StepOut {
+        Ok(ModelResponse {
             text: told.to_owned(),
             thinking: String::new(),
             calls: Vec::new(),
-            stop: Stop::Done,
-            usage: Some(Tokens { input: 1_180, cached: 900, output: 64 }),
+            stop: StopReason::Done,
+            usage: Some(TokenUsage { input: 1_180, cached: 900, output: 64 }),
             response_id: None,
         })
     }

@@ -8,8 +8,8 @@ use std::{env, fs, io};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use dialarr::arr::{Download, DownloadState, MediaFile, Profile, RootFolder, SystemStatus};
-use dialarr::http::Http;
+use dialarr::arr::{Download, DownloadState, MediaFile, QualityProfile, RootFolder, SystemStatus};
+use dialarr::http::HttpClient;
 use futures_util::FutureExt;
 use http::Response;
 use jiff::Timestamp;
@@ -54,9 +54,9 @@ pub(crate) fn records(name: &str, recording: &str) -> Result<Vec<Value>> {
 }
 
 /// A server that gives one answer to everything.
-pub(crate) fn always(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Http {
+pub(crate) fn always(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> HttpClient {
     let body = body.into();
-    Http::in_process(Arc::new(move |_| {
+    HttpClient::in_process(Arc::new(move |_| {
         let mut response = Response::new(body.clone());
         if let Ok(status) = http::StatusCode::from_u16(status) {
             *response.status_mut() = status;
@@ -67,7 +67,7 @@ pub(crate) fn always(status: u16, content_type: &'static str, body: impl Into<By
 }
 
 /// A server that gives one list or object to everything.
-pub(crate) fn serving(body: &Value) -> Http {
+pub(crate) fn serving(body: &Value) -> HttpClient {
     always(200, "application/json; charset=utf-8", body.to_string())
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn imports(history: &Value, whole: &str) -> (Value, BTreeMap<i64, Vec
     (Value::Array(imported), wholes)
 }
 
-pub(crate) fn profiles(raw: &[Value]) -> Vec<Profile> {
+pub(crate) fn profiles(raw: &[Value]) -> Vec<QualityProfile> {
     let is_four_k = |one: &Value| one["quality"]["resolution"].as_i64() >= Some(2160);
     let allows_four_k = |item: &Value| {
         let grouped = item["items"].as_array().is_some_and(|group| group.iter().any(is_four_k));
@@ -127,7 +127,7 @@ pub(crate) fn profiles(raw: &[Value]) -> Vec<Profile> {
     };
     let four_k = |it: &Value| it["items"].as_array().is_none_or(|items| items.iter().any(allows_four_k));
     raw.iter()
-        .map(|it| Profile { id: number(it, "id"), name: text(it, "name"), four_k: four_k(it) })
+        .map(|it| QualityProfile { id: number(it, "id"), name: text(it, "name"), four_k: four_k(it) })
         .collect()
 }
 

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::arr::{Availability, MovieScope, NewMovie, NewSeries, WantedEpisodes};
-use dialarr::http::Http;
+use dialarr::http::HttpClient;
 use secrecy::SecretString;
 
 use crate::arr::{always, recordings};
@@ -54,7 +54,7 @@ fn check(name: &str, told: &str) {
     assert!(!told.contains("Exception") && !told.contains(" in ./"), "{name} told as {told}");
 }
 
-fn failing(name: &str, recording: String) -> Result<Http> {
+fn failing(name: &str, recording: String) -> Result<HttpClient> {
     if name.ends_with(".html") {
         return Ok(always(200, "text/html", recording));
     }
@@ -75,7 +75,7 @@ async fn radarrs_failures_are_told_apart() -> Result<()> {
     for (name, recording) in recordings("radarr", &["error_", "html_"])? {
         let http = failing(&name, recording)?;
         let radarr = Radarr::new(http, "http://radarr".parse()?, SecretString::from("key"));
-        let told = match radarr.add(&movie).await {
+        let told = match radarr.add_movie(&movie).await {
             Ok(addition) => format!("{addition:?}"),
             Err(error) => format!("{error:?}"),
         };
@@ -97,7 +97,7 @@ async fn sonarrs_failures_are_told_apart() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["error_", "html_"])? {
         let http = failing(&name, recording)?;
         let sonarr = Sonarr::new(http, "http://sonarr".parse()?, SecretString::from("key"));
-        let told = match sonarr.add(&series).await {
+        let told = match sonarr.add_series(&series).await {
             Ok(addition) => format!("{addition:?}"),
             Err(error) => format!("{error:?}"),
         };

@@ -1,8 +1,8 @@
 //! The recorded events of Connect, as our webhook reads them.
 
 use anyhow::{Context, Result, ensure};
-use dialarr::arr::connect;
-use dialarr::conversation::notices::{Copy, Report};
+use dialarr::arr::connect_events;
+use dialarr::conversation::notifications::arr_events::{ArrEvent, ImportKind};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -12,8 +12,8 @@ use crate::arr::recordings;
 fn every_recorded_event_is_read_and_reports_what_it_tells() -> Result<()> {
     for server in ["sonarr", "radarr"] {
         for (name, text) in recordings(server, &["webhook_"])? {
-            let reported = connect::read(text.as_bytes(), Timestamp::UNIX_EPOCH);
-            let reports: Vec<Report> = reported?.into_iter().map(|one| one.report).collect();
+            let reported = connect_events::parse_events(text.as_bytes(), Timestamp::UNIX_EPOCH);
+            let reports: Vec<ArrEvent> = reported?.into_iter().map(|one| one.event).collect();
             let event: Value = serde_json::from_str(&text).with_context(|| name.clone())?;
             check(&event, &reports).with_context(|| format!("{server} {name}: {reports:?}"))?;
         }
@@ -22,26 +22,28 @@ fn every_recorded_event_is_read_and_reports_what_it_tells() -> Result<()> {
 }
 
 /// The raw event and the reports agree.
-fn check(event: &Value, reports: &[Report]) -> Result<()> {
+fn check(event: &Value, reports: &[ArrEvent]) -> Result<()> {
     let episodes = event["episodes"].as_array().map_or(0, Vec::len);
     let upgrade = event["isUpgrade"].as_bool().unwrap_or_default();
-    let copy = if upgrade { Copy::Better } else { Copy::First };
+    let copy = if upgrade { ImportKind::Upgrade } else { ImportKind::First };
     let titled = |title: &str, event: &Value| event["title"].as_str() == Some(title);
     match event["eventType"].as_str().unwrap_or_default() {
         "Download" if event["movie"].is_object() => {
-            let [Report::Movie(movie, found)] = reports else { anyhow::bail!("not one movie") };
+            let [ArrEvent::MovieImported(movie, found)] = reports else { anyhow::bail!("not one movie") };
             ensure!(titled(&movie.title, &event["movie"]) && *found == copy);
         }
         "Download" => {
             ensure!(episodes > 0 && reports.len() == episodes, "not {episodes} episodes");
             for report in reports {
-                let Report::Episode { show, copy: found, .. } = report else { anyhow::bail!("no episode") };
+                let ArrEvent::EpisodeImported { show, copy: found, .. } = report else {
+                    anyhow::bail!("no episode")
+                };
                 ensure!(titled(&show.title, &event["series"]) && *found == copy);
             }
         }
-        "ManualInteractionRequired" => ensure!(matches!(reports, [Report::Stuck(_)]), "not one"),
-        "Health" => ensure!(matches!(reports, [Report::Ill { .. }]), "not one illness"),
-        "HealthRestored" => ensure!(matches!(reports, [Report::Well { .. }]), "not one recovery"),
+        "ManualInteractionRequired" => ensure!(matches!(reports, [ArrEvent::ImportBlocked(_)]), "not one"),
+        "Health" => ensure!(matches!(reports, [ArrEvent::HealthIssue { .. }]), "not one illness"),
+        "HealthRestored" => ensure!(matches!(reports, [ArrEvent::HealthRestored { .. }]), "not one recovery"),
         _ => ensure!(reports.is_empty(), "it concerns nobody"),
     }
     Ok(())

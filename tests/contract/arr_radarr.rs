@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result};
 use dialarr::arr::radarr::Radarr;
-use dialarr::arr::{Availability, Collection, Movie, Release, ReleaseStatus, Upcoming, UpcomingWhen};
+use dialarr::arr::{
+    Availability, CalendarEntry, Movie, MovieCollection, ReleaseKind, ReleaseStatus, UpcomingWhen,
+};
 use jiff::Timestamp;
 use jiff::civil::{Date, date};
 use secrecy::SecretString;
@@ -53,7 +55,7 @@ fn movie(raw: &Value) -> Result<Movie> {
         last_search: moment(raw, "lastSearchTime")?,
         collection: raw["collection"]["tmdbId"]
             .as_i64()
-            .map(|tmdb| Collection { tmdb, title: text(&raw["collection"], "title") }),
+            .map(|tmdb| MovieCollection { tmdb, title: text(&raw["collection"], "title") }),
     })
 }
 
@@ -63,13 +65,13 @@ async fn movies_keep_every_field_in_catalogue_and_library() -> Result<()> {
         let raw = records(&name, &recording)?;
         let expected: Vec<Movie> = raw.iter().map(movie).collect::<Result<_>>()?;
         let radarr = radarr(&Value::Array(raw.clone()))?;
-        assert_eq!(radarr.lookup("any").await?, expected, "{name}");
-        assert_eq!(radarr.movies().await?, expected, "{name}");
+        assert_eq!(radarr.lookup_movies("any").await?, expected, "{name}");
+        assert_eq!(radarr.fetch_movies().await?, expected, "{name}");
         if let Some(last) = expected.last() {
             assert_eq!(radarr.movie_by_tmdb(last.tmdb).await?.as_ref(), Some(last), "{name}");
         }
         for (raw, expected) in raw.iter().zip(expected) {
-            assert_eq!(self::radarr(raw)?.movie(1).await?, Some(expected), "{name}");
+            assert_eq!(self::radarr(raw)?.fetch_movie(1).await?, Some(expected), "{name}");
         }
     }
     Ok(())
@@ -80,9 +82,9 @@ async fn every_release_of_a_calendar_is_told_on_its_day() -> Result<()> {
     for (name, recording) in recordings("radarr", &["calendar_"])? {
         for raw in records(&name, &recording)? {
             let releases = [
-                ("inCinemas", Release::Cinema),
-                ("digitalRelease", Release::Digital),
-                ("physicalRelease", Release::Physical),
+                ("inCinemas", ReleaseKind::Cinema),
+                ("digitalRelease", ReleaseKind::Digital),
+                ("physicalRelease", ReleaseKind::Physical),
             ];
             for (key, release) in releases {
                 let Some(day) = day(&raw, key)? else { continue };
@@ -100,15 +102,15 @@ async fn every_release_of_a_calendar_is_told_on_its_day() -> Result<()> {
     Ok(())
 }
 
-async fn upcoming(raw: &Value, day: Date) -> Result<Vec<Upcoming>> {
-    Ok(radarr(&Value::Array(vec![raw.clone()]))?.upcoming(day, day).await?)
+async fn upcoming(raw: &Value, day: Date) -> Result<Vec<CalendarEntry>> {
+    Ok(radarr(&Value::Array(vec![raw.clone()]))?.fetch_calendar(day, day).await?)
 }
 
 #[tokio::test]
 async fn no_download_of_a_queue_is_lost() -> Result<()> {
     for (name, recording) in recordings("radarr", &["queue_"])? {
         let raw: Value = serde_json::from_str(&recording)?;
-        check_downloads(&raw, &radarr(&raw)?.downloads().await?).context(name)?;
+        check_downloads(&raw, &radarr(&raw)?.fetch_downloads().await?).context(name)?;
     }
     Ok(())
 }
@@ -134,7 +136,7 @@ async fn every_imported_movie_is_told_once_with_its_latest_time() -> Result<()> 
 async fn profiles_folders_and_status_are_read_whole() -> Result<()> {
     for (name, recording) in recordings("radarr", &["qualityprofiles"])? {
         let raw = records(&name, &recording)?;
-        let told = radarr(&Value::Array(raw.clone()))?.profiles().await?;
+        let told = radarr(&Value::Array(raw.clone()))?.fetch_profiles().await?;
         assert_eq!(told, profiles(&raw), "{name}");
     }
     for (name, recording) in recordings("radarr", &["rootfolder"])? {
@@ -144,7 +146,7 @@ async fn profiles_folders_and_status_are_read_whole() -> Result<()> {
     }
     for (name, recording) in recordings("radarr", &["system_status"])? {
         let raw: Value = serde_json::from_str(&recording)?;
-        assert_eq!(radarr(&raw)?.status().await?, status(&raw), "{name}");
+        assert_eq!(radarr(&raw)?.fetch_status().await?, status(&raw), "{name}");
     }
     Ok(())
 }

@@ -8,12 +8,12 @@ use std::{env, fs};
 use anyhow::Result;
 use bytes::Bytes;
 use dialarr::arr::changes::{MovieChange, SeriesChange, SeriesSearch};
-use dialarr::arr::collections::Suggest;
+use dialarr::arr::collections::SuggestionSource;
+use dialarr::arr::common_api::DiscardMode;
 use dialarr::arr::radarr::Radarr;
-use dialarr::arr::server::Discard;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::arr::{Availability, MovieScope, NewMovie, NewSeries, WantedEpisodes};
-use dialarr::http::Http;
+use dialarr::http::HttpClient;
 use futures_util::FutureExt;
 use http::{Method, Request, Response};
 use jiff::Timestamp;
@@ -26,9 +26,9 @@ struct Sent(Arc<Mutex<Vec<Value>>>);
 
 impl Sent {
     /// A server that writes down what it is asked and answers with as little as it may.
-    fn server(&self, name: &'static str) -> Http {
+    fn server(&self, name: &'static str) -> HttpClient {
         let sent = self.clone();
-        Http::in_process(Arc::new(move |request: Request<Bytes>| {
+        HttpClient::in_process(Arc::new(move |request: Request<Bytes>| {
             sent.0.lock().unwrap_or_else(PoisonError::into_inner).push(line(name, &request));
             let path = request.uri().path();
             let object = ["/queue", "/status", "/7", "/missing", "/downloadclient"]
@@ -57,35 +57,35 @@ async fn ask_radarr(radarr: &Radarr) -> Result<()> {
         availability: Availability::Released,
         scope: MovieScope::Movie,
     };
-    radarr.lookup("tmdb:603").await?;
-    radarr.movies().await?;
-    radarr.movie(7).await?;
+    radarr.lookup_movies("tmdb:603").await?;
+    radarr.fetch_movies().await?;
+    radarr.fetch_movie(7).await?;
     radarr.movie_by_tmdb(603).await?;
-    radarr.add(&movie).await?;
-    radarr.delete(7, true).await?;
-    radarr.delete(7, false).await?;
-    radarr.downloads().await?;
-    radarr.upcoming(date(2026, 11, 20), date(2026, 12, 20)).await?;
+    radarr.add_movie(&movie).await?;
+    radarr.delete_movie(7, true).await?;
+    radarr.delete_movie(7, false).await?;
+    radarr.fetch_downloads().await?;
+    radarr.fetch_calendar(date(2026, 11, 20), date(2026, 12, 20)).await?;
     radarr.imported_since(Timestamp::UNIX_EPOCH).await?;
-    radarr.profiles().await?;
+    radarr.fetch_profiles().await?;
     radarr.root_folders().await?;
-    radarr.status().await?;
+    radarr.fetch_status().await?;
     let change =
         MovieChange { monitored: Some(true), profile: Some(4), availability: Some(Availability::InCinemas) };
-    radarr.edit(7, change).await?;
-    radarr.search(7).await?;
+    radarr.edit_movie(7, change).await?;
+    radarr.search_movie(7).await?;
     radarr.delete_file(7).await?;
-    radarr.history(7).await?;
+    radarr.fetch_history(7).await?;
     radarr.history_since(Timestamp::UNIX_EPOCH).await?;
-    radarr.collection(726_871).await?;
-    radarr.suggestions(Suggest::Similar).await?;
-    let server = radarr.server();
-    server.discard(7, Discard::BlockAndReplace).await?;
+    radarr.fetch_collection(726_871).await?;
+    radarr.fetch_suggestions(SuggestionSource::Similar).await?;
+    let server = radarr.common_api();
+    server.discard_download(7, DiscardMode::BlockAndReplace).await?;
     server.fail_grab(7).await?;
     server.replaces_failed().await?;
-    server.disks().await?;
-    server.health().await?;
-    server.command(7).await?;
+    server.fetch_disks().await?;
+    server.fetch_health().await?;
+    server.fetch_command(7).await?;
     Ok(())
 }
 
@@ -98,25 +98,25 @@ async fn ask_sonarr(sonarr: &Sonarr) -> Result<()> {
         root_folder: "/tv".into(),
         wanted,
     };
-    sonarr.lookup("breaking bad").await?;
+    sonarr.lookup_series("breaking bad").await?;
     sonarr.all_series().await?;
-    sonarr.series(7).await?;
+    sonarr.fetch_series(7).await?;
     sonarr.series_by_tvdb(81189).await?;
-    sonarr.add(&series(WantedEpisodes::Seasons(vec![(0, false), (1, true), (2, false)]))).await?;
-    sonarr.add(&series(WantedEpisodes::Seasons(vec![(0, false), (1, true), (2, true)]))).await?;
-    sonarr.delete(7, true).await?;
-    sonarr.delete(7, false).await?;
-    sonarr.downloads().await?;
-    sonarr.upcoming(Timestamp::UNIX_EPOCH, Timestamp::from_second(1_800_000_000)?).await?;
+    sonarr.add_series(&series(WantedEpisodes::Seasons(vec![(0, false), (1, true), (2, false)]))).await?;
+    sonarr.add_series(&series(WantedEpisodes::Seasons(vec![(0, false), (1, true), (2, true)]))).await?;
+    sonarr.delete_series(7, true).await?;
+    sonarr.delete_series(7, false).await?;
+    sonarr.fetch_downloads().await?;
+    sonarr.fetch_calendar(Timestamp::UNIX_EPOCH, Timestamp::from_second(1_800_000_000)?).await?;
     sonarr.imported_since(Timestamp::UNIX_EPOCH).await?;
-    sonarr.profiles().await?;
+    sonarr.fetch_profiles().await?;
     sonarr.root_folders().await?;
-    sonarr.status().await?;
-    sonarr.add(&series(WantedEpisodes::Future)).await?;
-    sonarr.add(&series(WantedEpisodes::Pilot)).await?;
-    sonarr.episodes(7).await?;
+    sonarr.fetch_status().await?;
+    sonarr.add_series(&series(WantedEpisodes::Future)).await?;
+    sonarr.add_series(&series(WantedEpisodes::Pilot)).await?;
+    sonarr.fetch_episodes(7).await?;
     sonarr.season_episodes(7, 2).await?;
-    sonarr.missing(5).await?;
+    sonarr.fetch_missing_episodes(5).await?;
     sonarr.monitor_episodes(&[1, 2], false).await?;
     sonarr.delete_episode_files(&[1, 2]).await?;
     let change = SeriesChange {
@@ -125,15 +125,15 @@ async fn ask_sonarr(sonarr: &Sonarr) -> Result<()> {
         new_seasons: Some(false),
         series_type: Some("anime"),
     };
-    sonarr.edit(7, change).await?;
+    sonarr.edit_series(7, change).await?;
     sonarr.monitor_seasons(7, &[(1, true)]).await?;
     sonarr.want_future_only(7).await?;
-    sonarr.search(&SeriesSearch::Season { series: 7, season: 2 }).await?;
-    sonarr.search(&SeriesSearch::Episodes(vec![1, 2])).await?;
-    sonarr.search(&SeriesSearch::Missing(7)).await?;
-    sonarr.history(7).await?;
+    sonarr.search_series(&SeriesSearch::Season { series: 7, season: 2 }).await?;
+    sonarr.search_series(&SeriesSearch::Episodes(vec![1, 2])).await?;
+    sonarr.search_series(&SeriesSearch::Missing(7)).await?;
+    sonarr.fetch_history(7).await?;
     sonarr.history_since(Timestamp::UNIX_EPOCH).await?;
-    sonarr.server().discard(7, Discard::Forget).await?;
+    sonarr.common_api().discard_download(7, DiscardMode::Forget).await?;
     Ok(())
 }
 

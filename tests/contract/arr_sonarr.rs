@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use dialarr::arr::sonarr::Sonarr;
-use dialarr::arr::{Season, Series, Upcoming, UpcomingWhen};
+use dialarr::arr::{CalendarEntry, Season, Series, UpcomingWhen};
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde_json::Value;
@@ -71,7 +71,7 @@ async fn shows_keep_every_field_in_catalogue_and_library() -> Result<()> {
         let raw = records(&name, &recording)?;
         let expected: Vec<Series> = raw.iter().map(series).collect::<Result<_>>()?;
         let sonarr = sonarr(&Value::Array(raw.clone()))?;
-        assert_eq!(sonarr.lookup("any").await?, expected, "{name}");
+        assert_eq!(sonarr.lookup_series("any").await?, expected, "{name}");
         assert_eq!(sonarr.all_series().await?, expected, "{name}");
         if let Some(last) = expected.last() {
             assert_eq!(sonarr.series_by_tvdb(last.tvdb).await?.as_ref(), Some(last), "{name}");
@@ -80,7 +80,7 @@ async fn shows_keep_every_field_in_catalogue_and_library() -> Result<()> {
             if !name.starts_with("series_lookup") {
                 check_counts(raw, &expected);
             }
-            assert_eq!(self::sonarr(raw)?.series(1).await?, Some(expected), "{name}");
+            assert_eq!(self::sonarr(raw)?.fetch_series(1).await?, Some(expected), "{name}");
         }
     }
     Ok(())
@@ -91,7 +91,7 @@ async fn every_episode_of_a_calendar_is_told_at_its_time() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["calendar_"])? {
         for raw in records(&name, &recording)? {
             let told = sonarr(&Value::Array(vec![raw.clone()]))?
-                .upcoming(Timestamp::UNIX_EPOCH, Timestamp::MAX)
+                .fetch_calendar(Timestamp::UNIX_EPOCH, Timestamp::MAX)
                 .await?;
             let numbers =
                 format!(" S{:02}E{:02}", number(&raw, "seasonNumber"), number(&raw, "episodeNumber"));
@@ -100,7 +100,8 @@ async fn every_episode_of_a_calendar_is_told_at_its_time() -> Result<()> {
                 None => text(&raw, "title"),
             };
             let at = moment(&raw, "airDateUtc")?.context("an episode without a time")?;
-            let expected = Upcoming { title, when: UpcomingWhen::Airs(at), on_disk: flag(&raw, "hasFile") };
+            let expected =
+                CalendarEntry { title, when: UpcomingWhen::Airs(at), on_disk: flag(&raw, "hasFile") };
             assert_eq!(told, [expected], "{name}");
         }
     }
@@ -112,7 +113,7 @@ async fn no_download_of_a_queue_is_lost() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["queue_"])? {
         let raw: Value = serde_json::from_str(&recording)?;
         if raw.get("records").is_some() {
-            check_downloads(&raw, &sonarr(&raw)?.downloads().await?).context(name)?;
+            check_downloads(&raw, &sonarr(&raw)?.fetch_downloads().await?).context(name)?;
         }
     }
     Ok(())
@@ -136,7 +137,7 @@ async fn profiles_folders_and_status_are_read_whole() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["qualityprofiles", "rootfolder", "system_status"])? {
         let raw = records(&name, &recording)?;
         if name.starts_with("qualityprofiles") {
-            assert_eq!(sonarr(&Value::Array(raw.clone()))?.profiles().await?, profiles(&raw), "{name}");
+            assert_eq!(sonarr(&Value::Array(raw.clone()))?.fetch_profiles().await?, profiles(&raw), "{name}");
         } else if name.starts_with("rootfolder") {
             assert_eq!(
                 sonarr(&Value::Array(raw.clone()))?.root_folders().await?,
@@ -144,7 +145,7 @@ async fn profiles_folders_and_status_are_read_whole() -> Result<()> {
                 "{name}"
             );
         } else {
-            assert_eq!(sonarr(&raw[0])?.status().await?, status(&raw[0]), "{name}");
+            assert_eq!(sonarr(&raw[0])?.fetch_status().await?, status(&raw[0]), "{name}");
         }
     }
     Ok(())

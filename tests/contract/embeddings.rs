@@ -13,10 +13,10 @@ use dialarr::conversation::transcript::{PhoneNumber, UserId};
 use dialarr::http::install_tls;
 use dialarr::llm::embeddings::openai::OpenAiEmbedder;
 use dialarr::llm::embeddings::{EmbedError, Embedder};
-use dialarr::simulation::{self, Peers};
-use dialarr::store::db::Db;
-use dialarr::store::memory::responses::{self, Owner};
-use dialarr::store::users::{self, Newcomer};
+use dialarr::simulation::{self, SimulatedPeers};
+use dialarr::store::database::db::Db;
+use dialarr::store::memory::responses::{self, AnswerOwner};
+use dialarr::store::people::users::{self, FirstContactRole};
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
@@ -98,9 +98,9 @@ struct RetrievalSet {
 async fn remembering(model: OpenAiEmbedder, set: &RetrievalSet, folder: &Path) -> Result<App> {
     let database = folder.join("memory.db");
     let (radarr, sonarr) = (FakeRadarr::new(), FakeSonarr::new());
-    let peers = Peers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
+    let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
     let db = Db::open(database.to_str().context("a path that is not UTF-8")?)?;
-    let mut blueprint = peers.blueprint(db, simulation::settings(TimeZone::UTC), None)?;
+    let mut blueprint = peers.blueprint(db, simulation::simulation_settings(TimeZone::UTC), None)?;
     blueprint.embedder = Some(Arc::new(model));
     let app = App::start(blueprint).await?;
     let now = Clock::System.now();
@@ -109,12 +109,12 @@ async fn remembering(model: OpenAiEmbedder, set: &RetrievalSet, folder: &Path) -
             Some(name) => Some(person(&app.db, name).await?),
             None => None,
         };
-        let owner = user.map_or(Owner::Everyone, Owner::User);
+        let owner = user.map_or(AnswerOwner::Everyone, AnswerOwner::User);
         let words = (memory.trigger, memory.response);
-        app.db.write(move |conn| responses::add(conn, owner, user, words, now)).await?;
+        app.db.write(move |conn| responses::add_operator_answer(conn, owner, user, words, now)).await?;
     }
-    let progress = app.engine.learn_now().await?;
-    ensure!(progress.learned == set.memories.len(), "of the set {progress:?} was learned");
+    let progress = app.engine.index_due_answers().await?;
+    ensure!(progress.indexed == set.memories.len(), "of the set {progress:?} was learned");
     Ok(app)
 }
 
@@ -122,7 +122,7 @@ async fn remembering(model: OpenAiEmbedder, set: &RetrievalSet, folder: &Path) -
 async fn person(db: &Db, name: &str) -> Result<UserId> {
     let phone = PhoneNumber::parse(if name == "ann" { "+15550100002" } else { "+15550100003" })?;
     let now = Clock::System.now();
-    Ok(db.write(move |conn| users::ensure(conn, &phone, Newcomer::Member, now)).await?)
+    Ok(db.write(move |conn| users::ensure_user(conn, &phone, FirstContactRole::Member, now)).await?)
 }
 
 #[tokio::test]
@@ -137,13 +137,13 @@ async fn of_eighteen_questions_sixteen_find_their_answer_among_the_first_three()
     let (mut asked, mut hits, mut missed) = (0, 0, Vec::new());
     for Query { query, viewer, expected } in &set.queries {
         let user = person(&app.db, viewer).await?;
-        let recalled = app.engine.recall(user, query, None).await?;
+        let recalled = app.engine.recall_answers(user, query, None).await?;
         let found: Vec<&Memory> = recalled
-            .all()
+            .ranked_answers()
             .iter()
-            .filter_map(|found| set.memories.iter().find(|memory| memory.trigger == found.row.question))
+            .filter_map(|found| set.memories.iter().find(|memory| memory.trigger == found.candidate.question))
             .collect();
-        ensure!(found.len() == recalled.all().len(), "{query}: something else was found");
+        ensure!(found.len() == recalled.ranked_answers().len(), "{query}: something else was found");
         for memory in &found {
             let may = memory.user.as_ref().is_none_or(|owner| owner == viewer);
             ensure!(may, "{viewer} found {} with {query:?}", memory.id);

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use dialarr::conversation::transcript::{Address, OutboxId};
-use dialarr::http::{Http, install_tls};
-use dialarr::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
-use dialarr::messaging::{Channel, Outgoing, SendError};
-use dialarr::store::callbacks::CallbackWord;
+use dialarr::http::{HttpClient, install_tls};
+use dialarr::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
+use dialarr::messaging::{MessageChannel, OutboundMessage, SendError};
+use dialarr::store::queue::callbacks::CallbackWord;
 use http::header::AUTHORIZATION;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
@@ -20,27 +20,27 @@ use secrecy::SecretString;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Our client of the mock; `None` where there is none.
-fn twilio(http: Http) -> Option<Twilio> {
+fn twilio(http: HttpClient) -> Option<Twilio> {
     let api_url = env::var("DIALARR_PRISM_URL").ok()?;
     let account = TwilioAccount {
         api_url,
         account_sid: "AC0123456789abcdef0123456789abcdef".to_owned(),
-        credentials: Credentials::AuthToken(SecretString::from("a-token".to_owned())),
-        sender: Sender::Number,
+        credentials: TwilioCredentials::AuthToken(SecretString::from("a-token".to_owned())),
+        sender: TwilioSender::Number,
         public_url: "https://sms.example.org".to_owned(),
     };
     Some(Twilio::new(account, http))
 }
 
-fn network() -> Result<Http> {
+fn network() -> Result<HttpClient> {
     install_tls();
-    Http::network().context("failed to set up the client")
+    HttpClient::network().context("failed to set up the client")
 }
 
 /// The network, but nothing says who we are.
-fn anonymous() -> Result<Http> {
+fn anonymous() -> Result<HttpClient> {
     let network = network()?;
-    Ok(Http::in_process(Arc::new(move |mut request| {
+    Ok(HttpClient::in_process(Arc::new(move |mut request| {
         request.headers_mut().remove(AUTHORIZATION);
         let network = network.clone();
         Box::pin(async move {
@@ -54,15 +54,15 @@ fn anonymous() -> Result<Http> {
     })))
 }
 
-fn text() -> Outgoing {
-    Outgoing {
+fn text() -> OutboundMessage {
+    OutboundMessage {
         id: OutboxId(7),
         attempt: 1,
         to: Address::new("+15550100001"),
         from: Address::new("+15550100000"),
         body: "Added Dune (2021) & more.".to_owned(),
         media: Vec::new(),
-        word: CallbackWord::stored("0123"),
+        word: CallbackWord::from_stored("0123"),
     }
 }
 
@@ -78,7 +78,7 @@ async fn prism_takes_a_text_of_ours() -> Result<()> {
 async fn prism_lists_without_end_and_we_stop() -> Result<()> {
     let Some(twilio) = twilio(network()?) else { return Ok(()) };
     let long_ago = Timestamp::UNIX_EPOCH;
-    let sought = tokio::time::timeout(PATIENCE, twilio.find(&text(), long_ago)).await;
+    let sought = tokio::time::timeout(PATIENCE, twilio.find_accepted(&text(), long_ago)).await;
     sought.context("failed to stop looking for a text")??;
     let number = Address::new("+15550100000");
     let received =
@@ -92,7 +92,7 @@ async fn prism_refuses_strangers_and_we_say_that_an_operator_must_act() -> Resul
     let Some(twilio) = twilio(anonymous()?) else { return Ok(()) };
     let outcome = twilio.send(&text()).await;
     ensure!(matches!(outcome, Err(SendError::Misconfigured { .. })), "{outcome:?}");
-    let found = twilio.find(&text(), Timestamp::UNIX_EPOCH).await;
+    let found = twilio.find_accepted(&text(), Timestamp::UNIX_EPOCH).await;
     ensure!(found.as_ref().is_err_and(|error| error.to_string().contains("401")), "{found:?}");
     Ok(())
 }

@@ -7,17 +7,17 @@ use std::{env, io};
 
 use anyhow::{Context, Result, ensure};
 use dialarr::app::App;
-use dialarr::arr::fake::item::{movie, series};
+use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::PhoneNumber;
-use dialarr::http::{Http, install_tls};
-use dialarr::llm::dialect::Setting;
-use dialarr::llm::openai::{OpenAi, OpenAiSettings, Patience};
+use dialarr::http::{HttpClient, install_tls};
+use dialarr::llm::dialect::AutoSetting;
+use dialarr::llm::openai::{OpenAiModel, OpenAiSettings, ResponseTimeouts};
 use dialarr::messaging::fake::FakeTwilio;
-use dialarr::simulation::{self, Peers};
-use dialarr::store::db::Db;
+use dialarr::simulation::{self, SimulatedPeers};
+use dialarr::store::database::db::Db;
 use dialarr::web;
 use jiff::tz::TimeZone;
 use url::Url;
@@ -42,7 +42,7 @@ pub(crate) fn server(variable: &str) -> Result<Option<Url>> {
 
 pub(crate) struct Talk {
     app: App,
-    peers: Peers,
+    peers: SimulatedPeers,
     _folder: tempfile::TempDir,
 }
 
@@ -50,26 +50,26 @@ impl Talk {
     /// Ann, who may do everything, has Alien and Severance, and Dune is on its way.
     pub(crate) async fn start(server: &Url) -> Result<Self> {
         install_tls();
-        let clock = Clock::manual("2026-11-20T21:04:00Z".parse()?);
-        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
+        let clock = Clock::stopped_at("2026-11-20T21:04:00Z".parse()?);
+        let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
         radarr.add(movie("Alien").year(1979).id(7).size_gb(12.0));
         radarr.add(movie("Dune").year(2021).id(8));
-        radarr.download("Dune", 60, 40);
+        radarr.add_download("Dune", 60, 40);
         sonarr.add(series("Severance").year(2022).id(9).size_gb(41.0));
-        let peers = Peers::new(clock, radarr, sonarr, "https://sms.example.org");
+        let peers = SimulatedPeers::new(clock, radarr, sonarr, "https://sms.example.org");
         let folder = tempfile::tempdir()?;
         let database = folder.path().join("talk.db");
-        let model = OpenAi::new(OpenAiSettings {
+        let model = OpenAiModel::new(OpenAiSettings {
             base_url: server.join("/v1")?,
             key: Some(KEY.into()),
             model: "any".to_owned(),
-            reasoning_effort: Setting::Auto,
-            token_field: Setting::Auto,
-            patience: Patience::default(),
+            reasoning_effort: AutoSetting::Auto,
+            token_field: AutoSetting::Auto,
+            timeouts: ResponseTimeouts::default(),
         })?;
         let mut blueprint = peers.blueprint(
             Db::open(database.to_str().context("a path that is not UTF-8")?)?,
-            simulation::settings(TimeZone::UTC),
+            simulation::simulation_settings(TimeZone::UTC),
             Some(Arc::new(model)),
         )?;
         blueprint.admin = Some(PhoneNumber::parse(ANN)?);
@@ -79,18 +79,22 @@ impl Talk {
     /// Brings Ann's text to the webhook and returns what she is texted back.
     pub(crate) async fn sms(&self, body: &str) -> Result<String> {
         self.peers.clock.advance(Duration::from_secs(1));
-        let before = self.peers.twilio.sent().len();
-        let webhook = Http::in_process(web::in_process(web::webhook_router(self.app.webhooks.clone())));
-        let answer = FakeTwilio::deliver(self.peers.twilio.text(ANN, body).arrive()?, &webhook).await?;
+        let before = self.peers.twilio.sent_messages().len();
+        let webhook = HttpClient::in_process(web::in_process(web::webhook_router(self.app.webhooks.clone())));
+        let answer = FakeTwilio::deliver_request(
+            self.peers.twilio.inbound_form(ANN, body).into_signed_request()?,
+            &webhook,
+        )
+        .await?;
         ensure!(answer.status() == 200, "the webhook answers {}", answer.status());
-        self.app.engine.settled().await;
-        self.app.relay.settled().await?;
-        let sent = self.peers.twilio.sent();
+        self.app.engine.wait_until_idle().await;
+        self.app.relay.wait_until_settled().await?;
+        let sent = self.peers.twilio.sent_messages();
         Ok(sent[before..].iter().map(|text| text.body.as_str()).collect::<Vec<_>>().join("\n"))
     }
 
     pub(crate) async fn end(self) {
-        self.app.drain().await;
+        self.app.drain_turns().await;
         self.app.close().await;
     }
 }
@@ -99,7 +103,7 @@ impl Talk {
 pub(crate) async fn get(server: &Url, path: &str) -> Result<serde_json::Value> {
     install_tls();
     let request = http::Request::get(server.join(path)?.as_str()).body(bytes::Bytes::new())?;
-    let answer = Http::network()?.send(request, TIMEOUT).await?;
+    let answer = HttpClient::network()?.send(request, TIMEOUT).await?;
     ensure!(answer.status() == 200, "{path} answers {}", answer.status());
     Ok(serde_json::from_slice(answer.body())?)
 }

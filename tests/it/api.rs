@@ -2,10 +2,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use dialarr::arr::fake::item::movie;
-use dialarr::conversation::model_request::Message;
-use dialarr::conversation::orders;
-use dialarr::store::privacy::forget::Forgetting;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::conversation::model_request::ModelMessage;
+use dialarr::conversation::people::admin_commands;
+use dialarr::store::privacy::forget::ErasureOutcome;
 use diesel::connection::SimpleConnection;
 use http::Method;
 use jiff::SignedDuration;
@@ -30,9 +30,9 @@ fn as_ann(text: &str) -> Value {
 /// What the model was told last, without what tools said.
 fn told(app: &TestApp) -> Vec<String> {
     let words = |message| match message {
-        Message::User(text) => Some(format!("user: {text}")),
-        Message::Assistant { text, .. } => Some(format!("assistant: {text}")),
-        Message::ToolResult { .. } => None,
+        ModelMessage::User(text) => Some(format!("user: {text}")),
+        ModelMessage::Assistant { text, .. } => Some(format!("assistant: {text}")),
+        ModelMessage::ToolResult { .. } => None,
     };
     app.last_request().messages.into_iter().filter_map(words).collect()
 }
@@ -41,7 +41,7 @@ fn told(app: &TestApp) -> Vec<String> {
 async fn a_text_is_answered_to_the_program_and_not_by_phone() {
     let app = TestApp::start().await;
     app.sms("hello").await;
-    let by_phone = app.twilio().sent().len();
+    let by_phone = app.twilio().sent_messages().len();
     app.model_plays([says("Good evening.")]);
     let program = app.program().await;
 
@@ -62,7 +62,7 @@ async fn a_text_is_answered_to_the_program_and_not_by_phone() {
     });
     assert_eq!(answered.json(), expected);
     app.settle().await;
-    assert_eq!(app.twilio().sent().len(), by_phone);
+    assert_eq!(app.twilio().sent_messages().len(), by_phone);
     assert_eq!(program.get("/api/v1/messages/2").await.json(), answered.json());
     let by_id = json!({ "user": 1.0, "text": "thanks" });
     assert_eq!(content(&program.texts(by_id).await), "");
@@ -72,7 +72,7 @@ async fn a_text_is_answered_to_the_program_and_not_by_phone() {
 async fn what_was_done_to_the_conversation_is_told_with_the_answer_and_not_sent() {
     let app = TestApp::start().await;
     let url = "https://image.tmdb.org/t/p/w500/dune.jpg";
-    app.radarr().catalog(movie("Dune").year(2021).tmdb(438_631).poster(url));
+    app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631).poster(url));
     app.model_plays([
         calls("search_media", json!({ "query": "dune" })),
         calls_together(&[
@@ -156,7 +156,7 @@ async fn who_was_told_of_a_pause_over_the_api_is_told_by_phone_too() {
     }
     assert_eq!(app.heard_by(BOB), Vec::<String>::new());
 
-    assert_eq!(app.sms_from(BOB, "status").await, orders::PAUSED);
+    assert_eq!(app.sms_from(BOB, "status").await, admin_commands::PAUSED);
 }
 
 #[tokio::test]
@@ -293,7 +293,7 @@ async fn a_repeat_after_its_person_was_forgotten_texts_nobody() {
     let (key, as_bob) = (("idempotency-key", "order-1"), json!({ "user": BOB, "text": "say it" }));
     program.texts_with(key, as_bob.clone()).await;
     app.settle().await;
-    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
 
     for user in [json!(BOB), json!(2)] {
         let again = program.texts_with(key, json!({ "user": user, "text": "say it" })).await;

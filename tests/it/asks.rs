@@ -1,6 +1,6 @@
 //! Who asked for what is remembered, and whoever wants to hear of a title hears of it.
 
-use dialarr::arr::fake::item::{movie, series};
+use dialarr::arr::fake::media_fixtures::{movie, series};
 use serde_json::json;
 
 use crate::harness::model::{adds_movie, calls, finds, says};
@@ -13,8 +13,8 @@ const DAY: i64 = 24 * 60 * 60;
 async fn furnished(app: TestApp) -> TestApp {
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.knows_as("Bob", BOB, Has::AddRight).await;
-    app.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
-    app.sonarr().catalog(series("Severance").year(2022).tvdb(371_980).seasons(2));
+    app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
+    app.sonarr().add_to_catalog(series("Severance").year(2022).tvdb(371_980).seasons(2));
     app
 }
 
@@ -52,7 +52,7 @@ async fn who_adds_some_seasons_hears_of_each() {
 #[tokio::test]
 async fn an_answer_about_a_title_tells_who_asked_for_it() {
     let app = app_with_bobs_dune().await;
-    app.radarr().download("Dune", 62, 12);
+    app.radarr().add_download("Dune", 62, 12);
     let details = calls("media_details", json!({ "type": "movie", "id": 1 }));
     app.model_plays([finds("dune"), calls("check_status", json!({})), details, says("Bob asked for it.")]);
     app.sms("who wanted dune, and where is it?").await;
@@ -68,7 +68,7 @@ async fn somebody_without_a_name_is_never_told_by_number() {
     let app = TestApp::start().await;
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.knows(BOB, Has::AddRight).await;
-    app.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     let [searches, adds] = adds_movie("dune", DUNE);
     app.model_plays([searches, adds, says("Added."), finds("dune"), says("Somebody.")]);
     app.sms_from(BOB, "add dune").await;

@@ -1,7 +1,7 @@
 //! Who did what over the API: the key that was used, or whoever is signed in.
 
 use bytes::Bytes;
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN};
 use http::{Method, Request};
 use serde_json::{Value, json};

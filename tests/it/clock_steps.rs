@@ -1,6 +1,6 @@
 //! The wall clock is set forward or back while texts, additions and questions wait, or while the program is down.
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use jiff::SignedDuration;
 
 use crate::harness::ANN;
@@ -83,7 +83,7 @@ async fn question_expires_when_the_clock_is_set_either_way() {
         world.model_plays(removes_movie("dune", dune));
         world.sms("delete dune").await;
         world.sms("yes").await;
-        assert_eq!(world.radarr().removals(), [dune], "{step}: asked again, it is deleted");
+        assert_eq!(world.radarr().removed_ids(), [dune], "{step}: asked again, it is deleted");
     }
 }
 
@@ -95,21 +95,21 @@ async fn question_expires_by_a_start_with_the_clock_behind() {
     world.is_started().await;
     world.passes(1).await;
     assert_eq!(world.sms("yes").await, [QUESTION, EXPIRED]);
-    assert_eq!(world.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(world.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn waiting_addition_is_made_whichever_way_the_clock_is_set() {
     for step in [-DAY, DAY] {
         let world = World::start().await;
-        world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+        world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
         let [searches, adds] = adds_movie("dune", DUNE);
         world.model_plays([searches, says("Dune (2021)?"), adds, says("Radarr is down.")]);
         world.sms("search dune").await;
-        world.radarr().down(true);
+        world.radarr().set_down(true);
         world.sms("yes, add it").await;
         world.sets_clock(step).await;
-        world.radarr().down(false);
+        world.radarr().set_down(false);
         world.passes(120).await;
         assert_eq!(world.said().pop().unwrap(), "Dune (2021) is added now.", "{step}");
     }

@@ -1,8 +1,8 @@
 //! Codes cannot be guessed: after five wrong ones in a day their sender deletes and approves nothing by text.
 
-use dialarr::arr::fake::item::movie;
-use dialarr::conversation::deletion::CodePolicy;
-use dialarr::engine::Codes;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::conversation::deletion::deletion_messages::CodePolicy;
+use dialarr::engine::CodeSource;
 
 use crate::harness::model::{adds_movie, removes_movie};
 use crate::harness::{ANN, BOB, Has, TestApp};
@@ -48,7 +48,7 @@ async fn five_wrong_codes_of_a_day_suspend_deletions_by_text_across_questions_an
     assert_eq!(app.sms("yes 47").await, SUSPENDED);
     app.restart().await;
     assert_eq!(app.sms("yes 47").await, SUSPENDED);
-    assert_eq!(app.radarr().removals(), [0_i64; 0]);
+    assert_eq!(app.radarr().removed_ids(), [0_i64; 0]);
 
     app.pass(3 * HOURS);
     asks_for_dune(&app, dune).await;
@@ -58,13 +58,13 @@ async fn five_wrong_codes_of_a_day_suspend_deletions_by_text_across_questions_an
 #[tokio::test]
 async fn no_reads_and_additions_work_while_deletions_are_suspended() {
     let (app, dune) = app_that_always_asks_for_a_code().await;
-    app.radarr().catalog(movie("Arrival").year(2016).tmdb(329_865));
+    app.radarr().add_to_catalog(movie("Arrival").year(2016).tmdb(329_865));
     guesses_five_times(&app, dune).await;
     assert_eq!(app.sms("no").await, "OK, kept.");
     assert_eq!(app.sms("status").await, "Nothing is downloading.");
     app.model_plays(adds_movie("arrival", 329_865));
     app.sms("add arrival").await;
-    assert_eq!(app.radarr().additions(), [329_865]);
+    assert_eq!(app.radarr().added_ids(), [329_865]);
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn a_suspended_deletion_is_confirmed_in_the_console() {
     let mut browser = app.browser().await;
     browser.answers(1, "yes").await;
     app.settle().await;
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.last_to(ANN), DELETED);
 }
 
@@ -140,7 +140,7 @@ async fn the_operator_sees_a_suspension_at_home_and_lifts_it_on_the_users_page()
 async fn a_new_question_has_a_code_of_four_digits() {
     let app = TestApp::with(|settings| {
         settings.code_policy = CodePolicy::Always;
-        settings.codes = Codes::Random;
+        settings.codes = CodeSource::Random;
     })
     .await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));

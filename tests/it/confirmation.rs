@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use dialarr::arr::fake::item::{movie, series};
-use dialarr::conversation::consent::Language;
-use dialarr::conversation::deletion::CodePolicy;
+use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::conversation::deletion::deletion_messages::CodePolicy;
+use dialarr::conversation::grammar::confirmation_reply::ReplyLanguage;
 use dialarr::engine::SmsReactions;
 use serde_json::json;
 
@@ -50,7 +50,7 @@ async fn a_second_yes_deletes_nothing_more() {
     assert_eq!(app.sms("yes").await, "Deleted Severance (2022). Freed 41 GB.");
     assert_eq!(app.sms("yes").await, "Already done: Severance (2022) is deleted.");
 
-    assert_eq!(app.sonarr().removals(), [severance]);
+    assert_eq!(app.sonarr().removed_ids(), [severance]);
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn an_item_that_changed_is_kept_and_asked_about_afresh() {
         app.sms("yes").await,
         "Dune (2021) changed since I asked, so I kept it. Delete Dune (2021) and its file, 30 GB? Reply YES or NO."
     );
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
     assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 30 GB.");
 }
 
@@ -99,14 +99,14 @@ async fn two_items_need_the_code_that_the_question_shows() {
         app.sms("yes 48").await,
         "I did not get a clear yes. Dune (2021) and Heat (1995) are kept. Ask again if you want it gone."
     );
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
 
     app.model_plays([removes(
         &json!([{ "type": "movie", "id": both[0] }, { "type": "movie", "id": both[1] }]),
     )]);
     assert_eq!(app.sms("delete both").await, TWO);
     assert_eq!(app.sms("Yes 47!").await, "Deleted Dune (2021), Heat (1995). Freed 39.6 GB.");
-    assert_eq!(app.radarr().removals(), both);
+    assert_eq!(app.radarr().removed_ids(), both);
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn more_than_100_gb_need_a_code() {
         "Delete Planet Earth (2006), 1 season and the files, 100.1 GB? Reply YES 47 or NO."
     );
     assert_eq!(app.sms("47").await, "Deleted Planet Earth (2006). Freed 100.1 GB.");
-    assert_eq!(app.sonarr().removals(), [planet]);
+    assert_eq!(app.sonarr().removed_ids(), [planet]);
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn prompt_covers_five_deletions_and_counts_the_rest() {
          Rocky 3 (2020), 1 GB; Rocky 4 (2020), 1 GB; Rocky 5 (2020), 1 GB? Total 5 GB. Reply YES 47 or NO."
     );
     assert!(app.sms("yes 47").await.starts_with("Deleted Rocky 1 (2020), Rocky 2 (2020)"));
-    assert_eq!(app.radarr().removals(), ids[..5]);
+    assert_eq!(app.radarr().removed_ids(), ids[..5]);
     app.model_plays([removes(&json!([items[5]]))]);
     assert_eq!(
         app.sms("and delete the last one").await,
@@ -164,7 +164,7 @@ async fn each_item_has_its_own_outcome() {
     let [dune, heat] = app.asked_about_two().await;
     app.radarr().remove(heat);
     assert_eq!(app.sms("yes 47").await, "Deleted Dune (2021). Freed 21.4 GB. Heat (1995) was already gone.");
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn of_two_items_the_changed_one_alone_is_asked_about_again() {
          Delete Dune (2021) and its file, 40 GB? Reply YES or NO."
     );
     assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 40 GB.");
-    assert_eq!(app.radarr().removals(), [heat, dune]);
+    assert_eq!(app.radarr().removed_ids(), [heat, dune]);
 }
 
 #[tokio::test]
@@ -190,21 +190,21 @@ async fn of_two_items_one_can_fail_and_the_answer_names_who_failed() {
         app.sms("yes 47").await,
         "Deleted Heat (1995). Freed 18.2 GB. Radarr could not delete Dune (2021). Please try again later."
     );
-    assert_eq!(app.radarr().removals(), [heat]);
+    assert_eq!(app.radarr().removed_ids(), [heat]);
 }
 
 #[tokio::test]
 async fn a_library_that_is_down_at_the_yes_is_told_and_nothing_is_tried_blindly() {
     let app = TestApp::start().await;
     app.asked_about_dune().await;
-    app.radarr().down(true);
+    app.radarr().set_down(true);
     assert_eq!(app.sms("yes").await, "Radarr could not delete Dune (2021). Please try again later.");
-    app.radarr().down(false);
+    app.radarr().set_down(false);
     assert_eq!(
         app.sms("yes").await,
         "No question is open. Radarr could not delete Dune (2021). Please try again later."
     );
-    assert_eq!(app.radarr().posts(), 0);
+    assert_eq!(app.radarr().post_count(), 0);
 }
 
 #[tokio::test]
@@ -214,7 +214,7 @@ async fn a_deletion_that_fails_is_looked_into_before_it_is_tried_again() {
     app.radarr().spare_next();
     app.radarr().fail_next(500);
     assert_eq!(app.sms("yes").await, DELETED);
-    assert_eq!((app.radarr().removals(), app.radarr().posts()), (vec![dune], 2));
+    assert_eq!((app.radarr().removed_ids(), app.radarr().post_count()), (vec![dune], 2));
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn a_deletion_whose_answer_is_lost_is_settled_by_looking() {
     app.radarr().spare_next();
     app.radarr().do_next_but_answer(504);
     assert_eq!(app.sms("yes").await, DELETED);
-    assert_eq!((app.radarr().removals(), app.radarr().posts()), (vec![dune], 1));
+    assert_eq!((app.radarr().removed_ids(), app.radarr().post_count()), (vec![dune], 1));
 }
 
 #[tokio::test]
@@ -242,7 +242,7 @@ async fn an_unclear_answer_repeats_the_question_once_and_then_closes_it() {
             app.sms("yes").await,
             "That question is closed. Dune (2021) is kept. Ask again to delete."
         );
-        assert_eq!(app.radarr().removals(), NONE);
+        assert_eq!(app.radarr().removed_ids(), NONE);
     }
 }
 
@@ -252,7 +252,7 @@ async fn a_repeated_question_takes_a_yes() {
     let dune = app.asked_about_dune().await;
     assert_eq!(app.sms("Disliked \u{201c}Delete Dune (2021)\u{201d}").await, QUESTION);
     assert_eq!(app.sms("yes please").await, DELETED);
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -281,7 +281,7 @@ async fn a_yes_with_a_but_is_talk_and_drops_the_question() {
     );
     app.model_plays([says("Yes to what?")]);
     assert_eq!(app.sms("yes").await, "Yes to what?");
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
 }
 
 #[tokio::test]
@@ -294,7 +294,7 @@ async fn yes_after_a_newer_model_message_goes_to_the_model() {
         let answered = format!("OK, Dune (2021) is kept. {offer}");
         assert_eq!(app.sms("what takes so much space?").await, answered);
         assert_eq!(app.sms(answer).await, "Here they are.", "{answer}");
-        assert_eq!(app.radarr().removals(), NONE);
+        assert_eq!(app.radarr().removed_ids(), NONE);
     }
 }
 
@@ -323,7 +323,7 @@ async fn late_yes_is_explained_over_a_notification_that_asks_nothing() {
             app.model_plays([says(talk)]);
         }
         assert_eq!(app.sms("yes").await, answer, "{announced}");
-        assert_eq!(app.radarr().removals(), NONE);
+        assert_eq!(app.radarr().removed_ids(), NONE);
     }
 }
 
@@ -348,7 +348,7 @@ async fn any_text_that_closes_a_question_is_answered_with_what_is_kept() {
         let kept = format!("OK, Heat (1995) is kept.{rest}");
         let begins = if rest.is_empty() { answer == kept } else { answer.starts_with(&kept) };
         assert!(begins, "{text}: {answer}");
-        assert_eq!(app.radarr().removals(), NONE);
+        assert_eq!(app.radarr().removed_ids(), NONE);
     }
 }
 
@@ -356,7 +356,7 @@ async fn any_text_that_closes_a_question_is_answered_with_what_is_kept() {
 async fn list_behind_a_closed_question_begins_on_its_own_line() {
     let app = TestApp::start_without_model().await;
     app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
-    app.radarr().catalog(movie("Dune").year(2021));
+    app.radarr().add_to_catalog(movie("Dune").year(2021));
     app.sms("delete heat").await;
     assert_eq!(app.sms("search dune").await, "OK, Heat (1995) is kept.\n1. Dune (2021)\nReply 1");
     assert_eq!(app.sms("1").await, "Added Dune (2021).");
@@ -368,7 +368,7 @@ async fn every_title_of_a_closed_question_is_named_before_the_models_answer() {
     app.asked_about_two().await;
     app.model_plays([says("No rush.")]);
     assert_eq!(app.sms("let me think").await, "OK, Dune (2021) and Heat (1995) are kept. No rush.");
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
 }
 
 #[tokio::test]
@@ -386,19 +386,19 @@ async fn a_no_keeps_it() {
         app.asked_about_dune().await;
         assert_eq!(app.sms(no).await, "OK, kept.", "{no}");
         assert_eq!(app.sms("yes").await, "Dune (2021) is kept. Ask again to delete.");
-        assert_eq!(app.radarr().removals(), NONE);
+        assert_eq!(app.radarr().removed_ids(), NONE);
     }
 }
 
 #[tokio::test]
 async fn five_minutes_count_from_the_moment_the_question_was_accepted() {
     let app = TestApp::start().await;
-    app.twilio().latency(Duration::from_secs(60));
+    app.twilio().set_latency(Duration::from_secs(60));
     let dune = app.asked_about_dune().await;
-    app.twilio().latency(Duration::ZERO);
+    app.twilio().set_latency(Duration::ZERO);
     app.pass(298);
     assert_eq!(app.sms("yes").await, DELETED);
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -410,7 +410,7 @@ async fn a_yes_at_the_end_of_the_fifth_minute_is_too_late() {
     assert_eq!(app.sms("yes").await, expired);
     app.pass(23 * 3_600);
     assert_eq!(app.sms("no").await, expired);
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
 }
 
 #[tokio::test]
@@ -444,7 +444,7 @@ async fn a_yes_from_before_the_question_was_accepted_asks_again() {
     app.pass(60);
     app.settle().await;
     assert_eq!(app.texts_to(ANN, 0), format!("{QUESTION}\n{QUESTION}"));
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
     assert_eq!(app.sms("yes").await, DELETED);
 }
 
@@ -454,7 +454,7 @@ async fn a_yes_right_behind_the_request_is_part_of_it_and_no_answer() {
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
     assert_eq!(app.sms_during_restart(&["delete dune", "yes"]).await, QUESTION);
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
 }
 
 #[tokio::test]
@@ -463,7 +463,7 @@ async fn asking_what_one_can_say_closes_the_question() {
     app.asked_about_dune().await;
     assert!(app.sms("commands").await.starts_with("OK, Dune (2021) is kept. You can text:"));
     assert_eq!(app.sms("yes").await, "That question is closed. Dune (2021) is kept. Ask again to delete.");
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
 }
 
 #[tokio::test]
@@ -471,7 +471,7 @@ async fn a_no_that_stands_behind_a_yes_wins() {
     let mut app = TestApp::start().await;
     app.asked_about_dune().await;
     assert_eq!(app.sms_during_restart(&["yes", "no"]).await, "OK, kept.");
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
 }
 
 #[tokio::test]
@@ -483,7 +483,7 @@ async fn request_between_two_noes_gets_its_own_answer() {
         app.sms_during_restart(&["no", "add heat", "no thanks"]).await,
         "OK, kept.\nWhich Heat do you mean?"
     );
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
 }
 
 #[tokio::test]
@@ -492,7 +492,7 @@ async fn a_question_survives_a_restart() {
     let dune = app.asked_about_dune().await;
     app.restart().await;
     assert_eq!(app.sms("yes").await, DELETED);
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -503,7 +503,7 @@ async fn two_yes_at_once_delete_once() {
         app.sms_at_once(&["yes", "yes"]).await,
         format!("{DELETED}\nAlready done: Dune (2021) is deleted.")
     );
-    assert_eq!((app.radarr().removals(), app.radarr().posts()), (vec![dune], 1));
+    assert_eq!((app.radarr().removed_ids(), app.radarr().post_count()), (vec![dune], 1));
 }
 
 #[tokio::test]
@@ -513,9 +513,9 @@ async fn the_yes_of_another_person_does_nothing() {
     let dune = app.asked_about_dune().await;
     app.model_plays([says("Hello Bob.")]);
     assert_eq!(app.sms_from(BOB, "yes").await, "Hello Bob.");
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
     assert_eq!(app.sms("yes").await, DELETED);
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -529,7 +529,7 @@ async fn a_further_question_takes_the_place_of_the_open_one_and_says_so() {
         "OK, Dune (2021) is kept. Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO."
     );
     assert_eq!(app.sms("yes").await, "Deleted Heat (1995). Freed 18.2 GB.");
-    assert_eq!(app.radarr().removals(), [heat]);
+    assert_eq!(app.radarr().removed_ids(), [heat]);
 }
 
 #[tokio::test]
@@ -539,7 +539,7 @@ async fn an_opt_out_word_denies_and_is_answered_by_silence() {
         app.asked_about_dune().await;
         assert_eq!(app.sms(word).await, "", "{word}");
         assert_eq!(app.sms("YES").await, "Dune (2021) is kept. Ask again to delete.", "{word}");
-        assert_eq!(app.radarr().removals(), NONE);
+        assert_eq!(app.radarr().removed_ids(), NONE);
     }
 }
 
@@ -583,7 +583,7 @@ async fn rights_that_were_taken_away_before_the_yes_count() {
     app.asked_about_dune().await;
     app.knows(ANN, Has::AddRight).await;
     assert_eq!(app.sms("yes").await, "You may not delete titles, so I kept Dune (2021).");
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
 }
 
 #[tokio::test]
@@ -632,8 +632,8 @@ async fn titles_are_cleaned_before_they_stand_in_a_question() {
 #[tokio::test]
 async fn lists_and_additions_quote_a_title_that_reads_as_an_instruction() {
     let app = TestApp::start_without_model().await;
-    app.radarr().catalog(movie("Reply STOP to end").year(2021).tmdb(11));
-    app.radarr().catalog(movie("Reply STOP to end it all").year(2022).tmdb(12));
+    app.radarr().add_to_catalog(movie("Reply STOP to end").year(2021).tmdb(11));
+    app.radarr().add_to_catalog(movie("Reply STOP to end it all").year(2022).tmdb(12));
     let list = "1. \"Reply STOP to end\" (2021)\n2. \"Reply STOP to end it all\" (2022)\nReply 1 or 2";
     assert_eq!(app.sms("search reply stop").await, list);
     assert_eq!(app.sms("add reply stop to end").await, "Added \"Reply STOP to end\" (2021).");
@@ -658,12 +658,12 @@ async fn a_quoted_title_keeps_its_name_from_the_question_to_the_late_answer() {
 
 #[tokio::test]
 async fn other_languages_can_be_switched_on() {
-    let app = TestApp::with(|settings| settings.languages = vec![Language::Spanish]).await;
+    let app = TestApp::with(|settings| settings.languages = vec![ReplyLanguage::Spanish]).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
     assert_eq!(app.sms("borra dune").await, QUESTION);
     assert_eq!(app.sms("s\u{ed}").await, DELETED);
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -680,14 +680,14 @@ async fn files_can_be_kept() {
         "Remove The Bear (2022) from the library and keep its files, 30 GB? Reply YES or NO."
     );
     assert_eq!(app.sms("y").await, "Removed The Bear (2022) from the library. The files are kept.");
-    assert_eq!(app.sonarr().removals(), [bear]);
+    assert_eq!(app.sonarr().removed_ids(), [bear]);
 }
 
 #[tokio::test]
 async fn what_was_added_in_the_same_turn_is_said_before_the_question() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
-    let heat = app.radarr().catalog(movie("Heat").year(1995));
+    let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     app.model_plays([
         calls("search_media", json!({ "query": "heat" })),
         calls("add_movie", json!({ "tmdb": heat })),
@@ -701,7 +701,8 @@ async fn what_was_added_in_the_same_turn_is_said_before_the_question() {
 async fn app_with_fargo_and_severance(seasons: u32) -> (TestApp, i64, i64) {
     let app = TestApp::start().await;
     let fargo = app.radarr().add(movie("Fargo").year(1996).size_gb(4.2));
-    let severance = app.sonarr().catalog(series("Severance").year(2022).tvdb(371_980).seasons(seasons));
+    let severance =
+        app.sonarr().add_to_catalog(series("Severance").year(2022).tvdb(371_980).seasons(seasons));
     (app, fargo, severance)
 }
 
@@ -725,7 +726,7 @@ async fn addition_behind_a_deletion_is_made_and_reported_before_the_question() {
         answer.starts_with("Added Severance (2022)") && answer.ends_with(&format!(". {FARGO}")),
         "{answer}"
     );
-    assert_eq!(app.sonarr().posts(), 1);
+    assert_eq!(app.sonarr().post_count(), 1);
     assert_eq!(app.sms("yes").await, "Deleted Fargo (1996). Freed 4.2 GB.");
 }
 
@@ -772,7 +773,7 @@ async fn second_deletion_of_a_response_is_reported_and_left_for_later() {
     app.model_plays([removes(&json!([{ "type": "movie", "id": heat }]))]);
     assert_eq!(app.sms("and heat").await, "Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO.");
     assert!(app.results().iter().any(|result| result.contains("never started")), "{:?}", app.results());
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -796,7 +797,7 @@ async fn without_a_model_a_pronoun_never_deletes_the_movie_of_that_name() {
     assert_eq!(app.sms("yes").await, "Deleted Heat (1995). Freed 18.2 GB.");
     assert_eq!(app.sms("remove it (2017)").await, "Delete It (2017) and its file, 9 GB? Reply YES or NO.");
     assert_eq!(app.sms("yes").await, "Deleted It (2017). Freed 9 GB.");
-    assert_eq!(app.radarr().removals(), [heat, it]);
+    assert_eq!(app.radarr().removed_ids(), [heat, it]);
 }
 
 #[tokio::test]
@@ -820,5 +821,5 @@ async fn the_keyword_brain_asks_the_same_question() {
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     assert_eq!(app.sms("remove dune").await, QUESTION);
     assert_eq!(app.sms("yes").await, DELETED);
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }

@@ -1,8 +1,8 @@
 //! Less than a title goes: a season, a copy that is bad, a download. Asked about like any deletion.
 
 use dialarr::arr::fake::activity::download;
-use dialarr::arr::fake::item::{movie, series};
-use dialarr::llm::scripted::Line;
+use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::llm::scripted::ScriptedReply;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -15,15 +15,15 @@ fn yesterday() -> Timestamp {
     "2026-03-05T10:00:00Z".parse().unwrap()
 }
 
-fn removes_season(series: i64, season: u32) -> [Line; 2] {
+fn removes_season(series: i64, season: u32) -> [ScriptedReply; 2] {
     [finds("the bear"), removes(&json!([{ "type": "series", "id": series, "season": season }]))]
 }
 
-fn replaces_movie(id: i64) -> [Line; 2] {
+fn replaces_movie(id: i64) -> [ScriptedReply; 2] {
     [finds("dune"), calls("replace_copy", json!({ "type": "movie", "id": id }))]
 }
 
-fn removes_download(instance: &str, id: i64, replace: bool) -> [Line; 2] {
+fn removes_download(instance: &str, id: i64, replace: bool) -> [ScriptedReply; 2] {
     let arguments = json!({ "id": id, "instance": instance, "replace": replace });
     [calls("check_status", json!({})), calls("remove_download", arguments)]
 }
@@ -44,7 +44,7 @@ impl TestApp {
     /// A film that was fetched yesterday, of which Ann wants another copy: the question is out.
     async fn asked_for_another_dune(&self) -> i64 {
         let dune = self.radarr().add(movie("Dune").year(2021).size_gb(21.4));
-        self.radarr().imported("Dune", yesterday());
+        self.radarr().add_import("Dune", yesterday());
         self.radarr().can_find("Dune");
         self.model_plays(replaces_movie(dune));
         assert_eq!(
@@ -59,15 +59,15 @@ impl TestApp {
 async fn a_season_goes_and_is_not_fetched_again() {
     let app = TestApp::start().await;
     let bear = app.asked_about_season_two().await;
-    assert_eq!(app.sonarr().record().deleted_files, NO_TITLES);
+    assert_eq!(app.sonarr().action_record().deleted_files, NO_TITLES);
 
     assert_eq!(app.sms("yes").await, "Deleted season 2 of The Bear (2022). Freed 4 GB.");
     let show = app.sonarr().item(bear).unwrap();
     assert_eq!(show.episodes_on_disk(), [(1, 1), (1, 2), (3, 1), (3, 2)]);
     assert_eq!(show.monitored_episodes(), [(1, 1), (1, 2), (3, 1), (3, 2)]);
     app.sonarr().can_find("The Bear S02");
-    app.sonarr().rss();
-    assert_eq!(app.sonarr().record().searches, NO_TITLES);
+    app.sonarr().run_rss();
+    assert_eq!(app.sonarr().action_record().searches, NO_TITLES);
     assert_eq!(app.sms("yes").await, "Already done: season 2 of The Bear (2022) is deleted.");
 }
 
@@ -88,8 +88,8 @@ async fn a_season_with_a_new_file_is_kept_and_asked_about_afresh() {
     let bear = app.sonarr().add(show);
     app.model_plays(removes_season(bear, 2));
     app.sms("delete season 2 of the bear").await;
-    app.sonarr().queue(download("The Bear S02E02").size_gb(2.0));
-    app.sonarr().finish("The Bear S02E02");
+    app.sonarr().add_to_queue(download("The Bear S02E02").size_gb(2.0));
+    app.sonarr().finish_download("The Bear S02E02");
 
     assert_eq!(
         app.sms("yes").await,
@@ -123,14 +123,14 @@ async fn a_season_is_deleted_whole_though_an_answer_is_lost() {
 async fn a_bad_copy_goes_is_blocked_and_another_one_is_fetched() {
     let app = TestApp::start().await;
     let dune = app.asked_for_another_dune().await;
-    assert_eq!(app.radarr().record().deleted_files, NO_TITLES);
+    assert_eq!(app.radarr().action_record().deleted_files, NO_TITLES);
 
     assert_eq!(app.sms("yes").await, "Deleted this copy of Dune (2021). I am looking for another copy.");
-    let record = app.radarr().record();
+    let record = app.radarr().action_record();
     assert_eq!(record.deleted_files, ["Dune"]);
     assert_eq!(record.blocklist, ["Dune.1080p.WEB.H264-DEMO"]);
     assert!(app.radarr().item(dune).unwrap().monitored);
-    app.radarr().finish("Dune");
+    app.radarr().finish_download("Dune");
     assert!(app.radarr().item(dune).unwrap().size_bytes > 0, "the other copy was on its way");
 }
 
@@ -141,7 +141,7 @@ async fn a_server_that_replaces_nothing_by_itself_is_asked_to_search() {
     app.asked_for_another_dune().await;
 
     app.sms("yes").await;
-    let record = app.radarr().record();
+    let record = app.radarr().action_record();
     assert_eq!((record.searches.len(), record.blocklist.len()), (1, 1));
 }
 
@@ -153,7 +153,7 @@ async fn a_copy_that_was_put_there_by_hand_has_nothing_to_block() {
     app.sms("dune is broken, replace it").await;
 
     assert_eq!(app.sms("yes").await, "Deleted this copy of Dune (2021). I am looking for another copy.");
-    let record = app.radarr().record();
+    let record = app.radarr().action_record();
     assert_eq!((record.searches.len(), record.blocklist.len()), (1, 0));
     assert!(app.radarr().item(dune).unwrap().monitored);
 }
@@ -173,7 +173,7 @@ async fn a_bad_copy_is_replaced_once_though_answers_are_lost() {
             "Deleted this copy of Dune (2021). I am looking for another copy.",
             "{lost}"
         );
-        let record = app.radarr().record();
+        let record = app.radarr().action_record();
         assert_eq!((record.deleted_files.len(), record.blocklist.len()), (1, 1), "{lost}");
     }
 }
@@ -189,14 +189,14 @@ async fn a_copy_that_was_replaced_meanwhile_is_kept() {
         "This copy of Dune (2021) changed since I asked, so I kept it. \
          Delete this copy of Dune (2021), 40 GB, and look for another one? Reply YES or NO."
     );
-    assert_eq!(app.radarr().record().deleted_files, NO_TITLES);
+    assert_eq!(app.radarr().action_record().deleted_files, NO_TITLES);
 }
 
 #[tokio::test]
 async fn only_the_bad_episode_is_replaced() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2).episodes(6).size_gb(6.0));
-    app.sonarr().imported("The Bear S02E03", yesterday());
+    app.sonarr().add_import("The Bear S02E03", yesterday());
     app.sonarr().can_find("The Bear S02E03");
     let replace = json!({ "type": "series", "id": bear, "season": 2, "episodes": [3] });
     app.model_plays([finds("the bear"), calls("replace_copy", replace)]);
@@ -209,7 +209,7 @@ async fn only_the_bad_episode_is_replaced() {
         app.sms("yes").await,
         "Deleted this copy of The Bear (2022) S02E03. I am looking for another copy."
     );
-    let record = app.sonarr().record();
+    let record = app.sonarr().action_record();
     assert_eq!(record.deleted_files, ["The Bear S02E03"]);
     assert_eq!(record.blocklist, ["The.Bear.S02E03.1080p.WEB.H264-DEMO"]);
     assert!(record.searches.iter().all(|search| search == "The Bear S02E03"), "{:?}", record.searches);
@@ -229,7 +229,7 @@ async fn of_a_show_the_season_has_to_be_named() {
 async fn a_stuck_download_is_taken_away_and_replaced() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021));
-    app.radarr().stuck("Dune", "No files found");
+    app.radarr().add_stuck_download("Dune", "No files found");
     app.radarr().can_find("Dune");
     app.model_plays(removes_download("radarr", 1000, true));
     assert_eq!(
@@ -238,7 +238,7 @@ async fn a_stuck_download_is_taken_away_and_replaced() {
     );
 
     assert_eq!(app.sms("yes").await, "Removed the download of Dune (2021). I am looking for another copy.");
-    let record = app.radarr().record();
+    let record = app.radarr().action_record();
     assert_eq!((record.discarded, record.searches), (vec!["Dune".to_owned()], vec!["Dune".to_owned()]));
     assert_eq!(record.blocklist, ["Dune.1080p.WEB.H264-DEMO"]);
 }
@@ -247,7 +247,7 @@ async fn a_stuck_download_is_taken_away_and_replaced() {
 async fn an_unwanted_download_is_taken_away_and_nothing_is_looked_for() {
     let app = TestApp::start().await;
     app.sonarr().add(series("The Bear").seasons(2));
-    app.sonarr().download("The Bear S02", 40, 30);
+    app.sonarr().add_download("The Bear S02", 40, 30);
     app.sonarr().can_find("The Bear S02");
     app.model_plays(removes_download("sonarr", 1001, false));
     assert_eq!(
@@ -256,7 +256,7 @@ async fn an_unwanted_download_is_taken_away_and_nothing_is_looked_for() {
     );
 
     assert_eq!(app.sms("yes").await, "Removed the download of The Bear season 2.");
-    let record = app.sonarr().record();
+    let record = app.sonarr().action_record();
     assert_eq!((record.discarded, record.searches), (vec!["The Bear S02".to_owned()], vec![]));
 }
 
@@ -264,26 +264,26 @@ async fn an_unwanted_download_is_taken_away_and_nothing_is_looked_for() {
 async fn a_download_that_has_arrived_meanwhile_is_not_touched() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021));
-    app.radarr().download("Dune", 90, 1);
+    app.radarr().add_download("Dune", 90, 1);
     app.model_plays(removes_download("radarr", 1000, false));
     app.sms("kill that download").await;
-    app.radarr().finish("Dune");
+    app.radarr().finish_download("Dune");
 
     assert_eq!(app.sms("yes").await, "The download of Dune (2021) was already gone.");
-    assert_eq!(app.radarr().record().discarded, NO_TITLES);
+    assert_eq!(app.radarr().action_record().discarded, NO_TITLES);
 }
 
 #[tokio::test]
 async fn a_download_is_taken_away_once_though_the_answer_is_lost() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021));
-    app.radarr().download("Dune", 40, 30);
+    app.radarr().add_download("Dune", 40, 30);
     app.model_plays(removes_download("radarr", 1000, true));
     app.sms("kill that download and get another").await;
     app.radarr().do_next_write_but_answer(502);
 
     assert_eq!(app.sms("yes").await, "Removed the download of Dune (2021). I am looking for another copy.");
-    assert_eq!(app.radarr().record().discarded, ["Dune"]);
+    assert_eq!(app.radarr().action_record().discarded, ["Dune"]);
 }
 
 #[tokio::test]
@@ -292,14 +292,14 @@ async fn nothing_is_replaced_that_nobody_found_fault_with() {
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(replaces_movie(dune).into_iter().chain([says("It is there.")]));
     assert_eq!(app.sms("how are you today").await, "It is there.");
-    assert_eq!(app.radarr().record().deleted_files, NO_TITLES);
+    assert_eq!(app.radarr().action_record().deleted_files, NO_TITLES);
 }
 
 #[tokio::test]
 async fn a_copy_half_deleted_is_replaced_whole() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2).episodes(10).size_gb(10.0));
-    app.sonarr().imported("The Bear S02", yesterday());
+    app.sonarr().add_import("The Bear S02", yesterday());
     app.model_plays([
         finds("the bear"),
         calls("replace_copy", json!({ "type": "series", "id": bear, "season": 2 })),
@@ -313,8 +313,8 @@ async fn a_copy_half_deleted_is_replaced_whole() {
     app.sonarr().edit(bear, |show| *show = show.clone().off_disk(2, 1).off_disk(2, 2));
 
     app.sms("yes").await;
-    assert!(app.sonarr().record().searches.contains(&"The Bear S02".to_owned()));
-    assert_eq!(app.sonarr().record().blocklist.len(), 1);
+    assert!(app.sonarr().action_record().searches.contains(&"The Bear S02".to_owned()));
+    assert_eq!(app.sonarr().action_record().blocklist.len(), 1);
     assert_eq!(app.sonarr().item(bear).unwrap().episodes_on_disk().len(), 5);
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dialarr::web;
-use dialarr::web::serving::{Limits, ask_for_files, serve};
+use dialarr::web::http_server::{ListenerLimits, raise_file_limit, serve_sockets};
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -30,14 +30,14 @@ struct Watched {
 
 impl Watched {
     async fn start() -> Self {
-        ask_for_files();
+        raise_file_limit();
         let model = Holding::closed();
         let app = Setup::default().open_console().holding(&model).start().await;
         app.sms("hello there").await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = web::console_router(app.app().console.clone());
-        tokio::spawn(serve(listener, router, Limits::PAGES, CancellationToken::new()));
+        tokio::spawn(serve_sockets(listener, router, ListenerLimits::PAGES, CancellationToken::new()));
         Self { app, model, address }
     }
 

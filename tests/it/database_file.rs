@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 
@@ -36,7 +36,7 @@ async fn webhooks(app: &TestApp) -> [u16; 3] {
 async fn nothing_is_acknowledged_while_a_file_is_not_at_its_path() {
     let app = TestApp::start_without_model().await;
     app.radarr().add(movie("Dune").year(2021).tmdb(438_631));
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     assert_eq!(webhooks(&app).await, [200, 204, 200]);
 
     for (end, name) in [("", "database"), ("-wal", "write-ahead log")] {

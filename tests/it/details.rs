@@ -1,7 +1,7 @@
 //! What is known of a title and of the servers, and why something is not there.
 
 use dialarr::arr::fake::activity::download;
-use dialarr::arr::fake::item::{movie, series};
+use dialarr::arr::fake::media_fixtures::{movie, series};
 use jiff::Timestamp;
 use jiff::civil::date;
 use serde_json::{Value, json};
@@ -87,12 +87,12 @@ async fn why_a_movie_is_missing_is_one_sentence() {
         app.why_is_movie_missing("dune", dune).await,
         "Dune (2021) was last looked for yesterday: there was no copy in HD-1080p. Shall I look again?"
     );
-    radarr.ail("error", "IndexerStatusCheck", "All indexers are unavailable due to failures");
+    radarr.add_health_problem("error", "IndexerStatusCheck", "All indexers are unavailable due to failures");
     assert_eq!(
         app.why_is_movie_missing("dune", dune).await,
         "Dune (2021) can't be found right now (All indexers are unavailable due to failures). An admin has to look at it."
     );
-    radarr.queue(download("Dune").stuck("No files found are eligible for import"));
+    radarr.add_to_queue(download("Dune").stuck("No files found are eligible for import"));
     assert_eq!(
         app.why_is_movie_missing("dune", dune).await,
         "Dune (2021) is downloaded, and stuck (No files found are eligible for import). Shall I get another copy?"
@@ -151,7 +151,7 @@ async fn of_a_show_the_missing_part_is_told() {
         app.asked("the bear", "why_missing", why(json!({ "season": 1 }))).await,
         "The Bear (2022) S01E01, E02, E03 is there, 3.8 GB."
     );
-    app.sonarr().download("The Bear S02E01", 40, 12);
+    app.sonarr().add_download("The Bear S02E01", 40, 12);
     assert_eq!(
         app.asked("the bear", "why_missing", why(json!({ "season": 2 }))).await,
         "It is on its way: The Bear S02E01 40%, 12 min left."
@@ -162,7 +162,7 @@ async fn of_a_show_the_missing_part_is_told() {
 async fn a_reason_is_told_though_the_server_does_not_say_how_it_is() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021));
-    app.radarr().ail("error", "UpdateCheck", "New update");
+    app.radarr().add_health_problem("error", "UpdateCheck", "New update");
     assert_eq!(
         app.why_is_movie_missing("dune", dune).await,
         "Dune (2021) was not looked for yet. Shall I look now?"
@@ -172,16 +172,16 @@ async fn a_reason_is_told_though_the_server_does_not_say_how_it_is() {
 #[tokio::test]
 async fn room_and_complaints_are_told_without_paths() {
     let app = TestApp::start().await;
-    app.radarr().ail("error", "RootFolderCheck", "Missing root folder: /mnt/films");
-    app.radarr().ail("notice", "UpdateCheck", "New update is available");
+    app.radarr().add_health_problem("error", "RootFolderCheck", "Missing root folder: /mnt/films");
+    app.radarr().add_health_problem("notice", "UpdateCheck", "New update is available");
     app.model_plays([calls("server_status", json!({})), says(""), says("")]);
     assert_eq!(
         app.sms("how much space is left").await,
         "Radarr: 1.2 TB free, no folder for it. It says: Missing root folder. Sonarr: 1.2 TB free, no problems."
             .replace(", no folder for it", "")
     );
-    app.sonarr().down(true);
-    app.radarr().heal();
+    app.sonarr().set_down(true);
+    app.radarr().clear_health_problems();
     app.model_plays([calls("server_status", json!({})), says(""), says("")]);
     assert_eq!(
         app.sms("and now").await,

@@ -1,17 +1,17 @@
 //! `dialarr doctor`: what it says of a household where all is well, and of each thing that is not.
 
-use dialarr::conversation::facts::{Fact, FactKind};
+use dialarr::conversation::people::facts::{FactKind, UserFact};
 use dialarr::conversation::transcript::{Address, OutboxId, PhoneNumber};
-use dialarr::http::Http;
-use dialarr::messaging::fake::Delivery;
+use dialarr::http::HttpClient;
+use dialarr::messaging::fake::FakeDelivery;
 use dialarr::messaging::twilio::Twilio;
-use dialarr::messaging::{Channel, Outgoing};
-use dialarr::store::callbacks::CallbackWord;
-use dialarr::store::db::Db;
-use dialarr::store::memory::facts::{self, Source};
-use dialarr::store::memory::learning;
-use dialarr::store::memory::responses::{self, Owner};
-use dialarr::store::users::{self, Newcomer};
+use dialarr::messaging::{MessageChannel, OutboundMessage};
+use dialarr::store::database::db::Db;
+use dialarr::store::memory::facts::{self, FactSource};
+use dialarr::store::memory::indexing_queue;
+use dialarr::store::memory::responses::{self, AnswerOwner};
+use dialarr::store::people::users::{self, FirstContactRole};
+use dialarr::store::queue::callbacks::CallbackWord;
 use jiff::Timestamp;
 
 use crate::harness::cli::Ended;
@@ -183,7 +183,7 @@ async fn a_library_with_another_key_or_at_another_address_is_told_from_one_that_
 
     let radarr = serve(street.radarr.router()).await;
     street.set("SONARR_URL", &radarr);
-    street.set("SONARR_API_KEY", street.radarr.key());
+    street.set("SONARR_API_KEY", street.radarr.api_key());
     insta::assert_snapshot!(said(&street.run(&["doctor"]), "Sonarr"), @r"
     failure  Sonarr: Radarr answers at its URL
              hint: the URLs may be mixed up; set the one of Sonarr
@@ -193,10 +193,14 @@ async fn a_library_with_another_key_or_at_another_address_is_told_from_one_that_
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_library_lacks_and_says_of_itself_is_told() {
     let street = household().await;
-    street.radarr.profiles(&[]);
+    street.radarr.set_profiles(&[]);
     street.radarr.root_folder("/more", None);
-    street.radarr.ail("error", "IndexerStatusCheck", "All indexers are unavailable due to failures.");
-    street.radarr.ail("notice", "UpdateCheck", "New update is available.");
+    street.radarr.add_health_problem(
+        "error",
+        "IndexerStatusCheck",
+        "All indexers are unavailable due to failures.",
+    );
+    street.radarr.add_health_problem("notice", "UpdateCheck", "New update is available.");
     street.radarr.refuse_webhooks("HTTP request failed: [401:Unauthorized]");
     let ended = street.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
@@ -216,8 +220,16 @@ async fn what_a_library_lacks_and_says_of_itself_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_that_is_missing_or_leads_elsewhere_is_told() {
     let street = household().await;
-    street.sonarr.connect("Dialarr too", "http://dialarr:3000/webhook/sonarr", &["onImportComplete"]);
-    street.sonarr.connect("dialarr", "http://me:hush@other:3000/webhook/sonarr", &["onImportComplete"]);
+    street.sonarr.add_connect_entry(
+        "Dialarr too",
+        "http://dialarr:3000/webhook/sonarr",
+        &["onImportComplete"],
+    );
+    street.sonarr.add_connect_entry(
+        "dialarr",
+        "http://me:hush@other:3000/webhook/sonarr",
+        &["onImportComplete"],
+    );
     street.twilio.set_number_field("sms_url", "https://old.example/sms");
     street.twilio.set_number_field("mms", "false");
     let ended = street.run(&["doctor"]);
@@ -252,18 +264,21 @@ async fn an_account_that_refuses_us_is_a_failure() {
 async fn texts_that_failed_for_want_of_a_registration_are_told() {
     let street = household().await;
     let account = street.twilio.client_account("http://twilio");
-    let carrier = Twilio::new(account, Http::in_process(street.twilio.in_process()));
-    let text = Outgoing {
+    let carrier = Twilio::new(account, HttpClient::in_process(street.twilio.in_process()));
+    let text = OutboundMessage {
         id: OutboxId(1),
         attempt: 1,
         to: Address::new("+15550100002"),
         from: Address::new("+15550100000"),
         body: "Added Dune (2021).".to_owned(),
         media: Vec::new(),
-        word: CallbackWord::stored("0123"),
+        word: CallbackWord::from_stored("0123"),
     };
     carrier.send(&text).await.unwrap();
-    street.twilio.status_callback(&street.twilio.sent()[0], Delivery::Undelivered(30034)).unwrap();
+    street
+        .twilio
+        .status_callback(&street.twilio.sent_messages()[0], FakeDelivery::Undelivered(30034))
+        .unwrap();
     let ended = street.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(said(&ended, "Twilio: 1 of"), @r#"
@@ -335,14 +350,26 @@ async fn what_is_remembered_is_counted() {
     let db = Db::open(&street.cli.path("dialarr.db")).unwrap();
     let remember = |conn: &mut _| {
         let (now, ann) = (Timestamp::UNIX_EPOCH, PhoneNumber::parse("+15550100002").unwrap());
-        let ann = users::ensure(conn, &ann, Newcomer::Admin, now)?;
+        let ann = users::ensure_user(conn, &ann, FirstContactRole::Admin, now)?;
         for words in ["one", "two"] {
-            responses::add(conn, Owner::Everyone, None, (words.to_owned(), words.to_owned()), now)?;
+            responses::add_operator_answer(
+                conn,
+                AnswerOwner::Everyone,
+                None,
+                (words.to_owned(), words.to_owned()),
+                now,
+            )?;
         }
-        learning::skip(conn, 2, now)?;
-        responses::add(conn, Owner::User(ann), Some(ann), ("three".to_owned(), "three".to_owned()), now)?;
-        let fact = Fact::new(FactKind::Dislike, None, "horror").unwrap();
-        facts::note(conn, ann, &fact, Source::Operator, now)
+        indexing_queue::exclude_answer(conn, 2, now)?;
+        responses::add_operator_answer(
+            conn,
+            AnswerOwner::User(ann),
+            Some(ann),
+            ("three".to_owned(), "three".to_owned()),
+            now,
+        )?;
+        let fact = UserFact::new(FactKind::Dislike, None, "horror").unwrap();
+        facts::record_fact(conn, ann, &fact, FactSource::Operator, now)
     };
     db.write(remember).await.unwrap();
     db.close().await;

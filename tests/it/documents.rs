@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use dialarr::conversation::spending::Tokens;
-use dialarr::conversation::transcript::{Brain, ChannelKind};
-use dialarr::conversation::verification::VerificationOutcome;
-use dialarr::conversation::way::Way;
+use dialarr::conversation::model_cost::TokenUsage;
+use dialarr::conversation::routing::transport::MessageTransport;
+use dialarr::conversation::routing::verification::VerificationOutcome;
+use dialarr::conversation::transcript::{ChannelKind, Responder};
 use dialarr::metrics::Metrics;
-use dialarr::store::account::{Account, CallEnd, Ended};
-use dialarr::store::backlog::{Assistant, Backlog, Queue};
-use dialarr::store::outbox::{Acceptance, TextKind};
-use dialarr::store::turns::Kind;
+use dialarr::store::queue::backlog::{AssistantState, Backlog, QueueDepth};
+use dialarr::store::queue::outbox::{AcceptanceOutcome, OutboundKind};
+use dialarr::store::turns::turn_lifecycle::TurnKind;
+use dialarr::store::turns::turn_stats::{CallEnd, TurnResult, TurnStats};
 use diesel::RunQueryDsl;
 use jiff::Timestamp;
 
@@ -95,15 +95,19 @@ fn samples() -> BTreeMap<String, BTreeSet<String>> {
     let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
     let metrics = Metrics::new(vec!["add_movie"], now);
     metrics.text_received(ChannelKind::Twilio);
-    metrics.text_accepted(Acceptance::First { kind: TextKind::Reply, way: Way::Carrier, segments: 1 });
+    metrics.text_accepted(AcceptanceOutcome::First {
+        kind: OutboundKind::Reply,
+        way: MessageTransport::Carrier,
+        segments: 1,
+    });
     metrics.text_refused();
     metrics.text_tried_again();
     for run in [1, 2] {
         let calls = vec![("add_movie".to_owned(), CallEnd::Complete)];
-        let account = Account {
-            kind: Kind::Chat,
+        let account = TurnStats {
+            kind: TurnKind::Chat,
             run,
-            end: Ended::Completed,
+            result: TurnResult::Completed,
             model_ms: 1,
             tools_ms: 1,
             own_ms: 1,
@@ -111,13 +115,13 @@ fn samples() -> BTreeMap<String, BTreeSet<String>> {
         };
         metrics.turn_ended(&account);
     }
-    metrics.model_answered(Brain::Model, Some(Tokens { input: 1, cached: 1, output: 1 }));
+    metrics.model_answered(Responder::Model, Some(TokenUsage { input: 1, cached: 1, output: 1 }));
     metrics.model_tried_again();
     metrics.webhook_answered("/health".to_owned(), 200);
     metrics.webhook_refused("texts", "odd_name");
     metrics.text_verified(VerificationOutcome::Agreed);
-    let none = Queue { length: 0, oldest: None };
-    let backlog = Backlog { waiting: none, unsent: none, live: 0, assistant: Assistant::AtWork };
+    let none = QueueDepth { length: 0, oldest: None };
+    let backlog = Backlog { waiting: none, unsent: none, live_turns: 0, assistant: AssistantState::Running };
     let told = metrics.render(&backlog, now).unwrap();
     let registered = source(&["src"]).matches("registry.register(").count();
     assert_eq!(told.matches("# TYPE ").count(), registered, "a metric has no sample here:\n{told}");

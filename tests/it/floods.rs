@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dialarr::access_rules::{TrustedProxies, parse_network};
 use dialarr::messaging::signature::SIGNATURE_HEADER;
 use dialarr::web;
-use dialarr::web::serving::Limits;
+use dialarr::web::http_server::ListenerLimits;
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
@@ -22,12 +22,12 @@ const SLOTS: usize = 512;
 /// How many connections ended with which status.
 type Statuses = BTreeMap<u16, usize>;
 
-fn limits(proxies: &[&str]) -> Limits {
+fn limits(proxies: &[&str]) -> ListenerLimits {
     let networks = proxies.iter().map(|text| parse_network(text).unwrap()).collect();
-    Limits::webhooks(TrustedProxies::from_networks(networks))
+    ListenerLimits::for_webhooks(TrustedProxies::from_networks(networks))
 }
 
-fn serve(world: &World, limits: Limits) -> MemoryServer {
+fn serve(world: &World, limits: ListenerLimits) -> MemoryServer {
     MemoryServer::start(web::webhook_router(world.webhooks()), limits)
 }
 

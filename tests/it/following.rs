@@ -6,23 +6,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use dialarr::conversation::spending::Charge;
-use dialarr::conversation::stream::{Block, Change, Event, Part, Seq, What};
-use dialarr::conversation::transcript::{Brain, ConversationId, PhoneNumber, Stop, TurnId, UserId};
-use dialarr::conversation::turn::Failure;
+use dialarr::conversation::model_cost::ModelCharge;
+use dialarr::conversation::stream_events::{
+    BlockKind, ConversationChange, EventSeq, StreamBlock, StreamEvent, StreamEventKind,
+};
+use dialarr::conversation::transcript::{ConversationId, PhoneNumber, Responder, StopReason, TurnId, UserId};
+use dialarr::conversation::turn::StepFailure;
 use dialarr::engine::stream::hub::Hub;
-use dialarr::engine::stream::reader::{Batch, ReadError};
+use dialarr::engine::stream::reader::{ReadError, StreamBatch};
 use dialarr::store::boot;
-use dialarr::store::conversations::{self, EndReason};
-use dialarr::store::db::Db;
-use dialarr::store::ledger::Outcome;
-use dialarr::store::steps::{self, Abandoned, Attempt, Response};
-use dialarr::store::stream::forgetting;
-use dialarr::store::stream::reading::{self, Since};
-use dialarr::store::stream::snapshot::{self, Snapshot};
-use dialarr::store::stream::writing::{self, Piece};
-use dialarr::store::turns::{self, End, Kind, NewTurn, Plan};
-use dialarr::store::users::{self, Newcomer};
+use dialarr::store::conversation::conversations::{self, EndReason};
+use dialarr::store::database::db::Db;
+use dialarr::store::people::users::{self, FirstContactRole};
+use dialarr::store::queue::inbound_messages::MessageOutcome;
+use dialarr::store::stream::delta_writer::{self, BlockChunk};
+use dialarr::store::stream::event_reader::{self, EventsSince};
+use dialarr::store::stream::pruning;
+use dialarr::store::stream::snapshot::{self, ConversationSnapshot};
+use dialarr::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
+use dialarr::store::turns::turn_lifecycle::{self, NewTurn, TurnEnd, TurnKind, TurnPlan};
 use jiff::{SignedDuration, Timestamp};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -59,7 +61,7 @@ impl Stage {
     }
 
     /// Returns when every reader that is here has seen everything up to a place.
-    async fn all_reach(&self, place: Seq) {
+    async fn all_reach(&self, place: EventSeq) {
         loop {
             let moved = self.moved.notified();
             tokio::pin!(moved);
@@ -77,12 +79,12 @@ struct Life {
     after: i64,
     /// The first turn of the snapshot.
     oldest: TurnId,
-    events: Vec<Event>,
-    blocks: BTreeMap<(TurnId, Block), String>,
+    events: Vec<StreamEvent>,
+    blocks: BTreeMap<(TurnId, StreamBlock), String>,
 }
 
 impl Life {
-    fn of(place: Seq, snapshot: Snapshot) -> Self {
+    fn of(place: EventSeq, snapshot: ConversationSnapshot) -> Self {
         let oldest = snapshot.turns.first().map_or(TurnId(0), |turn| turn.id);
         let blocks = snapshot.turns.into_iter().flat_map(|turn| {
             turn.blocks.into_iter().map(move |content| ((turn.id, content.block), content.text))
@@ -95,19 +97,21 @@ impl Life {
     }
 
     /// What there is to read from a turn on.
-    fn texts(&self, from: TurnId) -> BTreeMap<(TurnId, Block), &str> {
+    fn texts(&self, from: TurnId) -> BTreeMap<(TurnId, StreamBlock), &str> {
         let texts = self.blocks.iter().filter(|((turn, _), text)| *turn >= from && !text.is_empty());
         texts.map(|(key, text)| (*key, text.as_str())).collect()
     }
 
-    fn add(&mut self, event: &Event) {
+    fn add(&mut self, event: &StreamEvent) {
         let turn = event.turn.unwrap_or(TurnId(0));
-        match &event.what {
-            What::BlockStart(block) => {
+        match &event.kind {
+            StreamEventKind::BlockStart(block) => {
                 self.blocks.entry((turn, *block)).or_default();
             }
-            What::BlockDelta(block, text) => self.blocks.get_mut(&(turn, *block)).unwrap().push_str(text),
-            What::StepAbandoned { step, attempt } => {
+            StreamEventKind::BlockDelta(block, text) => {
+                self.blocks.get_mut(&(turn, *block)).unwrap().push_str(text)
+            }
+            StreamEventKind::StepAbandoned { step, attempt } => {
                 self.blocks
                     .retain(|(of, block), _| *of != turn || (block.step, block.attempt) != (*step, *attempt));
             }
@@ -121,14 +125,14 @@ impl Life {
 async fn follow(stage: Arc<Stage>, number: usize) -> Vec<Life> {
     let mut rng = StdRng::seed_from_u64(number as u64);
     let (mut hub, mut written) = (stage.hub.clone(), stage.written.clone());
-    let (mut lives, mut cursor): (Vec<Life>, Option<Seq>) = (Vec::new(), None);
+    let (mut lives, mut cursor): (Vec<Life>, Option<EventSeq>) = (Vec::new(), None);
     loop {
         let Ok(running) = hub.wait_for(Option::is_some).await.map(|hub| hub.clone().unwrap()) else {
             panic!()
         };
         let conversation = stage.conversation;
         let mut reader =
-            running.connect(conversation, cursor, move |conn| snapshot::read(conn, conversation));
+            running.connect(conversation, cursor, move |conn| snapshot::load_snapshot(conn, conversation));
         drop(running);
         if rng.random_bool(0.25) {
             // It goes in the middle of whatever it does.
@@ -173,32 +177,32 @@ async fn a_moment(yields: usize) {
 
 /// Notes what a reader is told, and whether that was the end of the conversation.
 fn seen(
-    batch: Result<Batch<Snapshot>, ReadError>,
+    batch: Result<StreamBatch<ConversationSnapshot>, ReadError>,
     lives: &mut Vec<Life>,
-    cursor: &mut Option<Seq>,
+    cursor: &mut Option<EventSeq>,
     stage: &Stage,
 ) -> bool {
     match batch {
         Err(ReadError::Closed) => false,
         Err(error) => panic!("{error:?}"),
-        Ok(Batch::CaughtUp) => false,
-        Ok(Batch::Reset) => {
+        Ok(StreamBatch::CaughtUp) => false,
+        Ok(StreamBatch::Reset) => {
             stage.resets.fetch_add(1, Ordering::SeqCst);
             assert!(cursor.take().is_some(), "a reset without a place to be gone");
             false
         }
-        Ok(Batch::Snapshot(place, snapshot)) => {
+        Ok(StreamBatch::Snapshot(place, snapshot)) => {
             assert_eq!(*cursor, None, "a snapshot that nobody asked for");
             *cursor = Some(place);
             let over = snapshot.ended_at.is_some();
             lives.push(Life::of(place, snapshot));
             over
         }
-        Ok(Batch::Events(events)) => {
+        Ok(StreamBatch::Events(events)) => {
             let life = lives.last_mut().unwrap();
             events.iter().for_each(|event| life.add(event));
             *cursor = events.last().map(|event| event.seq);
-            events.iter().any(|event| event.what == What::Conversation(Change::Ended))
+            events.iter().any(|event| event.kind == StreamEventKind::Conversation(ConversationChange::Ended))
         }
     }
 }
@@ -215,18 +219,18 @@ struct Author {
     conversation: ConversationId,
     running: Option<Running>,
     /// Everything there ever was in the log.
-    log: Vec<Event>,
+    log: Vec<StreamEvent>,
 }
 
 /// An attempt under way, and what was streamed of it.
 struct Running {
-    attempt: Attempt,
+    attempt: AttemptId,
     text: String,
     thinking: String,
 }
 
 impl Running {
-    fn start(attempt: Attempt) -> Self {
+    fn start(attempt: AttemptId) -> Self {
         Self { attempt, text: String::new(), thinking: String::new() }
     }
 }
@@ -246,15 +250,15 @@ impl Author {
 
     async fn keeps_the_log(&mut self) {
         let (conversation, after) = (self.conversation, self.last());
-        let read = move |conn: &mut _| reading::since(conn, conversation, after, 100_000);
-        let Since::Events { events, .. } = self.db.as_ref().unwrap().read(read).await.unwrap() else {
+        let read = move |conn: &mut _| event_reader::load_events_since(conn, conversation, after, 100_000);
+        let EventsSince::Events { events, .. } = self.db.as_ref().unwrap().read(read).await.unwrap() else {
             panic!("the author's own place is gone")
         };
         self.log.extend(events);
     }
 
-    fn last(&self) -> Seq {
-        self.log.last().map_or(Seq(0), |event| event.seq)
+    fn last(&self) -> EventSeq {
+        self.log.last().map_or(EventSeq(0), |event| event.seq)
     }
 
     /// The next thing that happens in the conversation.
@@ -264,16 +268,19 @@ impl Author {
         match self.rng.random_range(0..100) {
             0..78 => {
                 let pieces = self.pieces(&mut running);
-                self.write(move |conn, now| writing::append(conn, attempt, &pieces, now)).await;
+                self.write(move |conn, now| delta_writer::append_chunks(conn, attempt, &pieces, now)).await;
                 self.running = Some(running);
             }
             78..86 => {
-                let abandoned =
-                    Abandoned { why: Failure::Lasting, message: String::new(), charge: Charge::Nothing };
-                let next = Attempt { attempt: attempt.attempt + 1, ..attempt };
+                let abandoned = AbandonedAttempt {
+                    failure: StepFailure::Lasting,
+                    message: String::new(),
+                    charge: ModelCharge::Nothing,
+                };
+                let next = AttemptId { attempt: attempt.attempt + 1, ..attempt };
                 self.write(move |conn, now| {
-                    steps::abandon(conn, attempt, abandoned, now)?;
-                    steps::start(conn, next, Brain::Model, "author", now)
+                    model_steps::abandon_attempt(conn, attempt, abandoned, now)?;
+                    model_steps::start_attempt(conn, next, Responder::Model, "author", now)
                 })
                 .await;
                 self.running = Some(Running::start(next));
@@ -284,20 +291,20 @@ impl Author {
                     running.text.push_str(", rather");
                 }
                 let Running { text, thinking, .. } = running;
-                let response = Response {
+                let response = RecordedResponse {
                     text,
                     thinking,
-                    stop: Stop::Done,
+                    stop: StopReason::Done,
                     calls: Vec::new(),
                     tokens: None,
-                    charge: Charge::Nothing,
+                    charge: ModelCharge::Nothing,
                     response_id: None,
                 };
                 let turn = attempt.turn;
                 self.write(move |conn, now| {
-                    steps::complete(conn, attempt, &response, now)?;
-                    let end = End::without_a_text(turn, Outcome::Replied);
-                    turns::finish(conn, &end, now)
+                    model_steps::complete_attempt(conn, attempt, &response, now)?;
+                    let end = TurnEnd::without_message(turn, MessageOutcome::Replied);
+                    turn_lifecycle::finish_turn(conn, &end, now)
                 })
                 .await;
             }
@@ -307,28 +314,29 @@ impl Author {
     async fn begins_a_turn(&mut self) {
         let (user, conversation) = (self.user, self.conversation);
         let begin = move |conn: &mut _, now| {
-            let plan = Plan::by(Brain::Model);
-            let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
-            let attempt = Attempt { turn: turns::create(conn, new, now)?, step: 0, attempt: 1 };
-            steps::start(conn, attempt, Brain::Model, "author", now)?;
+            let plan = TurnPlan::for_responder(Responder::Model);
+            let new = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
+            let attempt =
+                AttemptId { turn: turn_lifecycle::create_turn(conn, new, now)?, step: 0, attempt: 1 };
+            model_steps::start_attempt(conn, attempt, Responder::Model, "author", now)?;
             Ok(attempt)
         };
         self.running = Some(Running::start(self.write(begin).await));
     }
 
-    fn pieces(&mut self, running: &mut Running) -> Vec<Piece> {
+    fn pieces(&mut self, running: &mut Running) -> Vec<BlockChunk> {
         let count = self.rng.random_range(1..8);
         let piece = |rng: &mut StdRng| {
-            let part = if rng.random_bool(0.8) { Part::Text } else { Part::Thinking };
+            let part = if rng.random_bool(0.8) { BlockKind::Text } else { BlockKind::Thinking };
             let text = format!("{} ", rng.random_range(0..1_000_000));
-            Piece { part, ord: 0, text }
+            BlockChunk { part, ord: 0, text }
         };
-        let pieces: Vec<Piece> = (0..count).map(|_| piece(&mut self.rng)).collect();
+        let pieces: Vec<BlockChunk> = (0..count).map(|_| piece(&mut self.rng)).collect();
         for piece in &pieces {
             match piece.part {
-                Part::Text => running.text.push_str(&piece.text),
-                Part::Thinking => running.thinking.push_str(&piece.text),
-                Part::ToolCall => unreachable!(),
+                BlockKind::Text => running.text.push_str(&piece.text),
+                BlockKind::Thinking => running.thinking.push_str(&piece.text),
+                BlockKind::ToolCall => unreachable!(),
             }
         }
         pieces
@@ -336,7 +344,7 @@ impl Author {
 
     async fn forgets(&mut self) {
         let before = self.now - KEPT;
-        self.write(move |conn, _| forgetting::forget(conn, Seq(0), before)).await;
+        self.write(move |conn, _| pruning::prune_events(conn, EventSeq(0), before)).await;
     }
 
     /// The program stops, perhaps in the middle of an answer, and starts again.
@@ -346,10 +354,13 @@ impl Author {
         drop(hub);
         self.db.take().unwrap().close().await;
         self.starts();
-        self.write(boot::begin).await;
+        self.write(boot::recover_interrupted_work).await;
         if let Some(running) = self.running.take() {
-            let next = Attempt { attempt: running.attempt.attempt + 1, ..running.attempt };
-            self.write(move |conn, now| steps::start(conn, next, Brain::Model, "author", now)).await;
+            let next = AttemptId { attempt: running.attempt.attempt + 1, ..running.attempt };
+            self.write(move |conn, now| {
+                model_steps::start_attempt(conn, next, Responder::Model, "author", now)
+            })
+            .await;
             self.running = Some(Running::start(next));
         }
     }
@@ -366,8 +377,13 @@ async fn an_author(folder: &tempfile::TempDir) -> Author {
     let db = Db::open(&path).unwrap();
     let now: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
     let begin = move |conn: &mut _| {
-        let user = users::ensure(conn, &PhoneNumber::parse("+15550100001").unwrap(), Newcomer::Member, now)?;
-        Ok((user, conversations::begin(conn, user, "A talk", now)?))
+        let user = users::ensure_user(
+            conn,
+            &PhoneNumber::parse("+15550100001").unwrap(),
+            FirstContactRole::Member,
+            now,
+        )?;
+        Ok((user, conversations::start_conversation(conn, user, "A talk", now)?))
     };
     let (user, conversation) = db.write(begin).await.unwrap();
     db.close().await;
@@ -410,14 +426,16 @@ async fn whoever_leaves_lags_and_comes_back_sees_the_log_without_a_gap_and_nothi
         }
     }
     let conversation = author.conversation;
-    author.write(move |conn, now| conversations::end(conn, conversation, EndReason::Cleared, now)).await;
+    author
+        .write(move |conn, now| conversations::end_conversation(conn, conversation, EndReason::Cleared, now))
+        .await;
     author.written.send_replace(usize::MAX);
     let all =
         tokio::time::timeout(A_WAKE_UP, readers.join_all()).await.expect("every reader comes to the end");
 
     let db = author.db.take().unwrap();
-    let stored = db.read(move |conn| snapshot::read(conn, conversation)).await.unwrap();
-    let stored = Life::of(Seq(0), stored);
+    let stored = db.read(move |conn| snapshot::load_snapshot(conn, conversation)).await.unwrap();
+    let stored = Life::of(EventSeq(0), stored);
     let mut lives: Vec<Life> = all.into_iter().flatten().collect();
     lives.sort_by_key(Life::last);
     // What the log comes to, up to where each of them left.
@@ -427,7 +445,7 @@ async fn whoever_leaves_lags_and_comes_back_sees_the_log_without_a_gap_and_nothi
         while let Some(event) = rest.next_if(|event| event.seq.0 <= life.last()) {
             whole.add(event);
         }
-        let told = |event: &&Event| event.seq.0 > life.after && event.seq.0 <= life.last();
+        let told = |event: &&StreamEvent| event.seq.0 > life.after && event.seq.0 <= life.last();
         assert_eq!(
             life.events.iter().collect::<Vec<_>>(),
             author.log.iter().filter(told).collect::<Vec<_>>()
@@ -435,7 +453,7 @@ async fn whoever_leaves_lags_and_comes_back_sees_the_log_without_a_gap_and_nothi
         assert_eq!(life.texts(life.oldest), whole.texts(life.oldest));
     }
     let unfinished = author.running.as_ref().map(|running| running.attempt.turn);
-    let recorded = |(turn, _): &(TurnId, Block), _: &mut &str| Some(*turn) != unfinished;
+    let recorded = |(turn, _): &(TurnId, StreamBlock), _: &mut &str| Some(*turn) != unfinished;
     let mut told = lives.last().unwrap().texts(stored.oldest);
     let mut kept = stored.texts(stored.oldest);
     told.retain(recorded);

@@ -1,8 +1,8 @@
 //! What is told to whoever restarts the program or watches it: the truth, and nothing that costs much.
 
 use bytes::Bytes;
-use dialarr::arr::fake::item::movie;
-use dialarr::conversation::quiet::Quiet;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::conversation::notifications::quiet_hours::QuietHours;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use http::Request;
@@ -133,13 +133,14 @@ async fn texts_that_nobody_takes_are_told() {
 
 #[tokio::test]
 async fn a_notice_that_waits_for_the_morning_is_no_text_that_nobody_takes() {
-    let setup = Setup::default().keyword_brain().with(|settings| settings.quiet = Quiet::new(21, 7));
+    let setup =
+        Setup::default().keyword_brain().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let app = setup.start().await;
     app.knows(BOB, Has::AddRight).await;
     app.radarr().add(movie("Dune").year(2021).tmdb(438_631));
     app.awaits_movie(BOB, 438_631).await;
     app.later(0).await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
 
     app.later(9 * 60 * 60).await;
@@ -159,7 +160,7 @@ async fn tables_of_another_version_are_told() {
 #[tokio::test]
 async fn the_page_tells_how_things_stand_and_tests_a_library_when_asked() {
     let app = TestApp::start_without_model().await;
-    app.radarr().ail("error", "IndexerStatusCheck", "All <b>indexers</b> are unavailable.");
+    app.radarr().add_health_problem("error", "IndexerStatusCheck", "All <b>indexers</b> are unavailable.");
     let mut browser = app.browser().await;
 
     let page = browser.get("/health-checks").await;

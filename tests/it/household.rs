@@ -1,6 +1,6 @@
 //! What admins order by text for everyone, and that what is changed has its line in the audit log first.
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 
 use crate::harness::model::{adds_movie, removes_movie, says};
 use crate::harness::{ANN, BOB, Has, TestApp};
@@ -96,7 +96,7 @@ async fn a_yes_that_waited_through_a_pause_deletes_nothing() {
     app.pass(600);
     app.sms("resume").await;
     assert_eq!(app.last_to(BOB), "That question has expired. Dune (2021) is kept. Ask again to delete.");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -144,12 +144,12 @@ async fn a_member_gives_no_orders() {
 #[tokio::test]
 async fn what_cannot_be_written_into_the_audit_log_is_not_done() {
     let app = TestApp::start().await;
-    app.radarr().catalog(movie("Dune").year(2021).tmdb(438_631));
+    app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631));
     let [searches, adds] = adds_movie("dune", 438_631);
     app.model_plays([searches, adds]);
     app.refuse_audit().await;
     assert_eq!(app.sms("add dune").await, WENT_WRONG);
-    assert_eq!(app.radarr().posts(), 0);
+    assert_eq!(app.radarr().post_count(), 0);
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn a_deletion_that_cannot_be_written_into_the_audit_log_is_not_done() {
     app.sms("delete dune").await;
     app.refuse_audit().await;
     assert_eq!(app.sms("yes").await, "I was stopped before Dune (2021), so it is kept.");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]

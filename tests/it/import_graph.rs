@@ -13,7 +13,7 @@ pub struct ImportGraph {
 }
 
 impl ImportGraph {
-    /// Reads the imports of these files, each a path such as `src/conversation/words.rs` and its code without tests.
+    /// Reads the imports of these files, each a path such as `src/conversation/grammar/keyword_grammar.rs` and its code without tests.
     pub fn from_files(files: &[(&str, &str)]) -> Self {
         let modules: BTreeSet<Vec<String>> = files.iter().map(|(path, _)| module_of(path)).collect();
         let mut imports = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! Whatever comes to the webhook has one clear outcome: signatures, bodies, senders, duplicates, reports.
 
-use dialarr::arr::fake::item::movie;
-use dialarr::messaging::fake::Delivery;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::messaging::fake::FakeDelivery;
 use http::Method;
 use http::header::CONTENT_TYPE;
 
@@ -62,7 +62,7 @@ async fn the_host_header_has_no_say_in_what_was_signed() {
 async fn a_public_url_may_have_a_path_that_the_proxy_removes() {
     let setup = Setup::default().keyword_brain().public_url("https://home.example/dialarr/");
     let app = setup.start().await;
-    let request = app.text(ANN, "hello").arrive().unwrap();
+    let request = app.text(ANN, "hello").into_signed_request().unwrap();
     assert_eq!(app.status_of(through_proxy(request, "/dialarr")).await, 200);
     assert_eq!(app.texts_stored().await, ["hello"]);
     app.settle().await;
@@ -203,7 +203,7 @@ async fn a_text_without_words_and_media_is_stored_only() {
 #[tokio::test]
 async fn a_picture_without_words_is_answered_without_the_model() {
     let app = TestApp::start().await;
-    let picture = app.text(ANN, "").media("https://media.example/1", "image/jpeg");
+    let picture = app.text(ANN, "").with_media("https://media.example/1", "image/jpeg");
     assert_eq!(app.post(picture).await, 200);
     app.settle().await;
     assert_eq!(app.texts_to(ANN, 0), "I can only read text. What would you like to watch?");
@@ -216,9 +216,9 @@ async fn a_picture_is_no_answer_to_a_question() {
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
     let question = app.sms("delete dune").await;
-    let before = app.twilio().sent().len();
+    let before = app.twilio().sent_messages().len();
     app.pass(1);
-    app.post(app.text(ANN, "").media("https://media.example/1", "image/jpeg")).await;
+    app.post(app.text(ANN, "").with_media("https://media.example/1", "image/jpeg")).await;
     app.settle().await;
     assert_eq!(app.texts_to(ANN, before), question);
     assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
@@ -229,10 +229,10 @@ async fn the_same_person_is_answered_on_the_channel_they_write_on() {
     let app = TestApp::start().await;
     for prefix in ["whatsapp:", "rcs:", ""] {
         app.model_plays([says("Hello.")]);
-        let before = app.twilio().sent().len();
-        app.post(app.text(ANN, "hello").over(prefix)).await;
+        let before = app.twilio().sent_messages().len();
+        app.post(app.text(ANN, "hello").with_channel_prefix(prefix)).await;
         app.settle().await;
-        let sent = &app.twilio().sent()[before..];
+        let sent = &app.twilio().sent_messages()[before..];
         let ways: Vec<(&str, &str)> =
             sent.iter().map(|text| (text.from.as_str(), text.to.as_str())).collect();
         let (ours, theirs) = (format!("{prefix}+15550100000"), format!("{prefix}{ANN}"));
@@ -276,7 +276,7 @@ async fn one_persons_long_turn_does_not_keep_another_waiting() {
 async fn the_acknowledgement_waits_for_no_model() {
     let app = Setup::default().holding(&Holding::closed()).start().await;
     for text in ["hold", "hold on", "hold it"] {
-        assert_eq!(seen(&app.request(app.text(ANN, text).arrive().unwrap()).await), TAKEN);
+        assert_eq!(seen(&app.request(app.text(ANN, text).into_signed_request().unwrap()).await), TAKEN);
     }
     assert_eq!(app.texts_stored().await, ["hold", "hold on", "hold it"]);
     assert_eq!(app.outbox().await, NOTHING);
@@ -290,7 +290,7 @@ async fn the_acknowledgement_waits_for_no_library_and_no_carrier() {
     app.radarr().hang_next();
     app.twilio().hang_next();
     for (who, text) in [(ANN, "status"), (ANN, "upcoming"), (BOB, "?"), (BOB, "commands")] {
-        assert_eq!(seen(&app.request(app.text(who, text).arrive().unwrap()).await), TAKEN);
+        assert_eq!(seen(&app.request(app.text(who, text).into_signed_request().unwrap()).await), TAKEN);
     }
     assert_eq!(app.texts_stored().await, ["status", "upcoming", "?", "commands"]);
     assert_eq!(app.texts_to(ANN, 0), "");
@@ -302,15 +302,18 @@ async fn a_yes_by_the_fallback_asks_again_in_place_of_deleting() {
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
     let question = app.sms("delete dune").await;
-    let before = app.twilio().sent().len();
+    let before = app.twilio().sent_messages().len();
 
     app.pass(1);
-    let yes = app.text(ANN, "yes").field("ErrorCode", "11200").field("ErrorUrl", "https://sms.example.org/");
+    let yes = app
+        .text(ANN, "yes")
+        .with_field("ErrorCode", "11200")
+        .with_field("ErrorUrl", "https://sms.example.org/");
     assert_eq!(app.post(yes).await, 200);
     app.settle().await;
 
     assert_eq!(app.texts_to(ANN, before), question);
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
     assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
 }
 
@@ -352,13 +355,13 @@ async fn only_what_is_meant_for_the_webhook_is_answered() {
 async fn the_state_of_a_delivery_only_moves_forward() {
     let app = TestApp::start_without_model().await;
     app.sms("?").await;
-    let text = &app.twilio().sent()[0];
+    let text = &app.twilio().sent_messages()[0];
     for (told, known) in [
-        (Delivery::Sending, "sending"),
-        (Delivery::Queued, "sending"),
-        (Delivery::Delivered, "delivered"),
-        (Delivery::Sent, "delivered"),
-        (Delivery::Delivered, "delivered"),
+        (FakeDelivery::Sending, "sending"),
+        (FakeDelivery::Queued, "sending"),
+        (FakeDelivery::Delivered, "delivered"),
+        (FakeDelivery::Sent, "delivered"),
+        (FakeDelivery::Delivered, "delivered"),
     ] {
         assert_eq!(app.report(text, told).await, 204);
         assert_eq!(app.deliveries().await, [known]);
@@ -370,7 +373,7 @@ async fn the_state_of_a_delivery_only_moves_forward() {
 async fn a_failed_delivery_keeps_its_code() {
     let app = TestApp::start_without_model().await;
     app.sms("?").await;
-    assert_eq!(app.report(&app.twilio().sent()[0], Delivery::Undelivered(30003)).await, 204);
+    assert_eq!(app.report(&app.twilio().sent_messages()[0], FakeDelivery::Undelivered(30003)).await, 204);
     assert_eq!(app.deliveries().await, ["undelivered"]);
     assert_eq!(app.reports().await, ["undelivered 30003"]);
 }
@@ -382,9 +385,9 @@ async fn reports_that_overtake_our_own_answer_count_whatever_their_order() {
     world.twilio().lose_next_answer();
     world.texts("hi").await;
     world.passes(2).await;
-    let sent = world.twilio().sent()[0].clone();
+    let sent = world.twilio().sent_messages()[0].clone();
     assert_eq!(world.lines(DELIVERIES).await, ["attempting untold"]);
-    for delivery in [Delivery::Delivered, Delivery::Queued, Delivery::Sent] {
+    for delivery in [FakeDelivery::Delivered, FakeDelivery::Queued, FakeDelivery::Sent] {
         let callback = world.twilio().status_callback(&sent, delivery).unwrap().unwrap();
         assert_eq!(world.bring(callback).await, 204);
     }
@@ -395,7 +398,7 @@ async fn reports_that_overtake_our_own_answer_count_whatever_their_order() {
 async fn report_without_a_message_of_ours_changes_nothing() {
     let app = TestApp::start_without_model().await;
     app.sms("?").await;
-    let sent = app.twilio().sent()[0].clone();
+    let sent = app.twilio().sent_messages()[0].clone();
     let query = sent.callback.as_deref().and_then(|url| url.split_once('?')).unwrap().1.to_owned();
     let (address, word) = query.rsplit_once('=').unwrap();
     let zeros = "0".repeat(word.len());
@@ -420,8 +423,8 @@ async fn report_without_a_message_of_ours_changes_nothing() {
 async fn a_report_that_is_not_the_carriers_changes_nothing() {
     let app = TestApp::start_without_model().await;
     app.sms("?").await;
-    let text = &app.twilio().sent()[0];
-    let report = app.twilio().status_callback(text, Delivery::Delivered).unwrap().unwrap();
+    let text = &app.twilio().sent_messages()[0];
+    let report = app.twilio().status_callback(text, FakeDelivery::Delivered).unwrap().unwrap();
     assert_eq!(app.status_of(unsigned(report.clone())).await, 403);
     let mut other_text = report.clone();
     *other_text.uri_mut() = "/webhook/twilio/status?out=2&n=1".parse().unwrap();

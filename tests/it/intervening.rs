@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::transcript::TurnId;
-use dialarr::engine::intervening::{Cancellation, Resumption};
+use dialarr::engine::turn_control::{CancelRequestOutcome, ResumeTurnOutcome};
 use dialarr::llm::embeddings::{EmbedError, Embedder};
-use dialarr::store::audit::By;
-use dialarr::store::resuming::Hindrance;
+use dialarr::store::audit::Actor;
+use dialarr::store::turns::turn_resume::ResumeBlocker;
 use serde_json::json;
 
 use crate::harness::model::{Slow, adds_movie, calls, calls_together, removes_movies, says};
@@ -18,12 +18,12 @@ use crate::harness::{ANN, BOB};
 const SORRY: &str = "Something went wrong on my side. Please try again.";
 
 impl World {
-    async fn cancels(&self, turn: i64) -> Cancellation {
-        self.engine().cancel_turn(TurnId(turn), By::Console).await.unwrap()
+    async fn cancels(&self, turn: i64) -> CancelRequestOutcome {
+        self.engine().cancel_turn(TurnId(turn), Actor::Console).await.unwrap()
     }
 
-    async fn resumes(&self, turn: i64) -> Resumption {
-        self.engine().resume_turn(TurnId(turn), By::Console).await.unwrap()
+    async fn resumes(&self, turn: i64) -> ResumeTurnOutcome {
+        self.engine().resume_turn(TurnId(turn), Actor::Console).await.unwrap()
     }
 
     /// `1 COMPLETED`, one per turn.
@@ -53,11 +53,11 @@ async fn a_model_call_is_dropped_at_once() {
     world.texts("hello?").await;
     world.passes(5).await;
     assert_eq!(world.turns().await, ["1 IN_PROGRESS live"]);
-    assert_eq!(world.cancels(1).await, Cancellation::Requested);
+    assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
     world.passes(1).await;
     assert_eq!(world.turns().await, ["1 CANCELED"]);
-    assert_eq!(world.cancels(1).await, Cancellation::AlreadyOver);
-    assert_eq!(world.cancels(2).await, Cancellation::Unknown);
+    assert_eq!(world.cancels(1).await, CancelRequestOutcome::AlreadyOver);
+    assert_eq!(world.cancels(2).await, CancelRequestOutcome::Unknown);
     world.passes(60).await;
     assert_eq!(world.said(), Vec::<String>::new());
     assert_eq!(world.audited().await, ["cancel_turn turn:1 console"]);
@@ -74,7 +74,7 @@ async fn canceled_turn_still_reports_which_question_it_closed() {
     world.sms("delete dune").await;
     world.texts("what else is large?").await;
     world.passes(5).await;
-    assert_eq!(world.cancels(2).await, Cancellation::Requested);
+    assert_eq!(world.cancels(2).await, CancelRequestOutcome::Requested);
     world.passes(1).await;
     assert_eq!(world.said().last().unwrap(), "OK, Dune (2021) is kept.");
 }
@@ -86,7 +86,7 @@ async fn a_model_that_is_asked_whether_to_answer_at_all_is_dropped_at_once_too()
     world.texts("we loved the bear").await;
     world.passes(4).await;
     assert_eq!(world.turns().await, ["1 COMPLETED", "2 CREATED live"]);
-    assert_eq!(world.cancels(2).await, Cancellation::Requested);
+    assert_eq!(world.cancels(2).await, CancelRequestOutcome::Requested);
     world.passes_ms(100).await;
     assert_eq!(world.turns().await, ["1 COMPLETED", "2 CANCELED"]);
     assert_eq!(world.said(), ["Hello Ann."]);
@@ -113,7 +113,7 @@ async fn what_was_said_before_is_not_looked_for_any_longer() {
     world.texts("which spy show was it?").await;
     world.passes(1).await;
     assert_eq!(world.turns().await, ["1 CREATED live"]);
-    assert_eq!(world.cancels(1).await, Cancellation::Requested);
+    assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
     world.passes_ms(100).await;
     assert_eq!(world.turns().await, ["1 CANCELED"]);
     assert_eq!(world.said(), Vec::<String>::new());
@@ -126,7 +126,7 @@ async fn a_turn_that_is_taken_back_before_it_is_known_whether_to_answer_asks_nob
     world.is_started_with(Arc::new(Absent)).await;
     world.texts("we loved the bear").await;
     world.passes(1).await;
-    assert_eq!(world.cancels(2).await, Cancellation::Requested);
+    assert_eq!(world.cancels(2).await, CancelRequestOutcome::Requested);
     world.passes_ms(100).await;
     assert_eq!(world.turns().await, ["1 COMPLETED", "2 CANCELED"]);
     assert_eq!(world.said(), ["Hello Ann."]);
@@ -140,7 +140,7 @@ async fn a_read_under_way_is_killed_at_once() {
     world.texts("heat?").await;
     world.passes(4).await;
     assert_eq!(world.calls().await, ["search_media running 1"]);
-    assert_eq!(world.cancels(1).await, Cancellation::Requested);
+    assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
     world.passes(1).await;
     assert_eq!(world.calls().await, ["search_media canceled 1"]);
     assert_eq!(world.turns().await, ["1 CANCELED"]);
@@ -151,8 +151,8 @@ async fn a_read_under_way_is_killed_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_write_under_way_is_waited_for_and_told_and_the_next_is_not_begun() {
     let world = World::start().await;
-    let heat = world.radarr().catalog(movie("Heat").year(1995));
-    let alien = world.radarr().catalog(movie("Alien").year(1979));
+    let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
+    let alien = world.radarr().add_to_catalog(movie("Alien").year(1979));
     let searches =
         [("search_media", json!({ "query": "heat" })), ("search_media", json!({ "query": "alien" }))];
     let adds = [("add_movie", json!({ "tmdb": heat })), ("add_movie", json!({ "tmdb": alien }))];
@@ -161,30 +161,30 @@ async fn a_write_under_way_is_waited_for_and_told_and_the_next_is_not_begun() {
     world.texts("add heat and alien").await;
     world.passes(5).await;
     assert_eq!(world.calls().await[2..], ["add_movie running 1", "add_movie created 0"]);
-    assert_eq!(world.cancels(1).await, Cancellation::Requested);
+    assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
     world.passes(5).await;
     assert_eq!(world.turns().await, ["1 WAITING_FOR_TOOLS live"], "the write is not settled yet");
     world.passes(90).await;
     assert_eq!(world.calls().await[2..], ["add_movie complete 1", "add_movie canceled 0"]);
     assert_eq!(world.said(), ["Added Heat (1995)."]);
-    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![heat], 1));
+    assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![heat], 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn of_a_write_that_cannot_be_settled_it_is_said_that_nobody_knows() {
     let world = World::start().await;
-    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
     world.model_plays(adds_movie("heat", heat));
     world.radarr().lose_next_write_answer();
     world.texts("add heat").await;
     world.passes(5).await;
     assert_eq!(world.calls().await, ["search_media complete 1", "add_movie running 1"]);
-    assert_eq!(world.cancels(1).await, Cancellation::Requested);
-    world.radarr().down(true);
+    assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
+    world.radarr().set_down(true);
     world.passes(120).await;
     assert_eq!(world.calls().await, ["search_media complete 1", "add_movie error 1"]);
     assert_eq!(world.said(), ["I could not find out whether that worked. Please have a look."]);
-    assert_eq!(world.radarr().posts(), 1);
+    assert_eq!(world.radarr().post_count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -198,11 +198,11 @@ async fn between_two_deletions_a_turn_stops_and_says_what_is_gone() {
     world.radarr().lose_next_write_answer();
     world.texts(&format!("yes {code}")).await;
     world.passes(5).await;
-    assert_eq!(world.cancels(2).await, Cancellation::Requested);
+    assert_eq!(world.cancels(2).await, CancelRequestOutcome::Requested);
     world.passes(120).await;
     let report = "Deleted Dune (2021). Freed 21.4 GB. I was stopped before Alien (1979), so it is kept.";
     assert_eq!(world.said(), [question.as_str(), report]);
-    assert_eq!(world.radarr().removals(), [dune]);
+    assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
 /// A turn whose time is over just as the model calls for an addition.
@@ -212,7 +212,7 @@ async fn world_with_a_failed_turn() -> (World, i64) {
     let again = calls("search_media", json!({ "query": "heat 1995" }));
     let model = Slow::playing(25, [search, again, add, says("Heat is added.")]);
     let world = World::start_with(model).await;
-    assert_eq!(world.radarr().catalog(movie("Heat").year(1995).tmdb(heat)), heat);
+    assert_eq!(world.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(heat)), heat);
     world.texts("add heat").await;
     world.passes(90).await;
     assert_eq!(world.said(), [SORRY]);
@@ -225,45 +225,45 @@ async fn a_failed_turn_goes_on_from_its_log_and_runs_nothing_twice() {
     let (world, heat) = world_with_a_failed_turn().await;
     let before = ["search_media complete 1", "search_media complete 1", "add_movie error 0"];
     assert_eq!(world.calls().await, before);
-    assert_eq!(world.resumes(1).await, Resumption::Resumed);
+    assert_eq!(world.resumes(1).await, ResumeTurnOutcome::Resumed);
     world.passes(40).await;
     assert_eq!(world.said(), [SORRY, "Heat is added."]);
     let after = ["search_media complete 1", "search_media complete 1", "add_movie complete 1"];
     assert_eq!(world.calls().await, after);
-    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![heat], 1));
+    assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![heat], 1));
     assert_eq!(world.turns().await, ["1 COMPLETED"]);
     assert_eq!(world.audited().await, ["resume_turn turn:1 console"]);
     assert_eq!(world.untold().await, Vec::<String>::new());
-    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::NotFailed));
+    assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::NotFailed));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_resumed_turn_that_a_crash_cuts_off_goes_on_and_answers_once() {
     let (mut world, heat) = world_with_a_failed_turn().await;
     world.radarr().lose_next_write_answer();
-    assert_eq!(world.resumes(1).await, Resumption::Resumed);
+    assert_eq!(world.resumes(1).await, ResumeTurnOutcome::Resumed);
     world.passes(2).await;
-    assert_eq!(world.radarr().additions(), [heat]);
+    assert_eq!(world.radarr().added_ids(), [heat]);
     world.is_killed().await;
     world.is_started().await;
     world.passes(120).await;
     assert_eq!(world.said(), [SORRY, "Heat is added."]);
-    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![heat], 1));
+    assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![heat], 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_cannot_be_resumed_says_why() {
     let (world, _) = world_with_a_failed_turn().await;
-    assert_eq!(world.resumes(2).await, Resumption::Unknown);
+    assert_eq!(world.resumes(2).await, ResumeTurnOutcome::Unknown);
     world.texts("hello?").await;
-    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::Busy));
+    assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::Busy));
     // Its only line claims what was not done, so the model is asked twice.
     world.passes(100).await;
     assert_eq!(world.turns().await, ["1 FAILED", "2 COMPLETED"]);
-    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::NotNewest));
+    assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::NotNewest));
     world.texts("/clear").await;
     world.passes(5).await;
-    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::ConversationEnded));
+    assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::ConversationEnded));
 }
 
 #[tokio::test(start_paused = true)]
@@ -271,10 +271,10 @@ async fn nothing_is_resumed_while_the_assistant_is_paused_or_once_the_words_are_
     let (world, _) = world_with_a_failed_turn().await;
     world.knows_an_admin(BOB).await;
     assert_eq!(world.sms_from(BOB, "pause").await.len(), 1);
-    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::Paused));
+    assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::Paused));
     world.sms_from(BOB, "resume").await;
     world.erases_old_words().await;
-    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::Erased));
+    assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::Erased));
     assert_eq!(world.turns().await[0], "1 FAILED");
 }
 
@@ -283,6 +283,9 @@ async fn nobody_who_is_not_served_has_a_turn_resumed() {
     let (world, _) = world_with_a_failed_turn().await;
     world.blocks(ANN).await;
     let refused = world.resumes(1).await;
-    assert!(matches!(refused, Resumption::NotResumable(Hindrance::NotServed | Hindrance::ConversationEnded)));
+    assert!(matches!(
+        refused,
+        ResumeTurnOutcome::NotResumable(ResumeBlocker::NotServed | ResumeBlocker::ConversationEnded)
+    ));
     assert_eq!(world.said(), [SORRY]);
 }

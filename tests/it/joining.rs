@@ -1,6 +1,6 @@
 //! Strangers: asked for a name, let in or blocked by an admin, and never worth more than two texts.
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 
 use crate::harness::model::{removes_movie, said, says};
 use crate::harness::{ANN, BOB, Has, TestApp};
@@ -47,7 +47,7 @@ async fn nothing_that_a_stranger_says_reaches_the_model_then_or_later() {
         app.sms_from(SAM, text).await;
     }
     app.sms_from(SAM, "Sam").await;
-    assert_eq!(app.model().calls(), 0);
+    assert_eq!(app.model().request_count(), 0);
 
     app.sms("approve 4747").await;
     app.model_plays([says("Hello.")]);
@@ -58,7 +58,7 @@ async fn nothing_that_a_stranger_says_reaches_the_model_then_or_later() {
 /// Sam asked for Dune with the first text and was let in.
 async fn app_with_sams_first_request(text: &str) -> TestApp {
     let app = TestApp::start().await;
-    app.radarr().catalog(movie("Dune").year(2021).tmdb(438_631));
+    app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631));
     assert_eq!(app.sms_from(SAM, text).await, WELCOME);
     app.sms_from(SAM, "Sam").await;
     app
@@ -73,12 +73,12 @@ async fn newcomers_first_request_is_offered_after_approval_and_added_by_a_yes() 
     let app = app_with_sams_first_request("add dune 2021").await;
     app.sms("approve 4747").await;
     assert_eq!(app.last_to(SAM), OFFER);
-    assert_eq!(app.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(app.radarr().added_ids(), Vec::<i64>::new());
 
     assert_eq!(app.sms_from(SAM, "yes").await, "Added Dune (2021).");
 
-    assert_eq!(app.radarr().additions(), [438_631]);
-    assert_eq!(app.model().calls(), 0);
+    assert_eq!(app.radarr().added_ids(), [438_631]);
+    assert_eq!(app.model().request_count(), 0);
     assert_eq!(kept_request(&app).await, Vec::<String>::new());
 }
 
@@ -94,7 +94,7 @@ async fn offer_to_a_new_member_is_declined_by_a_no_and_left_by_talk() {
     app.sms_from(SAM, "status").await;
     app.model_plays([says("Yes to what?")]);
     assert_eq!(app.sms_from(SAM, "yes").await, "Yes to what?");
-    assert_eq!(app.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(app.radarr().added_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn newcomers_first_request_counts_towards_their_quota() {
     app.sms("approve 4747").await;
     app.sms("quota Sam -10").await;
     assert!(app.sms_from(SAM, "yes").await.contains("0 movies"), "{}", app.last_to(SAM));
-    assert_eq!(app.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(app.radarr().added_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -195,7 +195,7 @@ async fn two_machines_that_answer_each_other_come_to_rest() {
         app.sms_from(SAM, "You have won a prize! Reply CLAIM to claim it.").await;
     }
     assert_eq!(app.heard_by(SAM), [WELCOME, ASK_AGAIN]);
-    assert_eq!((app.model().calls(), app.heard_by(ANN).len()), (0, 0));
+    assert_eq!((app.model().request_count(), app.heard_by(ANN).len()), (0, 0));
 }
 
 #[tokio::test]
@@ -275,7 +275,7 @@ async fn an_asking_waits_until_the_admins_own_question_is_answered() {
     assert_eq!(app.heard_by(ANN).len(), 1, "only the question");
 
     assert_eq!(app.sms("yes").await, format!("{ASKED}\nDeleted Dune (2021). Freed 21.4 GB."));
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Conversations begin and end, are named and kept, and what was done before a new one is known in it.
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 
 use crate::harness::model::{adds_movie, removes_movie, said, says};
 use crate::harness::{ANN, BOB, Has, TestApp};
@@ -71,7 +71,7 @@ async fn a_conversation_is_named_by_its_start_and_later_by_what_it_began_with() 
 #[tokio::test]
 async fn a_new_conversation_knows_what_was_done_earlier_on_the_same_day() {
     let app = TestApp::start().await;
-    app.radarr().catalog(movie("Alien").year(1979).tmdb(348));
+    app.radarr().add_to_catalog(movie("Alien").year(1979).tmdb(348));
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     let [searches, adds] = adds_movie("alien", 348);
     app.model_plays([searches, adds, says("Added Alien (1979).")]);
@@ -99,7 +99,7 @@ async fn a_new_conversation_knows_what_was_done_earlier_on_the_same_day() {
 async fn what_another_person_did_is_not_told() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
-    app.radarr().catalog(movie("Alien").year(1979).tmdb(348));
+    app.radarr().add_to_catalog(movie("Alien").year(1979).tmdb(348));
     let [searches, adds] = adds_movie("alien", 348);
     app.model_plays([searches, adds, says("Added Alien (1979).")]);
     app.sms("add alien").await;

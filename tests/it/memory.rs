@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::model_request::ModelRequest;
-use dialarr::conversation::transcript::{PhoneNumber, Stop};
-use dialarr::engine::learning::{Notes, Progress};
+use dialarr::conversation::transcript::{PhoneNumber, StopReason};
+use dialarr::engine::memory_indexing::{IndexingProgress, MetadataSource};
 use dialarr::llm::ModelError;
 use dialarr::llm::embeddings::hashing::HashingEmbedder;
 use dialarr::llm::embeddings::{EmbedError, Embedder};
-use dialarr::store::audit::By;
-use dialarr::store::privacy::forget::{Forgetting, forget};
-use dialarr::store::users;
+use dialarr::store::audit::Actor;
+use dialarr::store::people::users;
+use dialarr::store::privacy::forget::{ErasureOutcome, forget_user};
 use diesel::connection::SimpleConnection;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -40,8 +40,8 @@ async fn told_later(app: &TestApp, from: &str, text: &str) -> Vec<String> {
     remembered(&app.last_request())
 }
 
-async fn learns(app: &TestApp) -> Progress {
-    app.app().engine.learn_now().await.unwrap()
+async fn learns(app: &TestApp) -> IndexingProgress {
+    app.app().engine.index_due_answers().await.unwrap()
 }
 
 async fn ask(app: &TestApp, from: &str, text: &str, answer: &str) {
@@ -53,7 +53,7 @@ async fn ask(app: &TestApp, from: &str, text: &str, answer: &str) {
 async fn an_answer_is_told_to_the_model_in_a_later_conversation_and_not_in_its_own() {
     let app = TestApp::start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
-    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+    assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
     app.model_plays([says("Yes.")]);
     app.sms("is that spy show a good one").await;
     assert_eq!(remembered(&app.last_request()), [""; 0]);
@@ -98,7 +98,7 @@ async fn forget_all_leaves_nothing_to_be_found() {
     assert_eq!(told_later(&app, ANN, "which spy show").await.len(), 1);
     app.sms("forget all").await;
     assert_eq!(told_later(&app, ANN, "which spy show").await, [""; 0]);
-    assert_eq!(learns(&app).await.learned, 1);
+    assert_eq!(learns(&app).await.indexed, 1);
 }
 
 #[tokio::test]
@@ -110,9 +110,9 @@ async fn a_greeting_is_not_remembered_and_code_and_questions_never_are() {
     app.sms("commands").await;
     app.model_plays(removes_movie("dune", dune));
     app.sms("delete dune").await;
-    assert_eq!(learns(&app).await, Progress { skipped: 1, ..Progress::default() });
+    assert_eq!(learns(&app).await, IndexingProgress { skipped: 1, ..IndexingProgress::default() });
     app.sms("yes").await;
-    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+    assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
     assert_eq!(
         told_later(&app, ANN, "was dune deleted?").await,
         ["Nov 20, this user said \"yes\", you answered: Deleted Dune (2021). Freed 21.4 GB."]
@@ -122,7 +122,7 @@ async fn a_greeting_is_not_remembered_and_code_and_questions_never_are() {
 #[tokio::test]
 async fn excuses_and_what_was_filtered_are_no_answers_to_be_found() {
     let app = TestApp::start().await;
-    app.model_plays([ends(Stop::Filtered, "")]);
+    app.model_plays([ends(StopReason::Filtered, "")]);
     app.sms("tell me of the walrus").await;
     app.model_plays([says(""), says("")]);
     app.sms("and of the other walrus").await;
@@ -174,7 +174,7 @@ fn reply(scope: &str) -> Value {
 }
 
 async fn start_with_notes() -> TestApp {
-    TestApp::with(|settings| settings.notes = Notes::ByModel).await
+    TestApp::with(|settings| settings.metadata_source = MetadataSource::ByModel).await
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn the_model_notes_what_an_answer_is_about_within_bounds() {
     let app = start_with_notes().await;
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
     app.model_plays([says(&reply("user").to_string())]);
-    assert_eq!(learns(&app).await.learned, 1);
+    assert_eq!(learns(&app).await.indexed, 1);
     let asked = app.last_request();
     assert!(asked.reply_schema.is_some() && asked.tools.is_empty());
     assert_eq!(said(&asked), "User: where do I watch it\nAssistant: Open Plex on your TV.");
@@ -199,14 +199,14 @@ async fn after_three_bad_replies_code_notes_what_it_can() {
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
     for _ in 0..2 {
         app.model_plays([says("I would rather not.")]);
-        assert_eq!(learns(&app).await, Progress { failed: 1, ..Progress::default() });
-        assert_eq!(learns(&app).await, Progress::default(), "it is left alone for a while");
+        assert_eq!(learns(&app).await, IndexingProgress { failed: 1, ..IndexingProgress::default() });
+        assert_eq!(learns(&app).await, IndexingProgress::default(), "it is left alone for a while");
         app.pass(301);
     }
     app.model_plays([says("{}")]);
-    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+    assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
     app.pass(301);
-    assert_eq!(learns(&app).await, Progress::default());
+    assert_eq!(learns(&app).await, IndexingProgress::default());
 }
 
 /// It may be this answer that no reply comes to in time, so each try counts.
@@ -217,10 +217,10 @@ async fn after_three_calls_without_a_reply_in_time_code_notes_what_it_can() {
     let late = || fails(ModelError::Timeout);
     app.model_plays([late(), late(), late(), says("Yes.")]);
     for pause in [301, 601] {
-        assert_eq!(learns(&app).await, Progress { failed: 1, ..Progress::default() });
+        assert_eq!(learns(&app).await, IndexingProgress { failed: 1, ..IndexingProgress::default() });
         app.pass(pause);
     }
-    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+    assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
     assert_eq!(app.sms("is it open").await, "Yes.");
 }
 
@@ -230,30 +230,36 @@ async fn notes_wait_ever_longer_while_the_model_is_down() {
     for text in ["where do I watch it", "who directed heat", "what is on tonight"] {
         ask(&app, ANN, text, "Open Plex on your TV.").await;
     }
-    let before = (app.model().calls(), app.usage().await);
+    let before = (app.model().request_count(), app.usage().await);
     app.model_plays((0..7).map(|_| fails(ModelError::Unavailable("busy".to_owned()))));
     for _ in 0..36 {
         learns(&app).await;
         app.pass(600);
     }
-    assert_eq!((app.model().calls() - before.0, app.usage().await), (7, before.1));
+    assert_eq!((app.model().request_count() - before.0, app.usage().await), (7, before.1));
 
     app.pass(6 * 3600);
     app.model_plays((0..3).map(|_| says(&reply("user").to_string())));
-    assert_eq!(learns(&app).await.learned, 3);
+    assert_eq!(learns(&app).await.indexed, 3);
 }
 
 #[tokio::test]
 async fn a_model_that_notes_nothing_today_does_not_keep_vectors_waiting() {
-    let mut app =
-        Setup::default().with(|settings| settings.notes = Notes::ByModel).without_embeddings().start().await;
+    let mut app = Setup::default()
+        .with(|settings| settings.metadata_source = MetadataSource::ByModel)
+        .without_embeddings()
+        .start()
+        .await;
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
     app.model_plays([says(&reply("user").to_string())]);
-    assert_eq!(learns(&app).await.learned, 1);
+    assert_eq!(learns(&app).await.indexed, 1);
     app.restart_with(Setup::with_embeddings).await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     app.model_plays([fails(ModelError::Unavailable("busy".to_owned())), says("Yes.")]);
-    assert_eq!(learns(&app).await, Progress { failed: 1, embedded: 1, ..Progress::default() });
+    assert_eq!(
+        learns(&app).await,
+        IndexingProgress { failed: 1, embedded: 1, ..IndexingProgress::default() }
+    );
     assert_eq!(app.sms("is it good").await, "Yes.");
 }
 
@@ -279,7 +285,7 @@ async fn what_was_asked_and_what_was_answered_are_embedded_in_one_request() {
     let app = Setup::default().embedded_by(embedder.clone()).start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     embedder.0.lock().unwrap().clear();
-    assert_eq!(learns(&app).await.learned, 1);
+    assert_eq!(learns(&app).await.indexed, 1);
     assert_eq!(*embedder.0.lock().unwrap(), [2]);
 }
 
@@ -357,7 +363,7 @@ async fn the_operator_takes_an_answer_back_that_everybody_found() {
         program.get(path).await.json()["lines"].as_array().unwrap().len()
     };
     program.post("/api/v1/memory/responses", says.clone()).await;
-    app.app().engine.learn_now().await.unwrap();
+    app.app().engine.index_due_answers().await.unwrap();
     assert_eq!(looks().await, 1);
 
     let mut browser = app.browser().await;
@@ -382,7 +388,7 @@ async fn the_operator_takes_an_answer_back_that_everybody_found() {
 #[tokio::test]
 async fn notes_leave_half_of_the_days_budget_to_people() {
     let app = TestApp::with(|settings| {
-        settings.notes = Notes::ByModel;
+        settings.metadata_source = MetadataSource::ByModel;
         settings.budget.tokens = Some(1_000_000);
     })
     .await;
@@ -392,7 +398,7 @@ async fn notes_leave_half_of_the_days_budget_to_people() {
         ask(&app, ANN, &format!("where do I watch it by {by}"), "Open Plex on your TV.").await;
         changes(&app, spent).await;
         app.model_plays((by == "model").then(|| says(&reply("user").to_string())));
-        assert_eq!(learns(&app).await.learned, 1);
+        assert_eq!(learns(&app).await.indexed, 1);
         let noted =
             app.lines("SELECT extracted_by AS line FROM agent_responses ORDER BY id DESC LIMIT 1").await;
         assert_eq!(noted, [by]);
@@ -403,10 +409,10 @@ async fn notes_leave_half_of_the_days_budget_to_people() {
 async fn answers_get_their_vectors_later_where_there_was_no_model_for_them() {
     let mut app = Setup::default().without_embeddings().start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
-    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+    assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
     app.restart_with(Setup::with_embeddings).await;
-    assert_eq!(learns(&app).await, Progress { embedded: 1, ..Progress::default() });
-    assert_eq!(learns(&app).await, Progress::default());
+    assert_eq!(learns(&app).await, IndexingProgress { embedded: 1, ..IndexingProgress::default() });
+    assert_eq!(learns(&app).await, IndexingProgress::default());
 }
 
 #[tokio::test]
@@ -414,7 +420,7 @@ async fn an_answer_is_worked_on_once_however_many_want_it_done() {
     let app = TestApp::start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     let (one, other) = tokio::join!(learns(&app), learns(&app));
-    assert_eq!(one.learned + other.learned, 1);
+    assert_eq!(one.indexed + other.indexed, 1);
 }
 
 /// What a run of the program leaves that is killed in the middle of its call for notes.
@@ -426,7 +432,7 @@ async fn a_call_for_notes_that_was_cut_off_is_made_again() {
          cost_out_micros) SELECT turn_id, '2026-11-20', user_id, 7, 7, 0, 0 FROM agent_responses";
     changes(&app, cut_off).await;
     app.model_plays([says(&reply("user").to_string())]);
-    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+    assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
 
     changes(&app, cut_off).await;
     app.restart().await;
@@ -438,7 +444,7 @@ async fn what_was_noted_of_a_person_is_no_answer_to_be_found() {
     let app = TestApp::start().await;
     app.model_plays([calls("remember", json!({ "kind": "dislike", "value": "horror" })), says("OK.")]);
     app.sms("no horror please").await;
-    assert_eq!(learns(&app).await, Progress::default());
+    assert_eq!(learns(&app).await, IndexingProgress::default());
     assert_eq!(told_later(&app, ANN, "any horror?").await, [""; 0]);
 }
 
@@ -448,7 +454,7 @@ async fn what_the_operator_adds_is_found_however_common_its_words() {
     let program = app.program().await;
     let added = json!({ "trigger": "what can you do", "response": "Find and add films." });
     program.post("/api/v1/memory/responses", added).await;
-    assert_eq!(learns(&app).await.learned, 1);
+    assert_eq!(learns(&app).await.indexed, 1);
     let found = program.get("/api/v1/memory/context?user=1&query=which+films+to+find").await;
     assert_eq!(found.json()["lines"].as_array().unwrap().len(), 1);
 }
@@ -461,9 +467,9 @@ async fn a_forgotten_persons_number_leaves_the_memory_of_others() {
     learns(&app).await;
     let (bob, now) = (PhoneNumber::parse(BOB).unwrap(), app.now());
     let forgets = move |conn: &mut _| {
-        let bob = users::by_phone(conn, &bob)?.unwrap();
-        forget(conn, bob.id, By::Shell, now)
+        let bob = users::find_user_by_phone(conn, &bob)?.unwrap();
+        forget_user(conn, bob.id, Actor::Shell, now)
     };
-    assert_eq!(app.app().db.write(forgets).await.unwrap(), Forgetting::Forgotten);
+    assert_eq!(app.app().db.write(forgets).await.unwrap(), ErasureOutcome::Erased);
     assert_eq!(told_later(&app, ANN, "walrus").await, [""; 0]);
 }

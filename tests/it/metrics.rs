@@ -1,12 +1,12 @@
 //! What Prometheus is told after a day: exactly what happened.
 
-use dialarr::arr::fake::item::movie;
-use dialarr::conversation::spending::Tokens;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::conversation::model_cost::TokenUsage;
 use dialarr::conversation::transcript::TurnId;
-use dialarr::engine::intervening::Resumption;
-use dialarr::messaging::fake::Delivery;
-use dialarr::store::audit::By;
-use dialarr::store::backlog::backlog;
+use dialarr::engine::turn_control::ResumeTurnOutcome;
+use dialarr::messaging::fake::FakeDelivery;
+use dialarr::store::audit::Actor;
+use dialarr::store::queue::backlog::load_backlog;
 use serde_json::json;
 
 use crate::harness::model::{Slow, adds_movie, calls, counted, removes_movie, says};
@@ -24,7 +24,7 @@ async fn samples(program: &Program<'_>, names: &[&str]) -> String {
 /// The same where time is simulated.
 async fn samples_of(world: &World, names: &[&str]) -> String {
     let now = world.now();
-    let backlog = world.reads(move |conn| backlog(conn, now)).await;
+    let backlog = world.reads(move |conn| load_backlog(conn, now)).await;
     among(&world.console().metrics.render(&backlog, now).unwrap(), names)
 }
 
@@ -93,7 +93,7 @@ async fn what_happened_is_what_is_counted() {
 #[tokio::test]
 async fn tokens_are_counted_as_the_model_did() {
     let app = TestApp::start().await;
-    let tokens = Tokens { input: 900, cached: 600, output: 20 };
+    let tokens = TokenUsage { input: 900, cached: 600, output: 20 };
     app.model_plays([counted(tokens, says("Fine."))]);
     app.sms("how are you").await;
     let program = app.program().await;
@@ -110,8 +110,9 @@ async fn a_text_that_only_a_status_report_proves_counts_once_however_often_it_is
     world.model_plays([says("One.")]);
     world.twilio().lose_next_answer();
     world.sms("one").await;
-    for delivery in [Delivery::Sent, Delivery::Delivered, Delivery::Delivered] {
-        let report = world.twilio().status_callback(&world.twilio().sent()[0], delivery).unwrap().unwrap();
+    for delivery in [FakeDelivery::Sent, FakeDelivery::Delivered, FakeDelivery::Delivered] {
+        let report =
+            world.twilio().status_callback(&world.twilio().sent_messages()[0], delivery).unwrap().unwrap();
         assert_eq!(world.bring(report).await, 204);
     }
     world.passes(300).await;
@@ -129,11 +130,11 @@ async fn a_resumed_turn_counts_once_and_the_time_until_then_is_nobody_s_work() {
     let again = calls("search_media", json!({ "query": "heat 1995" }));
     let model = Slow::playing(25, [search, again, add, says("Heat is added.")]);
     let world = World::start_with(model).await;
-    world.radarr().catalog(movie("Heat").year(1995).tmdb(949));
+    world.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(949));
     world.texts("add heat").await;
     world.passes(900).await;
-    let resumed = world.engine().resume_turn(TurnId(1), By::Console).await.unwrap();
-    assert_eq!(resumed, Resumption::Resumed);
+    let resumed = world.engine().resume_turn(TurnId(1), Actor::Console).await.unwrap();
+    assert_eq!(resumed, ResumeTurnOutcome::Resumed);
     world.passes(60).await;
     insta::assert_snapshot!(samples_of(&world, &["dialarr_turns_", "dialarr_tool"]).await, @r#"
     dialarr_tool_calls_total{tool="add_movie",outcome="complete"} 1

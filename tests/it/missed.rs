@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use dialarr::conversation::inbound_message::{Received, Via};
-use dialarr::conversation::rate::Rate;
+use dialarr::conversation::rate_limit::RateLimit;
+use dialarr::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
+use dialarr::conversation::routing::verification::FieldAuthority;
 use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber};
-use dialarr::conversation::verification::FieldAuthority;
 use dialarr::simulation::OUR_NUMBER;
 use jiff::SignedDuration;
 
@@ -45,7 +45,7 @@ async fn a_text_missed_for_more_than_an_hour_is_told_of_and_not_acted_on() {
     world.is_started().await;
     world.passes(30).await;
     assert_eq!(world.said(), ["I was offline and missed your text. Please send again what you still need."]);
-    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,8 +115,8 @@ async fn missed_texts_survive_a_kill_at_any_moment_of_their_reading() {
 
 #[tokio::test]
 async fn recovered_text_and_its_neighbors_count_once_towards_the_limit() {
-    let within = SignedDuration::from_mins(1);
-    let mut app = TestApp::with(|settings| settings.rate = Some(Rate { most: 3, within })).await;
+    let period = SignedDuration::from_mins(1);
+    let mut app = TestApp::with(|settings| settings.rate_limit = Some(RateLimit { max: 3, period })).await;
     app.pass(3600);
     let sent_at = app.now();
     app.pass(10);
@@ -124,20 +124,20 @@ async fn recovered_text_and_its_neighbors_count_once_towards_the_limit() {
     for text in ["what is two?", "what is three?", "what is four?"] {
         assert_eq!(app.post(app.text(ANN, text)).await, 200);
     }
-    let recovered = Received {
+    let recovered = ReceivedMessage {
         channel: ChannelKind::Twilio,
         external_id: "SM-recovered".to_owned(),
         from: PhoneNumber::parse(ANN).unwrap(),
         to: Address::new(OUR_NUMBER),
         body: "what is one?".to_owned(),
         media: Vec::new(),
-        via: Via::Recovery,
+        via: MessageSource::Recovery,
         authority: FieldAuthority::Certain,
         carrier_word: None,
         provider_at: sent_at,
         received_at: app.now(),
     };
-    app.app().engine.admit(recovered).await.unwrap();
+    app.app().engine.admit_message(recovered).await.unwrap();
     app.model_plays([says("Three of four.")]);
     app.restart().await;
     app.settle().await;

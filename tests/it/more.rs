@@ -1,9 +1,9 @@
 //! Adding more than the whole of a title, getting more of what is there, and changing how it is looked for.
 
-use dialarr::arr::fake::item::{FakeSeries, movie, series};
+use dialarr::arr::fake::media_fixtures::{FakeSeries, movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
-use dialarr::conversation::rate::Rate;
-use dialarr::llm::scripted::Line;
+use dialarr::conversation::rate_limit::RateLimit;
+use dialarr::llm::scripted::ScriptedReply;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -20,7 +20,9 @@ impl TestApp {
     async fn is_asked_by(&self, who: &str, text: &str, made: &[(&str, Value)]) -> String {
         let found = ["find_in_library", "search_media"].map(|tool| calls(tool, json!({ "query": "the" })));
         let made = made.iter().map(|(tool, arguments)| calls(tool, arguments.clone()));
-        self.model_plays(found.into_iter().chain(made).chain([says(""), says("")]).collect::<Vec<Line>>());
+        self.model_plays(
+            found.into_iter().chain(made).chain([says(""), says("")]).collect::<Vec<ScriptedReply>>(),
+        );
         self.sms_from(who, text).await
     }
 
@@ -55,7 +57,7 @@ fn running(app: &TestApp) -> FakeSeries {
 #[tokio::test]
 async fn a_movie_goes_into_the_folder_that_was_named_and_never_into_a_guess() {
     let app = TestApp::start().await;
-    let heat = app.radarr().catalog(movie("The Heat").year(1995));
+    let heat = app.radarr().add_to_catalog(movie("The Heat").year(1995));
     app.radarr().root_folder("/mnt/big/movies-kids", Some(9_000_000_000_000));
     app.radarr().root_folder("/mnt/big/anime", Some(1));
     let add = |folder: &str| [("add_movie", json!({ "tmdb": heat, "folder": folder }))];
@@ -63,7 +65,7 @@ async fn a_movie_goes_into_the_folder_that_was_named_and_never_into_a_guess() {
         app.asks("put heat with the cartoons", &add("cartoons")).await,
         "Which folder: movies, movies-kids and anime?"
     );
-    assert_eq!(app.radarr().posts(), 0);
+    assert_eq!(app.radarr().post_count(), 0);
     assert_eq!(app.asks("with the movies", &add("movies")).await, "Added The Heat (1995).");
     let path = app.radarr().item(1).unwrap().path;
     assert_eq!(path, "/movies/The Heat (1995)");
@@ -78,7 +80,7 @@ async fn a_long_show_is_added_for_its_future_or_its_pilot_without_being_asked_ab
         let app = TestApp::start().await;
         let next = app.now() + SignedDuration::from_hours(48);
         let office = series("The Office (US)").year(2005).seasons(9).episodes(18).airs(9, 2, next);
-        let tvdb = app.sonarr().catalog(office);
+        let tvdb = app.sonarr().add_to_catalog(office);
         let add = [("add_series", json!({ "tvdb": tvdb, "seasons": seasons }))];
         assert_eq!(app.asks("add the office", &add).await, told);
         assert_eq!(app.wanted(1), wanted);
@@ -89,8 +91,8 @@ async fn a_long_show_is_added_for_its_future_or_its_pilot_without_being_asked_ab
 #[tokio::test]
 async fn a_show_is_added_as_anime_when_that_was_said_and_else_as_the_catalogue_has_it() {
     let app = TestApp::start().await;
-    let bleach = app.sonarr().catalog(series("The Bleach").year(2004).seasons(1));
-    let news = app.sonarr().catalog(series("The News").year(2010).seasons(1).daily());
+    let bleach = app.sonarr().add_to_catalog(series("The Bleach").year(2004).seasons(1));
+    let news = app.sonarr().add_to_catalog(series("The News").year(2010).seasons(1).daily());
     app.asks("add bleach, it is anime", &[("add_series", json!({ "tvdb": bleach, "anime": true }))]).await;
     app.asks("add the news", &[("add_series", json!({ "tvdb": news }))]).await;
     let kinds = [1, 2].map(|id| app.sonarr().item(id).unwrap().details.kind);
@@ -107,7 +109,7 @@ async fn a_season_of_a_show_that_is_there_is_wanted_and_looked_for_at_once() {
         "Looking for season 2 of The Bear (2022) now."
     );
     assert_eq!(app.wanted(bear), [(1, 1), (1, 2), (2, 1), (2, 2)]);
-    assert_eq!(app.sonarr().record().searches, ["The Bear S02"]);
+    assert_eq!(app.sonarr().action_record().searches, ["The Bear S02"]);
     assert_eq!(app.sms("status").await, "The Bear season 2 0%, 30 min left.");
 }
 
@@ -125,7 +127,7 @@ async fn single_episodes_and_what_is_to_come_are_wanted_without_the_rest() {
         "New episodes of The Bear (2022) will be fetched as they air."
     );
     assert_eq!(app.wanted(bear), [(1, 1), (1, 2), (2, 1), (3, 2)]);
-    assert_eq!(app.sonarr().record().searches, ["The Bear S02E01"]);
+    assert_eq!(app.sonarr().action_record().searches, ["The Bear S02E01"]);
     assert_eq!(
         app.asks("season 3 too", &get(bear, &json!(["3"]))).await,
         "Looking for season 3 of The Bear (2022) now. Episodes still to come are fetched as they air."
@@ -160,7 +162,7 @@ async fn what_is_there_is_not_looked_for() {
     );
     app.asks("season 7 then", &get(bear, &json!([7]))).await;
     assert!(app.results().last().unwrap().contains("numbers from 1 to 3"));
-    assert_eq!(app.sonarr().posts(), 0);
+    assert_eq!(app.sonarr().post_count(), 0);
 }
 
 #[tokio::test]
@@ -173,19 +175,19 @@ async fn more_than_three_seasons_at_once_are_wanted_only_by_who_says_so() {
         app.asks("get the office", &get(office, &json!("all"))).await,
         "The Office (US) (2005) has 9 seasons. Which ones: all, first, latest, or numbers?"
     );
-    assert_eq!(app.sonarr().posts(), 0);
+    assert_eq!(app.sonarr().post_count(), 0);
     assert_eq!(
         app.asks("all of them", &get(office, &json!("all"))).await,
         "Looking for seasons 1, 2, 3, 4, 5, 6, 7, 8 and 9 of The Office (US) (2005) now."
     );
     assert_eq!(app.wanted(office).len(), 18);
-    assert_eq!(app.sonarr().record().searches, ["The Office (US) missing"]);
+    assert_eq!(app.sonarr().action_record().searches, ["The Office (US) missing"]);
 }
 
 #[tokio::test]
 async fn more_of_a_show_counts_like_an_addition_once() {
     let app = TestApp::with(|settings| {
-        settings.quotas.seasons = Some(Rate { most: 2, within: SignedDuration::from_hours(7 * 24) });
+        settings.quotas.seasons = Some(RateLimit { max: 2, period: SignedDuration::from_hours(7 * 24) });
     })
     .await;
     app.knows_as("Ann", ANN, Has::EveryRight).await;
@@ -234,8 +236,8 @@ async fn what_is_missing_is_looked_for_again() {
         app.asks("and the bear", &again("series", bear)).await,
         "Looking again for 2 missing episodes of The Bear (2022)."
     );
-    assert_eq!(app.radarr().record().searches, ["The Heat", "The Dune"]);
-    assert_eq!(app.sonarr().record().searches, ["The Bear missing"]);
+    assert_eq!(app.radarr().action_record().searches, ["The Heat", "The Dune"]);
+    assert_eq!(app.sonarr().action_record().searches, ["The Bear missing"]);
 }
 
 #[tokio::test]
@@ -247,7 +249,7 @@ async fn a_search_whose_answer_was_lost_is_not_repeated() {
         app.asks("look for heat", &[("get_more", json!({ "type": "movie", "id": heat }))]).await,
         "Looking for The Heat (1995) now."
     );
-    assert_eq!(app.radarr().record().searches, ["The Heat"]);
+    assert_eq!(app.radarr().action_record().searches, ["The Heat"]);
 }
 
 /// A world in which the answer to the first write that a text of Ann's causes at Sonarr never comes.
@@ -267,13 +269,13 @@ async fn world_with_a_lost_write(what: &[(&str, Value)]) -> World {
 async fn more_of_a_show_that_was_cut_off_by_a_crash_is_found_out_and_looked_for_once() {
     let mut world = world_with_a_lost_write(&get(1, &json!([2]))).await;
     world.is_killed().await;
-    assert_eq!(world.sonarr().record().searches, Vec::<String>::new());
+    assert_eq!(world.sonarr().action_record().searches, Vec::<String>::new());
     world.is_started().await;
     world.passes(60).await;
     assert_eq!(world.said(), ["Looking for season 2 of The Bear (2022) now."]);
     assert_eq!(world.sonarr().item(1).unwrap().monitored_episodes(), [(1, 1), (1, 2), (2, 1), (2, 2)]);
-    assert_eq!(world.sonarr().record().searches, ["The Bear S02"]);
-    assert_eq!(world.sonarr().posts(), 2);
+    assert_eq!(world.sonarr().action_record().searches, ["The Bear S02"]);
+    assert_eq!(world.sonarr().post_count(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -283,7 +285,7 @@ async fn a_change_whose_answer_never_came_is_found_out_and_told_as_made() {
     world.passes(60).await;
     let told = "The Bear (2022): it is not looked for, the quality is HD-1080p.";
     assert_eq!(world.said(), ["Still working on it.", told]);
-    assert_eq!(world.sonarr().posts(), 1);
+    assert_eq!(world.sonarr().post_count(), 1);
 }
 
 #[tokio::test]
@@ -306,7 +308,7 @@ async fn a_library_that_is_down_is_named_and_nothing_is_claimed() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(the_bear());
     app.asks("the bear?", &[]).await;
-    app.sonarr().down(true);
+    app.sonarr().set_down(true);
     for call in [get(bear, &json!([2])), change(bear, json!({ "monitored": false }))] {
         app.model_plays([calls(call[0].0, call[0].1.clone()), says(""), says("")]);
         assert_eq!(app.sms("do it").await, "Sonarr can't be reached right now.");
@@ -348,13 +350,13 @@ async fn what_is_looked_for_of_a_show_is_changed_and_read_back() {
         assert_eq!(app.asks("change the show", &change(id, what)).await, told);
         assert_eq!(app.wanted(id), wanted);
     }
-    assert_eq!(app.sonarr().record().searches, Vec::<String>::new());
+    assert_eq!(app.sonarr().action_record().searches, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn the_settings_of_a_title_are_changed_together_and_once() {
     let app = TestApp::start().await;
-    app.sonarr().profiles(&["HD-1080p", "Ultra-HD"]);
+    app.sonarr().set_profiles(&["HD-1080p", "Ultra-HD"]);
     let bear = app.sonarr().add(the_bear());
     let what = json!({ "quality": "ultra hd", "anime": true, "new_seasons": false, "monitored": false });
     let told = "The Bear (2022): it is not looked for, the quality is Ultra-HD, it is anime, new seasons are not fetched.";
@@ -365,7 +367,7 @@ async fn the_settings_of_a_title_are_changed_together_and_once() {
         (false, "Ultra-HD", "anime", false)
     );
     assert_eq!(app.asks("once more", &change(bear, what)).await, told);
-    assert_eq!(app.sonarr().posts(), 1);
+    assert_eq!(app.sonarr().post_count(), 1);
 
     let heat = app.radarr().add(movie("The Heat").year(1995));
     let what = json!({ "type": "movie", "id": heat, "monitored": false, "quality": "Ultra-HD" });
@@ -376,7 +378,7 @@ async fn the_settings_of_a_title_are_changed_together_and_once() {
     );
     let film = app.radarr().item(heat).unwrap();
     assert_eq!((film.monitored, film.profile.as_str()), (false, "Ultra-HD"));
-    assert_eq!(app.radarr().posts(), 1);
+    assert_eq!(app.radarr().post_count(), 1);
 }
 
 #[tokio::test]
@@ -387,7 +389,7 @@ async fn without_the_right_to_add_nothing_grows_or_changes() {
     for call in [get(bear, &json!([2])), change(bear, json!({ "monitored": false }))] {
         assert_eq!(app.asks("please", &call).await, "You can't add titles here. Please ask an admin.");
     }
-    assert_eq!(app.sonarr().posts(), 0);
+    assert_eq!(app.sonarr().post_count(), 0);
 }
 
 #[tokio::test]
@@ -407,7 +409,7 @@ async fn the_4k_library_is_named_and_only_for_those_who_may_use_it() {
     let unnamed = look(json!({ "type": "movie", "id": heat }));
     app.asks("look for heat", &unnamed).await;
     assert!(app.results().last().unwrap().contains("one of radarr, radarr-4k"));
-    assert_eq!(four_k.posts(), 0);
+    assert_eq!(four_k.post_count(), 0);
     assert_eq!(app.asks("in 4k", &look(in_four_k)).await, "Looking for The Heat (1995) now.");
     assert_eq!(
         app.asks("and the bear", &get(bear, &json!([2]))).await,
@@ -420,7 +422,7 @@ async fn a_ping_is_asked_of_the_model_in_less_than_8_kb() {
     let app = TestApp::start().await;
     app.model_plays([says("pong")]);
     app.sms("ping").await;
-    let size = app.last_request().size();
+    let size = app.last_request().byte_size();
     assert!(size < 8_000, "{size}");
 }
 
@@ -473,12 +475,12 @@ async fn specials_are_monitored_and_unmonitored_with_their_season() {
 async fn profile_that_allows_4k_needs_the_right_in_every_tool() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
-    app.radarr().profiles(&["HD-1080p", "Best"]);
+    app.radarr().set_profiles(&["HD-1080p", "Best"]);
     app.radarr().allows_four_k("Best");
-    app.sonarr().profiles(&["HD-1080p", "Best"]);
+    app.sonarr().set_profiles(&["HD-1080p", "Best"]);
     app.sonarr().allows_four_k("Best");
-    let heat = app.radarr().catalog(movie("The Heat").year(1995));
-    let wire = app.sonarr().catalog(series("The Wire").year(2002).seasons(1));
+    let heat = app.radarr().add_to_catalog(movie("The Heat").year(1995));
+    let wire = app.sonarr().add_to_catalog(series("The Wire").year(2002).seasons(1));
     let matrix = app.radarr().add(movie("The Matrix").year(1999));
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(1));
     let of_matrix = json!({ "type": "movie", "id": matrix, "quality": "Best" });
@@ -491,7 +493,7 @@ async fn profile_that_allows_4k_needs_the_right_in_every_tool() {
         let told = app.is_asked_by(BOB, "in the best quality", std::slice::from_ref(&call)).await;
         assert_eq!(told, "You can't add titles in 4K. Please ask an admin.", "{call:?}");
     }
-    assert_eq!((app.radarr().posts(), app.sonarr().posts()), (0, 0));
+    assert_eq!((app.radarr().post_count(), app.sonarr().post_count()), (0, 0));
     assert_eq!(
         app.asks("the matrix in the best quality", &[("change_media", of_matrix)]).await,
         "The Matrix (1999): the quality is Best."

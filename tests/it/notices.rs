@@ -1,8 +1,8 @@
 //! What people are told without having asked at that moment: what is ready, and for admins what wants a hand.
 
-use dialarr::arr::fake::item::{movie, series};
+use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
-use dialarr::conversation::quiet::Quiet;
+use dialarr::conversation::notifications::quiet_hours::QuietHours;
 use diesel::connection::SimpleConnection;
 use http::{Method, Request};
 use serde_json::json;
@@ -36,14 +36,14 @@ async fn app_of(setup: Setup) -> TestApp {
 #[tokio::test]
 async fn a_movie_that_is_imported_is_told_to_whoever_waits_for_it_and_to_nobody_else() {
     let app = app_with_bob_waiting().await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!(app.heard_by(BOB), [READY]);
     assert_eq!(app.heard_by(ANN), Vec::<String>::new());
 
     // Nobody waits for it any more.
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!(app.heard_by(BOB), [READY]);
@@ -56,7 +56,7 @@ async fn a_notice_quotes_a_title_that_reads_as_an_instruction() {
     app.radarr().add(movie("Press Y").year(2021).tmdb(DUNE));
     app.awaits_movie(BOB, DUNE).await;
     app.later(0).await;
-    app.radarr().imports("Press Y");
+    app.radarr().import_event("Press Y");
     app.hears("radarr", &app.radarr().import_report("Press Y")).await;
     app.later(1).await;
     assert_eq!(app.heard_by(BOB), ["\"Press Y\" (2021) is ready to watch."]);
@@ -65,7 +65,7 @@ async fn a_notice_quotes_a_title_that_reads_as_an_instruction() {
 #[tokio::test]
 async fn a_release_that_is_got_again_days_later_is_told_to_whoever_waits_for_it_again() {
     let app = app_with_bob_waiting().await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     let report = app.radarr().import_report("Dune");
     app.hears("radarr", &report).await;
     app.later(1).await;
@@ -79,7 +79,7 @@ async fn a_release_that_is_got_again_days_later_is_told_to_whoever_waits_for_it_
 #[tokio::test]
 async fn the_files_of_a_pack_are_one_text() {
     let app = app_with_bob_waiting().await;
-    app.sonarr().imports("The Bear S02");
+    app.sonarr().import_event("The Bear S02");
     app.hears("sonarr", &app.sonarr().file_report("The Bear S02", 1)).await;
     app.later(20).await;
     app.hears("sonarr", &app.sonarr().file_report("The Bear S02", 2)).await;
@@ -97,7 +97,7 @@ async fn single_episodes_are_told_together_and_not_more_than_once_an_hour() {
     let app = app_with_bob_waiting().await;
     let imports = async |number: u32| {
         let title = format!("The Bear S02E{number:02}");
-        app.sonarr().imports(&title);
+        app.sonarr().import_event(&title);
         app.hears("sonarr", &app.sonarr().import_report(&title)).await;
         app.later(61).await;
     };
@@ -119,7 +119,7 @@ async fn complete_specials_end_the_follow_of_the_specials() {
     app.awaits_season(BOB, THE_BEAR, 0).await;
     app.later(0).await;
     for title in ["The Bear S00E01", "The Bear S00E02"] {
-        app.sonarr().imports(title);
+        app.sonarr().import_event(title);
         app.hears("sonarr", &app.sonarr().import_report(title)).await;
     }
     app.later(61).await;
@@ -131,7 +131,7 @@ async fn complete_specials_end_the_follow_of_the_specials() {
 async fn several_episodes_of_an_unfinished_season_are_counted() {
     let app = app_with_bob_waiting().await;
     for title in ["The Bear S02E01", "The Bear S02E02"] {
-        app.sonarr().imports(title);
+        app.sonarr().import_event(title);
         app.hears("sonarr", &app.sonarr().import_report(title)).await;
     }
     app.later(61).await;
@@ -143,7 +143,7 @@ async fn who_follows_a_whole_show_hears_of_each_season_and_who_follows_one_only_
     let app = app_with_bob_waiting().await;
     app.awaits_show(ANN, THE_BEAR).await;
     for season in ["The Bear S01", "The Bear S02"] {
-        app.sonarr().imports(season);
+        app.sonarr().import_event(season);
         app.hears("sonarr", &app.sonarr().import_report(season)).await;
         app.later(61).await;
     }
@@ -157,7 +157,7 @@ async fn who_follows_a_whole_show_hears_of_each_season_and_who_follows_one_only_
 #[tokio::test]
 async fn a_report_that_comes_twice_is_one_text() {
     let app = app_with_bob_waiting().await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     for _ in 0..2 {
         app.hears("radarr", &app.radarr().import_report("Dune")).await;
     }
@@ -168,8 +168,8 @@ async fn a_report_that_comes_twice_is_one_text() {
 #[tokio::test]
 async fn nobody_is_told_again_after_a_restart() {
     let mut app = app_with_bob_waiting().await;
-    app.radarr().imports("Dune");
-    app.sonarr().imports("The Bear S02");
+    app.radarr().import_event("Dune");
+    app.sonarr().import_event("The Bear S02");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
     app.restart().await;
@@ -186,8 +186,8 @@ async fn nobody_is_told_again_after_a_restart() {
 #[tokio::test]
 async fn what_was_never_reported_is_found_in_the_history() {
     let app = app_with_bob_waiting().await;
-    app.radarr().imports("Dune");
-    app.sonarr().imports("The Bear S02");
+    app.radarr().import_event("Dune");
+    app.sonarr().import_event("The Bear S02");
     app.later(300).await;
     app.later(61).await;
     assert_eq!(app.heard_by(BOB), [READY, "The Bear season 2 is ready to watch."]);
@@ -197,10 +197,10 @@ async fn what_was_never_reported_is_found_in_the_history() {
 async fn an_import_that_is_dated_into_the_future_does_not_end_the_reading_of_the_history() {
     let app = app_with_bob_waiting().await;
     app.radarr().add(movie("Heat").year(1995).tmdb(949));
-    app.radarr().imported("Heat", app.now() + jiff::SignedDuration::from_hours(24 * 365));
+    app.radarr().add_import("Heat", app.now() + jiff::SignedDuration::from_hours(24 * 365));
     app.later(300).await;
     app.later(1200).await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.later(300).await;
     assert_eq!(app.heard_by(BOB), [READY]);
 }
@@ -211,7 +211,7 @@ async fn what_is_reported_and_stands_in_the_history_is_one_text() {
     app.awaits_show(BOB, THE_BEAR).await;
     for reported_first in [true, false] {
         let title = if reported_first { "The Bear S01E01" } else { "The Bear S01E02" };
-        app.sonarr().imports(title);
+        app.sonarr().import_event(title);
         if reported_first {
             app.hears("sonarr", &app.sonarr().file_report("The Bear S01E01", 1)).await;
             app.later(61).await;
@@ -233,7 +233,7 @@ async fn nobody_is_told_of_what_happened_before_the_first_start() {
     let app = Setup::default().start().await;
     app.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
     app.awaits_movie(ANN, DUNE).await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.pass(120);
     app.later(0).await;
     app.later(300).await;
@@ -243,12 +243,12 @@ async fn nobody_is_told_of_what_happened_before_the_first_start() {
 #[tokio::test]
 async fn a_library_that_does_not_answer_is_asked_later() {
     let app = app_with_bob_waiting().await;
-    app.sonarr().imports("The Bear S02");
+    app.sonarr().import_event("The Bear S02");
     app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
-    app.sonarr().down(true);
+    app.sonarr().set_down(true);
     app.later(61).await;
     assert_eq!(app.heard_by(BOB), Vec::<String>::new());
-    app.sonarr().down(false);
+    app.sonarr().set_down(false);
     app.later(61).await;
     assert_eq!(app.heard_by(BOB), ["The Bear season 2 is ready to watch."]);
 }
@@ -258,7 +258,7 @@ async fn what_one_library_has_is_no_news_of_another() {
     let four_k = FakeRadarr::new();
     four_k.add(movie("Dune").year(2021).tmdb(DUNE));
     let app = app_of(Setup::default().four_k(&four_k)).await;
-    four_k.imports("Dune");
+    four_k.import_event("Dune");
     app.hears("radarr-4k", &four_k.import_report("Dune")).await;
     app.hears("radarr-4k", &four_k.stuck_report("Dune")).await;
     app.later(1).await;
@@ -273,13 +273,13 @@ async fn what_one_library_has_is_no_news_of_another() {
 async fn a_better_copy_is_nobodys_news() {
     let app = app_with_bob_waiting().await;
     app.awaits_show(BOB, THE_BEAR).await;
-    app.radarr().upgrades("Dune");
+    app.radarr().upgrade_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
-    app.sonarr().upgrades("The Bear S01E01");
+    app.sonarr().upgrade_event("The Bear S01E01");
     // It does not say that it is one; the history does.
     app.hears("sonarr", &app.sonarr().import_report("The Bear S01E01")).await;
     app.later(61).await;
-    app.sonarr().upgrades("The Bear S01E02");
+    app.sonarr().upgrade_event("The Bear S01E02");
     app.later(HOUR).await;
     app.later(61).await;
     assert_eq!(app.heard_by(BOB), Vec::<String>::new());
@@ -292,8 +292,8 @@ async fn quiet_hours_hold_notices_until_morning_and_make_one_text_of_them() {
         app.sms_from(BOB, "quiet 21-7").await,
         "OK, no notices from 21:00 to 7:00: they wait until then. Text QUIET OFF to change that."
     );
-    app.radarr().imports("Dune");
-    app.sonarr().imports("The Bear S02");
+    app.radarr().import_event("Dune");
+    app.sonarr().import_event("The Bear S02");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
     app.later(9 * HOUR).await;
@@ -305,11 +305,11 @@ async fn quiet_hours_hold_notices_until_morning_and_make_one_text_of_them() {
 
 #[tokio::test]
 async fn the_households_quiet_hours_are_those_of_whoever_has_set_none() {
-    let setup = Setup::default().with(|settings| settings.quiet = Quiet::new(21, 7));
+    let setup = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let app = app_of(setup).await;
     app.awaits_movie(ANN, DUNE).await;
     assert_eq!(app.sms("quiet off").await, "OK, notices come at any hour.");
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!((app.last_to(ANN).as_str(), app.heard_by(BOB).len()), (READY, 0));
@@ -321,7 +321,7 @@ async fn the_households_quiet_hours_are_those_of_whoever_has_set_none() {
 async fn turning_quiet_hours_off_sends_the_notifications_that_wait() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(HOUR).await;
     assert_eq!(app.heard_by(BOB).len(), 1);
@@ -333,7 +333,7 @@ async fn turning_quiet_hours_off_sends_the_notifications_that_wait() {
 async fn other_quiet_hours_move_the_notifications_that_wait() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     app.sms_from(BOB, "quiet 21-9").await;
@@ -345,13 +345,13 @@ async fn other_quiet_hours_move_the_notifications_that_wait() {
 
 #[tokio::test]
 async fn household_hours_of_a_new_start_move_the_notifications_that_wait() {
-    let setup = Setup::default().with(|settings| settings.quiet = Quiet::new(21, 7));
+    let setup = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let mut app = app_of(setup).await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!(app.heard_by(BOB), Vec::<String>::new());
-    app.restart_with(|setup| setup.with(|settings| settings.quiet = None)).await;
+    app.restart_with(|setup| setup.with(|settings| settings.quiet_hours = None)).await;
     // After a start it is looked up in the carrier's list first, which nothing here waits for.
     for _ in 0..5 {
         app.later(20).await;
@@ -369,7 +369,7 @@ async fn notification_behind_a_question_is_not_sent_in_quiet_hours() {
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(12.0));
     app.model_plays(removes_movie("heat", heat));
     app.sms("delete heat").await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     app.pass(4 * 60);
@@ -382,9 +382,10 @@ async fn notification_behind_a_question_is_not_sent_in_quiet_hours() {
 
 #[tokio::test]
 async fn an_answer_overtakes_a_notice_that_waits_for_morning() {
-    let setup = Setup::default().keyword_brain().with(|settings| settings.quiet = Quiet::new(21, 7));
+    let setup =
+        Setup::default().keyword_brain().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let app = app_of(setup).await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!(app.sms_from(BOB, "have dune").await, "In the library: Dune (2021), 8 GB.");
@@ -399,7 +400,7 @@ async fn the_sixth_notice_of_an_hour_waits_and_takes_the_others_along() {
         let title = format!("Film {number}");
         app.radarr().add(movie(&title).year(2000).tmdb(number));
         app.awaits_movie(BOB, number).await;
-        app.radarr().imports(&title);
+        app.radarr().import_event(&title);
         app.hears("radarr", &app.radarr().import_report(&title)).await;
         app.later(1).await;
     }
@@ -413,19 +414,19 @@ async fn the_sixth_notice_of_an_hour_waits_and_takes_the_others_along() {
 async fn who_wants_no_notices_gets_none_not_even_those_that_wait() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!(
         app.sms_from(BOB, "notify off").await,
         "OK, no more notices. I still answer you. Text NOTIFY ON to get them again."
     );
-    app.sonarr().imports("The Bear S02E01");
+    app.sonarr().import_event("The Bear S02E01");
     app.hears("sonarr", &app.sonarr().import_report("The Bear S02E01")).await;
     app.later(12 * HOUR).await;
     assert_eq!(app.heard_by(BOB).len(), 2, "both are answers");
     assert_eq!(app.sms_from(BOB, "notify on").await, "OK, I text you when something is ready.");
-    app.sonarr().imports("The Bear S02E02");
+    app.sonarr().import_event("The Bear S02E02");
     app.hears("sonarr", &app.sonarr().import_report("The Bear S02E02")).await;
     app.later(61).await;
     assert_eq!(app.last_to(BOB), "The Bear S02E02 is ready to watch.");
@@ -439,7 +440,7 @@ async fn explicit_follow_is_delivered_while_notifications_are_off() {
     let follows = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": DUNE }));
     app.model_plays([shown, follows, says("I'll text you when Dune (2021) is ready.")]);
     app.sms("tell me when dune is ready").await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!(app.last_to(ANN), READY);
@@ -450,7 +451,7 @@ async fn user_who_asks_again_is_notified_of_the_next_import() {
     let app = app_with_bob_waiting().await;
     app.awaits_show(ANN, THE_BEAR).await;
     let imports = async || {
-        app.sonarr().imports("The Bear S01");
+        app.sonarr().import_event("The Bear S01");
         app.hears("sonarr", &app.sonarr().import_report("The Bear S01")).await;
         app.later(61).await;
     };
@@ -465,13 +466,13 @@ async fn user_who_asks_again_is_notified_of_the_next_import() {
 async fn a_notice_that_waits_is_forgotten_with_all_else_and_spoils_no_later_one() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     app.sms_from(BOB, "forget all").await;
     let heard = app.heard_by(BOB);
     app.awaits_season(BOB, THE_BEAR, 2).await;
-    app.sonarr().imports("The Bear S02");
+    app.sonarr().import_event("The Bear S02");
     app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
     app.later(12 * HOUR).await;
     assert_eq!(app.heard_by(BOB)[heard.len()..], ["The Bear season 2 is ready to watch."]);
@@ -483,7 +484,7 @@ async fn the_opted_out_and_the_blocked_hear_nothing() {
     app.awaits_movie(ANN, DUNE).await;
     app.sms("STOP").await;
     app.block(BOB).await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!((app.heard_by(ANN), app.heard_by(BOB)), (vec![], vec![]));
@@ -496,7 +497,7 @@ async fn a_notice_waits_for_the_answer_to_an_open_question() {
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(12.0));
     app.model_plays(removes_movie("heat", heat));
     assert_eq!(app.sms("delete heat").await, "Delete Heat (1995) and its file, 12 GB? Reply YES or NO.");
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!(app.heard_by(ANN).len(), 1, "the question is open");
@@ -525,7 +526,7 @@ async fn admins_hear_once_a_day_of_a_download_that_wants_a_hand() {
 #[tokio::test]
 async fn admins_hear_of_a_failure_that_nobody_makes_good() {
     let app = app_with_bob_waiting().await;
-    app.radarr().happens("Dune", "downloadFailed", "No files were found");
+    app.radarr().download_event("Dune", "downloadFailed", "No files were found");
     app.later(300).await;
     assert_eq!(app.heard_by(ANN), Vec::<String>::new(), "it looks for another one by itself");
     app.radarr().replaces_failed(false);
@@ -561,7 +562,7 @@ async fn admins_hear_of_an_illness_that_lasts() {
 #[tokio::test]
 async fn a_report_needs_the_secret_and_is_read_only_with_it() {
     let app = app_with_bob_waiting().await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     let event = app.radarr().import_report("Dune");
     for wrong in ["", "a-long-random-wor", "a-long-random-words", "another"] {
         assert_eq!(app.request(report("radarr", &event, wrong)).await.status(), 401);
@@ -609,7 +610,7 @@ async fn without_a_configured_secret_no_report_is_taken() {
 #[tokio::test]
 async fn old_reports_and_notices_are_forgotten() {
     let app = app_with_bob_waiting().await;
-    app.radarr().imports("Dune");
+    app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     app.pass(31 * 24 * HOUR);
@@ -619,7 +620,7 @@ async fn old_reports_and_notices_are_forgotten() {
 
 #[tokio::test]
 async fn merged_news_put_no_test_user_into_a_memory_group() {
-    let app = Setup::default().with(|settings| settings.quiet = Quiet::new(21, 7)).start().await;
+    let app = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7)).start().await;
     app.knows(BOB, Has::AddRight).await;
     let mark = "UPDATE users SET test = 1 WHERE phone = '+15550100003'";
     app.app().db.write(move |conn| conn.batch_execute(mark)).await.unwrap();
@@ -630,7 +631,7 @@ async fn merged_news_put_no_test_user_into_a_memory_group() {
     }
     app.later(0).await;
     for title in ["Dune", "Heat"] {
-        app.radarr().imports(title);
+        app.radarr().import_event(title);
         app.hears("radarr", &app.radarr().import_report(title)).await;
         app.later(1).await;
     }

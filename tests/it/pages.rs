@@ -1,8 +1,8 @@
 //! What the pages of the console say, and that their buttons do what a text does.
 
-use dialarr::arr::fake::item::movie;
-use dialarr::messaging::fake::Delivery;
-use dialarr::store::audit::{self, By, Entry, Subject};
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::messaging::fake::FakeDelivery;
+use dialarr::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use serde_json::{Value, json};
 
 use crate::harness::browser::Page;
@@ -122,7 +122,7 @@ async fn a_wish_approved_by_button_deletes_once_and_everyone_hears_of_it() {
 
     assert_eq!((location.as_str(), again.as_str()), ("/?said=approved", "/?said=too-late"));
     check_says(&page, &["It is being deleted", "Nothing needs you."]);
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.last_to(BOB), "An admin agreed: Dune (2021) is deleted.");
     assert_eq!(app.last_to(ANN), "Deleted Dune (2021). Freed 21.4 GB.");
     assert_eq!(
@@ -144,7 +144,7 @@ async fn a_wish_whose_code_is_dead_can_still_be_approved_by_button() {
 
     presses(&app, "/wishes/1/approve", &[]).await;
 
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -159,13 +159,13 @@ async fn a_wish_whose_approval_came_to_nothing_is_approved_again_under_a_fresh_c
     app.pass(1);
     app.post(app.text(ANN, "STOP")).await;
     app.settle().await;
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
     app.sms("START").await;
 
     let (location, _) = presses(&app, "/wishes/1/approve", &[]).await;
 
     assert_eq!(location, "/?said=approved");
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
     let codes = "SELECT code || ' ' || state AS line FROM approvals ORDER BY id";
     assert_eq!(app.lines(codes).await, ["4747 replaced", "4748 approved"]);
 }
@@ -179,7 +179,7 @@ async fn a_wish_denied_by_button_is_denied_as_by_text() {
     assert_eq!(location, "/?said=denied");
     assert_eq!(app.last_to(BOB), "An admin would like to keep Dune (2021), so it stays.");
     assert_eq!(app.sms("approve 4747").await, "That was denied already.");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -191,7 +191,7 @@ async fn without_an_admin_who_takes_texts_no_wish_is_carried_out() {
 
     assert_eq!(location, "/?said=no-admin");
     check_says(&page, &["Nothing was done", "Wish to delete Dune (2021)", "An admin has opted out Ann"]);
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -228,7 +228,8 @@ async fn a_text_that_was_refused_is_told_with_what_its_code_means() {
     app.twilio().fail_next(400, 21614);
     app.sms("status").await;
     app.sms("upcoming").await;
-    let report = app.twilio().status_callback(app.twilio().sent().last().unwrap(), Delivery::Delivered);
+    let report =
+        app.twilio().status_callback(app.twilio().sent_messages().last().unwrap(), FakeDelivery::Delivered);
     app.request(report.unwrap().unwrap()).await;
     let mut browser = app.browser().await;
 
@@ -250,11 +251,11 @@ async fn a_text_is_told_with_the_same_words_on_every_page() {
     app.sms("status").await;
     let mut browser = app.browser().await;
     for (report, word) in [
-        (Delivery::Delivered, "\u{2713}\u{2713} Delivered"),
-        (Delivery::Undelivered(30003), "\u{00d7} Failed"),
+        (FakeDelivery::Delivered, "\u{2713}\u{2713} Delivered"),
+        (FakeDelivery::Undelivered(30003), "\u{00d7} Failed"),
     ] {
         app.sms("upcoming").await;
-        let report = app.twilio().status_callback(app.twilio().sent().last().unwrap(), report);
+        let report = app.twilio().status_callback(app.twilio().sent_messages().last().unwrap(), report);
         app.request(report.unwrap().unwrap()).await;
         check_says(&browser.get("/deliveries").await, &[word]);
         check_says(&browser.get("/conversations/1").await, &[word]);
@@ -270,13 +271,13 @@ async fn the_audit_page_tells_in_words_what_was_done_and_leads_to_it() {
     let (app, _) = app_with_a_wish("Dune").await;
     presses(&app, "/wishes/1/approve", &[]).await;
     let now = app.now();
-    let unknown = Entry {
-        by: By::Console,
+    let unknown = NewAuditEntry {
+        actor: Actor::Console,
         kind: "painted_over",
-        subject: Subject::Household,
+        subject: AuditSubject::Household,
         detail: json!({ "title": "<b>", "colours": ["red", "blue"] }),
     };
-    app.app().db.write(move |conn| audit::record(conn, &unknown, now)).await.unwrap();
+    app.app().db.write(move |conn| audit::record_change(conn, &unknown, now)).await.unwrap();
 
     let page = app.browser().await.get("/audit").await;
 
@@ -296,12 +297,12 @@ async fn the_audit_page_tells_in_words_what_was_done_and_leads_to_it() {
 #[tokio::test]
 async fn each_change_is_one_audit_row_that_names_what_changed() {
     let app = TestApp::start_without_model().await;
-    app.radarr().catalog(movie("Heat").year(1995).tmdb(949));
+    app.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(949));
     app.sms("add heat").await;
     app.pass(60);
     app.sms("add heat").await;
     app.radarr().fail_next_write(400);
-    app.radarr().catalog(movie("Alien").year(1979).tmdb(348));
+    app.radarr().add_to_catalog(movie("Alien").year(1979).tmdb(348));
     app.pass(60);
     app.sms("add alien").await;
 
@@ -566,7 +567,7 @@ async fn the_memory_page_counts_what_is_remembered() {
     app.model_plays([calls("remember", note), says("Noted."), says("Try Slow Horses."), says("Open Plex.")]);
     app.sms("no horror please").await;
     app.sms("recommend a spy show").await;
-    app.app().engine.learn_now().await.unwrap();
+    app.app().engine.index_due_answers().await.unwrap();
     app.sms("where do I watch it").await;
     let page = app.browser().await.get("/memory").await;
     let counted = ["Answers that can be found 2", "Waiting to be worked on 1", "Facts about people 1"];

@@ -1,6 +1,6 @@
 //! Who may what: configured people, strangers, the blocked, the opted out, and rights checked three times.
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use serde_json::{Value, json};
 
 use crate::harness::model::{Holding, calls, offered, removes_movie, said, says};
@@ -54,7 +54,7 @@ async fn a_blocked_person_gets_silence() {
     for text in ["add dune", "yes", "START", "?", "status"] {
         assert_eq!(app.sms_from(BOB, text).await, "", "{text}");
     }
-    assert_eq!(app.model().calls(), 0);
+    assert_eq!(app.model().request_count(), 0);
     assert_eq!(app.fates().await[0], "add dune: skipped blocked");
 }
 
@@ -67,7 +67,7 @@ async fn a_block_holds_while_a_question_is_open() {
     app.sms_from(BOB, "delete dune").await;
     app.block(BOB).await;
     assert_eq!(app.sms_from(BOB, "yes").await, "");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn every_opt_out_word_denies_and_silences_until_a_word_that_lifts_it() {
         assert_eq!(app.sms(way_back).await, expected, "{way_out}, then {way_back}");
         assert_eq!(app.people().await, ["+15550100002 active admin"], "{way_out}, then {way_back}");
         assert_ne!(app.sms("?").await, "");
-        assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+        assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
     }
 }
 
@@ -163,7 +163,7 @@ async fn an_opted_out_persons_texts_reach_no_model() {
     for text in ["add dune", "delete dune", "what is on?"] {
         assert_eq!(app.sms(text).await, "");
     }
-    assert_eq!(app.model().calls(), 0);
+    assert_eq!(app.model().request_count(), 0);
     assert_eq!(app.fates().await[3], "what is on?: skipped opted_out");
 }
 
@@ -195,14 +195,14 @@ async fn a_deletion_that_a_model_calls_without_the_right_is_refused() {
     assert_eq!(app.sms_from(BOB, "delete dune").await, "Please ask an admin.");
     assert!(said(app.model().requests().last().unwrap()).contains("not_permitted"));
     assert_eq!(app.sms_from(BOB, "status").await, "Nothing is downloading.");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
 async fn an_addition_that_a_model_calls_without_the_right_is_refused() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::NoRights).await;
-    app.radarr().catalog(movie("Dune").year(2021).tmdb(438_631));
+    app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631));
     app.model_plays([
         calls("search_media", json!({ "query": "dune", "type": "movie" })),
         calls("add_movie", json!({ "tmdb": 438_631 })),
@@ -211,7 +211,7 @@ async fn an_addition_that_a_model_calls_without_the_right_is_refused() {
 
     assert_eq!(app.sms_from(BOB, "get dune").await, "Please ask an admin.");
     assert!(said(app.model().requests().last().unwrap()).contains("not_permitted"));
-    assert_eq!(app.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(app.radarr().added_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn a_yes_after_the_right_was_taken_away_deletes_nothing() {
     app.knows(ANN, Has::AddRight).await;
 
     assert_eq!(app.sms("yes").await, "You may not delete titles, so I kept Dune (2021).");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -232,13 +232,13 @@ async fn without_a_model_rights_are_the_same() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::NoRights).await;
     app.radarr().add(movie("Heat").year(1995).size_gb(9.0));
-    app.radarr().catalog(movie("Dune").year(2021).tmdb(438_631));
+    app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631));
     assert_eq!(
         app.sms_from(BOB, "remove heat").await,
         "I asked the admins to delete Heat (1995). You will hear from me."
     );
     assert_eq!(app.sms_from(BOB, "add dune").await, "You can't add titles here. Please ask an admin.");
-    assert_eq!((app.radarr().additions(), app.radarr().removals()), (vec![], vec![]));
+    assert_eq!((app.radarr().added_ids(), app.radarr().removed_ids()), (vec![], vec![]));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use dialarr::http::{Http, install_tls};
+use dialarr::http::{HttpClient, install_tls};
 use http::{Request, Uri};
 use tokio::time::timeout;
 
@@ -32,12 +32,13 @@ async fn a_picture_that_somebody_sends_is_never_fetched() {
         street.set(variable, value);
     }
     let program = street.program();
-    let http = Http::network().unwrap();
+    let http = HttpClient::network().unwrap();
     let mut sent = street.twilio.subscribe();
 
     for body in ["what is downloading?", ""] {
-        let text = street.twilio.text(ADMIN, body).media(&format!("{picture}/1.jpg"), "image/jpeg");
-        let mut request = text.arrive().unwrap();
+        let text =
+            street.twilio.inbound_form(ADMIN, body).with_media(&format!("{picture}/1.jpg"), "image/jpeg");
+        let mut request = text.into_signed_request().unwrap();
         let path = request.uri().path().to_owned();
         *request.uri_mut() = Uri::try_from(format!("http://{}{path}", program.address)).unwrap();
         assert_eq!(http.send(request, PATIENCE).await.unwrap().status(), 200);
@@ -56,7 +57,7 @@ async fn a_picture_that_somebody_sends_is_never_fetched() {
 async fn no_page_has_a_browser_fetch_a_picture_that_somebody_sent() {
     let app = TestApp::start_without_model().await;
     app.pass(1);
-    let text = app.text(ADMIN, "status").media(LONG_AGO, "image/jpeg");
+    let text = app.text(ADMIN, "status").with_media(LONG_AGO, "image/jpeg");
     assert_eq!(app.post(text).await, 200);
     app.settle().await;
     let mut browser = app.browser().await;

@@ -5,19 +5,23 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dialarr::arr::fake::item::movie;
-use dialarr::conversation::rate::Rate;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::conversation::rate_limit::RateLimit;
 use dialarr::conversation::transcript::{ConversationId, PhoneNumber};
-use dialarr::messaging::fake::Delivery;
-use dialarr::store::console::conversations::{self, Which as Listing};
-use dialarr::store::console::deliveries::Which;
-use dialarr::store::console::search::{self, Below, Wanted};
-use dialarr::store::console::{NEWEST, audit, deliveries, figures, home, people, spending, talks, thread};
-use dialarr::store::db::Db;
-use dialarr::store::spend::Day;
+use dialarr::messaging::fake::FakeDelivery;
+use dialarr::store::Conn;
+use dialarr::store::console::conversations::{self, ConversationFilter as Listing};
+use dialarr::store::console::deliveries::DeliveryFilter;
+use dialarr::store::console::search::{self, SearchCursor, SearchQuery};
+use dialarr::store::console::{
+    NEWEST, attention, audit, conversation, conversation_summary, deliveries, message_counts, usage,
+    user_details,
+};
+use dialarr::store::database::db::Db;
+use dialarr::store::people::users::{self, FirstContactRole};
+use dialarr::store::queue::resend;
 use dialarr::store::stream::snapshot;
-use dialarr::store::users::{self, Newcomer};
-use dialarr::store::{Conn, resending};
+use dialarr::store::turns::daily_budget::Day;
 use diesel::connection::{
     Instrumentation, InstrumentationEvent, SimpleConnection, set_default_instrumentation,
 };
@@ -93,20 +97,21 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     set_default_instrumentation(noting).unwrap();
     STATEMENTS.set(Some(BTreeSet::new()));
     let mut world = World::start().await;
-    let arrival = world.radarr().catalog(movie("Arrival").year(2016));
+    let arrival = world.radarr().add_to_catalog(movie("Arrival").year(2016));
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     world.model_plays([&adds_movie("arrival", arrival)[..], &[says("Arrival is on its way.")]].concat());
     world.sms("get arrival").await;
-    let report = world.twilio().status_callback(&world.twilio().sent()[0], Delivery::Delivered).unwrap();
+    let report =
+        world.twilio().status_callback(&world.twilio().sent_messages()[0], FakeDelivery::Delivered).unwrap();
     world.bring(report.unwrap()).await;
-    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
     let [searches, adds] = adds_movie("heat", heat);
     world.model_plays([searches, says("Heat?"), adds, says("Later.")]);
     world.sms("heat").await;
-    world.radarr().down(true);
+    world.radarr().set_down(true);
     world.sms("yes").await;
     world.passes(5 * 60).await;
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(30 * 60).await;
     let follows =
         |stop: bool| calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": heat, "stop": stop }));
@@ -151,34 +156,39 @@ async fn statements_of_two_days() -> BTreeSet<String> {
 /// The operator looks at every page of the console, and at the next one of every list.
 async fn looks_at_every_page(world: &World) {
     let (now, ann) = (world.now(), PhoneNumber::parse(ANN).unwrap());
-    let (long_ago, rate) = (now - SignedDuration::from_hours(24 * 30), Rate::parse("10/7d"));
+    let (long_ago, rate) = (now - SignedDuration::from_hours(24 * 30), RateLimit::parse("10/7d"));
     let looks = move |conn: &mut Conn| {
-        let ann = users::by_phone(conn, &ann)?.unwrap().id;
-        home::needs(conn, long_ago, &Day::of(now, &TimeZone::UTC), now)?;
-        figures::since(conn, long_ago)?;
-        spending::since(conn, "2026-10-20")?;
-        spending::of_person(conn, ann, "2026-10-20")?;
-        talks::latest(conn, 15)?;
-        people::everyone(conn, (rate, rate), now)?;
-        people::one(conn, ann, (rate, rate), now)?;
-        let words = Wanted::read("arrival dune").unwrap();
-        search::search(conn, &words, Below::NOTHING)?;
+        let ann = users::find_user_by_phone(conn, &ann)?.unwrap().id;
+        attention::load_attention_items(conn, long_ago, &Day::from_timestamp(now, &TimeZone::UTC), now)?;
+        message_counts::load_message_times(conn, long_ago)?;
+        usage::load_usage_report(conn, "2026-10-20")?;
+        usage::load_user_usage(conn, ann, "2026-10-20")?;
+        conversation_summary::load_latest_conversations(conn, 15)?;
+        user_details::load_user_summaries(conn, (rate, rate), now)?;
+        user_details::load_user_details(conn, ann, (rate, rate), now)?;
+        let words = SearchQuery::parse("arrival dune").unwrap();
+        search::search_messages(conn, &words, SearchCursor::NOTHING)?;
         for before in [NEWEST, 3] {
-            thread::read(conn, ConversationId(1), before)?;
-            snapshot::page(conn, ConversationId(1), before, 1)?;
+            conversation::load_conversation_page(conn, ConversationId(1), before)?;
+            snapshot::load_snapshot_page(conn, ConversationId(1), before, 1)?;
             for which in [Listing::All, Listing::Open, Listing::Ended, Listing::Test] {
-                conversations::list(conn, which, before)?;
+                conversations::load_conversation_summaries(conn, which, before)?;
             }
-            talks::of_person(conn, ann, before, 1)?;
-            people::wanted(conn, ann, before, 1)?;
-            for which in [Which::All, Which::Waiting, Which::Failed, Which::To(ann)] {
-                deliveries::list(conn, which, before, 1)?;
+            conversation_summary::load_user_conversations(conn, ann, before, 1)?;
+            user_details::load_user_title_requests(conn, ann, before, 1)?;
+            for which in [
+                DeliveryFilter::All,
+                DeliveryFilter::Waiting,
+                DeliveryFilter::Failed,
+                DeliveryFilter::To(ann),
+            ] {
+                deliveries::load_delivery_summaries(conn, which, before, 1)?;
             }
             for kind in [None, Some("write")] {
-                audit::list(conn, kind, before, 1)?;
+                audit::load_audit_entries(conn, kind, before, 1)?;
             }
         }
-        resending::may_be(conn, 1)
+        resend::can_resend(conn, 1)
     };
     world.reads(looks).await;
 }
@@ -187,7 +197,8 @@ async fn a_database_that_knows_ann(path: &Path) -> SqliteConnection {
     let path = path.to_str().unwrap();
     let db = Db::open(path).unwrap();
     let ann = PhoneNumber::parse(ANN).unwrap();
-    let know = move |conn: &mut _| users::ensure(conn, &ann, Newcomer::Admin, Timestamp::UNIX_EPOCH);
+    let know =
+        move |conn: &mut _| users::ensure_user(conn, &ann, FirstContactRole::Admin, Timestamp::UNIX_EPOCH);
     db.write(know).await.unwrap();
     db.close().await;
     SqliteConnection::establish(path).unwrap()

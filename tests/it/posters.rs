@@ -1,8 +1,8 @@
 //! Posters: a picture of its own beside the answer, from two hosts alone, and never in the way of words.
 
-use dialarr::arr::fake::item::{movie, series};
-use dialarr::engine::Pictures;
-use dialarr::llm::scripted::Line;
+use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::engine::PicturePolicy;
+use dialarr::llm::scripted::ScriptedReply;
 use serde_json::json;
 
 use crate::harness::TestApp;
@@ -16,11 +16,11 @@ const SMALLER: &str = "https://image.tmdb.org/t/p/w500/dune.jpg";
 /// With Dune in the catalogue, whose picture is at `url`.
 async fn with_poster(url: &str) -> TestApp {
     let app = TestApp::start().await;
-    app.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE).poster(url));
+    app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE).poster(url));
     app
 }
 
-fn sends_the_poster(words: &str) -> [Line; 3] {
+fn sends_the_poster(words: &str) -> [ScriptedReply; 3] {
     let [searches, sends] =
         [calls("search_media", json!({ "query": "dune" })), calls("send_poster", json!({ "tmdb": DUNE }))];
     [searches, sends, says(words)]
@@ -29,7 +29,7 @@ fn sends_the_poster(words: &str) -> [Line; 3] {
 /// Every text to Ann, with its pictures.
 fn heard(app: &TestApp) -> Vec<String> {
     let told = |(body, media): (String, Vec<String>)| [vec![body], media].concat().join(" ");
-    app.twilio().sent().into_iter().map(|text| told((text.body, text.media))).collect()
+    app.twilio().sent_messages().into_iter().map(|text| told((text.body, text.media))).collect()
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn a_poster_is_a_picture_of_its_own_beside_the_answer() {
 async fn a_show_has_its_poster_from_thetvdb() {
     let app = TestApp::start().await;
     let url = "https://artworks.thetvdb.com/banners/posters/371980-1.jpg";
-    app.sonarr().catalog(series("Severance").year(2022).tvdb(371_980).poster(url));
+    app.sonarr().add_to_catalog(series("Severance").year(2022).tvdb(371_980).poster(url));
     app.model_plays([
         calls("search_media", json!({ "query": "severance" })),
         calls("send_poster", json!({ "tvdb": 371_980 })),
@@ -115,12 +115,12 @@ async fn a_poster_does_not_come_between_a_question_and_its_answer() {
     assert_eq!(heard(&app), [question]);
     let answer = app.sms("yes").await;
     assert_eq!(answer, "Deleted Dune (2021). Freed 21.4 GB.\nDune (2021)");
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
 async fn a_number_that_cannot_send_pictures_is_not_asked_to() {
-    let app = TestApp::with(|settings| settings.pictures = Pictures::Kept).await;
+    let app = TestApp::with(|settings| settings.pictures = PicturePolicy::NotSent).await;
     app.model_plays([says("I can't send pictures.")]);
     app.sms("show me the poster of dune").await;
     assert!(!offered(&app.last_request()).contains(&"send_poster"));

@@ -1,7 +1,7 @@
 //! What is kept of a person, for how long, and how it goes.
 
-use dialarr::arr::fake::item::movie;
-use dialarr::store::privacy::forget::Forgetting;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::store::privacy::forget::ErasureOutcome;
 use serde_json::{Value, json};
 
 use crate::harness::model::{Holding, adds_movie, calls, removes_movie, said, says};
@@ -10,7 +10,7 @@ use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 /// Bob adds a title, deletes another, reacts, and is asked about a third.
 async fn bob_talks_of_walrus(app: &TestApp) {
     app.knows(BOB, Has::EveryRight).await;
-    let walrus = app.radarr().catalog(movie("Walrus").year(2016));
+    let walrus = app.radarr().add_to_catalog(movie("Walrus").year(2016));
     app.model_plays([&adds_movie("walrus", walrus)[..], &[says("Walrus is on its way.")]].concat());
     app.sms_from(BOB, "get walrus").await;
     let two = app.radarr().add(movie("Walrus Two").year(2021).size_gb(21.4));
@@ -30,7 +30,7 @@ async fn what_a_person_said_is_gone_after_the_operator_forgets_them() {
     let columns = app.columns_with("walrus").await;
     assert!(columns.len() >= 8, "{columns:?}");
 
-    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
 
     assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
     assert_eq!(app.columns_with("15550100003").await, Vec::<String>::new());
@@ -49,7 +49,7 @@ async fn nothing_of_a_forgotten_person_is_found_in_the_console() {
     let before = [finds("liked").await, finds("walrus").await];
     assert!(before[0] == 1 && before[1] > 6, "{before:?}");
 
-    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
 
     // What Ann wrote is hers.
     assert_eq!([finds("liked").await, finds("walrus").await], [0, 1]);
@@ -91,10 +91,10 @@ async fn what_the_admins_were_told_of_a_stranger_is_gone_once_they_are_forgotten
     app.sms_from(BOB, "hello").await;
     app.sms_from(BOB, "Walrus").await;
     assert!(app.columns_with("walrus").await.contains(&"outbox body".to_owned()));
-    let told = app.twilio().sent().last().unwrap().body.clone();
+    let told = app.twilio().sent_messages().last().unwrap().body.clone();
     let code = told.split("APPROVE ").nth(1).unwrap()[..4].to_owned();
 
-    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
 
     assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
     assert_eq!(app.columns_with("15550100003").await, Vec::<String>::new());
@@ -121,17 +121,17 @@ async fn a_person_is_forgotten_only_when_nothing_of_theirs_is_being_worked_on() 
     app.knows(BOB, Has::AddRight).await;
     app.post(app.text(BOB, "hold the walrus")).await;
     model.holds().await;
-    assert_eq!(app.forgets(BOB), Forgetting::Busy);
+    assert_eq!(app.forgets(BOB), ErasureOutcome::Busy);
     model.let_go();
     app.settle().await;
-    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
     assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn the_last_admin_is_not_forgotten() {
     let app = TestApp::start_without_model().await;
-    assert_eq!(app.forgets(ANN), Forgetting::LastAdmin);
+    assert_eq!(app.forgets(ANN), ErasureOutcome::LastAdmin);
     assert_eq!(app.people().await, ["+15550100002 active admin"]);
 }
 
@@ -179,7 +179,7 @@ async fn words_older_than_the_retention_are_erased_and_younger_ones_kept() {
 
 #[tokio::test]
 async fn more_old_words_than_one_step_takes_are_erased_in_one_round() {
-    let app = TestApp::with(|settings| settings.rate = None).await;
+    let app = TestApp::with(|settings| settings.rate_limit = None).await;
     app.block(BOB).await;
     for _ in 0..410 {
         app.post(app.text(BOB, "walrus")).await;
@@ -199,7 +199,7 @@ async fn a_question_that_nobody_ever_answered_is_closed_before_its_words_go() {
     assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
     app.model_plays([says("Nothing is open.")]);
     assert_eq!(app.sms("yes").await, "Nothing is open.");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -233,7 +233,7 @@ async fn forgetting_all_drops_an_open_question_and_deletes_nothing() {
     );
     app.model_plays([says("What do you mean?")]);
     assert_eq!(app.sms("yes").await, "What do you mean?");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -244,7 +244,7 @@ async fn what_the_admins_were_to_be_asked_of_a_forgotten_person_is_not_sent() {
     app.sms("delete dune").await;
     app.sms_from(BOB, "hi").await;
     app.sms_from(BOB, "Bobby").await;
-    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
     app.sms("no").await;
     assert!(app.heard_by(ANN).iter().all(|text| !text.contains("Bobby")), "{:?}", app.heard_by(ANN));
     assert_eq!(app.columns_with("bobby").await, Vec::<String>::new());
@@ -255,7 +255,7 @@ async fn name_of_another_user_outlives_neither_retention_nor_forgetting() {
     for is_forgotten in [false, true] {
         let app = TestApp::start().await;
         app.knows_as("Walrus", BOB, Has::AddRight).await;
-        let dune = app.radarr().catalog(movie("Dune").year(2021));
+        let dune = app.radarr().add_to_catalog(movie("Dune").year(2021));
         app.model_plays([&adds_movie("dune", dune)[..], &[says("Dune is on its way.")]].concat());
         app.sms_from(BOB, "get dune").await;
         app.model_plays([&adds_movie("dune", dune)[..], &[says("Walrus asked for it.")]].concat());
@@ -268,7 +268,7 @@ async fn name_of_another_user_outlives_neither_retention_nor_forgetting() {
         assert!(!told.contains(&"audit_log detail".to_owned()), "{told:?}");
 
         if is_forgotten {
-            assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+            assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
         }
         app.days_pass(366).await;
         let left: &[&str] = if is_forgotten { &[] } else { &["users display_name"] };

@@ -1,6 +1,6 @@
 //! An addition whose library cannot be reached is tried again until it is made or a day old, and one text tells which.
 
-use dialarr::arr::fake::item::{movie, series};
+use dialarr::arr::fake::media_fixtures::{movie, series};
 use serde_json::json;
 
 use crate::harness::model::{adds_movie, calls, removes_movie, says};
@@ -20,16 +20,16 @@ const GIVEN_UP: &str =
 async fn asks_in_vain(world: &World, phone: &str) {
     let [searches, adds] = adds_movie("dune", DUNE);
     world.model_plays([searches, says("Dune (2021)?"), adds, says(PROMISE)]);
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.sms_from(phone, "search dune").await;
-    world.radarr().down(true);
+    world.radarr().set_down(true);
     let heard = world.sms_from(phone, "yes, add it").await;
     assert_eq!(heard.last().unwrap(), PROMISE);
 }
 
 async fn world_with_dune_queued() -> World {
     let world = World::start().await;
-    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     asks_in_vain(&world, ANN).await;
     world
 }
@@ -46,7 +46,7 @@ async fn what_could_not_be_added_is_promised_at_once_and_added_when_radarr_is_ba
     world.passes(40 * MINUTE).await;
     assert_eq!(last(&world), PROMISE);
 
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(HOUR).await;
     assert_eq!(last(&world), ADDED);
     assert_eq!(world.requests().await, ["+15550100002 added radarr Dune (2021)"]);
@@ -56,22 +56,23 @@ async fn what_could_not_be_added_is_promised_at_once_and_added_when_radarr_is_ba
     let heard = world.heard_by(ANN);
     world.passes(2 * HOUR).await;
     assert_eq!(world.heard_by(ANN), heard);
-    assert_eq!(world.radarr().additions(), [DUNE]);
+    assert_eq!(world.radarr().added_ids(), [DUNE]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_a_model_the_promise_is_a_plain_sentence() {
-    let world = World::start_with(std::sync::Arc::new(dialarr::llm::keyword::KeywordBrain::Alone)).await;
-    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
-    world.radarr().catalog(movie("Dune: Part Two").year(2024).tmdb(693_134));
+    let world =
+        World::start_with(std::sync::Arc::new(dialarr::llm::keyword::KeywordResponder::NoModel)).await;
+    world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
+    world.radarr().add_to_catalog(movie("Dune: Part Two").year(2024).tmdb(693_134));
     world.sms("search dune").await;
-    world.radarr().down(true);
+    world.radarr().set_down(true);
     let heard = world.sms("1").await;
     assert_eq!(
         heard.last().unwrap(),
         "Radarr can't be reached right now. I'll keep trying for a day and text you."
     );
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(5 * MINUTE).await;
     assert!(last(&world).ends_with("is added now."), "{}", last(&world));
 }
@@ -83,9 +84,9 @@ async fn the_word_of_it_waits_for_the_end_of_the_quiet_hours_also_for_who_wants_
     world.sms("quiet 21-2").await;
     world.sms("notify off").await;
     let heard = world.heard_by(ANN);
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(HOUR).await;
-    assert_eq!((world.radarr().additions(), world.heard_by(ANN)), (vec![DUNE], heard));
+    assert_eq!((world.radarr().added_ids(), world.heard_by(ANN)), (vec![DUNE], heard));
     world.passes(4 * HOUR).await;
     assert_eq!(last(&world), ADDED);
 }
@@ -95,12 +96,12 @@ async fn a_restart_between_the_promise_and_the_addition_changes_nothing() {
     let mut world = world_with_dune_queued().await;
     world.passes(10 * MINUTE).await;
     world.is_killed().await;
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(3 * HOUR).await;
     world.is_started().await;
     world.passes(MINUTE).await;
     assert_eq!(last(&world), ADDED);
-    assert_eq!(world.radarr().additions(), [DUNE]);
+    assert_eq!(world.radarr().added_ids(), [DUNE]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,10 +112,10 @@ async fn a_day_later_it_is_given_up_with_one_text() {
     world.passes(10 * MINUTE).await;
     assert_eq!(last(&world), GIVEN_UP);
     let heard = world.heard_by(ANN);
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(2 * HOUR).await;
     assert_eq!(world.heard_by(ANN), heard);
-    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
     assert_eq!(world.requests().await, ["+15550100002 given_up radarr Dune (2021)"]);
 }
 
@@ -129,7 +130,7 @@ async fn a_day_that_passes_while_the_program_is_off_ends_in_a_last_try() {
 
     let mut world = world_with_dune_queued().await;
     world.is_killed().await;
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(30 * HOUR).await;
     world.is_started().await;
     world.passes(MINUTE).await;
@@ -141,12 +142,12 @@ async fn two_who_wait_for_one_title_get_it_once_and_a_text_each() {
     let world = world_with_dune_queued().await;
     world.knows(BOB).await;
     asks_in_vain(&world, BOB).await;
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(HOUR).await;
     let ends = [world.heard_by(ANN).pop().unwrap(), world.heard_by(BOB).pop().unwrap()];
     assert!(ends.contains(&ADDED.to_owned()), "{ends:?}");
     assert!(ends.contains(&"Dune (2021) is in the library now.".to_owned()), "{ends:?}");
-    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![DUNE], 1));
+    assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![DUNE], 1));
     assert_eq!(world.follows().await.len(), 2);
     assert_eq!(world.additions().await, ["movie 1"]);
 }
@@ -156,7 +157,7 @@ async fn who_asks_again_for_what_waits_is_told_once_how_it_ended() {
     let world = world_with_dune_queued().await;
     asks_in_vain(&world, ANN).await;
     assert_eq!(world.requests().await, ["+15550100002 queued radarr Dune (2021)"]);
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(HOUR).await;
     assert_eq!(world.heard_by(ANN).iter().filter(|text| *text == ADDED).count(), 1);
 }
@@ -165,14 +166,14 @@ async fn who_asks_again_for_what_waits_is_told_once_how_it_ended() {
 async fn a_try_that_was_cut_off_by_a_crash_is_looked_into_and_not_repeated() {
     let mut world = world_with_dune_queued().await;
     world.radarr().lose_next_write_answer();
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(70).await;
-    assert_eq!(world.radarr().posts(), 1);
+    assert_eq!(world.radarr().post_count(), 1);
     world.is_killed().await;
     world.is_started().await;
     world.passes(10 * MINUTE).await;
     assert_eq!(last(&world), ADDED);
-    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![DUNE], 1));
+    assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![DUNE], 1));
     assert_eq!(world.additions().await, ["movie 1"]);
 }
 
@@ -180,41 +181,41 @@ async fn a_try_that_was_cut_off_by_a_crash_is_looked_into_and_not_repeated() {
 async fn a_try_whose_answer_is_lost_is_looked_into_before_another() {
     let world = world_with_dune_queued().await;
     world.radarr().do_next_write_but_answer(500);
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(10 * MINUTE).await;
     assert_eq!(last(&world), ADDED);
-    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![DUNE], 1));
+    assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![DUNE], 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_addition_that_may_have_been_made_is_not_queued() {
     let world = World::start().await;
-    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     let [searches, adds] = adds_movie("dune", DUNE);
     world.model_plays([searches, adds, says("I could not find out.")]);
     world.radarr().lose_next_write_answer();
     world.texts("add dune").await;
     world.passes(15).await;
-    world.radarr().down(true);
+    world.radarr().set_down(true);
     world.passes(10 * MINUTE).await;
     assert!(world.model_was_shown().contains("outcome_unknown"), "{}", world.model_was_shown());
     assert_eq!(world.requests().await, Vec::<String>::new());
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(HOUR).await;
-    assert_eq!(world.radarr().posts(), 1);
+    assert_eq!(world.radarr().post_count(), 1);
     assert_eq!(last(&world), "I could not find out.");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_word_of_it_never_comes_between_a_question_and_its_answer() {
     let world = world_with_dune_queued().await;
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     let heat = world.radarr().add(movie("Heat").year(1995).tmdb(949).size_gb(18.2));
     world.model_plays(removes_movie("heat", heat));
     let question = "Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO.";
     assert_eq!(world.sms("delete heat").await.last().unwrap(), question);
     world.passes(2 * MINUTE).await;
-    assert_eq!(world.radarr().additions(), [DUNE]);
+    assert_eq!(world.radarr().added_ids(), [DUNE]);
     assert_eq!(last(&world), question);
     let heard = world.sms("no").await;
     assert_eq!(heard[heard.len() - 3..], [question, ADDED, "OK, kept."]);
@@ -223,7 +224,7 @@ async fn the_word_of_it_never_comes_between_a_question_and_its_answer() {
 #[tokio::test(start_paused = true)]
 async fn whoever_is_blocked_or_forgotten_or_says_stop_is_not_waited_for() {
     let world = World::start().await;
-    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     for phone in ["+15550100011", "+15550100012", "+15550100013"] {
         world.knows(phone).await;
         asks_in_vain(&world, phone).await;
@@ -232,9 +233,9 @@ async fn whoever_is_blocked_or_forgotten_or_says_stop_is_not_waited_for() {
     world.forgets("+15550100012").await;
     world.sms_from("+15550100013", "STOP").await;
     let said = world.said();
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(2 * HOUR).await;
-    assert_eq!((world.said(), world.radarr().additions()), (said, Vec::new()));
+    assert_eq!((world.said(), world.radarr().added_ids()), (said, Vec::new()));
     assert_eq!(
         world.requests().await,
         ["+15550100011 given_up radarr Dune (2021)", "+15550100013 given_up radarr Dune (2021)",]
@@ -246,18 +247,18 @@ async fn forgetting_all_takes_back_what_is_waited_for() {
     let world = world_with_dune_queued().await;
     world.sms("forget all").await;
     assert_eq!(world.requests().await, Vec::<String>::new());
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(2 * HOUR).await;
-    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn forgetting_all_erases_the_outcome_of_an_addition_that_waits_to_be_sent() {
     let world = world_with_dune_queued().await;
     world.sms("quiet 21-2").await;
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(HOUR).await;
-    assert_eq!(world.radarr().additions(), [DUNE]);
+    assert_eq!(world.radarr().added_ids(), [DUNE]);
     world.sms("forget all").await;
     let heard = world.heard_by(ANN);
     world.passes(5 * HOUR).await;
@@ -269,11 +270,11 @@ async fn forgetting_all_erases_the_outcome_of_an_addition_that_waits_to_be_sent(
 /// Bob has seen that Dune is waited for, and wants to hear of it as well.
 async fn bob_follows_dune(world: &World) {
     world.knows(BOB).await;
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.model_plays([calls("search_media", json!({ "query": "dune" })), says("Dune?")]);
     world.radarr().spare_next();
     world.sms_from(BOB, "is dune coming?").await;
-    world.radarr().down(true);
+    world.radarr().set_down(true);
     let follows = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": DUNE }));
     world.model_plays([follows, says("I will tell you.")]);
     world.sms_from(BOB, "tell me too").await;
@@ -309,7 +310,7 @@ async fn who_follows_what_turns_out_to_be_there_hears_that_it_is_ready() {
     let world = world_with_dune_queued().await;
     bob_follows_dune(&world).await;
     world.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(8.0));
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(HOUR).await;
     assert_eq!(last(&world), "Dune (2021) is in the library now.");
     assert_eq!(world.heard_by(BOB).pop().unwrap(), "Dune (2021) is ready to watch.");
@@ -318,7 +319,7 @@ async fn who_follows_what_turns_out_to_be_there_hears_that_it_is_ready() {
 #[tokio::test(start_paused = true)]
 async fn a_key_or_an_address_that_an_admin_sets_right_within_a_day_is_waited_for() {
     let world = World::start().await;
-    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     let [searches, adds] = adds_movie("dune", DUNE);
     world.model_plays([searches, says("Dune (2021)?"), adds, says(PROMISE)]);
     world.sms("search dune").await;
@@ -332,23 +333,23 @@ async fn a_key_or_an_address_that_an_admin_sets_right_within_a_day_is_waited_for
 #[tokio::test(start_paused = true)]
 async fn queued_addition_in_4k_needs_the_right() {
     let world = World::start().await;
-    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     let adds = calls("add_movie", json!({ "tmdb": DUNE, "quality": "Ultra-HD" }));
     let [searches, _] = adds_movie("dune", DUNE);
     world.model_plays([searches, says("Dune (2021)?"), adds, says(PROMISE)]);
     world.sms("search dune").await;
-    world.radarr().down(true);
+    world.radarr().set_down(true);
     world.sms("yes, in 4K").await;
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(HOUR).await;
     assert_eq!(last(&world), "I could not add Dune (2021). You can't add titles in 4K. Please ask an admin.");
-    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
 }
 
 /// Severance with three seasons, which Ann has found.
 async fn world_with_severance_found() -> World {
     let world = World::start().await;
-    world.sonarr().catalog(series("Severance").year(2022).tvdb(SEVERANCE).seasons(3));
+    world.sonarr().add_to_catalog(series("Severance").year(2022).tvdb(SEVERANCE).seasons(3));
     world.model_plays([calls("search_media", json!({ "query": "severance" })), says("Severance (2022)?")]);
     world.sms("search severance").await;
     world
@@ -356,7 +357,7 @@ async fn world_with_severance_found() -> World {
 
 /// Ann wants one season while Sonarr is down.
 async fn asks_for_season_in_vain(world: &World, season: u32) {
-    world.sonarr().down(true);
+    world.sonarr().set_down(true);
     let adds = calls("add_series", json!({ "tvdb": SEVERANCE, "seasons": [season] }));
     world.model_plays([adds, says("Sonarr is down, I'll keep trying.")]);
     world.sms(&format!("add season {season}")).await;
@@ -374,7 +375,7 @@ async fn seasons_requested_during_an_outage_are_added_together() {
     let queued = |season: u32| format!("+15550100002 queued sonarr Severance (2022) [{season}]");
     assert_eq!(world.requests().await, [queued(1), queued(2)]);
     let heard = world.heard_by(ANN).len();
-    world.sonarr().down(false);
+    world.sonarr().set_down(false);
     world.passes(HOUR).await;
     assert_eq!(world.heard_by(ANN)[heard..], ["Severance (2022), seasons 1 and 2 are added now."]);
     assert_eq!(world.requests().await, ["+15550100002 added sonarr Severance (2022) [1,2]"]);
@@ -388,12 +389,12 @@ async fn season_requested_during_a_try_is_looked_for_afterwards() {
     let world = world_with_severance_found().await;
     asks_for_season_in_vain(&world, 1).await;
     world.sonarr().lose_next_write_answer();
-    world.sonarr().down(false);
+    world.sonarr().set_down(false);
     world.passes(70).await;
-    assert_eq!(world.sonarr().posts(), 1);
+    assert_eq!(world.sonarr().post_count(), 1);
     asks_for_season_in_vain(&world, 2).await;
     let heard = world.heard_by(ANN).len();
-    world.sonarr().down(false);
+    world.sonarr().set_down(false);
     world.passes(HOUR).await;
     let mut told = world.heard_by(ANN)[heard..].to_vec();
     told.sort();
@@ -410,7 +411,7 @@ async fn season_that_does_not_exist_refuses_only_its_own_request() {
     asks_for_season_in_vain(&world, 1).await;
     asks_for_season_in_vain(&world, 9).await;
     let heard = world.heard_by(ANN).len();
-    world.sonarr().down(false);
+    world.sonarr().set_down(false);
     world.passes(HOUR).await;
     assert_eq!(
         world.heard_by(ANN)[heard..],
@@ -433,23 +434,23 @@ async fn refused_quality_of_a_later_request_keeps_the_earlier_one() {
     world.model_plays([sharper, says(PROMISE)]);
     world.sms("make that 4K").await;
     let heard = world.heard_by(ANN).len();
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(HOUR).await;
     assert_eq!(
         world.heard_by(ANN)[heard..],
         ["Dune (2021) is added now. You can't add titles in 4K. Please ask an admin."]
     );
-    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![DUNE], 1));
+    assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![DUNE], 1));
     assert_eq!(world.requests().await, ["+15550100002 added radarr Dune (2021)"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn waiting_seasons_of_one_show_count_towards_the_quota() {
     let world = World::start().await;
-    world.sonarr().catalog(series("Severance").year(2022).tvdb(SEVERANCE).seasons(14));
+    world.sonarr().add_to_catalog(series("Severance").year(2022).tvdb(SEVERANCE).seasons(14));
     world.model_plays([calls("search_media", json!({ "query": "severance" })), says("Severance (2022)?")]);
     world.sms("search severance").await;
-    world.sonarr().down(true);
+    world.sonarr().set_down(true);
     for seasons in [(1..=6).collect::<Vec<u32>>(), (5..=12).collect()] {
         let adds = calls("add_series", json!({ "tvdb": SEVERANCE, "seasons": seasons }));
         world.model_plays([adds, says("Noted.")]);
@@ -463,7 +464,8 @@ async fn waiting_seasons_of_one_show_count_towards_the_quota() {
 async fn world_with_a_season_of_a_held_show_queued() -> (World, i64) {
     let world = World::start().await;
     let show = series("Severance").year(2022).tvdb(SEVERANCE).seasons(3).episodes(6).missing(6);
-    let show = [1, 2, 3].into_iter().fold(show, dialarr::arr::fake::item::FakeSeries::unmonitored_season);
+    let show =
+        [1, 2, 3].into_iter().fold(show, dialarr::arr::fake::media_fixtures::FakeSeries::unmonitored_season);
     let id = world.sonarr().add(show);
     let found = ["find_in_library", "search_media"].map(|tool| calls(tool, json!({ "query": "severance" })));
     world.model_plays(found.into_iter().chain([says("Severance (2022)?")]));
@@ -475,7 +477,7 @@ async fn world_with_a_season_of_a_held_show_queued() -> (World, i64) {
 /// Ann gets a part of Severance before the season that waits is tried.
 async fn gets_a_part(part: &str) -> World {
     let (world, id) = world_with_a_season_of_a_held_show_queued().await;
-    world.sonarr().down(false);
+    world.sonarr().set_down(false);
     let gets = calls("get_more", json!({ "type": "series", "id": id, "seasons": [part] }));
     world.model_plays([gets, says("OK.")]);
     world.sms(&format!("get {part}")).await;
@@ -513,11 +515,11 @@ async fn unreadable_addition_is_given_up_with_one_message() {
     let world = world_with_dune_queued().await;
     world.damages("UPDATE requests SET arguments = '[]', seasons = '{}'").await;
     let heard = world.heard_by(ANN).len();
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(HOUR).await;
     let lost = "Something went wrong on my side, and I could not add Dune (2021). Please ask me again.";
     assert_eq!(world.heard_by(ANN)[heard..], [lost]);
-    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
     assert_eq!(world.requests().await, ["+15550100002 given_up radarr Dune (2021) {}"]);
 }
 
@@ -526,7 +528,7 @@ async fn addition_with_an_unreadable_turn_is_given_up_with_one_message() {
     let world = world_with_dune_queued().await;
     world.damages("UPDATE turns SET prompt = '{}'").await;
     let heard = world.heard_by(ANN).len();
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(HOUR).await;
     assert_eq!(world.heard_by(ANN).len(), heard + 1);
     assert!(last(&world).contains("I could not add Dune (2021)"), "{}", last(&world));
@@ -536,7 +538,7 @@ async fn addition_with_an_unreadable_turn_is_given_up_with_one_message() {
 async fn unreadable_addition_under_way_is_reported_as_unknown() {
     let world = world_with_dune_queued().await;
     world.radarr().lose_next_write_answer();
-    world.radarr().down(false);
+    world.radarr().set_down(false);
     world.passes(70).await;
     assert_eq!(world.requests().await, ["+15550100002 adding radarr Dune (2021)"]);
     world.damages("UPDATE requests SET seasons = '{}'").await;

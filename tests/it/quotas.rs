@@ -1,7 +1,7 @@
 //! What members may add within a time, and how fast anyone may text.
 
-use dialarr::arr::fake::item::{movie, series};
-use dialarr::conversation::rate::Rate;
+use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::conversation::rate_limit::RateLimit;
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -10,8 +10,8 @@ use crate::harness::{ANN, BOB, Has, TestApp};
 
 const DAY: i64 = 24 * 60 * 60;
 
-fn a_week(most: u32) -> Option<Rate> {
-    Some(Rate { most, within: SignedDuration::from_hours(7 * 24) })
+fn a_week(most: u32) -> Option<RateLimit> {
+    Some(RateLimit { max: most, period: SignedDuration::from_hours(7 * 24) })
 }
 
 /// Bob may add two movies and three seasons a week.
@@ -24,10 +24,10 @@ async fn app_with_small_quotas() -> TestApp {
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.knows_as("Bob", BOB, Has::AddRight).await;
     for (title, tmdb) in [("Alien", 348), ("Heat", 949), ("Arrival", 329_865), ("Sicario", 273_481)] {
-        app.radarr().catalog(movie(title).year(2000).tmdb(tmdb));
+        app.radarr().add_to_catalog(movie(title).year(2000).tmdb(tmdb));
     }
-    app.sonarr().catalog(series("Severance").year(2022).tvdb(371_980).seasons(2));
-    app.sonarr().catalog(series("Dark").year(2017).tvdb(334_824).seasons(2));
+    app.sonarr().add_to_catalog(series("Severance").year(2022).tvdb(371_980).seasons(2));
+    app.sonarr().add_to_catalog(series("Dark").year(2017).tvdb(334_824).seasons(2));
     app
 }
 
@@ -49,11 +49,11 @@ async fn a_member_adds_up_to_the_quota_and_hears_when_there_is_room_again_and_wh
         refused,
         r#"{"ask":"Ann","error":"quota","free_again":"Fri Nov 27 at 21:04","hint":"not added; tell the user the limit, when there is room again and whom to ask","limit":"2 movies within 7 days"}"#
     );
-    assert_eq!(app.radarr().additions(), [348, 949]);
+    assert_eq!(app.radarr().added_ids(), [348, 949]);
 
     app.pass(6 * DAY);
     adds(&app, BOB, "Arrival", 329_865).await;
-    assert_eq!(app.radarr().additions(), [348, 949, 329_865]);
+    assert_eq!(app.radarr().added_ids(), [348, 949, 329_865]);
 }
 
 #[tokio::test]
@@ -62,8 +62,8 @@ async fn without_a_model_the_refusal_is_a_plain_sentence() {
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.knows(BOB, Has::AddRight).await;
     app.sms("quota +15550100003 -9").await;
-    app.radarr().catalog(movie("Alien").year(1979).tmdb(348));
-    app.radarr().catalog(movie("Heat").year(1995).tmdb(949));
+    app.radarr().add_to_catalog(movie("Alien").year(1979).tmdb(348));
+    app.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(949));
     assert_eq!(app.sms_from(BOB, "add alien").await, "Added Alien (1979).");
     assert_eq!(
         app.sms_from(BOB, "add heat").await,
@@ -79,7 +79,7 @@ async fn what_is_there_already_counts_nothing_and_is_not_refused() {
     assert!(adds(&app, BOB, "Alien", 348).await.contains("already_exists"));
     adds(&app, BOB, "Heat", 949).await;
     assert!(adds(&app, BOB, "Alien", 348).await.contains("already_exists"));
-    assert_eq!(app.radarr().additions(), [348, 949]);
+    assert_eq!(app.radarr().added_ids(), [348, 949]);
 }
 
 #[tokio::test]
@@ -88,9 +88,9 @@ async fn no_more_is_promised_for_later_than_the_quota_has_room_for() {
     for (title, tmdb) in [("Alien", 348), ("Heat", 949), ("Arrival", 329_865)] {
         let [searches, adds] = adds_movie(title, tmdb);
         app.model_plays([searches, says("That one?"), adds, says("Well.")]);
-        app.radarr().down(false);
+        app.radarr().set_down(false);
         app.sms_from(BOB, &format!("search {title}")).await;
-        app.radarr().down(true);
+        app.radarr().set_down(true);
         app.sms_from(BOB, "add it").await;
     }
     assert!(app.results().pop().unwrap().contains("2 movies within 7 days"));
@@ -109,7 +109,7 @@ async fn a_show_counts_its_seasons() {
         app.sms_from(BOB, &format!("add {title}")).await;
     }
     assert!(app.results().last().unwrap().contains("3 seasons within 7 days"));
-    assert_eq!(app.sonarr().additions(), [371_980]);
+    assert_eq!(app.sonarr().added_ids(), [371_980]);
 }
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn an_admin_has_no_quota() {
     for (title, tmdb) in [("Alien", 348), ("Heat", 949), ("Arrival", 329_865), ("Sicario", 273_481)] {
         adds(&app, ANN, title, tmdb).await;
     }
-    assert_eq!(app.radarr().additions().len(), 4);
+    assert_eq!(app.radarr().added_ids().len(), 4);
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn an_admin_raises_a_quota_by_text() {
         "Bob may add 3 movies within 7 days and 4 seasons within 7 days."
     );
     adds(&app, BOB, "Arrival", 329_865).await;
-    assert_eq!(app.radarr().additions().len(), 3);
+    assert_eq!(app.radarr().added_ids().len(), 3);
     assert_eq!(
         app.sms("quota Bob -100").await,
         "Bob may add 0 movies within 7 days and 0 seasons within 7 days."
@@ -167,7 +167,7 @@ async fn an_addition_whose_answer_was_lost_counts_once() {
     app.restart().await;
     adds(&app, BOB, "Arrival", 329_865).await;
     assert!(adds(&app, BOB, "Sicario", 273_481).await.contains("quota"));
-    assert_eq!(app.radarr().additions(), [348, 949, 329_865]);
+    assert_eq!(app.radarr().added_ids(), [348, 949, 329_865]);
 }
 
 #[tokio::test]
@@ -232,7 +232,7 @@ async fn nobody_is_slowed_down_by_the_haste_of_another() {
 async fn forged_texts_do_not_use_up_anyones_limit() {
     let app = TestApp::start_without_model().await;
     for _ in 0..40 {
-        let mut forged = app.text(ANN, "status").arrive().unwrap();
+        let mut forged = app.text(ANN, "status").into_signed_request().unwrap();
         forged
             .headers_mut()
             .insert("x-twilio-signature", "Zm9yZ2VkIGJ5IHNvbWVib2R5IGVsc2U=".parse().unwrap());
@@ -260,7 +260,7 @@ async fn pictures_without_words_count_like_texts() {
     let app = TestApp::start_without_model().await;
     for _ in 0..30 {
         app.pass(1);
-        app.post(app.text(ANN, "").media("https://api.twilio.com/1", "image/jpeg")).await;
+        app.post(app.text(ANN, "").with_media("https://api.twilio.com/1", "image/jpeg")).await;
         app.settle().await;
     }
     assert_eq!(app.heard_by(ANN).len(), 11);

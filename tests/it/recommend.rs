@@ -1,6 +1,6 @@
 //! Films that fit the library, and what is told of why.
 
-use dialarr::arr::fake::item::{movie, series};
+use dialarr::arr::fake::media_fixtures::{movie, series};
 use serde_json::{Value, json};
 
 use crate::harness::TestApp;
@@ -13,15 +13,15 @@ async fn household() -> TestApp {
     radarr.add(movie("Heat").year(1995).tmdb(949).genres(&["Crime", "Drama"]).size_gb(18.2));
     radarr.add(movie("Casino").year(1995).tmdb(524).genres(&["Crime"]));
     radarr.add(movie("Alien").year(1979).tmdb(348).genres(&["Horror"]).collection(8091, "Alien Collection"));
-    radarr.catalog(
+    radarr.add_to_catalog(
         movie("Aliens").year(1986).tmdb(679).genres(&["Action"]).collection(8091, "Alien Collection"),
     );
-    radarr.suggest(movie("Goodfellas").year(1990).tmdb(769).genres(&["Crime", "Drama"]).rating(8.5));
-    radarr.suggest(movie("The Thing").year(1982).tmdb(1091).genres(&["Horror"]).rating(8.0));
-    radarr.suggest(movie("Heat").year(1995).tmdb(949).genres(&["Crime"]).rating(9.0));
-    let hated = radarr.suggest(movie("Gigli").year(2003).tmdb(8046).genres(&["Crime"]).rating(9.9));
-    radarr.exclude(hated);
-    radarr.popular(movie("Barbie").year(2023).tmdb(346_698).genres(&["Comedy"]).rating(7.0));
+    radarr.add_suggestion(movie("Goodfellas").year(1990).tmdb(769).genres(&["Crime", "Drama"]).rating(8.5));
+    radarr.add_suggestion(movie("The Thing").year(1982).tmdb(1091).genres(&["Horror"]).rating(8.0));
+    radarr.add_suggestion(movie("Heat").year(1995).tmdb(949).genres(&["Crime"]).rating(9.0));
+    let hated = radarr.add_suggestion(movie("Gigli").year(2003).tmdb(8046).genres(&["Crime"]).rating(9.9));
+    radarr.exclude_movie(hated);
+    radarr.add_popular(movie("Barbie").year(2023).tmdb(346_698).genres(&["Comedy"]).rating(7.0));
     app
 }
 
@@ -90,7 +90,7 @@ async fn what_is_suggested_can_be_added_at_once() {
     app.recommended(json!({})).await;
     app.model_plays([calls("add_movie", json!({ "tmdb": 769 })), says(""), says("")]);
     assert_eq!(app.sms("add the first").await, "Added Goodfellas (1990).");
-    assert_eq!(app.radarr().additions(), [769]);
+    assert_eq!(app.radarr().added_ids(), [769]);
 }
 
 #[tokio::test]
@@ -104,6 +104,6 @@ async fn of_shows_only_the_taste_is_told() {
 #[tokio::test]
 async fn a_radarr_that_is_down_is_named_once() {
     let app = household().await;
-    app.radarr().down(true);
+    app.radarr().set_down(true);
     app.check(json!({}), "Radarr can't be reached right now.", &[]).await;
 }

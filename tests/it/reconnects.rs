@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dialarr::app::App;
 use dialarr::web;
-use dialarr::web::serving::{Limits, serve};
+use dialarr::web::http_server::{ListenerLimits, serve_sockets};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -38,7 +38,7 @@ impl Served {
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let router = web::console_router(app.console.clone());
-        let server = tokio::spawn(serve(listener, router, Limits::PAGES, stop.clone()));
+        let server = tokio::spawn(serve_sockets(listener, router, ListenerLimits::PAGES, stop.clone()));
         addresses.send_replace(address);
         Self { stop, server }
     }

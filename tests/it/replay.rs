@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dialarr::arr::fake::item::movie;
-use dialarr::conversation::model_request::{Message, ModelRequest};
-use dialarr::conversation::transcript::Stop;
-use dialarr::llm::{DeltaSink, Model, ModelError, StepOut};
-use dialarr::messaging::fake::Delivery;
-use dialarr::store::backup::back_up;
-use dialarr::store::db::{Db, OpenError};
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
+use dialarr::conversation::transcript::StopReason;
+use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse};
+use dialarr::messaging::fake::FakeDelivery;
+use dialarr::store::database::backup::back_up;
+use dialarr::store::database::db::{Db, OpenError};
 use serde_json::json;
 
 use crate::harness::model::{calls, removes_movie, says};
@@ -41,7 +41,7 @@ async fn a_question_not_sent_before_a_crash_is_sent_after_it_and_can_be_answered
     assert_eq!(world.said(), [QUESTION]);
 
     assert_eq!(world.sms("yes").await, [QUESTION, DELETED]);
-    assert_eq!(world.radarr().removals(), [dune]);
+    assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,7 +53,7 @@ async fn a_yes_taken_in_before_a_crash_deletes_once_after_it() {
     world.is_started().await;
     world.passes(30).await;
     assert_eq!(world.said(), [QUESTION, DELETED]);
-    assert_eq!(world.radarr().removals(), [dune]);
+    assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,8 +107,8 @@ async fn a_status_report_tells_the_fate_of_a_text_at_once() {
     world.model_plays([says("One."), says("Two.")]);
     world.twilio().lose_next_answer();
     world.sms("one").await;
-    let sent = world.twilio().sent();
-    let report = world.twilio().status_callback(&sent[0], Delivery::Delivered).unwrap().unwrap();
+    let sent = world.twilio().sent_messages();
+    let report = world.twilio().status_callback(&sent[0], FakeDelivery::Delivered).unwrap().unwrap();
     assert_eq!(world.bring(report).await, 204);
     assert_eq!(world.sms("two").await, ["One.", "Two."]);
 }
@@ -129,7 +129,7 @@ async fn a_crash_after_a_text_was_taken_sends_it_no_second_time() {
 /// A world in which Ann has asked for Arrival, and Radarr's answer to its addition is lost.
 async fn world_with_a_lost_addition() -> World {
     let world = World::start().await;
-    let arrival = world.radarr().catalog(movie("Arrival").year(2016));
+    let arrival = world.radarr().add_to_catalog(movie("Arrival").year(2016));
     world.model_plays([
         calls("search_media", json!({ "query": "arrival" })),
         calls("add_movie", json!({ "tmdb": arrival })),
@@ -138,7 +138,7 @@ async fn world_with_a_lost_addition() -> World {
     world.radarr().lose_next_write_answer();
     world.texts("get arrival").await;
     world.passes(5).await;
-    assert_eq!(world.radarr().additions(), [arrival]);
+    assert_eq!(world.radarr().added_ids(), [arrival]);
     world
 }
 
@@ -148,7 +148,7 @@ async fn an_addition_whose_answer_was_lost_is_looked_for_and_told_as_made() {
     world.passes(60).await;
     assert_eq!(world.said(), ["Still working on it.", "Arrival is on its way."]);
     assert!(world.model_was_shown().contains("\"added\""), "{}", world.model_was_shown());
-    assert_eq!(world.radarr().posts(), 1);
+    assert_eq!(world.radarr().post_count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +159,7 @@ async fn an_addition_cut_off_by_a_crash_is_looked_for_and_told_as_made() {
     world.passes(60).await;
     assert_eq!(world.said(), ["Arrival is on its way."]);
     assert!(world.model_was_shown().contains("\"added\""), "{}", world.model_was_shown());
-    assert_eq!(world.radarr().posts(), 1);
+    assert_eq!(world.radarr().post_count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,7 +170,7 @@ async fn a_deletion_whose_answer_was_lost_is_looked_for_and_told_as_made() {
     world.sms("yes").await;
     world.passes(60).await;
     assert_eq!(world.said(), [QUESTION, "Still working on it.", DELETED]);
-    assert_eq!((world.radarr().removals(), world.radarr().posts()), (vec![dune], 1));
+    assert_eq!((world.radarr().removed_ids(), world.radarr().post_count()), (vec![dune], 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,9 +180,9 @@ async fn a_yes_after_something_else_was_sent_asks_again() {
     world.notifies("Arrival can be watched now.").await;
     let notified = [QUESTION, "Arrival can be watched now."];
     assert_eq!(world.sms("yes").await, [&notified[..], &[QUESTION]].concat());
-    assert_eq!(world.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(world.radarr().removed_ids(), Vec::<i64>::new());
     assert_eq!(world.sms("yes").await, [&notified[..], &[QUESTION, DELETED]].concat());
-    assert_eq!(world.radarr().removals(), [dune]);
+    assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -204,12 +204,16 @@ impl Model for Fragile {
         "fragile"
     }
 
-    async fn step(&self, request: &ModelRequest, _: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+    async fn next_response(
+        &self,
+        request: &ModelRequest,
+        _: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
         let last = request.messages.last();
-        assert!(!matches!(last, Some(Message::User(text)) if text.ends_with("curse")), "cursed");
+        assert!(!matches!(last, Some(ModelMessage::User(text)) if text.ends_with("curse")), "cursed");
         let text = "All is well.".to_owned();
-        let (thinking, stop) = (String::new(), Stop::Done);
-        Ok(StepOut { text, thinking, calls: Vec::new(), stop, usage: None, response_id: None })
+        let (thinking, stop) = (String::new(), StopReason::Done);
+        Ok(ModelResponse { text, thinking, calls: Vec::new(), stop, usage: None, response_id: None })
     }
 }
 
@@ -260,7 +264,7 @@ async fn question_queued_in_a_copy_is_not_sent_again_after_its_restore() {
     is_restored(&mut world, &copy).await;
     assert_eq!(world.said(), [QUESTION]);
     assert_eq!(world.sms("yes").await, [QUESTION, DELETED]);
-    assert_eq!(world.radarr().removals(), [dune]);
+    assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -306,7 +310,7 @@ async fn deletion_reported_before_a_restore_is_not_reported_again() {
 
     is_restored(&mut world, &copy).await;
     assert_eq!(world.said(), said);
-    assert_eq!((world.radarr().removals(), world.radarr().posts()), (vec![dune], 1));
+    assert_eq!((world.radarr().removed_ids(), world.radarr().post_count()), (vec![dune], 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -321,7 +325,7 @@ async fn deletion_confirmed_again_after_a_restore_reports_what_was_already_gone(
     assert_eq!(world.said(), [QUESTION, DELETED, QUESTION]);
     let told = world.sms("yes").await;
     assert_eq!(told, [QUESTION, DELETED, QUESTION, "Dune (2021) was already gone."]);
-    assert_eq!(world.radarr().removals(), [dune]);
+    assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Members who may not delete ask the admins, and an admin's word deletes once.
 
-use dialarr::arr::fake::item::{movie, series};
-use dialarr::llm::scripted::Line;
+use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::llm::scripted::ScriptedReply;
 use diesel::connection::SimpleConnection;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ const CAT: &str = "+15550100004";
 const DAY: i64 = 24 * 60 * 60;
 const WISH: &str = "Bob asks to delete Dune (2021), 21.4 GB. Reply APPROVE 4747 or DENY 4747";
 
-fn wishes(title: &str, kind: &str, id: i64, answer: &str) -> [Line; 3] {
+fn wishes(title: &str, kind: &str, id: i64, answer: &str) -> [ScriptedReply; 3] {
     [finds(title), calls("request_removal", json!({ "type": kind, "id": id })), says(answer)]
 }
 
@@ -31,11 +31,11 @@ async fn app_with_a_wish() -> (TestApp, i64) {
 async fn an_admin_approves_a_wish_and_both_hear_of_it() {
     let (app, dune) = app_with_a_wish().await;
     assert_eq!(app.heard_by(ANN), [WISH]);
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 
     assert_eq!(app.sms("approve 4747").await, "Deleted Dune (2021). Freed 21.4 GB.");
     assert_eq!(app.last_to(BOB), "An admin agreed: Dune (2021) is deleted.");
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(
         app.audit().await,
         [
@@ -70,7 +70,7 @@ async fn requester_of_a_removal_that_cannot_be_read_is_notified() {
     let (app, dune) = app_with_a_wish().await;
     assert_eq!(approves_while_the_item_is_damaged(&app, DAMAGED_WHEN_STARTED).await, CHANGE_UNKNOWN);
     assert_eq!(app.last_to(BOB), "An admin agreed, but I could not find out whether Dune (2021) is deleted.");
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
     let calls = "SELECT state AS line FROM tool_calls WHERE confirmed_by IS NOT NULL";
     assert_eq!(app.lines(calls).await, ["error"]);
     let heard = app.heard_by(BOB);
@@ -88,7 +88,7 @@ async fn requester_of_a_removal_that_never_began_is_notified() {
         app.last_to(BOB),
         "An admin agreed, but Dune (2021) could not be deleted. Please ask again later."
     );
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -108,11 +108,11 @@ async fn requester_of_an_unreadable_removal_request_is_notified() {
 async fn unreadable_removal_request_holds_up_no_other_user_and_expires() {
     let (app, _) = app_with_a_wish().await;
     damage(&app, "UPDATE approvals SET fingerprint = '{}'").await;
-    app.radarr().catalog(movie("Heat").year(1995).tmdb(949));
+    app.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(949));
     let [searches, adds] = adds_movie("heat", 949);
     app.model_plays([searches, adds, says("Added it.")]);
     assert_eq!(app.sms("add heat").await, "Added it.");
-    assert_eq!(app.radarr().additions(), [949]);
+    assert_eq!(app.radarr().added_ids(), [949]);
     app.pass(DAY);
     app.time_brings().await;
     assert_eq!(
@@ -139,7 +139,7 @@ async fn an_admin_denies_a_wish_and_the_title_stays() {
     assert_eq!(app.sms("DENY 4747").await, "OK, Dune (2021) stays. I told Bob.");
     assert_eq!(app.last_to(BOB), "An admin would like to keep Dune (2021), so it stays.");
     assert_eq!(app.sms("approve 4747").await, "That was denied by Ann already.");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn two_admins_at_once_delete_once() {
         tokio::join!(app.post(app.text(ANN, "approve 4747")), app.post(app.text(CAT, "approve 4747")));
     assert_eq!((one, two), (200, 200));
     app.settle().await;
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
     let answers = [app.last_to(ANN), app.last_to(CAT)];
     assert!(answers.contains(&"Deleted Dune (2021). Freed 21.4 GB.".to_owned()), "{answers:?}");
     assert_eq!(app.heard_by(BOB).len(), 2);
@@ -165,7 +165,7 @@ async fn yes_and_no_answer_only_ones_own_question() {
         app.model_plays([says("What do you mean?")]);
         assert_eq!(app.sms_from(BOB, word).await, "What do you mean?");
     }
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
     assert_eq!(app.sms("approve 4747").await, "Deleted Dune (2021). Freed 21.4 GB.");
 }
 
@@ -174,7 +174,7 @@ async fn a_wish_survives_a_restart_and_is_carried_out_after_one() {
     let (mut app, dune) = app_with_a_wish().await;
     app.restart().await;
     assert_eq!(app.sms_during_restart(&["approve 4747"]).await, "Deleted Dune (2021). Freed 21.4 GB.");
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.last_to(BOB), "An admin agreed: Dune (2021) is deleted.");
 }
 
@@ -188,7 +188,7 @@ async fn a_title_that_changed_since_the_wish_is_kept() {
         "Dune (2021) has changed since you asked, so it was kept. Ask again if it should go."
     );
     assert_eq!(app.sms("yes").await, "No question is open. Dune (2021) changed since I asked, so I kept it.");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -267,7 +267,7 @@ async fn approving_a_wish_drops_ones_own_question_and_says_so() {
     app.model_plays(removes_movie("heat", heat));
     app.sms("delete heat").await;
     assert_eq!(app.sms("approve 4747").await, "OK, Heat (1995) is kept. Deleted Dune (2021). Freed 21.4 GB.");
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -276,7 +276,7 @@ async fn an_admin_who_is_one_no_more_approves_nothing() {
     app.knows(ANN, Has::AddRight).await;
     app.model_plays([says("You can't do that.")]);
     assert_eq!(app.sms("approve 4747").await, "You can't do that.");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -284,5 +284,5 @@ async fn approving_an_active_member_keeps_their_removal_request() {
     let (app, dune) = app_with_a_wish().await;
     app.approve(BOB).await;
     assert_eq!(app.sms("approve 4747").await, "Deleted Dune (2021). Freed 21.4 GB.");
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }

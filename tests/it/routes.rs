@@ -15,7 +15,7 @@ use dialarr::access_rules::TrustedProxies;
 use dialarr::messaging::twilio::{STATUS_PATH, WEBHOOK_PATH};
 use dialarr::web;
 use dialarr::web::auth::LINK_PATH;
-use dialarr::web::serving::{Limits, serve};
+use dialarr::web::http_server::{ListenerLimits, serve_sockets};
 use futures_util::stream;
 use http::header::{CONTENT_TYPE, COOKIE, HOST, HeaderMap, LOCATION, ORIGIN, SET_COOKIE};
 use http::request::Builder;
@@ -444,11 +444,11 @@ async fn every_answer_of_the_webhooks_holds_a_browser_back_and_none_takes_what_i
 }
 
 /// The header names of an answer as a socket carries it.
-async fn on_the_wire(router: Router, limits: Limits, request: &str) -> Vec<String> {
+async fn on_the_wire(router: Router, limits: ListenerLimits, request: &str) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let stop = CancellationToken::new();
-    let server = tokio::spawn(serve(listener, router, limits, stop.clone()));
+    let server = tokio::spawn(serve_sockets(listener, router, limits, stop.clone()));
     let mut client = TcpStream::connect(address).await.unwrap();
     client.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -466,9 +466,10 @@ async fn on_the_wire_nobody_is_told_what_serves() {
     let mut known: Vec<&str> = vec!["connection", "content-length", "content-type", "date"];
     known.extend(expected("/health", StatusCode::OK).into_keys());
     known.sort_unstable();
-    for (router, limits) in
-        [(console(&app), Limits::PAGES), (webhooks(&app), Limits::webhooks(TrustedProxies::default()))]
-    {
+    for (router, limits) in [
+        (console(&app), ListenerLimits::PAGES),
+        (webhooks(&app), ListenerLimits::for_webhooks(TrustedProxies::default())),
+    ] {
         let mut names = on_the_wire(router, limits, request).await;
         names.sort_unstable();
         assert_eq!(names, known);

@@ -1,8 +1,8 @@
 //! Texts that want no answer, reactions in both directions, and the carrier's own words.
 
-use dialarr::arr::fake::item::movie;
-use dialarr::conversation::quiet::Quiet;
-use dialarr::conversation::triage::Routing;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::conversation::grammar::triage::TriageLevel;
+use dialarr::conversation::notifications::quiet_hours::QuietHours;
 use dialarr::engine::SmsReactions;
 use dialarr::llm::ModelError;
 use serde_json::json;
@@ -11,8 +11,8 @@ use crate::harness::model::{adds_movie, calls, fails, removes_movie, said, says}
 use crate::harness::{ANN, BOB, Has, TestApp};
 
 /// The model has greeted Ann, and nothing is open.
-async fn app_with_routing(routing: Routing) -> TestApp {
-    let app = TestApp::with(|settings| settings.routing = routing).await;
+async fn app_with_routing(routing: TriageLevel) -> TestApp {
+    let app = TestApp::with(|settings| settings.triage_level = routing).await;
     app.model_plays([says("Hello Ann.")]);
     app.sms("hello there").await;
     app
@@ -20,17 +20,17 @@ async fn app_with_routing(routing: Routing) -> TestApp {
 
 #[tokio::test]
 async fn thanks_and_bare_emoji_stay_unanswered_when_nothing_is_open() {
-    let app = app_with_routing(Routing::Heuristic).await;
+    let app = app_with_routing(TriageLevel::Heuristic).await;
     for text in ["thanks!", "\u{1f44d}", "ok cool", "hahaha", "\u{2764}\u{fe0f}\u{2764}\u{fe0f}"] {
         assert_eq!(app.sms(text).await, "", "{text}");
     }
     assert_eq!(app.fates().await[1], "thanks!: skipped small_talk");
-    assert_eq!(app.model().calls(), 1);
+    assert_eq!(app.model().request_count(), 1);
 }
 
 #[tokio::test]
 async fn with_routing_off_everything_is_answered() {
-    let app = app_with_routing(Routing::Off).await;
+    let app = app_with_routing(TriageLevel::Off).await;
     app.model_plays([says("You are welcome.")]);
     assert_eq!(app.sms("thanks!").await, "You are welcome.");
 }
@@ -61,7 +61,7 @@ async fn only_a_clean_skip_of_the_model_leaves_a_text_unanswered() {
     for (verdict, answered) in
         [("SKIP", false), ("skip", true), ("SKIP.", true), ("RESPOND", true), ("", true)]
     {
-        let app = app_with_routing(Routing::Ai).await;
+        let app = app_with_routing(TriageLevel::Ai).await;
         let answer = answered.then(|| says("Glad you liked it."));
         app.model_plays(std::iter::once(says(verdict)).chain(answer));
         let answer = app.sms("we loved the bear").await;
@@ -71,23 +71,23 @@ async fn only_a_clean_skip_of_the_model_leaves_a_text_unanswered() {
 
 #[tokio::test]
 async fn the_model_is_asked_only_where_the_words_do_not_tell() {
-    let app = app_with_routing(Routing::Ai).await;
+    let app = app_with_routing(TriageLevel::Ai).await;
     app.model_plays([says("It is.")]);
     assert_eq!(app.sms("is dune ready?").await, "It is.");
     app.sms("thanks").await;
-    assert_eq!(app.model().calls(), 2);
+    assert_eq!(app.model().request_count(), 2);
 }
 
 #[tokio::test]
 async fn a_model_that_cannot_tell_lets_the_text_be_answered() {
-    let app = app_with_routing(Routing::Ai).await;
+    let app = app_with_routing(TriageLevel::Ai).await;
     app.model_plays([fails(ModelError::Timeout), says("Glad you liked it.")]);
     assert_eq!(app.sms("we loved the bear").await, "Glad you liked it.");
 }
 
 #[tokio::test]
 async fn what_was_skipped_is_not_part_of_what_the_model_sees_later() {
-    let app = app_with_routing(Routing::Ai).await;
+    let app = app_with_routing(TriageLevel::Ai).await;
     app.model_plays([says("SKIP")]);
     app.sms("we loved the bear").await;
     app.model_plays([says("Fine.")]);
@@ -97,7 +97,7 @@ async fn what_was_skipped_is_not_part_of_what_the_model_sees_later() {
 
 #[tokio::test]
 async fn a_reaction_is_kept_on_the_text_it_quotes_and_never_reaches_the_model() {
-    let app = app_with_routing(Routing::Heuristic).await;
+    let app = app_with_routing(TriageLevel::Heuristic).await;
     assert_eq!(app.sms("Loved \u{201c}Hello Ann.\u{201d}").await, "");
     assert_eq!(app.sms("Liked \u{201c}hello there\u{201d}").await, "");
     assert_eq!(app.sms("Laughed at \u{201c}Hello Ann.\u{201d}").await, "");
@@ -132,7 +132,7 @@ async fn a_reaction_to_an_open_question_is_kept_and_never_reaches_the_model() {
 
 #[tokio::test]
 async fn a_reaction_of_the_model_alone_sends_nothing() {
-    let app = app_with_routing(Routing::Off).await;
+    let app = app_with_routing(TriageLevel::Off).await;
     app.model_plays([calls("react", json!({ "emoji": "\u{1f389}" })), says("")]);
     assert_eq!(app.sms("thanks a lot").await, "");
     assert_eq!(app.reactions().await, ["assistant \u{1f389} on thanks a lot"]);
@@ -156,7 +156,7 @@ async fn the_words_beside_a_reaction_are_sent() {
 #[tokio::test]
 async fn what_was_changed_is_told_even_where_the_model_only_reacts() {
     let app = TestApp::start().await;
-    app.radarr().catalog(movie("Alien").year(1979).tmdb(348));
+    app.radarr().add_to_catalog(movie("Alien").year(1979).tmdb(348));
     let [searches, adds] = adds_movie("alien", 348);
     app.model_plays([searches, adds, calls("react", json!({ "emoji": "\u{1f44d}" })), says("")]);
     assert_eq!(app.sms("add alien").await, "Added Alien (1979).");
@@ -183,7 +183,7 @@ async fn an_opt_out_while_a_question_is_open_denies_it_for_good() {
     assert_eq!(app.sms("CANCEL").await, "");
     assert_eq!(app.sms("START").await, "");
     assert_eq!(app.sms("yes").await, "Dune (2021) is kept. Ask again to delete.");
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -198,14 +198,14 @@ async fn a_yes_lifts_the_opt_out_that_the_carrier_told_of_and_then_answers() {
     let question = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
     assert_eq!(app.sms("Yes").await, question, "it never saw the question");
     assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
 async fn what_the_carrier_takes_for_an_opt_out_in_another_language_is_one() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
-    let word = |body: &str, kind: &str| app.text(BOB, body).field("OptOutType", kind);
+    let word = |body: &str, kind: &str| app.text(BOB, body).with_field("OptOutType", kind);
     app.post(word("ARRET", "STOP")).await;
     assert_eq!(app.people().await[1], "+15550100003 active member opted out");
     assert_eq!(app.sms_from(BOB, "status").await, "");
@@ -220,14 +220,14 @@ async fn what_the_carrier_takes_for_an_opt_out_in_another_language_is_one() {
 
 #[tokio::test]
 async fn answer_to_our_question_counts_despite_a_notification_behind_it() {
-    for quiet in [Quiet::new(21, 7), None] {
-        let app = TestApp::with(|settings| settings.quiet = quiet).await;
+    for quiet in [QuietHours::new(21, 7), None] {
+        let app = TestApp::with(|settings| settings.quiet_hours = quiet).await;
         app.radarr().add(movie("Dune").year(2021).tmdb(438_631));
         app.awaits_movie(ANN, 438_631).await;
         app.later(0).await;
         app.model_plays([says("Hello Ann. Shall I look for the sequel too?")]);
         app.sms("hello there").await;
-        app.radarr().imports("Dune");
+        app.radarr().import_event("Dune");
         app.hears("radarr", &app.radarr().import_report("Dune")).await;
         app.later(1).await;
         app.model_plays([says("I found no sequel.")]);

@@ -1,7 +1,7 @@
 //! The console in a browser without script: forms are filled in and sent as they stand in the pages, and what came of them
 //! is on the page that follows, or after reading it again.
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 
 use crate::harness::model::{Holding, removes_movie, says};
 use crate::harness::{ANN, Setup, TestApp};
@@ -34,7 +34,7 @@ async fn without_script_somebody_signs_in_and_a_deletion_is_approved() {
         page.contains("Deleted Dune (2021). Freed 21.4 GB.") && !page.contains("Waits for a yes"),
         "{page}"
     );
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn without_script_a_deletion_is_rejected() {
     app.settle().await;
     assert!(browser.get(TALK).await.says().contains("OK, kept."));
     let none: [i64; 0] = [];
-    assert_eq!(app.radarr().removals(), none);
+    assert_eq!(app.radarr().removed_ids(), none);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! When a season is ready: the catalog may list its episodes as they air, so that those on disk may be far from all.
 
-use dialarr::arr::fake::item::{FakeSeries, ShowSeason, series};
+use dialarr::arr::fake::media_fixtures::{FakeSeries, ShowSeason, series};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -49,7 +49,7 @@ async fn next_episode_airs(app: &TestApp, number: u32) {
     let airs = app.now();
     app.sonarr().edit(1, |show| show.lists_next_episode(1, airs));
     let title = format!("The Traitors S01E{number:02}");
-    app.sonarr().imports(&title);
+    app.sonarr().import_event(&title);
     app.hears("sonarr", &app.sonarr().import_report(&title)).await;
     app.later(61).await;
 }
@@ -249,7 +249,7 @@ async fn import_that_waits_is_left_to_its_own_notification() {
     let airs = app.now() - SignedDuration::from_hours(40 * 24);
     app.sonarr().edit(1, |show| show.lists_next_episode(1, airs));
     app.sonarr().edit(1, |show| show.lists_next_episode(1, airs));
-    app.sonarr().imports("The Traitors S01");
+    app.sonarr().import_event("The Traitors S01");
     app.hears("sonarr", &app.sonarr().import_report("The Traitors S01")).await;
     app.later(1).await;
     assert_eq!(app.heard_by(BOB), Vec::<String>::new(), "more may be on its way");
@@ -298,26 +298,26 @@ async fn requested_airing_season_is_looked_for_and_followed() {
 async fn retried_addition_keeps_the_followers_of_an_airing_season() {
     let world = World::start().await;
     world.knows(BOB).await;
-    world.sonarr().catalog(series("The Traitors").year(2022).tvdb(TRAITORS).seasons(1).episodes(2));
+    world.sonarr().add_to_catalog(series("The Traitors").year(2022).tvdb(TRAITORS).seasons(1).episodes(2));
     let searches = || calls("search_media", json!({ "query": "traitors" }));
     let adds = calls("add_series", json!({ "tvdb": TRAITORS, "seasons": [1] }));
     let follows = calls("tell_me_when_ready", json!({ "type": "series", "tvdb": TRAITORS, "season": 1 }));
     world.model_plays([searches(), says("This?"), adds, says("Sonarr is down, I'll keep trying.")]);
     world.sms("search the traitors").await;
-    world.sonarr().down(true);
+    world.sonarr().set_down(true);
     world.sms("yes, season 1").await;
-    world.sonarr().down(false);
+    world.sonarr().set_down(false);
     world.sonarr().spare_next();
     world.model_plays([searches(), says("This?")]);
     world.sms_from(BOB, "is the traitors coming?").await;
-    world.sonarr().down(true);
+    world.sonarr().set_down(true);
     world.model_plays([follows, says("I'll text you.")]);
     world.sms_from(BOB, "tell me when season 1 is ready").await;
     assert_eq!(world.follows().await, [FOLLOWED]);
     let heard = world.heard_by(BOB);
 
     world.sonarr().add(airing(world.now()));
-    world.sonarr().down(false);
+    world.sonarr().set_down(false);
     world.passes(60 * 60).await;
     assert_eq!(world.heard_by(ANN).pop().unwrap(), "The Traitors (2022) is in the library now.");
     assert_eq!(world.heard_by(BOB), heard);

@@ -37,8 +37,11 @@ async fn it_shows_what_it_would_change_and_changes_nothing() {
     Nothing was changed yet
       hint: dialarr setup --apply
     ");
-    let kept =
-        (street.sonarr.connections(), street.radarr.connections(), street.twilio.changes_of_settings());
+    let kept = (
+        street.sonarr.connect_entry_names(),
+        street.radarr.connect_entry_names(),
+        street.twilio.changes_of_settings(),
+    );
     assert_eq!(kept, (Vec::new(), Vec::new(), 0));
 }
 
@@ -47,9 +50,15 @@ async fn applied_twice_it_changes_nothing_the_second_time() {
     let street = Street::open().await;
     let ended = street.run(&["setup", "--apply"]);
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
-    let told = [SECRET, TOKEN, street.sonarr.key(), "5550100000"];
+    let told = [SECRET, TOKEN, street.sonarr.api_key(), "5550100000"];
     assert!(!told.iter().any(|secret| ended.output.contains(secret)), "{}", ended.output);
-    let all = || (street.sonarr.connections(), street.radarr.connections(), street.twilio.number_fields());
+    let all = || {
+        (
+            street.sonarr.connect_entry_names(),
+            street.radarr.connect_entry_names(),
+            street.twilio.number_fields(),
+        )
+    };
     let set_up = SET_UP.map(str::to_owned).to_vec();
     assert_eq!(all(), (vec![SONARR_WEBHOOK.to_owned()], vec![RADARR_WEBHOOK.to_owned()], set_up));
 
@@ -67,23 +76,23 @@ async fn applied_twice_it_changes_nothing_the_second_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_library_reports_at_an_address_of_its_own() {
     let mut street = Street::open().await;
-    let four_k = FakeRadarr::at(Clock::System);
+    let four_k = FakeRadarr::with_clock(Clock::System);
     street.set("RADARR_4K_URL", &serve(four_k.router()).await);
-    street.set("RADARR_4K_API_KEY", four_k.key());
+    street.set("RADARR_4K_API_KEY", four_k.api_key());
     street.set("NOTIFICATION_URL", "https://home.example/dialarr/");
     street.run(&["setup", "--apply"]);
     let at = |path| RADARR_WEBHOOK.replace("http://dialarr:3000/webhook/radarr", path);
-    assert_eq!(street.radarr.connections(), [at("https://home.example/dialarr/webhook/radarr")]);
-    assert_eq!(four_k.connections(), [at("https://home.example/dialarr/webhook/radarr-4k")]);
+    assert_eq!(street.radarr.connect_entry_names(), [at("https://home.example/dialarr/webhook/radarr")]);
+    assert_eq!(four_k.connect_entry_names(), [at("https://home.example/dialarr/webhook/radarr-4k")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn entries_of_others_are_left_as_they_are() {
     let street = Street::open().await;
-    street.sonarr.connect("Discord", "http://bot:8080/webhook/sonarr", &["onGrab", "onDownload"]);
+    street.sonarr.add_connect_entry("Discord", "http://bot:8080/webhook/sonarr", &["onGrab", "onDownload"]);
     street.run(&["setup", "--apply"]);
     assert_eq!(
-        street.sonarr.connections(),
+        street.sonarr.connect_entry_names(),
         ["Discord http://bot:8080/webhook/sonarr : onDownload,onGrab", SONARR_WEBHOOK]
     );
 }
@@ -91,7 +100,7 @@ async fn entries_of_others_are_left_as_they_are() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_entry_of_ours_is_repaired_and_not_made_a_second_time() {
     let street = Street::open().await;
-    let id = street.sonarr.connect("dialarr", "http://old:3000/webhook/sonarr", &["onGrab"]);
+    let id = street.sonarr.add_connect_entry("dialarr", "http://old:3000/webhook/sonarr", &["onGrab"]);
     street.sonarr.change_connection(id, "method", &json!(2));
     let ended = street.run(&["setup", "--apply", "--take-over"]);
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
@@ -101,13 +110,13 @@ async fn an_entry_of_ours_is_repaired_and_not_made_a_second_time() {
     Sonarr webhook: tells of: grab -> health issue, health restored, import complete, manual interaction required
     Sonarr webhook: done
     ");
-    assert_eq!(street.sonarr.connections(), [SONARR_WEBHOOK.replacen("Dialarr", "dialarr", 1)]);
+    assert_eq!(street.sonarr.connect_entry_names(), [SONARR_WEBHOOK.replacen("Dialarr", "dialarr", 1)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn webhook_of_another_installation_is_left_alone() {
     let street = Street::open().await;
-    street.sonarr.connect("Dialarr", "http://other:3000/webhook/sonarr", &["onImportComplete"]);
+    street.sonarr.add_connect_entry("Dialarr", "http://other:3000/webhook/sonarr", &["onImportComplete"]);
     let ended = street.run(&["setup", "--apply"]);
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
     Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
@@ -120,10 +129,10 @@ async fn webhook_of_another_installation_is_left_alone() {
         "Dialarr http://other:3000/webhook/sonarr : onImportComplete".to_owned(),
         SONARR_WEBHOOK.replacen("Dialarr", "Dialarr 2", 1),
     ];
-    assert_eq!(street.sonarr.connections(), both);
+    assert_eq!(street.sonarr.connect_entry_names(), both);
     let again = street.run(&["setup", "--apply", "--take-over"]);
     assert_eq!(lines_of(&again.output, "Sonarr"), "Sonarr webhook: nothing to change");
-    assert_eq!(street.sonarr.connections(), both);
+    assert_eq!(street.sonarr.connect_entry_names(), both);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,10 +141,10 @@ async fn a_secret_that_cannot_be_read_is_sent_again_when_asked_to() {
     street.run(&["setup", "--apply"]);
     street.set("NOTIFICATION_SECRET", "another-word");
     street.run(&["setup", "--apply"]);
-    assert_eq!(street.radarr.connections(), [RADARR_WEBHOOK]);
+    assert_eq!(street.radarr.connect_entry_names(), [RADARR_WEBHOOK]);
     let ended = street.run(&["setup", "--apply", "--renew-secret"]);
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
-    assert_eq!(street.radarr.connections(), [RADARR_WEBHOOK.replace(SECRET, "another-word")]);
+    assert_eq!(street.radarr.connect_entry_names(), [RADARR_WEBHOOK.replace(SECRET, "another-word")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,8 +161,8 @@ async fn what_fails_does_not_keep_the_rest_from_being_set_up() {
     Sonarr webhook: failed to have it accept the request: Unable to send test message. Error: Connection refused (dialarr:3000)
       hint: Sonarr sends a test before it saves; Dialarr must be running, and Sonarr must reach it at http://dialarr:3000/webhook/sonarr
     ");
-    assert_eq!(street.sonarr.connections(), Vec::<String>::new());
-    assert_eq!(street.radarr.connections(), [RADARR_WEBHOOK]);
+    assert_eq!(street.sonarr.connect_entry_names(), Vec::<String>::new());
+    assert_eq!(street.radarr.connect_entry_names(), [RADARR_WEBHOOK]);
     assert_eq!(street.twilio.number_fields(), SET_UP);
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dialarr::arr::fake::item::{movie, series};
-use dialarr::llm::keyword::KeywordBrain;
+use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::llm::keyword::KeywordResponder;
 use dialarr::response_budget::LIBRARY_RESPONSE_BYTES;
 use futures_util::future::join_all;
 use serde_json::json;
@@ -34,7 +34,7 @@ async fn questions_do_not_download_the_library_each_time() {
     for title in ["heat", "the bear", "heat 1995"] {
         app.do_we_have(title).await;
     }
-    assert_eq!((app.radarr().listings(), app.sonarr().listings()), (1, 1));
+    assert_eq!((app.radarr().listing_count(), app.sonarr().listing_count()), (1, 1));
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn questions_at_the_same_time_share_a_download() {
     let both = [("find_in_library", json!({"query": "heat"})), ("find_in_library", json!({"query": "bear"}))];
     app.model_plays([calls_together(&both), says("You have both.")]);
     assert_eq!(app.sms("do we have heat and the bear?").await, "You have both.");
-    assert_eq!((app.radarr().listings(), app.sonarr().listings()), (1, 1));
+    assert_eq!((app.radarr().listing_count(), app.sonarr().listing_count()), (1, 1));
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn what_others_added_is_found_at_once() {
 #[tokio::test]
 async fn what_was_just_added_is_found() {
     let app = household().await;
-    let dune = app.radarr().catalog(movie("Dune").year(2021));
+    let dune = app.radarr().add_to_catalog(movie("Dune").year(2021));
     assert_eq!(app.do_we_have("dune").await, "Nothing in the library matches \"dune\".");
     app.model_plays(adds_movie("dune", dune).into_iter().chain([says("Added.")]).collect::<Vec<_>>());
     app.sms("add dune").await;
@@ -68,7 +68,7 @@ async fn what_was_just_added_is_found() {
 async fn a_server_that_is_down_is_named_though_its_library_is_known() {
     let app = household().await;
     app.do_we_have("heat").await;
-    app.radarr().down(true);
+    app.radarr().set_down(true);
     assert_eq!(
         app.do_we_have("heat").await,
         "I can't tell what is in the whole library. Radarr can't be reached right now."
@@ -92,16 +92,16 @@ async fn twelve_members_at_once_are_answered_within_the_response_budget() {
     for phone in &phones {
         assert!(app.last_to(phone).contains("Movie 1999"), "{}", app.last_to(phone));
     }
-    let peak = app.responses().peak();
+    let peak = app.responses().peak_bytes();
     assert!(0 < peak && peak <= LIBRARY_RESPONSE_BYTES, "{peak} bytes were reserved");
-    assert_eq!(app.responses().reserved(), 0);
+    assert_eq!(app.responses().reserved_bytes(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn library_without_room_for_its_answer_cannot_be_reached() {
-    let world = World::start_with(Arc::new(KeywordBrain::Alone)).await;
+    let world = World::start_with(Arc::new(KeywordResponder::NoModel)).await;
     world.radarr().add(movie("Heat").year(1995));
-    let everything = world.responses().reserve(u64::from(LIBRARY_RESPONSE_BYTES)).await.unwrap();
+    let everything = world.responses().reserve_bytes(u64::from(LIBRARY_RESPONSE_BYTES)).await.unwrap();
     world.texts("have heat?").await;
     world.passes(60).await;
     let said = world.said().concat();

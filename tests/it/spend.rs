@@ -1,11 +1,11 @@
 //! What is spent: tokens, cost and segments per person and day, and what happens past a day's budget.
 
-use dialarr::arr::fake::item::movie;
-use dialarr::conversation::spending::{Estimate, Prices, Tokens, tokens_in};
-use dialarr::conversation::triage::Routing;
-use dialarr::engine::learning::Notes;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::conversation::grammar::triage::TriageLevel;
+use dialarr::conversation::model_cost::{CostEstimate, ModelPrices, TokenUsage, estimate_tokens};
+use dialarr::engine::memory_indexing::MetadataSource;
 use dialarr::llm::ModelError;
-use dialarr::messaging::fake::Delivery;
+use dialarr::messaging::fake::FakeDelivery;
 use jiff::tz::TimeZone;
 
 use crate::harness::model::{Holding, adds_movie, counted, fails, says};
@@ -16,21 +16,21 @@ const OFF: &str = "The assistant is off right now. You can text: ADD title, SEAR
                    STATUS, UPCOMING.";
 const SPENT: &str = "Today's budget for the model is spent. Until midnight I only understand short commands such as \
                      ADD, STATUS and REMOVE.";
-const FEW: Tokens = Tokens { input: 120, cached: 100, output: 8 };
+const FEW: TokenUsage = TokenUsage { input: 120, cached: 100, output: 8 };
 
 /// What a model call of an admin may come to.
 async fn one_call() -> u64 {
     let app = TestApp::start().await;
     app.model_plays([says("Hi.")]);
     app.sms("hello").await;
-    Estimate::of(&app.last_request(), Prices::default()).whole().tokens
+    CostEstimate::from_request(&app.last_request(), ModelPrices::default()).total().tokens
 }
 
 /// With a budget for one call that costs all of it.
 async fn app_that_has_spent_its_budget() -> TestApp {
     let tokens = one_call().await;
     let app = TestApp::with(|settings| settings.budget.tokens = Some(tokens)).await;
-    app.model_plays([counted(Tokens { input: tokens, cached: 0, output: 0 }, says("Hi."))]);
+    app.model_plays([counted(TokenUsage { input: tokens, cached: 0, output: 0 }, says("Hi."))]);
     assert_eq!(app.sms("hello").await, "Hi.");
     app
 }
@@ -62,7 +62,7 @@ async fn past_the_days_tokens_the_keyword_brain_answers_and_the_admins_hear_it_o
     assert_eq!(app.sms("what is on?").await, OFF);
     assert_eq!(app.sms_from(BOB, "what is on?").await, OFF);
     assert_eq!(app.texts_to(BOB, 0), format!("{SPENT}\n{OFF}"));
-    assert_eq!(app.model().calls(), 1);
+    assert_eq!(app.model().request_count(), 1);
     assert_eq!(app.attempts_in_vain().await, vec!["the day's budget is spent"; 3]);
     let tokens = |line: &String| line.split(", cost").next().map(str::to_owned);
     assert_eq!(tokens(&app.usage().await[0]), tokens(&spent[0]), "the keyword brain costs nothing");
@@ -77,7 +77,7 @@ async fn a_new_day_has_a_new_budget() {
     })
     .await;
     app.model_plays([
-        counted(Tokens { input: tokens, cached: 0, output: 0 }, says("Hi.")),
+        counted(TokenUsage { input: tokens, cached: 0, output: 0 }, says("Hi.")),
         says("Hi again."),
     ]);
     app.sms("hello").await;
@@ -174,8 +174,8 @@ async fn refused_call_for_triage_or_notes_costs_nothing() {
         ModelError::QuotaSpent("no credit".to_owned()),
     ] {
         let app = TestApp::with(|settings| {
-            settings.routing = Routing::Ai;
-            settings.notes = Notes::ByModel;
+            settings.triage_level = TriageLevel::Ai;
+            settings.metadata_source = MetadataSource::ByModel;
         })
         .await;
         app.model_plays([counted(FEW, says("Hi."))]);
@@ -187,7 +187,7 @@ async fn refused_call_for_triage_or_notes_costs_nothing() {
         app.model_plays([counted(FEW, says("Open Plex on your TV."))]);
         app.sms("where do I watch it").await;
         app.model_plays([fails(error)]);
-        assert_eq!(app.app().engine.learn_now().await.unwrap().failed, 1);
+        assert_eq!(app.app().engine.index_due_answers().await.unwrap().failed, 1);
         app.model_plays([]);
         let paid = "2026-11-20 +15550100002: 3 calls, 360+24 tokens (300 cached), cost 0, 3 segments";
         assert_eq!((app.usage().await, app.calls_under_way().await), (vec![paid.to_owned()], 0));
@@ -215,7 +215,7 @@ async fn a_call_that_the_server_may_have_read_counts_its_request() {
         let app = TestApp::start().await;
         app.model_plays([fails(error), counted(FEW, says("Hi."))]);
         app.sms("hello").await;
-        let input = 120 + tokens_in(app.last_request().size());
+        let input = 120 + estimate_tokens(app.last_request().byte_size());
         let expected =
             format!("2026-11-20 +15550100002: 2 calls, {input}+8 tokens (100 cached), cost 0, 1 segment");
         assert_eq!(app.usage().await, [expected]);
@@ -227,7 +227,7 @@ async fn a_model_that_reports_no_usage_is_counted_by_length() {
     let app = TestApp::start().await;
     app.model_plays([says("Hello there.")]);
     app.sms("hello").await;
-    let input = tokens_in(app.last_request().size());
+    let input = estimate_tokens(app.last_request().byte_size());
     assert_eq!(
         app.usage().await,
         [format!("2026-11-20 +15550100002: 1 call, {input}+3 tokens (0 cached), cost 0, 1 segment")]
@@ -237,11 +237,11 @@ async fn a_model_that_reports_no_usage_is_counted_by_length() {
 #[tokio::test]
 async fn cost_is_counted_where_prices_are_set_and_has_a_budget_of_its_own() {
     let app = TestApp::with(|settings| {
-        settings.prices = Prices { input: 2_000_000, cached: 500_000, output: 8_000_000 };
+        settings.prices = ModelPrices { input: 2_000_000, cached: 500_000, output: 8_000_000 };
         settings.budget.cost = Some(1_000_000);
     })
     .await;
-    let much = Tokens { input: 500_000, cached: 0, output: 0 };
+    let much = TokenUsage { input: 500_000, cached: 0, output: 0 };
     app.model_plays([counted(FEW, says("Hi.")), counted(much, says("Hi."))]);
     app.sms("hello").await;
     assert_eq!(
@@ -255,9 +255,9 @@ async fn cost_is_counted_where_prices_are_set_and_has_a_budget_of_its_own() {
 #[tokio::test]
 async fn a_turn_whose_budget_ends_in_the_middle_tells_what_it_did() {
     let app = TestApp::with(|settings| settings.budget.tokens = Some(1_000_000)).await;
-    let dune = app.radarr().catalog(movie("Dune").year(2021));
+    let dune = app.radarr().add_to_catalog(movie("Dune").year(2021));
     let [searches, adds] = adds_movie("dune", dune);
-    app.model_plays([searches, counted(Tokens { input: 1_000_000, cached: 0, output: 0 }, adds)]);
+    app.model_plays([searches, counted(TokenUsage { input: 1_000_000, cached: 0, output: 0 }, adds)]);
     assert_eq!(app.sms("get dune").await, format!("{SPENT}\nAdded Dune (2021)."));
 }
 
@@ -267,8 +267,10 @@ async fn a_text_counts_its_segments_once_however_often_it_is_reported() {
     world.model_plays([counted(FEW, says(&"So long. ".repeat(30)))]);
     world.twilio().lose_next_answer();
     world.sms("how long?").await;
-    let sent = world.twilio().sent();
-    for delivery in [Delivery::Queued, Delivery::Sent, Delivery::Delivered, Delivery::Delivered] {
+    let sent = world.twilio().sent_messages();
+    for delivery in
+        [FakeDelivery::Queued, FakeDelivery::Sent, FakeDelivery::Delivered, FakeDelivery::Delivered]
+    {
         let report = world.twilio().status_callback(&sent[0], delivery).unwrap().unwrap();
         assert_eq!(world.bring(report).await, 204);
     }
@@ -282,7 +284,7 @@ async fn a_text_counts_its_segments_once_however_often_it_is_reported() {
 #[tokio::test]
 async fn without_a_limit_nothing_is_refused() {
     let app = TestApp::start().await;
-    let all = Tokens { input: u32::MAX.into(), cached: 0, output: u32::MAX.into() };
+    let all = TokenUsage { input: u32::MAX.into(), cached: 0, output: u32::MAX.into() };
     app.model_plays([says("One."), says("Two."), says("Three.")].map(|line| counted(all, line)));
     for (asked, answered) in [("one", "One."), ("two", "Two."), ("three", "Three.")] {
         assert_eq!(app.sms(asked).await, answered);

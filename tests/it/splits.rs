@@ -1,8 +1,8 @@
 //! Signed requests whose fields are put together anew under the same signature, as somebody can who recorded their own.
 
 use bytes::Bytes;
-use dialarr::arr::fake::item::movie;
-use dialarr::messaging::fake::Delivery;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::messaging::fake::FakeDelivery;
 use dialarr::messaging::signature::SIGNATURE_HEADER;
 use http::Request;
 use jiff::SignedDuration;
@@ -49,7 +49,7 @@ fn forged(app: &TestApp, body: &str, more: &[(&str, &str)]) -> (Request<Bytes>, 
     let start = [("From", ANN), ("MessageSid", OTHER_SID), ("NumMedia", "0")];
     let added: Vec<_> = start.iter().chain(more).collect();
     let words: String = added.iter().flat_map(|(name, value)| [*name, *value]).collect();
-    let genuine = app.text(BOB, &format!("{body}{words}ProfileName")).arrive().unwrap();
+    let genuine = app.text(BOB, &format!("{body}{words}ProfileName")).into_signed_request().unwrap();
     let all = fields_of(&genuine);
     let hidden = all.iter().filter(|(name, _)| ("From".."To").contains(&name.as_str())).cloned().collect();
     let mut fields: Pairs = all.iter().filter(|(name, _)| name.as_str() < "Body").cloned().collect();
@@ -75,7 +75,7 @@ async fn app_with_a_question() -> (TestApp, i64) {
 #[tokio::test]
 async fn members_recorded_text_never_becomes_an_admins_yes() {
     let (app, _) = app_with_a_question().await;
-    let before = app.twilio().sent().len();
+    let before = app.twilio().sent_messages().len();
     app.model_plays([says("Sorry, what do you mean?")]);
     let (genuine, other) = forged(&app, "yes", &[]);
     assert_eq!(app.status_of(genuine).await, 200);
@@ -85,7 +85,7 @@ async fn members_recorded_text_never_becomes_an_admins_yes() {
     app.settle().await;
     assert_eq!(app.texts_to(BOB, before), "Sorry, what do you mean?");
     assert_eq!(app.texts_to(ANN, before), QUESTION);
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
     assert_eq!(app.sms("yes").await, DELETED);
 }
 
@@ -93,7 +93,7 @@ async fn members_recorded_text_never_becomes_an_admins_yes() {
 async fn recorded_text_with_another_recipient_or_a_city_of_fields_confirms_nothing() {
     let (app, _) = app_with_a_question().await;
     let crafted = format!("yesFrom{ANN}MessageSid{OTHER_SID}NumMedia0To");
-    let genuine = app.text(BOB, &crafted).arrive().unwrap();
+    let genuine = app.text(BOB, &crafted).into_signed_request().unwrap();
     let all = fields_of(&genuine);
     let mut fields: Pairs = all.iter().filter(|(name, _)| name.as_str() < "Body").cloned().collect();
     let rest = all.iter().filter(|(name, _)| name.as_str() >= "From").cloned().collect();
@@ -102,7 +102,7 @@ async fn recorded_text_with_another_recipient_or_a_city_of_fields_confirms_nothi
     fields.push(("To".to_owned(), characters(&rest)));
     assert_eq!(app.status_of(resplit(&genuine, "/webhook/twilio", &fields)).await, 400);
 
-    let genuine = app.text(BOB, &format!("yesFrom{ANN}FromCity")).arrive().unwrap();
+    let genuine = app.text(BOB, &format!("yesFrom{ANN}FromCity")).into_signed_request().unwrap();
     let mut fields = fields_of(&genuine);
     for (name, value) in &mut fields {
         match name.as_str() {
@@ -112,11 +112,11 @@ async fn recorded_text_with_another_recipient_or_a_city_of_fields_confirms_nothi
             _ => {}
         }
     }
-    let before = app.twilio().sent().len();
+    let before = app.twilio().sent_messages().len();
     assert_eq!(app.status_of(resplit(&genuine, "/webhook/twilio", &fields)).await, 200);
     app.settle().await;
     assert_eq!(app.texts_to(ANN, before), QUESTION);
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn recorded_text_never_opts_out_or_orders_in_an_admins_name() {
 async fn order_whose_record_differs_is_answered_and_not_done() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
-    let before = app.twilio().sent().len();
+    let before = app.twilio().sent_messages().len();
     let (_, pause) = forged(&app, "pause", &[]);
     assert_eq!(app.status_of(pause).await, 200);
     app.settle().await;
@@ -145,28 +145,30 @@ async fn order_whose_record_differs_is_answered_and_not_done() {
 #[tokio::test]
 async fn ambiguous_yes_confirms_once_the_carriers_record_agrees() {
     let (app, dune) = app_with_a_question().await;
-    let yes = app.text(ANN, "yes").field("ProfileName", "Tom").listed_after(SignedDuration::from_secs(1));
+    let yes =
+        app.text(ANN, "yes").with_field("ProfileName", "Tom").listed_after(SignedDuration::from_secs(1));
     assert_eq!(app.post(yes).await, 200);
     app.settle().await;
     assert_eq!(app.last_to(ANN), DELETED);
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
 async fn ambiguous_yes_without_a_record_repeats_the_question() {
     let (app, _) = app_with_a_question().await;
-    let before = app.twilio().sent().len();
-    let yes = app.text(ANN, "yes").field("ProfileName", "Tom").listed_after(SignedDuration::from_secs(60));
+    let before = app.twilio().sent_messages().len();
+    let yes =
+        app.text(ANN, "yes").with_field("ProfileName", "Tom").listed_after(SignedDuration::from_secs(60));
     assert_eq!(app.post(yes).await, 200);
     app.settle().await;
     assert_eq!(app.texts_to(ANN, before), QUESTION);
-    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
 async fn ambiguous_stop_opts_out_once_the_carriers_record_agrees() {
     let app = TestApp::start().await;
-    assert_eq!(app.post(app.text(ANN, "STOP").field("ProfileName", "Tom")).await, 200);
+    assert_eq!(app.post(app.text(ANN, "STOP").with_field("ProfileName", "Tom")).await, 200);
     app.settle().await;
     assert_eq!(app.people().await, ["+15550100002 active admin opted out"]);
 }
@@ -175,7 +177,12 @@ async fn ambiguous_stop_opts_out_once_the_carriers_record_agrees() {
 async fn ambiguous_stop_is_compared_again_when_the_carrier_refuses_reads() {
     let world = World::start().await;
     world.twilio().refuse_reads(true);
-    let stop = world.twilio().text(ANN, "STOP").field("ProfileName", "Tom").arrive().unwrap();
+    let stop = world
+        .twilio()
+        .inbound_form(ANN, "STOP")
+        .with_field("ProfileName", "Tom")
+        .into_signed_request()
+        .unwrap();
     assert_eq!(world.bring(stop).await, 200);
     world.passes(60).await;
     assert_eq!(world.lines(OPTED_OUT).await, Vec::<String>::new());
@@ -191,8 +198,8 @@ async fn callback_cut_short_settles_no_other_message() {
         app.sms("?").await;
         app.pass(60);
     }
-    let twelfth = app.twilio().sent()[11].clone();
-    let genuine = app.twilio().status_callback(&twelfth, Delivery::Undelivered(30003)).unwrap().unwrap();
+    let twelfth = app.twilio().sent_messages()[11].clone();
+    let genuine = app.twilio().status_callback(&twelfth, FakeDelivery::Undelivered(30003)).unwrap().unwrap();
     let target = genuine.uri().path_and_query().unwrap().as_str().to_owned();
     let (short, rest) = target.split_at(target.find("out=12").unwrap() + "out=1".len());
     let mut fields = fields_of(&genuine);
@@ -208,7 +215,11 @@ async fn callback_cut_short_settles_no_other_message() {
 async fn late_report_from_before_a_restore_changes_nothing() {
     let lost = TestApp::start_without_model().await;
     lost.sms("?").await;
-    let late = lost.twilio().status_callback(&lost.twilio().sent()[0], Delivery::Delivered).unwrap().unwrap();
+    let late = lost
+        .twilio()
+        .status_callback(&lost.twilio().sent_messages()[0], FakeDelivery::Delivered)
+        .unwrap()
+        .unwrap();
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     app.sms_from(BOB, "?").await;
@@ -220,8 +231,8 @@ async fn late_report_from_before_a_restore_changes_nothing() {
 async fn neither_route_takes_what_is_for_the_other() {
     let app = TestApp::start_without_model().await;
     app.sms("?").await;
-    let sent = app.twilio().sent()[0].clone();
-    let text = app.text(ANN, "hello").arrive().unwrap();
+    let sent = app.twilio().sent_messages()[0].clone();
+    let text = app.text(ANN, "hello").into_signed_request().unwrap();
     let url = "https://sms.example.org/webhook/twilio/status";
     let form = crate::harness::wire::Form::of(&crate::harness::wire::TEXT).signed_for(url);
     let mut at_status = form.request();

@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::model_request::ModelRequest;
-use dialarr::conversation::stream::{Seq, What};
-use dialarr::conversation::transcript::{ConversationId, Stop, UserId};
-use dialarr::engine::stream::reader::{Batch, Reader};
-use dialarr::llm::{Delta, DeltaSink, Model, ModelError, StepOut};
-use dialarr::messaging::fake::Delivery;
-use dialarr::store::conversations::{self, EndReason};
-use dialarr::store::db;
-use dialarr::store::privacy::erase_talk;
-use dialarr::store::stream::snapshot::{self, Snapshot};
+use dialarr::conversation::stream_events::{EventSeq, StreamEventKind};
+use dialarr::conversation::transcript::{ConversationId, StopReason, UserId};
+use dialarr::engine::stream::reader::{StreamBatch, StreamReader};
+use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, ResponseDelta};
+use dialarr::messaging::fake::FakeDelivery;
+use dialarr::store::conversation::conversations::{self, EndReason};
+use dialarr::store::database::db;
+use dialarr::store::privacy::erase_conversations;
+use dialarr::store::stream::snapshot::{self, ConversationSnapshot};
 use dialarr::web;
 use futures_util::StreamExt;
 use http::{Request, StatusCode};
@@ -40,48 +40,61 @@ impl Model for Halting {
         "halting"
     }
 
-    async fn step(&self, _: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
-        sink(Delta::Thinking("Well.".to_owned()));
-        sink(Delta::Text("All is ".to_owned()));
+    async fn next_response(
+        &self,
+        _: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
+        sink(ResponseDelta::Thinking("Well.".to_owned()));
+        sink(ResponseDelta::Text("All is ".to_owned()));
         if !self.0.swap(true, Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
-        sink(Delta::Text("well.".to_owned()));
+        sink(ResponseDelta::Text("well.".to_owned()));
         let (text, thinking) = ("All is well.".to_owned(), "Well.".to_owned());
-        Ok(StepOut { text, thinking, calls: Vec::new(), stop: Stop::Done, usage: None, response_id: None })
+        Ok(ModelResponse {
+            text,
+            thinking,
+            calls: Vec::new(),
+            stop: StopReason::Done,
+            usage: None,
+            response_id: None,
+        })
     }
 }
 
-fn follow(world: &World, after: Option<Seq>) -> Reader<Snapshot> {
-    world.engine().connect(TALK, after, |conn| snapshot::read(conn, TALK))
+fn follow(world: &World, after: Option<EventSeq>) -> StreamReader<ConversationSnapshot> {
+    world.engine().follow_conversation(TALK, after, |conn| snapshot::load_snapshot(conn, TALK))
 }
 
 /// Everything that a reader is told until nothing more comes.
-async fn told(reader: &mut Reader<Snapshot>) -> Vec<String> {
+async fn told(reader: &mut StreamReader<ConversationSnapshot>) -> Vec<String> {
     let mut told = Vec::new();
     while let Ok(batch) = tokio::time::timeout(Duration::from_millis(500), reader.next()).await {
         match batch.unwrap() {
-            Batch::Reset => told.push("reset".to_owned()),
-            Batch::Snapshot(_, snapshot) => {
+            StreamBatch::Reset => told.push("reset".to_owned()),
+            StreamBatch::Snapshot(_, snapshot) => {
                 let blocks = snapshot.turns.iter().flat_map(|turn| &turn.blocks);
                 let texts: Vec<String> = blocks.map(|content| format!("{:?}", content.text)).collect();
                 told.push(format!("snapshot {}", texts.join(" ")).trim_end().to_owned());
             }
-            Batch::Events(events) => told.extend(events.iter().map(|event| line(&event.what))),
-            Batch::CaughtUp => told.push("caught up".to_owned()),
+            StreamBatch::Events(events) => told.extend(events.iter().map(|event| line(&event.kind))),
+            StreamBatch::CaughtUp => told.push("caught up".to_owned()),
         }
     }
     told
 }
 
-fn line(what: &What) -> String {
+fn line(what: &StreamEventKind) -> String {
     match what {
-        What::BlockStart(block) => format!("begin {:?} {}.{}", block.part, block.step, block.attempt),
-        What::BlockDelta(block, text) => {
-            format!("{:?} {}.{} {text:?}", block.part, block.step, block.attempt)
+        StreamEventKind::BlockStart(block) => {
+            format!("begin {:?} {}.{}", block.kind, block.step, block.attempt)
         }
-        What::BlockEnd(block) => format!("end {:?} {}.{}", block.part, block.step, block.attempt),
-        What::StepAbandoned { step, attempt } => format!("void {step}.{attempt}"),
+        StreamEventKind::BlockDelta(block, text) => {
+            format!("{:?} {}.{} {text:?}", block.kind, block.step, block.attempt)
+        }
+        StreamEventKind::BlockEnd(block) => format!("end {:?} {}.{}", block.kind, block.step, block.attempt),
+        StreamEventKind::StepAbandoned { step, attempt } => format!("void {step}.{attempt}"),
         other => format!("{other:?}"),
     }
 }
@@ -91,15 +104,15 @@ async fn a_turn_is_told_in_the_order_in_which_it_happens() {
     let world = World::start().await;
     world.model_plays([says("Hello.")]);
     world.sms("hi").await;
-    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
     let mut reader = follow(&world, None);
     assert_eq!(told(&mut reader).await, ["snapshot \"Hello.\"", "caught up"]);
     world.model_plays([&adds_movie("heat", heat)[..1], &[says("Shall I?")]].concat());
     world.sms("heat?").await;
     let expected = [
-        "TextIn(EventId(2), Waiting)",
+        "InboundMessage(EventId(2), Waiting)",
         "Turn(Created)",
-        "TextIn(EventId(2), Taken)",
+        "InboundMessage(EventId(2), Claimed)",
         "Turn(InProgress)",
         "begin ToolCall 0.1",
         "ToolCall 0.1 \"search_media{\\\"query\\\":\\\"heat\\\"}\"",
@@ -113,9 +126,9 @@ async fn a_turn_is_told_in_the_order_in_which_it_happens() {
         "Text 1.1 \"Shall I?\"",
         "end Text 1.1",
         "Turn(Completed)",
-        "TextOut(OutboxId(2), Queued)",
-        "TextOut(OutboxId(2), Attempting)",
-        "TextOut(OutboxId(2), Accepted)",
+        "OutboundMessage(OutboxId(2), Queued)",
+        "OutboundMessage(OutboxId(2), Attempting)",
+        "OutboundMessage(OutboxId(2), Accepted)",
     ];
     assert_eq!(told(&mut reader).await, expected);
 }
@@ -127,7 +140,7 @@ async fn a_restart_in_the_middle_of_an_answer_voids_what_was_streamed_of_it() {
     world.passes(3).await;
     let mut reader = follow(&world, None);
     assert_eq!(told(&mut reader).await, ["snapshot \"Well.\" \"All is \"", "caught up"]);
-    let place = reader.place();
+    let place = reader.cursor();
     drop(reader);
 
     world.is_killed().await;
@@ -157,7 +170,7 @@ async fn a_place_that_is_gone_is_answered_by_how_things_stand() {
     world.sms("one").await;
     world.passes(2 * 60 * 60).await;
     for place in [1, 1_000_000] {
-        let mut reader = follow(&world, Some(Seq(place)));
+        let mut reader = follow(&world, Some(EventSeq(place)));
         assert_eq!(told(&mut reader).await, ["reset", "snapshot \"One.\"", "caught up"], "from {place}");
     }
 }
@@ -183,8 +196,10 @@ async fn who_watches_what_the_operator_erases_is_told_to_forget_it() {
     told(&mut reader).await;
     for _ in 0..2 {
         let path = world.database();
-        db::visit(path.to_str().unwrap(), |conn| erase_talk(conn, UserId(1), jiff::Timestamp::UNIX_EPOCH))
-            .unwrap();
+        db::visit_database(path.to_str().unwrap(), |conn| {
+            erase_conversations(conn, UserId(1), jiff::Timestamp::UNIX_EPOCH)
+        })
+        .unwrap();
         world.passes(15).await;
         assert_eq!(told(&mut reader).await, ["reset", "snapshot \"\"", "caught up"]);
     }
@@ -199,8 +214,10 @@ async fn what_a_command_at_the_shell_does_is_told_within_a_quarter_of_a_minute()
     told(&mut reader).await;
     let path = world.database();
     let now = jiff::Timestamp::UNIX_EPOCH;
-    db::visit(path.to_str().unwrap(), |conn| conversations::end(conn, TALK, EndReason::Cleared, now))
-        .unwrap();
+    db::visit_database(path.to_str().unwrap(), |conn| {
+        conversations::end_conversation(conn, TALK, EndReason::Cleared, now)
+    })
+    .unwrap();
     world.passes(15).await;
     assert_eq!(told(&mut reader).await, ["Conversation(Ended)"]);
 }
@@ -208,28 +225,29 @@ async fn what_a_command_at_the_shell_does_is_told_within_a_quarter_of_a_minute()
 #[tokio::test(start_paused = true)]
 async fn every_state_that_a_day_ends_with_was_told() {
     let world = World::start().await;
-    let arrival = world.radarr().catalog(movie("Arrival").year(2016));
+    let arrival = world.radarr().add_to_catalog(movie("Arrival").year(2016));
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     world.model_plays([&adds_movie("arrival", arrival)[..], &[says("Arrival is on its way.")]].concat());
     world.sms("get arrival").await;
-    let report = world.twilio().status_callback(&world.twilio().sent()[0], Delivery::Delivered).unwrap();
+    let report =
+        world.twilio().status_callback(&world.twilio().sent_messages()[0], FakeDelivery::Delivered).unwrap();
     world.bring(report.unwrap()).await;
     world.model_plays(removes_movie("dune", dune));
     world.sms("delete dune").await;
     world.sms("yes").await;
-    world.radarr().down(true);
+    world.radarr().set_down(true);
     world.model_plays([calls("find_in_library", json!({ "query": "heat" })), says("Radarr is down.")]);
     world.sms("heat?").await;
     world.sms("Liked \u{201c}Arrival is on its way.\u{201d}").await;
     world.sms("/clear").await;
     assert_eq!(world.untold().await, Vec::<String>::new());
-    let told = told(&mut follow(&world, Some(Seq(0)))).await;
+    let told = told(&mut follow(&world, Some(EventSeq(0)))).await;
     for change in [
-        "Question(1, Asked)",
-        "Question(1, Open)",
-        "Question(1, Closed)",
+        "Prompt(1, Sending)",
+        "Prompt(1, Open)",
+        "Prompt(1, Closed)",
         "ToolCall(CallRow(4), Held)",
-        "TextOut(OutboxId(1), Delivered)",
+        "OutboundMessage(OutboxId(1), Delivered)",
         "Reaction(1, Given)",
         "Conversation(Begun)",
         "Conversation(Ended)",
@@ -359,8 +377,8 @@ async fn who_is_told_how_things_stand_sees_all_that_was_told_event_by_event() {
     assert!(seen(&world).await.waiting.is_empty());
 
     world.sms("/clear").await;
-    let sent = world.twilio().sent().into_iter().find(|text| text.body == notice).unwrap();
-    world.bring(world.twilio().status_callback(&sent, Delivery::Delivered).unwrap().unwrap()).await;
+    let sent = world.twilio().sent_messages().into_iter().find(|text| text.body == notice).unwrap();
+    world.bring(world.twilio().status_callback(&sent, FakeDelivery::Delivered).unwrap().unwrap()).await;
     let over = seen(&world).await;
     let fates: Vec<&str> = over.notices.values().map(|notice| notice.state.as_str()).collect();
     assert_eq!((over.is_over, fates[0]), (true, "delivered"), "{fates:?}");

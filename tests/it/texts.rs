@@ -1,7 +1,7 @@
 //! What leaves is plain, short and stored as sent; words that need no model; where conversations begin and end.
 
-use dialarr::arr::fake::item::movie;
-use dialarr::messaging::segments::Segments;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::messaging::segments::SegmentCount;
 
 use crate::harness::TestApp;
 use crate::harness::model::{said, says};
@@ -11,7 +11,7 @@ async fn check(question: &str, answer: &str, sent: &str) {
     let app = TestApp::start().await;
     app.model_plays([says(answer)]);
     assert_eq!(app.sms(question).await, sent);
-    let segments = Segments::of(sent).count;
+    let segments = SegmentCount::from_text(sent).count;
     assert_eq!(app.outbox().await, [format!("accepted {segments} {sent}")]);
 }
 
@@ -38,7 +38,7 @@ async fn a_long_answer_comes_a_page_at_a_time() {
     assert_eq!((pages.len(), said.join(" ")), (3, answer));
     assert_eq!(app.sms("more").await, "There is nothing more.");
     assert_eq!(app.sms("more").await, "There is nothing more.");
-    assert_eq!(app.model().calls(), 1);
+    assert_eq!(app.model().request_count(), 1);
 }
 
 #[tokio::test]
@@ -131,12 +131,12 @@ async fn an_answer_of_nothing_but_markdown_is_no_empty_text() {
 async fn a_number_picks_from_a_list_that_code_wrote() {
     let app = TestApp::start_without_model().await;
     for (year, tmdb) in [(1984, 841), (2021, 438_631)] {
-        app.radarr().catalog(movie("Dune").year(year).tmdb(tmdb));
+        app.radarr().add_to_catalog(movie("Dune").year(year).tmdb(tmdb));
     }
     let list = app.sms("search dune").await;
     assert!(list.starts_with("1. Dune (") && list.contains("\n2. Dune ("), "{list}");
     app.sms("2").await;
-    assert_eq!(app.radarr().additions().len(), 1);
+    assert_eq!(app.radarr().added_ids().len(), 1);
 }
 
 #[tokio::test]
@@ -190,8 +190,8 @@ async fn what_one_can_say_is_told_without_a_model() {
 #[tokio::test]
 async fn status_and_upcoming_ask_no_model() {
     let app = TestApp::start().await;
-    app.radarr().download("Dune", 62, 14);
+    app.radarr().add_download("Dune", 62, 14);
     assert_eq!(app.sms("status").await, "Dune.1080p.WEB.H264-DEMO 62%, 14 min left.");
     assert_eq!(app.sms("Upcoming?").await, "Nothing comes out in the next 7 days.");
-    assert_eq!(app.model().calls(), 0);
+    assert_eq!(app.model().request_count(), 0);
 }

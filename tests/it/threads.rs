@@ -1,8 +1,8 @@
 //! Conversations in the console: listed, searched, watched, tried out, answered and opened again.
 
-use dialarr::arr::fake::item::movie;
-use dialarr::engine::console::{Answered, Verdict};
-use dialarr::messaging::fake::Delivery;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::engine::operator_conversations::{PromptAnswerOutcome, PromptDecision};
+use dialarr::messaging::fake::FakeDelivery;
 use diesel::RunQueryDsl;
 use futures_util::future::join;
 
@@ -45,8 +45,8 @@ async fn a_test_conversation_goes_through_everything_and_sends_no_text() {
     assert!(browser.get("/conversations/1").await.says().contains(DELETED));
     let deliveries = browser.get("/deliveries").await.says();
     assert_eq!(deliveries.matches("Shown, not sent").count(), 2, "{deliveries}");
-    assert_eq!(app.radarr().removals(), [dune]);
-    assert_eq!(app.twilio().sent().len(), 0);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
+    assert_eq!(app.twilio().sent_messages().len(), 0);
     assert_eq!(app.done_in_the_console().await, ["test_conversation user:2"]);
     let listed = browser.get("/conversations?show=test").await.says();
     assert!(listed.contains("Test user 1 Test"), "{listed}");
@@ -122,7 +122,7 @@ async fn stop_only_denies_in_the_console_and_help_lists_the_commands() {
     browser.types(1, "help").await;
     let page = browser.get("/conversations/1").await.says();
     assert!(page.contains("OK, kept."), "{page}");
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
     assert_eq!(app.lines("SELECT opted_out_at AS line FROM users").await, ["", ""]);
 }
 
@@ -133,36 +133,36 @@ async fn a_deletion_that_is_approved_on_the_page_is_done_once_and_told_by_phone(
     let mut browser = app.browser().await;
     let page = browser.get("/conversations/1").await.says();
     assert!(page.contains(&format!("Waits for a yes {QUESTION} Dune (2021)")), "{page}");
-    let before = app.twilio().sent().len();
+    let before = app.twilio().sent_messages().len();
 
     let taken = browser.answers(1, "yes").await;
     assert_eq!(taken.location.as_deref(), Some("/conversations/1?said=taken#tail"));
     assert_eq!(app.texts_to(ANN, before), DELETED);
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.done_in_the_console().await, ["approve_question tool_call:2"]);
     assert!(browser.get("/conversations/1").await.says().contains("YES 21:04 you in the console"));
 
     let again = browser.submit("/conversations/1/question", &[("question", "1"), ("answer", "yes")]).await;
     assert_eq!(again.location.as_deref(), Some("/conversations/1?said=closed#tail"));
     app.settle().await;
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
 async fn what_is_rejected_on_the_page_is_kept() {
     let app = TestApp::start().await;
     asked_about_dune(&app).await;
-    let before = app.twilio().sent().len();
+    let before = app.twilio().sent_messages().len();
     app.browser().await.answers(1, "no").await;
     assert_eq!(app.texts_to(ANN, before), "OK, kept.");
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
     assert_eq!(app.done_in_the_console().await, ["reject_question tool_call:2"]);
 }
 
 #[tokio::test]
 async fn an_approval_brings_the_code_and_the_right_is_checked_again() {
     let app = TestApp::with(|settings| {
-        settings.code_policy = dialarr::conversation::deletion::CodePolicy::Always;
+        settings.code_policy = dialarr::conversation::deletion::deletion_messages::CodePolicy::Always;
     })
     .await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -171,13 +171,13 @@ async fn an_approval_brings_the_code_and_the_right_is_checked_again() {
     app.knows(BOB, Has::EveryRight).await;
     app.knows(ANN, Has::NoRights).await;
     app.browser().await.answers(1, "yes").await;
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
 
     app.knows(ANN, Has::EveryRight).await;
     app.model_plays(removes_movie("dune", dune));
     app.sms("delete dune").await;
     app.browser().await.answers(1, "yes").await;
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -189,7 +189,7 @@ async fn a_yes_on_the_page_and_a_yes_by_text_at_once_delete_once() {
     let form = [("question", "1"), ("answer", "yes")];
     join(browser.submit("/conversations/1/question", &form), app.post(app.text(ANN, "yes"))).await;
     app.settle().await;
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
@@ -204,14 +204,14 @@ async fn a_button_of_a_question_that_was_replaced_answers_nothing() {
     let stale = browser.submit("/conversations/1/question", &[("question", "1"), ("answer", "yes")]).await;
     assert_eq!(stale.location.as_deref(), Some("/conversations/1?said=closed#tail"));
     app.settle().await;
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
     assert!(browser.get("/conversations/1").await.says().contains("Delete Heat (1995)"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_button_says_is_told_to_no_turn_of_the_user() {
     let late = "That question is closed. Dune (2021) is kept. Ask again to delete.";
-    for verdict in [Verdict::Approve, Verdict::Reject] {
+    for verdict in [PromptDecision::Approve, PromptDecision::Reject] {
         let world = World::start().await;
         let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
         world.model_plays(removes_movie("dune", dune));
@@ -219,7 +219,7 @@ async fn what_a_button_says_is_told_to_no_turn_of_the_user() {
         world.knows_an_admin(BOB).await;
         world.sms_from(BOB, "pause").await;
         world.texts("do we have heat and alien?").await;
-        assert_eq!(world.engine().answer_question(1, verdict).await.unwrap(), Answered::Taken);
+        assert_eq!(world.engine().answer_prompt(1, verdict).await.unwrap(), PromptAnswerOutcome::Stored);
         world.model_plays([says("Neither of them.")]);
         world.sms_from(BOB, "resume").await;
 
@@ -229,7 +229,7 @@ async fn what_a_button_says_is_told_to_no_turn_of_the_user() {
             ["OK, Dune (2021) is kept. Neither of them.", late],
             "{verdict:?}"
         );
-        assert_eq!(world.radarr().removals(), NONE);
+        assert_eq!(world.radarr().removed_ids(), NONE);
     }
 }
 
@@ -439,7 +439,7 @@ async fn what_becomes_of_a_notice_is_shown_where_the_notice_is() {
     app.model_plays([says("One."), says("Two.")]);
     app.sms("first things").await;
     app.sms_from(BOB, "tell everyone movie night at 8").await;
-    let notice = app.twilio().sent().into_iter().rfind(|text| text.to.as_str() == ANN).unwrap();
+    let notice = app.twilio().sent_messages().into_iter().rfind(|text| text.to.as_str() == ANN).unwrap();
     app.sms("/clear").await;
     app.sms("second things").await;
     let mut browser = app.browser().await;
@@ -447,7 +447,8 @@ async fn what_becomes_of_a_notice_is_shown_where_the_notice_is() {
     for id in [1, 3] {
         tabs.push((id, Tab::of(&browser.get(&format!("/conversations/{id}")).await)));
     }
-    app.request(app.twilio().status_callback(&notice, Delivery::Undelivered(30_003)).unwrap().unwrap()).await;
+    app.request(app.twilio().status_callback(&notice, FakeDelivery::Undelivered(30_003)).unwrap().unwrap())
+        .await;
     follow(&browser, &mut tabs).await;
     assert!(tabs[0].1.shows("Failed"), "{:#?}", tabs[0].1.pieces);
     app.sms(&format!("Liked \u{201c}{}\u{201d}", notice.body)).await;
@@ -480,7 +481,7 @@ async fn what_was_asked_in_a_conversation_that_the_operator_ends_is_not_answered
     let stale = browser.submit("/conversations/2/question", &[("question", "1"), ("answer", "yes")]).await;
     assert_eq!(stale.location.as_deref(), Some("/conversations/2?said=closed#tail"));
     assert_eq!(app.sms("yes").await, "That question is closed. Dune (2021) is kept. Ask again to delete.");
-    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.radarr().removed_ids(), NONE);
 }
 
 #[tokio::test]

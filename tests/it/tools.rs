@@ -1,8 +1,8 @@
 //! Every tool through the app: a call of the model, Sonarr and Radarr behind it, the sentence that code writes.
 
-use dialarr::arr::fake::item::{movie, series};
+use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
-use dialarr::llm::scripted::Line;
+use dialarr::llm::scripted::ScriptedReply;
 use jiff::civil::date;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ impl TestApp {
     /// The model makes these calls and has no words of its own: the tools' sentence is texted.
     async fn told(&self, calls_made: &[(&str, Value)]) -> String {
         let calls = calls_made.iter().map(|(tool, arguments)| calls(tool, arguments.clone()));
-        self.model_plays(calls.chain([says(""), says("")]).collect::<Vec<Line>>());
+        self.model_plays(calls.chain([says(""), says("")]).collect::<Vec<ScriptedReply>>());
         self.sms("do as the script says").await
     }
 }
@@ -22,7 +22,7 @@ impl TestApp {
 async fn a_search_tells_what_there_is_and_what_is_owned() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021).size_gb(21.4).popularity(50.0));
-    app.radarr().catalog(movie("Dune: Part Two").year(2024));
+    app.radarr().add_to_catalog(movie("Dune: Part Two").year(2024));
     assert_eq!(
         app.told(&[("search_media", json!({ "query": "dune", "type": "movie" }))]).await,
         "I found Dune (2021) (you have it) and Dune: Part Two (2024)."
@@ -42,20 +42,20 @@ async fn the_library_is_searched() {
 #[tokio::test]
 async fn a_movie_is_added_once() {
     let app = TestApp::start().await;
-    let heat = app.radarr().catalog(movie("Heat").year(1995));
+    let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     let add = [("search_media", json!({ "query": "heat" })), ("add_movie", json!({ "tmdb": heat }))];
     assert_eq!(app.told(&add).await, "Added Heat (1995).");
     assert_eq!(
         app.told(&add).await,
         "Heat (1995) is already in the library and is being looked for. You asked for it on Nov 20."
     );
-    assert_eq!((app.radarr().additions(), app.radarr().posts()), (vec![heat], 1));
+    assert_eq!((app.radarr().added_ids(), app.radarr().post_count()), (vec![heat], 1));
 }
 
 #[tokio::test]
 async fn an_unreleased_movie_is_said_to_be_so() {
     let app = TestApp::start().await;
-    let dune = app.radarr().catalog(movie("Dune: Part Three").year(2026).unreleased());
+    let dune = app.radarr().add_to_catalog(movie("Dune: Part Three").year(2026).unreleased());
     assert_eq!(
         app.told(&[("search_media", json!({ "query": "dune" })), ("add_movie", json!({ "tmdb": dune }))])
             .await,
@@ -66,24 +66,24 @@ async fn an_unreleased_movie_is_said_to_be_so() {
 #[tokio::test]
 async fn a_show_of_nine_seasons_is_not_added_before_they_are_chosen() {
     let app = TestApp::start().await;
-    let office = app.sonarr().catalog(series("The Office (US)").year(2005).seasons(9));
+    let office = app.sonarr().add_to_catalog(series("The Office (US)").year(2005).seasons(9));
     let search = ("search_media", json!({ "query": "the office" }));
     assert_eq!(
         app.told(&[search, ("add_series", json!({ "tvdb": office }))]).await,
         "The Office (US) (2005) has 9 seasons. Which ones: all, first, latest, or numbers?"
     );
-    assert_eq!(app.sonarr().posts(), 0);
+    assert_eq!(app.sonarr().post_count(), 0);
     assert_eq!(
         app.told(&[("add_series", json!({ "tvdb": office, "seasons": [2, 3] }))]).await,
         "Added The Office (US) (2005), seasons 2 and 3."
     );
-    assert_eq!(app.sonarr().additions(), [office]);
+    assert_eq!(app.sonarr().added_ids(), [office]);
 }
 
 #[tokio::test]
 async fn a_show_of_three_seasons_is_added_whole() {
     let app = TestApp::start().await;
-    let bear = app.sonarr().catalog(series("The Bear").year(2022).seasons(3));
+    let bear = app.sonarr().add_to_catalog(series("The Bear").year(2022).seasons(3));
     assert_eq!(
         app.told(&[
             ("search_media", json!({ "query": "the bear" })),
@@ -98,7 +98,8 @@ async fn a_show_of_three_seasons_is_added_whole() {
 async fn a_stuck_download_is_told_without_paths() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021));
-    app.radarr().stuck("Dune", "No files found are eligible for import in /data/torrents/Dune.2021");
+    app.radarr()
+        .add_stuck_download("Dune", "No files found are eligible for import in /data/torrents/Dune.2021");
     assert_eq!(
         app.told(&[("check_status", json!({}))]).await,
         "Dune (2021) stuck: No files found are eligible for import."
@@ -109,8 +110,8 @@ async fn a_stuck_download_is_told_without_paths() {
 async fn what_comes_out_and_what_has_arrived_is_told_by_day() {
     let app = TestApp::start().await;
     app.sonarr().add(series("The Bear").year(2022).seasons(3).size_gb(44.0));
-    app.radarr().calendar("Dune: Part Three", date(2026, 11, 24));
-    app.radarr().imported("Heat", "2026-11-19T10:00:00Z".parse().unwrap());
+    app.radarr().add_calendar_entry("Dune: Part Three", date(2026, 11, 24));
+    app.radarr().add_import("Heat", "2026-11-19T10:00:00Z".parse().unwrap());
     assert_eq!(app.told(&[("upcoming", json!({ "days": 7 }))]).await, "Dune: Part Three online on Tue.");
     assert_eq!(app.told(&[("recently_added", json!({}))]).await, "New: Heat.");
 }
@@ -120,31 +121,31 @@ async fn the_4k_library_is_for_those_who_may_use_it() {
     let four_k = FakeRadarr::new();
     let app = TestApp::start_with_four_k(&four_k).await;
     let heat = movie("Heat").tmdb(949).year(1995);
-    app.radarr().catalog(heat.clone());
-    four_k.catalog(heat);
+    app.radarr().add_to_catalog(heat.clone());
+    four_k.add_to_catalog(heat);
     let add = [
         ("search_media", json!({ "query": "heat" })),
         ("add_movie", json!({ "tmdb": 949, "instance": "radarr-4k" })),
     ];
     app.knows(ANN, Has::AddRight).await;
     assert_eq!(app.told(&add).await, "You can't add titles in 4K. Please ask an admin.");
-    assert_eq!(four_k.posts(), 0);
+    assert_eq!(four_k.post_count(), 0);
     app.knows(ANN, Has::EveryRight).await;
     assert_eq!(app.told(&add).await, "Added Heat (1995).");
-    assert_eq!((four_k.additions(), app.radarr().posts()), (vec![949], 0));
+    assert_eq!((four_k.added_ids(), app.radarr().post_count()), (vec![949], 0));
 }
 
 #[tokio::test]
 async fn without_the_right_to_add_nothing_is_added() {
     let app = TestApp::start().await;
     app.knows(ANN, Has::NoRights).await;
-    let heat = app.radarr().catalog(movie("Heat").year(1995));
+    let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     assert_eq!(
         app.told(&[("search_media", json!({ "query": "heat" })), ("add_movie", json!({ "tmdb": heat }))])
             .await,
         "You can't add titles here. Please ask an admin."
     );
-    assert_eq!(app.radarr().posts(), 0);
+    assert_eq!(app.radarr().post_count(), 0);
 }
 
 type Fail = fn(&TestApp);
@@ -154,7 +155,7 @@ async fn every_way_in_which_a_library_fails_names_it() {
     let failures: [(&str, Fail); 4] = [
         ("Radarr is not set up right, the admin has to look at it.", |app| app.radarr().fail_next(401)),
         ("Radarr is not set up right, the admin has to look at it.", |app| app.radarr().html_next()),
-        ("Radarr can't be reached right now.", |app| app.radarr().down(true)),
+        ("Radarr can't be reached right now.", |app| app.radarr().set_down(true)),
         ("Radarr had an error.", |app| app.radarr().fail_next(500)),
     ];
     for (told, fail) in failures {
@@ -168,24 +169,24 @@ async fn every_way_in_which_a_library_fails_names_it() {
 #[tokio::test]
 async fn an_add_whose_answer_is_lost_is_settled_by_looking() {
     let app = TestApp::start().await;
-    let heat = app.radarr().catalog(movie("Heat").year(1995));
+    let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     app.told(&[("search_media", json!({ "query": "heat", "type": "movie" }))]).await;
     // What is asked before the write: whether it is there, its details, profiles, folders, the usual profile.
     (0..5).for_each(|_| app.radarr().spare_next());
     app.radarr().do_next_but_answer(504);
     assert_eq!(app.told(&[("add_movie", json!({ "tmdb": heat }))]).await, "Added Heat (1995).");
-    assert_eq!((app.radarr().additions(), app.radarr().posts()), (vec![heat], 1));
+    assert_eq!((app.radarr().added_ids(), app.radarr().post_count()), (vec![heat], 1));
 }
 
 #[tokio::test]
 async fn an_add_that_fails_is_told_and_not_claimed() {
     let app = TestApp::start().await;
-    let heat = app.radarr().catalog(movie("Heat").year(1995));
+    let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     app.told(&[("search_media", json!({ "query": "heat", "type": "movie" }))]).await;
-    app.radarr().down(true);
+    app.radarr().set_down(true);
     assert_eq!(
         app.told(&[("add_movie", json!({ "tmdb": heat }))]).await,
         "Radarr can't be reached right now. I'll keep trying for a day and text you."
     );
-    assert_eq!(app.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(app.radarr().added_ids(), Vec::<i64>::new());
 }

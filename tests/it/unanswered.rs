@@ -1,6 +1,6 @@
 //! Changes that Sonarr or Radarr do not carry out or do not answer, and programs that are started again during one.
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use serde_json::json;
 
 use crate::harness::TestApp;
@@ -28,27 +28,27 @@ async fn refused_deletion_is_reported_as_not_done_and_can_be_asked_again() {
     world.texts("yes").await;
     world.passes(30).await;
     assert_eq!(world.said(), [QUESTION, STILL_THERE]);
-    assert_eq!(world.radarr().posts(), 3);
+    assert_eq!(world.radarr().post_count(), 3);
 
     let late = format!("No question is open. {STILL_THERE} Ask again to delete.");
     assert_eq!(world.sms("yes").await.last(), Some(&late));
-    assert_eq!(world.radarr().posts(), 3);
+    assert_eq!(world.radarr().post_count(), 3);
 
     world.model_plays(removes_movie("dune", dune));
     assert_eq!(world.sms("delete dune").await.last().unwrap(), QUESTION);
     assert_eq!(world.sms("yes").await.last().unwrap(), DELETED);
-    assert_eq!(world.radarr().removals(), [dune]);
+    assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test]
 async fn refused_addition_is_reported_as_not_done_and_can_be_asked_again() {
     let app = TestApp::start_without_model().await;
-    let heat = app.radarr().catalog(movie("Heat").year(1995));
+    let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     (0..3).for_each(|_| app.radarr().fail_next_write(500));
     assert_eq!(app.sms("add heat").await, "Radarr could not do it. Heat (1995) was not added.");
-    assert_eq!((app.radarr().additions(), app.radarr().posts()), (vec![], 3));
+    assert_eq!((app.radarr().added_ids(), app.radarr().post_count()), (vec![], 3));
     assert_eq!(app.sms("add heat").await, "Added Heat (1995).");
-    assert_eq!(app.radarr().additions(), [heat]);
+    assert_eq!(app.radarr().added_ids(), [heat]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,14 +64,14 @@ async fn deletion_without_a_response_is_announced_once_and_its_outcome_stated() 
     world.is_started().await;
     world.passes(90).await;
     assert_eq!(world.said(), [QUESTION, STILL_WORKING, STILL_THERE]);
-    assert_eq!(world.radarr().posts(), 3);
+    assert_eq!(world.radarr().post_count(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn addition_without_a_response_is_announced_and_disturbs_no_question() {
     let world = World::start().await;
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
-    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
     let [searches, adds] = adds_movie("heat", heat);
     world.model_plays([searches, adds, finds("dune"), removes(&json!([{ "type": "movie", "id": dune }]))]);
     world.radarr().hang_next_write();
@@ -79,7 +79,7 @@ async fn addition_without_a_response_is_announced_and_disturbs_no_question() {
     world.passes(40).await;
     assert_eq!(world.said(), [STILL_WORKING, &format!("Added Heat (1995). {QUESTION}")]);
     assert_eq!(world.sms("yes").await.last().unwrap(), DELETED);
-    assert_eq!(world.radarr().removals(), [dune]);
+    assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,7 +108,7 @@ async fn deletion_through_seven_quick_restarts_is_reported_as_done() {
     }
     world.passes(60).await;
     assert_eq!(world.said(), [QUESTION, DELETED]);
-    assert_eq!((world.radarr().removals(), world.radarr().posts()), (vec![dune], 1));
+    assert_eq!((world.radarr().removed_ids(), world.radarr().post_count()), (vec![dune], 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,13 +124,13 @@ async fn started_deletion_is_checked_after_any_number_of_restarts() {
     }
     world.passes(60).await;
     assert_eq!(world.said(), [QUESTION, DELETED]);
-    assert_eq!((world.radarr().removals(), world.radarr().posts()), (vec![dune], 1));
+    assert_eq!((world.radarr().removed_ids(), world.radarr().post_count()), (vec![dune], 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn started_addition_is_checked_after_any_number_of_restarts() {
     let mut world = World::start().await;
-    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
     world.model_plays(adds_movie("heat", heat));
     world.radarr().lose_next_write_answer();
     world.texts("add heat").await;
@@ -142,7 +142,7 @@ async fn started_addition_is_checked_after_any_number_of_restarts() {
     }
     world.passes(60).await;
     assert_eq!(world.said(), ["Added Heat (1995)."]);
-    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![heat], 1));
+    assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![heat], 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,5 +162,5 @@ async fn deletion_that_never_began_is_kept_after_many_restarts() {
     world.is_started().await;
     world.passes(60).await;
     assert_eq!(world.said(), [QUESTION, STILL_THERE]);
-    assert_eq!(world.radarr().posts(), 0);
+    assert_eq!(world.radarr().post_count(), 0);
 }

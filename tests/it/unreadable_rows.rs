@@ -1,6 +1,6 @@
 //! Stored rows that cannot be read: they fail the work that needs them, and nothing after it.
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use diesel::connection::SimpleConnection;
 
 use crate::harness::model::{finds, removes_movie, says};
@@ -83,7 +83,7 @@ async fn unreadable_item_fails_its_deletion_and_the_next_text_is_answered() {
     stop_the_damage(&app).await;
 
     answers_the_next_text(&app).await;
-    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.lines("SELECT fingerprint AS line FROM tool_call_items").await, ["{\"kept\":1}"]);
 }
 
@@ -96,7 +96,7 @@ async fn unreadable_question_is_closed_and_the_next_text_is_answered() {
     assert_eq!(app.sms("yes").await, WENT_WRONG);
 
     answers_the_next_text(&app).await;
-    assert_eq!((app.count("pending_actions").await, app.radarr().removals()), (0, Vec::new()));
+    assert_eq!((app.count("pending_actions").await, app.radarr().removed_ids()), (0, Vec::new()));
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn unreadable_result_of_the_past_is_left_out_of_later_turns() {
 async fn unreadable_request_of_one_user_fails_no_tool_of_another() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
-    app.radarr().catalog(movie("Dune").year(2021));
+    app.radarr().add_to_catalog(movie("Dune").year(2021));
     assert_eq!(app.sms_from(BOB, "add dune").await, "Added Dune (2021).");
     damage(&app, "UPDATE requests SET seasons = '{}'").await;
     assert_eq!(app.sms("have dune?").await, "In the library: Dune (2021), not on disk yet.");
@@ -151,7 +151,7 @@ async fn unreadable_report_holds_up_no_other_notification() {
     )
     .await;
     for title in ["Dune", "Heat"] {
-        app.radarr().imports(title);
+        app.radarr().import_event(title);
         app.hears("radarr", &app.radarr().import_report(title)).await;
     }
     app.later(1).await;

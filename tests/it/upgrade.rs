@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use diesel_migrations::{FileBasedMigrations, MigrationHarness};
@@ -62,7 +62,7 @@ async fn upgraded(version: &str) -> World {
         |file| write_database(file, version),
         |peers| {
             peers.radarr.add(movie("Dune").year(2021).size_gb(21.4));
-            peers.radarr.catalog(movie("Heat").year(1995).tmdb(949));
+            peers.radarr.add_to_catalog(movie("Heat").year(1995).tmdb(949));
         },
     )
     .await
@@ -103,7 +103,7 @@ async fn check(version: &str, bob_hears: &[&str]) -> World {
     assert_eq!((added.len(), answers), (promised.len(), answered.into_iter().map(str::to_owned).collect()));
 
     assert_eq!(world.sms_from(ANN, "yes").await, ["Deleted Dune (2021). Freed 21.4 GB."]);
-    assert_eq!(world.radarr().removals(), [1]);
+    assert_eq!(world.radarr().removed_ids(), [1]);
     world.model_plays([says("You asked for it.")]);
     world.sms_from(ANN, "why is it gone?").await;
     let told = world.model_was_told_in_full();
@@ -134,7 +134,7 @@ async fn lets_sam_in(world: &World) {
 }
 
 async fn has_added_heat(world: &World) {
-    assert_eq!(world.radarr().additions(), [949]);
+    assert_eq!(world.radarr().added_ids(), [949]);
     assert_eq!(world.requests().await, [format!("{BOB} added radarr Heat (1995)")]);
     assert_eq!(world.follows().await, [format!("{BOB} radarr movie 949")]);
 }

@@ -1,8 +1,11 @@
 //! `dialarr users` as an operator sees it.
 
 use dialarr::conversation::transcript::PhoneNumber;
-use dialarr::store::spend::Day;
-use dialarr::store::{Conn, code_misses, db, roster};
+use dialarr::store::Conn;
+use dialarr::store::confirmation::code_misses;
+use dialarr::store::database::db;
+use dialarr::store::people::user_admin;
+use dialarr::store::turns::daily_budget::Day;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -103,13 +106,13 @@ fn what_is_set_of_a_person_is_told_and_nothing_else_changes() {
 fn a_person_who_is_suspended_after_wrong_codes_is_shown_so_and_allowed_again() {
     let cli = household();
     let guesses = |conn: &mut Conn| {
-        let sam = roster::by_phone(conn, &PhoneNumber::parse(SAM).unwrap())?.unwrap();
+        let sam = user_admin::find_user_id_by_phone(conn, &PhoneNumber::parse(SAM).unwrap())?.unwrap();
         let now = Timestamp::now();
         // A day ahead counts as today, so that midnight in between does not matter.
-        let day = Day::of(now + SignedDuration::from_hours(48), &TimeZone::UTC);
+        let day = Day::from_timestamp(now + SignedDuration::from_hours(48), &TimeZone::UTC);
         (0..5).try_for_each(|_| code_misses::count_miss(conn, sam, &day, now).map(drop))
     };
-    db::visit(&cli.path("dialarr.db"), guesses).unwrap();
+    db::visit_database(&cli.path("dialarr.db"), guesses).unwrap();
     let line = "deletions and approvals by text: suspended until tomorrow (too many wrong codes)";
     assert!(done(cli.run(&["users", "show", SAM], &[])).contains(line));
     assert!(!done(cli.run(&["users", "unsuspend", SAM], &[])).contains(line));

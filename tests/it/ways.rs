@@ -1,6 +1,6 @@
 //! Texts of one person that come by several ways: by phone, over the API, by a button. Each way is answered by itself.
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use serde_json::{Value, json};
 
 use crate::harness::model::{calls, finds, removes_movie, says};
@@ -48,11 +48,11 @@ async fn a_wish_is_approved_by_button_while_the_admin_is_asked_something_and_the
     app.browser().await.submit("/wishes/1/approve", &[]).await;
     app.settle().await;
 
-    assert_eq!(app.radarr().removals(), [heat]);
+    assert_eq!(app.radarr().removed_ids(), [heat]);
     assert_eq!(app.last_to(ANN), "Deleted Heat (1995). Freed 9 GB.");
     assert_eq!(app.sms("yes").await, "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.");
     assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
-    assert_eq!(app.radarr().removals(), [heat, dune]);
+    assert_eq!(app.radarr().removed_ids(), [heat, dune]);
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn no_limit_of_texts_holds_up_a_button_and_no_button_counts_towards_it() {
     app.browser().await.submit("/wishes/1/approve", &[]).await;
     app.settle().await;
 
-    assert_eq!(app.radarr().removals(), [heat]);
+    assert_eq!(app.radarr().removed_ids(), [heat]);
     assert_eq!(app.sms("have dune").await, "Nothing in the library matches \"dune\".");
     assert_eq!(app.sms("have dune").await, TOO_FAST);
 }
@@ -91,14 +91,14 @@ async fn a_wish_that_is_approved_twice_while_its_admin_is_busy_is_approved_once(
     app.restart().await;
     app.settle().await;
 
-    assert_eq!(app.radarr().removals(), [heat]);
+    assert_eq!(app.radarr().removed_ids(), [heat]);
     assert_eq!(app.fates().await[2..], ["approve 4747: replied"]);
 }
 
 #[tokio::test]
 async fn a_no_behind_a_yes_takes_no_text_of_another_way_with_it() {
     let (mut app, ..) = app_with_a_question_and_a_wish().await;
-    let before = app.twilio().sent().len();
+    let before = app.twilio().sent_messages().len();
     app.app().engine.abort().await;
     app.post(app.text(ANN, "yes")).await;
     app.pass(1);
@@ -133,7 +133,7 @@ async fn texts_that_waited_too_long_are_told_of_by_each_way() {
     }
     notes(&program, BOB, "my tv is broken").await;
     app.settle().await;
-    let before = app.twilio().sent().len();
+    let before = app.twilio().sent_messages().len();
     app.pass(2 * 3600);
 
     app.sms("resume").await;

@@ -72,7 +72,7 @@ fn sendings(stage: &Stage, ledger: &Ledger) -> Vec<String> {
         .iter()
         .filter_map(|text| Some((text.provider_sid.as_deref()?, (text.to_addr.as_str(), text.body.as_str()))))
         .collect();
-    for sent in stage.twilio.sent() {
+    for sent in stage.twilio.sent_messages() {
         if written.get(sent.sid.as_str()) != Some(&(sent.to.as_str(), sent.body.as_str())) {
             broken.push(format!("sent without or beside its row: {:?} to {}", sent.body, sent.to.as_str()));
         }
@@ -115,7 +115,7 @@ fn truths(stage: &Stage, person: &Person, entry: &Entry) -> Vec<String> {
 }
 
 fn addition(stage: &Stage, title: &Title, told: &[&str]) -> Vec<&'static str> {
-    let is_added = stage.radarr.additions().contains(&title.id);
+    let is_added = stage.radarr.added_ids().contains(&title.id);
     let says = |words: &str| told.iter().any(|text| text.contains(words));
     let told_added = says(&format!("Added {} (", title.name));
     let told_there = told.iter().any(|text| text.contains(&title.name) && text.contains(" already "));
@@ -128,7 +128,7 @@ fn addition(stage: &Stage, title: &Title, told: &[&str]) -> Vec<&'static str> {
 }
 
 fn deletion(stage: &Stage, title: &Title, consent: Consent, told: &[&str]) -> Vec<&'static str> {
-    let is_gone = stage.radarr.removals().contains(&title.id);
+    let is_gone = stage.radarr.removed_ids().contains(&title.id);
     let name = format!("{} (", title.name);
     // A sentence that names it, after the question.
     let says = |marks: &[&str]| {

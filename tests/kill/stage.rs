@@ -15,15 +15,15 @@ use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::serve::ListenerExt;
 use bytes::Bytes;
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{Address, PhoneNumber};
-use dialarr::http::{Http, install_tls};
+use dialarr::http::{HttpClient, install_tls};
 use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
-use dialarr::store::db::Db;
-use dialarr::store::users::{self, Newcomer};
+use dialarr::store::database::db::Db;
+use dialarr::store::people::users::{self, FirstContactRole};
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 
@@ -43,7 +43,7 @@ pub(crate) struct Stage {
     pub(crate) twilio: FakeTwilio,
     pub(crate) model: FakeModel,
     writes: Arc<Mutex<Vec<Write>>>,
-    http: Http,
+    http: HttpClient,
     port: u16,
     urls: Urls,
     folder: tempfile::TempDir,
@@ -108,7 +108,7 @@ impl Stage {
             twilio,
             model,
             writes,
-            http: Http::network().unwrap(),
+            http: HttpClient::network().unwrap(),
             port,
             urls,
             folder: tempfile::tempdir().unwrap(),
@@ -125,7 +125,9 @@ impl Stage {
         let db = Db::open(self.database().to_str().unwrap()).unwrap();
         let now = Clock::System.now();
         let know = move |conn: &mut _| {
-            phones.iter().try_for_each(|phone| users::ensure(conn, phone, Newcomer::Admin, now).map(drop))
+            phones
+                .iter()
+                .try_for_each(|phone| users::ensure_user(conn, phone, FirstContactRole::Admin, now).map(drop))
         };
         db.write(know).await.unwrap();
         db.close().await;
@@ -163,9 +165,9 @@ impl Stage {
             ("LLM_BASE_URL", format!("{}/v1", self.urls.model)),
             ("LLM_MODEL", text("fake")),
             ("SONARR_URL", self.urls.sonarr.clone()),
-            ("SONARR_API_KEY", text(FakeSonarr::new().key())),
+            ("SONARR_API_KEY", text(FakeSonarr::new().api_key())),
             ("RADARR_URL", self.urls.radarr.clone()),
-            ("RADARR_API_KEY", text(self.radarr.key())),
+            ("RADARR_API_KEY", text(self.radarr.api_key())),
             ("ADMIN_PHONE", text("+15550100001")),
             ("COALESCE_MS", text("0")),
             // People here text and add as fast as they are answered, for many days' tokens.
@@ -195,20 +197,20 @@ impl Stage {
     /// A person's text: the carrier has it from here on. Its id, and the request to our webhook.
     pub(crate) fn text(&self, phone: &str, body: &str) -> (String, http::Request<Bytes>) {
         let sid = format!("SM{:032x}", self.texts.fetch_add(1, Ordering::SeqCst));
-        let request = self.twilio.text(phone, body).sid(&sid).arrive().unwrap();
+        let request = self.twilio.inbound_form(phone, body).with_sid(&sid).into_signed_request().unwrap();
         (sid, request)
     }
 
     /// Brings a text to the webhook, once. Whether it was acknowledged.
     pub(crate) async fn deliver(&self, request: http::Request<Bytes>) -> bool {
-        let answer = FakeTwilio::deliver(request, &self.http).await;
+        let answer = FakeTwilio::deliver_request(request, &self.http).await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
     /// A movie that can be added.
     pub(crate) fn addable(&self) -> Title {
         let name = self.name();
-        let id = self.radarr.catalog(movie(&name));
+        let id = self.radarr.add_to_catalog(movie(&name));
         Title { name, id }
     }
 

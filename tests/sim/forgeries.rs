@@ -32,7 +32,11 @@ pub(crate) fn bring(world: &World, body: &str) {
 fn forged(twilio: &FakeTwilio, body: &str, genuine: &str, sid: &str) -> Request<Bytes> {
     let added = [("From", ANN), ("MessageSid", sid), ("NumMedia", "0")];
     let words: String = added.iter().flat_map(|(name, value)| [*name, *value]).collect();
-    let genuine = twilio.text(BOB, &format!("{body}{words}ProfileName")).sid(genuine).arrive().unwrap();
+    let genuine = twilio
+        .inbound_form(BOB, &format!("{body}{words}ProfileName"))
+        .with_sid(genuine)
+        .into_signed_request()
+        .unwrap();
     let mut all: Pairs = serde_urlencoded::from_bytes(genuine.body()).unwrap();
     all.sort();
     let hidden = all.iter().filter(|(name, _)| ("From".."To").contains(&name.as_str()));

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dialarr::store::db::Db;
+use dialarr::store::database::db::Db;
 
 use crate::checker::Tally;
 use crate::plan::Plan;

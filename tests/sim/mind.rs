@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dialarr::conversation::model_request::{Message, ModelRequest, ToolChoice};
-use dialarr::conversation::transcript::{Arguments, Stop};
+use dialarr::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
+use dialarr::conversation::transcript::{StopReason, ToolArguments};
 use dialarr::llm::scripted::check_request;
-use dialarr::llm::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
+use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, RawCall, ResponseDelta};
 use serde_json::{Value, json};
 
 use crate::plan::{BRAZIL, Plan};
@@ -57,7 +57,11 @@ impl Model for Mind {
         "mind"
     }
 
-    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+    async fn next_response(
+        &self,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
         *self.calls.lock().unwrap() += 1;
         if let Err(broken) = check_request(request) {
             self.broken.lock().unwrap().push(broken);
@@ -65,7 +69,7 @@ impl Model for Mind {
         let (mood, time) = self.mood();
         pass(time / 2).await;
         let mut answer = reply(request);
-        sink(Delta::Text(answer.text.clone()));
+        sink(ResponseDelta::Text(answer.text.clone()));
         pass(time / 2).await;
         match mood {
             None => {}
@@ -81,24 +85,29 @@ impl Model for Mind {
             Some(9) => answer = says(""),
             Some(10) => answer = calls(vec![("launch_rocket", json!({}))]),
             Some(11) => answer = calls(vec![("remove_media", json!({ "items": "everything" }))]),
-            Some(_) => answer.stop = Stop::Length,
+            Some(_) => answer.stop = StopReason::Length,
         }
         Ok(answer)
     }
 }
 
 /// By what the last text asks for and what the tools have said since.
-fn reply(request: &ModelRequest) -> StepOut {
-    let last = request.messages.iter().rposition(|message| matches!(message, Message::User(_))).unwrap_or(0);
+fn reply(request: &ModelRequest) -> ModelResponse {
+    let last =
+        request.messages.iter().rposition(|message| matches!(message, ModelMessage::User(_))).unwrap_or(0);
     let wish = match &request.messages[last] {
-        Message::User(text) => text.lines().rev().find(|line| is_wish(line)).unwrap_or_default().to_owned(),
-        Message::Assistant { .. } | Message::ToolResult { .. } => String::new(),
+        ModelMessage::User(text) => {
+            text.lines().rev().find(|line| is_wish(line)).unwrap_or_default().to_owned()
+        }
+        ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => String::new(),
     };
     let results: Vec<Value> = request.messages[last..]
         .iter()
         .filter_map(|message| match message {
-            Message::ToolResult { content, .. } => Some(serde_json::from_str(content).unwrap_or_default()),
-            Message::User(_) | Message::Assistant { .. } => None,
+            ModelMessage::ToolResult { content, .. } => {
+                Some(serde_json::from_str(content).unwrap_or_default())
+            }
+            ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
         })
         .collect();
     if request.tool_choice == ToolChoice::None {
@@ -138,7 +147,7 @@ fn may_only_ask(request: &ModelRequest) -> bool {
 }
 
 /// Looks for each title, one after the other, and then asks for the deletion of what was found.
-fn delete(titles: &str, results: &[Value], done: usize, may_only_ask: bool) -> StepOut {
+fn delete(titles: &str, results: &[Value], done: usize, may_only_ask: bool) -> ModelResponse {
     let titles: Vec<&str> = titles.split(" and ").collect();
     if let Some(title) = titles.get(done) {
         return calls(vec![("find_in_library", json!({ "query": title }))]);
@@ -168,21 +177,21 @@ fn found(result: &Value) -> Option<Value> {
     }
 }
 
-fn says(text: &str) -> StepOut {
-    StepOut {
+fn says(text: &str) -> ModelResponse {
+    ModelResponse {
         text: text.to_owned(),
         thinking: String::new(),
         calls: Vec::new(),
-        stop: Stop::Done,
+        stop: StopReason::Done,
         usage: None,
         response_id: None,
     }
 }
 
-fn calls(wanted: Vec<(&str, Value)>) -> StepOut {
+fn calls(wanted: Vec<(&str, Value)>) -> ModelResponse {
     let call = |(name, arguments): (&str, Value)| RawCall {
         name: name.to_owned(),
-        arguments: Arguments::parse(arguments),
+        arguments: ToolArguments::parse(arguments),
     };
-    StepOut { calls: wanted.into_iter().map(call).collect(), ..says("") }
+    ModelResponse { calls: wanted.into_iter().map(call).collect(), ..says("") }
 }

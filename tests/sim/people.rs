@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dialarr::messaging::fake::{Delivery, SentText};
+use dialarr::messaging::fake::{FakeDelivery, SentText};
 
 use crate::plan::{self, Answers, Plan, Way};
 use crate::rng::Rng;
@@ -17,9 +17,10 @@ pub(crate) fn text(world: &World, from: &str, body: &str, way: Way) {
     let sid = format!("SM{number:032x}");
     world.sent_in.lock().unwrap().insert(sid.clone());
     world.journal.note(format!("{from} texts {body:?} ({way:?}) {sid}"));
-    let form = world.peers.twilio.text(from, body).sid(&sid);
-    let straight = form.clone().arrive().unwrap();
-    let fallback = form.field("ErrorUrl", "https://sms.example.org/webhook/twilio").arrive().unwrap();
+    let form = world.peers.twilio.inbound_form(from, body).with_sid(&sid);
+    let straight = form.clone().into_signed_request().unwrap();
+    let fallback =
+        form.with_field("ErrorUrl", "https://sms.example.org/webhook/twilio").into_signed_request().unwrap();
     let world = world.clone();
     world.clone().later(async move {
         let second = match way {
@@ -71,8 +72,9 @@ pub(crate) fn react(world: &World, plan: &Plan) {
 
 /// Status callbacks, of which some are lost, repeated, or overtake each other.
 fn report(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
-    let end = rng.one_of(&[Delivery::Delivered, Delivery::Delivered, Delivery::Undelivered(30_005)]);
-    for delivery in [Delivery::Sending, Delivery::Sent, end] {
+    let end =
+        rng.one_of(&[FakeDelivery::Delivered, FakeDelivery::Delivered, FakeDelivery::Undelivered(30_005)]);
+    for delivery in [FakeDelivery::Sending, FakeDelivery::Sent, end] {
         let (lost, twice) = (rng.percent(20 + plan.webhooks), rng.percent(20));
         let delays = [rng.ms(0, 3_000), rng.ms(0, 60_000)];
         if lost {

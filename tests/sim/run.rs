@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dialarr::app::App;
-use dialarr::conversation::transcript::Role;
-use dialarr::store::audit::By;
-use dialarr::store::household;
+use dialarr::conversation::transcript::UserRole;
+use dialarr::store::audit::Actor;
+use dialarr::store::people::pauses;
 
 use crate::checker;
 use crate::forgeries;
@@ -86,7 +86,7 @@ async fn play(plan: &Plan, database: &Path) -> Verdict {
     let last = effects.map(|(_, at)| at).max();
     let last_effect_ms =
         last.map_or(0, |at| u64::try_from(at.duration_since(begun).as_millis()).unwrap_or(0));
-    let said = world.peers.twilio.sent().into_iter().map(|text| text.body).collect();
+    let said = world.peers.twilio.sent_messages().into_iter().map(|text| text.body).collect();
     Verdict { violations, journal: world.journal.lines(), tally, changes, said, last_effect_ms }
 }
 
@@ -122,12 +122,12 @@ impl Stage {
             }
             Act::LibrariesDown(down) => {
                 self.world.journal.note(format!("libraries down: {down}"));
-                self.world.peers.radarr.down(*down);
-                self.world.peers.sonarr.down(*down);
+                self.world.peers.radarr.set_down(*down);
+                self.world.peers.sonarr.set_down(*down);
             }
             Act::LosesRights(who) => {
                 if let Some(app) = &self.app {
-                    self.world.give_rights(&app.db, who, Role::Member, false).await;
+                    self.world.give_rights(&app.db, who, UserRole::Member, false).await;
                     self.world.journal.note(format!("{who} may not delete any more"));
                     self.lost_rights.push((who, self.world.true_clock.now().as_millisecond()));
                 }
@@ -135,9 +135,9 @@ impl Stage {
             Act::Forged(body) => forgeries::bring(&self.world, body),
             Act::SetClock(by) => self.world.set_clock(*by),
             Act::Imports(title) => {
-                if self.world.peers.radarr.additions().contains(&BRAZIL) {
+                if self.world.peers.radarr.added_ids().contains(&BRAZIL) {
                     self.world.journal.note(format!("{title} is imported"));
-                    self.world.peers.radarr.imports(title);
+                    self.world.peers.radarr.import_event(title);
                 }
             }
             Act::Grows => self.world.peers.radarr.edit(1, |dune| dune.size_bytes = 30_000_000_000),
@@ -153,7 +153,7 @@ impl Stage {
         }
         // Late effects and lost answers are still under way.
         pass(Duration::from_secs(60)).await;
-        if self.world.peers.radarr.additions().contains(&BRAZIL) {
+        if self.world.peers.radarr.added_ids().contains(&BRAZIL) {
             // Its import is read within five minutes.
             pass(Duration::from_secs(6 * 60)).await;
         }
@@ -186,8 +186,8 @@ impl Stage {
         match &self.app {
             Some(app) if lost => {
                 let now = self.world.now();
-                app.db.write(move |conn| household::end_pause(conn, By::Shell, now)).await.unwrap();
-                app.engine.recover().await.unwrap();
+                app.db.write(move |conn| pauses::end_pause(conn, Actor::Shell, now)).await.unwrap();
+                app.engine.recover_work().await.unwrap();
             }
             _ => {
                 // She may have opted out in the meantime.

@@ -7,26 +7,26 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use dialarr::app::{App, Blueprint, Missed};
-use dialarr::arr::fake::item::{movie, series};
+use dialarr::app::{App, AppBlueprint, MissedMessageSource};
+use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
-use dialarr::conversation::transcript::{Address, PhoneNumber, Rights, Role, Status};
-use dialarr::engine::{Codes, Settings};
-use dialarr::http::{Http, InProcess};
+use dialarr::conversation::transcript::{Address, PhoneNumber, UserRights, UserRole, UserStatus};
+use dialarr::engine::{CodeSource, HouseholdSettings};
+use dialarr::http::{HttpClient, InProcess};
 use dialarr::llm::Model;
-use dialarr::messaging::console::Sink;
-use dialarr::messaging::outbox::Channels;
-use dialarr::messaging::terminal::Terminal;
+use dialarr::messaging::console::ConsoleChannel;
+use dialarr::messaging::outbox_relay::OutboundChannels;
+use dialarr::messaging::terminal::TerminalChannel;
 use dialarr::messaging::twilio::Twilio;
-use dialarr::simulation::{self, OUR_NUMBER, Peers};
-use dialarr::store::db::Db;
-use dialarr::store::users::{self, Newcomer};
-use dialarr::tools::library::{Instance, Library};
-use dialarr::tools::shelf::freshness::Shelf;
+use dialarr::simulation::{self, OUR_NUMBER, SimulatedPeers};
+use dialarr::store::database::db::Db;
+use dialarr::store::people::users::{self, FirstContactRole};
+use dialarr::tools::library::{ArrInstances, Instance};
+use dialarr::tools::library_cache::refresh::LibraryCache;
 use dialarr::web;
 use http::Request;
 use jiff::tz::TimeZone;
@@ -76,7 +76,7 @@ struct Door {
 /// Clones share everything.
 #[derive(Clone)]
 pub(crate) struct World {
-    pub peers: Peers,
+    pub peers: SimulatedPeers,
     pub mind: Arc<Mind>,
     pub journal: Journal,
     /// The time that nobody sets.
@@ -90,7 +90,7 @@ pub(crate) struct World {
     /// Texts and callbacks that people and the carrier have begun to send.
     pub under_way: Arc<AtomicUsize>,
     pub database: PathBuf,
-    pub settings: Settings,
+    pub settings: HouseholdSettings,
     calm: Arc<AtomicBool>,
     door: Arc<Mutex<Option<Door>>>,
     pub plan: Arc<Plan>,
@@ -100,22 +100,22 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(plan: &Plan, database: PathBuf) -> Self {
         let start: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
-        let (clock, true_clock) = (Clock::runtime(start), Clock::runtime(start));
-        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
+        let (clock, true_clock) = (Clock::from_runtime(start), Clock::from_runtime(start));
+        let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
         radarr.add(movie("Dune").year(2021).tmdb(438_631).size_gb(21.4));
         radarr.add(movie("Heat").year(1995).tmdb(949).size_gb(18.2));
         radarr.add(movie("Alien").year(1979).tmdb(348).size_gb(120.0));
-        radarr.catalog(movie("Arrival").year(2016).tmdb(329_865));
-        radarr.catalog(movie("Sicario").year(2015).tmdb(273_481));
-        radarr.catalog(movie("Tenet").year(2020).tmdb(577_922));
-        radarr.catalog(movie("Brazil").year(1985).tmdb(BRAZIL));
+        radarr.add_to_catalog(movie("Arrival").year(2016).tmdb(329_865));
+        radarr.add_to_catalog(movie("Sicario").year(2015).tmdb(273_481));
+        radarr.add_to_catalog(movie("Tenet").year(2020).tmdb(577_922));
+        radarr.add_to_catalog(movie("Brazil").year(1985).tmdb(BRAZIL));
         sonarr.add(series("Severance").year(2022).tvdb(371_980).seasons(2).size_gb(41.0));
-        sonarr.catalog(series("Dark").year(2017).tvdb(334_824).seasons(3));
-        let mut settings = simulation::settings(TimeZone::UTC);
-        settings.codes = Codes::Fixed(47);
+        sonarr.add_to_catalog(series("Dark").year(2017).tvdb(334_824).seasons(3));
+        let mut settings = simulation::simulation_settings(TimeZone::UTC);
+        settings.codes = CodeSource::Fixed(47);
         settings.coalesce = Duration::from_millis(if plan.brisk { 0 } else { 1_200 });
         Self {
-            peers: Peers::new(clock, radarr, sonarr, PUBLIC_URL),
+            peers: SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL),
             mind: Arc::new(Mind::new(plan)),
             journal: Journal { clock: true_clock.clone(), lines: Arc::default() },
             true_clock,
@@ -166,8 +166,8 @@ impl World {
     pub(crate) fn calm_down(&self) {
         self.calm.store(true, Ordering::SeqCst);
         self.mind.calm.store(true, Ordering::SeqCst);
-        self.peers.radarr.down(false);
-        self.peers.sonarr.down(false);
+        self.peers.radarr.set_down(false);
+        self.peers.sonarr.set_down(false);
     }
 
     pub(crate) async fn start(&self) -> App {
@@ -194,7 +194,7 @@ impl World {
 
     pub(crate) async fn drain(&self, app: App) {
         self.journal.note("DRAINS");
-        app.drain().await;
+        app.drain_turns().await;
         self.close_door();
         app.close().await;
         // A process that has ended holds nothing; here the last tasks have to be given the time to see it.
@@ -221,17 +221,17 @@ impl World {
     /// Everyone's rights at the beginning: an admin, one who may not delete, three who may.
     pub(crate) async fn introduce_people(&self, app: &App) {
         for phone in PEOPLE.into_iter().chain([FAY]) {
-            let role = if phone == ANN { Role::Admin } else { Role::Member };
+            let role = if phone == ANN { UserRole::Admin } else { UserRole::Member };
             self.give_rights(&app.db, phone, role, phone != BOB).await;
         }
     }
 
-    pub(crate) async fn give_rights(&self, db: &Db, phone: &str, role: Role, delete: bool) {
-        let rights = Rights { role, add: true, delete, four_k: false };
+    pub(crate) async fn give_rights(&self, db: &Db, phone: &str, role: UserRole, delete: bool) {
+        let rights = UserRights { role, add: true, delete, four_k: false };
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let give = move |conn: &mut _| {
-            let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
-            users::set_status(conn, id, Status::Active, now)?;
+            let id = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
+            users::set_status(conn, id, UserStatus::Active, now)?;
             users::set_rights(conn, id, rights, now)
         };
         db.write(give).await.unwrap();
@@ -251,44 +251,54 @@ impl World {
         }
     }
 
-    fn blueprint(&self) -> Blueprint {
+    fn blueprint(&self) -> AppBlueprint {
         *self.starts.lock().unwrap() += 1;
         let seed = self.plan.seed ^ (*self.starts.lock().unwrap() << 32);
         let db = Db::open_simulated(self.database.to_str().unwrap(), seed).unwrap();
         let carrier = self.weather("twilio", self.plan.twilio).before(self.peers.twilio.in_process());
         let account = self.peers.twilio.client_account("https://api.twilio.invalid");
-        let carrier = Arc::new(Twilio::new(account, Http::in_process(carrier)));
+        let carrier = Arc::new(Twilio::new(account, HttpClient::in_process(carrier)));
         let model: Arc<dyn Model> = self.mind.clone();
         let usual = self.peers.blueprint(db, self.settings.clone(), Some(model)).unwrap();
-        Blueprint {
+        AppBlueprint {
             confirm_for: SignedDuration::from_mins(5),
             library: self.library(),
-            channels: Channels {
+            channels: OutboundChannels {
                 carrier: Some(carrier.clone()),
-                terminal: Arc::new(Terminal),
-                console: Arc::new(Sink),
+                terminal: Arc::new(TerminalChannel),
+                console: Arc::new(ConsoleChannel),
             },
-            missed: Some(Missed { twilio: carrier, number: Address::new(OUR_NUMBER) }),
+            missed: Some(MissedMessageSource { twilio: carrier, number: Address::new(OUR_NUMBER) }),
             ..usual
         }
     }
 
-    fn library(&self) -> Library {
+    fn library(&self) -> ArrInstances {
         let radarr = self.weather("radarr", self.plan.radarr).before(self.peers.radarr.in_process());
         let sonarr = self.weather("sonarr", self.plan.sonarr).before(self.peers.sonarr.in_process());
         let radarr = Radarr::new(
-            Http::in_process(radarr),
+            HttpClient::in_process(radarr),
             "http://radarr.invalid".parse().unwrap(),
-            self.peers.radarr.key().to_owned().into(),
+            self.peers.radarr.api_key().to_owned().into(),
         );
         let sonarr = Sonarr::new(
-            Http::in_process(sonarr),
+            HttpClient::in_process(sonarr),
             "http://sonarr.invalid".parse().unwrap(),
-            self.peers.sonarr.key().to_owned().into(),
+            self.peers.sonarr.api_key().to_owned().into(),
         );
-        Library {
-            movies: vec![Instance { name: "radarr", four_k: false, client: radarr, shelf: Shelf::default() }],
-            series: vec![Instance { name: "sonarr", four_k: false, client: sonarr, shelf: Shelf::default() }],
+        ArrInstances {
+            movies: vec![Instance {
+                name: "radarr",
+                four_k: false,
+                client: radarr,
+                cache: LibraryCache::default(),
+            }],
+            series: vec![Instance {
+                name: "sonarr",
+                four_k: false,
+                client: sonarr,
+                cache: LibraryCache::default(),
+            }],
         }
     }
 }

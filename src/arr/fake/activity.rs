@@ -4,11 +4,11 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::answers::wire_time;
-use super::item::bytes;
+use super::fake_server::FakeLibraryState;
+use super::media_fixtures::gigabytes_to_bytes;
 use super::radarr::FakeRadarr;
+use super::responses::wire_time;
 use super::sonarr::FakeSonarr;
-use super::world::World;
 
 /// Number of episodes assumed for a season of which nothing is known.
 pub(super) const USUAL_SEASON: u32 = 8;
@@ -24,12 +24,12 @@ pub struct FakeDownload {
     pub(super) release: String,
     pub(super) size_bytes: u64,
     percent: u32,
-    state: State,
+    state: FakeDownloadState,
 }
 
 /// Event of the history; an event about a season has one row per episode.
 #[derive(Debug, Clone)]
-pub(super) struct Happened {
+pub(super) struct HistoryFixture {
     pub title: String,
     pub release: String,
     /// Event name in the history: `grabbed`, `downloadFolderImported`, `downloadFailed`, `movieFileDeleted`, ...
@@ -41,7 +41,7 @@ pub(super) struct Happened {
 }
 
 #[derive(Debug, Clone)]
-enum State {
+enum FakeDownloadState {
     Downloading,
     Queued,
     Paused,
@@ -58,9 +58,9 @@ pub fn download(title: &str) -> FakeDownload {
         minutes_left: None,
         key: 0,
         release: release_of(title),
-        size_bytes: bytes(8.0),
+        size_bytes: gigabytes_to_bytes(8.0),
         percent: 0,
-        state: State::Downloading,
+        state: FakeDownloadState::Downloading,
     }
 }
 
@@ -77,68 +77,70 @@ impl FakeDownload {
     }
 
     pub fn size_gb(mut self, gigabytes: f64) -> Self {
-        self.size_bytes = bytes(gigabytes);
+        self.size_bytes = gigabytes_to_bytes(gigabytes);
         self
     }
 
     pub fn queued(self) -> Self {
-        self.state(State::Queued)
+        self.with_state(FakeDownloadState::Queued)
     }
 
     pub fn paused(self) -> Self {
-        self.state(State::Paused)
+        self.with_state(FakeDownloadState::Paused)
     }
 
     pub fn delayed(self) -> Self {
-        self.state(State::Delayed)
+        self.with_state(FakeDownloadState::Delayed)
     }
 
     pub fn client_down(self) -> Self {
-        self.state(State::ClientDown)
+        self.with_state(FakeDownloadState::ClientDown)
     }
 
     pub fn importing(self) -> Self {
-        self.percent(100).state(State::Importing)
+        self.percent(100).with_state(FakeDownloadState::Importing)
     }
 
     pub fn stuck(self, reason: &str) -> Self {
-        self.percent(100).state(State::Stuck(reason.to_owned()))
+        self.percent(100).with_state(FakeDownloadState::Stuck(reason.to_owned()))
     }
 
     pub fn failed(self, reason: &str) -> Self {
-        self.state(State::Failed(reason.to_owned()))
+        self.with_state(FakeDownloadState::Failed(reason.to_owned()))
     }
 
-    fn state(mut self, state: State) -> Self {
+    fn with_state(mut self, state: FakeDownloadState) -> Self {
         self.state = state;
         self
     }
 
     pub(super) fn client_is_down(&self) -> bool {
-        matches!(self.state, State::ClientDown)
+        matches!(self.state, FakeDownloadState::ClientDown)
     }
 
     /// Queue row without the title that it belongs to; `part` distinguishes the rows of one download.
-    pub(super) fn row(&self, part: u32) -> Value {
+    pub(super) fn queue_row_json(&self, part: u32) -> Value {
         let (status, health, tracked) = match &self.state {
-            State::Downloading => ("downloading", "ok", "downloading"),
-            State::Queued => ("queued", "ok", "downloading"),
-            State::Paused => ("paused", "ok", "downloading"),
-            State::Delayed => ("delay", "ok", "downloading"),
-            State::ClientDown => ("downloadClientUnavailable", "ok", "downloading"),
-            State::Importing => ("completed", "ok", "importing"),
-            State::Stuck(_) => ("completed", "warning", "importPending"),
-            State::Failed(_) => ("failed", "error", "failedPending"),
+            FakeDownloadState::Downloading => ("downloading", "ok", "downloading"),
+            FakeDownloadState::Queued => ("queued", "ok", "downloading"),
+            FakeDownloadState::Paused => ("paused", "ok", "downloading"),
+            FakeDownloadState::Delayed => ("delay", "ok", "downloading"),
+            FakeDownloadState::ClientDown => ("downloadClientUnavailable", "ok", "downloading"),
+            FakeDownloadState::Importing => ("completed", "ok", "importing"),
+            FakeDownloadState::Stuck(_) => ("completed", "warning", "importPending"),
+            FakeDownloadState::Failed(_) => ("failed", "error", "failedPending"),
         };
         let (messages, error) = match &self.state {
-            State::Stuck(reason) => (json!([{ "title": self.release, "messages": [reason] }]), None),
-            State::Failed(reason) => (json!([]), Some(reason)),
-            State::Downloading
-            | State::Queued
-            | State::Paused
-            | State::Delayed
-            | State::ClientDown
-            | State::Importing => (json!([]), None),
+            FakeDownloadState::Stuck(reason) => {
+                (json!([{ "title": self.release, "messages": [reason] }]), None)
+            }
+            FakeDownloadState::Failed(reason) => (json!([]), Some(reason)),
+            FakeDownloadState::Downloading
+            | FakeDownloadState::Queued
+            | FakeDownloadState::Paused
+            | FakeDownloadState::Delayed
+            | FakeDownloadState::ClientDown
+            | FakeDownloadState::Importing => (json!([]), None),
         };
         let left = self.size_bytes as f64 * f64::from(100 - self.percent) / 100.0;
         json!({
@@ -165,9 +167,9 @@ impl FakeDownload {
 /// Maximum number of rows of a download or an event.
 pub(super) const ROWS: usize = 1000;
 
-impl Happened {
+impl HistoryFixture {
     /// History record without the title that it belongs to; `place` distinguishes events, `part` the rows of one event.
-    pub(super) fn row(&self, place: usize, part: u32) -> Value {
+    pub(super) fn history_row_json(&self, place: usize, part: u32) -> Value {
         json!({
             "id": (place + 1) * ROWS + part as usize,
             "sourceTitle": self.release,
@@ -181,19 +183,19 @@ impl Happened {
     }
 }
 
-impl<D> World<D> {
-    pub(super) fn enqueue(&mut self, mut download: FakeDownload) {
+impl<D> FakeLibraryState<D> {
+    pub(super) fn enqueue_download(&mut self, mut download: FakeDownload) {
         self.last_download += 1;
         download.key = self.last_download;
         self.downloads.push(download);
     }
 
     /// Adds an import of the title to the history, with a grab some time before it.
-    pub(super) fn imported(&mut self, title: &str, at: Timestamp) {
+    pub(super) fn record_import(&mut self, title: &str, at: Timestamp) {
         self.last_download += 1;
         let grabbed = at.saturating_sub(GRABBED_BEFORE).unwrap_or(at);
         for (event, at) in [("grabbed", grabbed), ("downloadFolderImported", at)] {
-            self.history.push(Happened {
+            self.history.push(HistoryFixture {
                 title: title.to_owned(),
                 release: release_of(title),
                 event,
@@ -205,8 +207,13 @@ impl<D> World<D> {
     }
 
     /// Adds an event at the current time to the history of a download.
-    pub(super) fn note(&mut self, download: &FakeDownload, event: &'static str, reason: Option<&str>) {
-        self.history.push(Happened {
+    pub(super) fn record_event(
+        &mut self,
+        download: &FakeDownload,
+        event: &'static str,
+        reason: Option<&str>,
+    ) {
+        self.history.push(HistoryFixture {
             title: download.title.clone(),
             release: download.release.clone(),
             event,
@@ -228,7 +235,7 @@ pub(super) fn download_id(key: usize) -> String {
 
 /// Episodes that a title refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Episodes<'a> {
+pub(super) struct TitleEpisodes<'a> {
     pub show: &'a str,
     pub season: u32,
     /// Episode number; `None` for the whole season.
@@ -236,43 +243,43 @@ pub(super) struct Episodes<'a> {
 }
 
 /// Parses a title: `The Bear S04E03` is an episode, `The Bear S04` a season; anything else is neither.
-pub(super) fn episodes(title: &str) -> Option<Episodes<'_>> {
+pub(super) fn parse_title_episodes(title: &str) -> Option<TitleEpisodes<'_>> {
     let (show, code) = title.trim().rsplit_once(' ')?;
     let code = code.strip_prefix(['S', 's'])?;
     let (season, episode) = match code.split_once(['E', 'e']) {
         Some((season, episode)) => (season, Some(episode.parse().ok()?)),
         None => (code, None),
     };
-    Some(Episodes { show, season: season.parse().ok()?, episode })
+    Some(TitleEpisodes { show, season: season.parse().ok()?, episode })
 }
 
 /// Both fake servers, for a scenario that is described by plain titles.
 #[derive(Debug, Clone)]
-pub struct Fakes {
+pub struct FakeServers {
     pub radarr: FakeRadarr,
     pub sonarr: FakeSonarr,
 }
 
-impl Fakes {
+impl FakeServers {
     /// Adds a download to the server that its title belongs to.
     pub fn queue(&self, download: FakeDownload) {
-        match episodes(&download.title) {
-            Some(_) => self.sonarr.queue(download),
-            None => self.radarr.queue(download),
+        match parse_title_episodes(&download.title) {
+            Some(_) => self.sonarr.add_to_queue(download),
+            None => self.radarr.add_to_queue(download),
         }
     }
 
     /// Adds an import to the server that its title belongs to.
     pub fn imported(&self, title: &str, at: jiff::Timestamp) {
-        match episodes(title) {
-            Some(_) => self.sonarr.imported(title, at),
-            None => self.radarr.imported(title, at),
+        match parse_title_episodes(title) {
+            Some(_) => self.sonarr.add_import(title, at),
+            None => self.radarr.add_import(title, at),
         }
     }
 
     /// Makes a copy available to searches on the server that its title belongs to.
     pub fn can_find(&self, title: &str) {
-        match episodes(title) {
+        match parse_title_episodes(title) {
             Some(_) => self.sonarr.can_find(title),
             None => self.radarr.can_find(title),
         }
@@ -281,13 +288,13 @@ impl Fakes {
     /// Adds a calendar entry to the server that the title belongs to; an episode airs at 20:00 UTC, which is the same
     /// day from Hawaii to Moscow.
     pub fn calendar(&self, title: &str, date: jiff::civil::Date) {
-        match episodes(title) {
+        match parse_title_episodes(title) {
             Some(_) => {
                 if let Ok(airs) = date.at(20, 0, 0, 0).to_zoned(jiff::tz::TimeZone::UTC) {
-                    self.sonarr.calendar(title, airs.timestamp());
+                    self.sonarr.add_calendar_entry(title, airs.timestamp());
                 }
             }
-            None => self.radarr.calendar(title, date),
+            None => self.radarr.add_calendar_entry(title, date),
         }
     }
 }

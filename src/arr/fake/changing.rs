@@ -3,19 +3,19 @@
 use jiff::Timestamp;
 
 use super::activity::download;
-use super::item::{movie, series};
+use super::fake_server::ActionRecord;
+use super::media_fixtures::{movie, series};
 use super::radarr::FakeRadarr;
 use super::sonarr::FakeSonarr;
-use super::world::Record;
-use crate::arr::changes::{Edit, MovieChange, SeriesChange, SeriesSearch};
-use crate::arr::collections::Suggest;
+use crate::arr::changes::{EditorChange, MovieChange, SeriesChange, SeriesSearch};
+use crate::arr::collections::SuggestionSource;
+use crate::arr::common_api::{AilmentLevel, CommandState, DiscardMode};
 use crate::arr::history::HistoryEvent;
 use crate::arr::radarr::Radarr;
-use crate::arr::server::{AilmentLevel, CommandState, Discard};
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{ArrError, Availability, Removal};
+use crate::arr::{ArrError, Availability, RemovalOutcome};
 use crate::clock::Clock;
-use crate::http::Http;
+use crate::http::HttpClient;
 
 const GB: u64 = 1_000_000_000;
 
@@ -24,16 +24,16 @@ fn now() -> Timestamp {
 }
 
 fn films() -> (FakeRadarr, Radarr) {
-    let fake = FakeRadarr::at(Clock::manual(now()));
+    let fake = FakeRadarr::with_clock(Clock::stopped_at(now()));
     let base = "http://radarr.test/".parse().unwrap();
-    let client = Radarr::new(Http::in_process(fake.in_process()), base, fake.key().into());
+    let client = Radarr::new(HttpClient::in_process(fake.in_process()), base, fake.api_key().into());
     (fake, client)
 }
 
 fn shows() -> (FakeSonarr, Sonarr) {
-    let fake = FakeSonarr::at(Clock::manual(now()));
+    let fake = FakeSonarr::with_clock(Clock::stopped_at(now()));
     let base = "http://sonarr.test/".parse().unwrap();
-    let client = Sonarr::new(Http::in_process(fake.in_process()), base, fake.key().into());
+    let client = Sonarr::new(HttpClient::in_process(fake.in_process()), base, fake.api_key().into());
     (fake, client)
 }
 
@@ -47,14 +47,14 @@ async fn an_edit_changes_what_it_names_and_nothing_else() {
     let id = fake.add(movie("Heat").year(1995).size_gb(8.0));
     let change =
         MovieChange { profile: Some(5), availability: Some(Availability::Announced), monitored: None };
-    client.edit(id, change).await.unwrap();
-    let film = client.movie(id).await.unwrap().unwrap();
+    client.edit_movie(id, change).await.unwrap();
+    let film = client.fetch_movie(id).await.unwrap().unwrap();
     assert_eq!((film.monitored, film.profile, film.availability), (true, 5, Availability::Announced));
     let unwanted = MovieChange { monitored: Some(false), ..MovieChange::default() };
-    client.edit(id, unwanted).await.unwrap();
-    let film = client.movie(id).await.unwrap().unwrap();
+    client.edit_movie(id, unwanted).await.unwrap();
+    let film = client.fetch_movie(id).await.unwrap().unwrap();
     assert_eq!((film.monitored, film.profile), (false, 5));
-    assert!(matches!(client.edit(99, unwanted).await, Err(ArrError::Server { status: 500, .. })));
+    assert!(matches!(client.edit_movie(99, unwanted).await, Err(ArrError::Server { status: 500, .. })));
 }
 
 #[tokio::test]
@@ -63,8 +63,8 @@ async fn a_show_is_edited_without_touching_its_episodes() {
     let id = fake.add(series("Bleach").seasons(2).unmonitored_season(1));
     let change =
         SeriesChange { series_type: Some("anime"), new_seasons: Some(false), ..SeriesChange::default() };
-    client.edit(id, change).await.unwrap();
-    let show = client.series(id).await.unwrap().unwrap();
+    client.edit_series(id, change).await.unwrap();
+    let show = client.fetch_series(id).await.unwrap().unwrap();
     assert_eq!((show.series_type.as_str(), show.new_seasons, show.monitored), ("anime", false, true));
     assert_eq!(show.seasons.iter().map(|season| season.monitored).collect::<Vec<_>>(), [false, true]);
 }
@@ -74,10 +74,10 @@ async fn wanting_a_season_wants_its_episodes_and_leaves_the_others() {
     let (fake, client) = shows();
     let show = series("The Bear").seasons(3).episodes(6).unmonitored_season(2).unmonitored_episode(1, 2);
     let id = fake.add(show);
-    assert_eq!(client.monitor_seasons(id, &[(1, true), (2, true)]).await.unwrap(), Edit::Made);
+    assert_eq!(client.monitor_seasons(id, &[(1, true), (2, true)]).await.unwrap(), EditorChange::Made);
     let wanted = fake.item(id).unwrap().monitored_episodes();
     assert_eq!(wanted, [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2)], "a flag that stays changes nothing");
-    assert_eq!(client.monitor_seasons(99, &[(1, true)]).await.unwrap(), Edit::Gone);
+    assert_eq!(client.monitor_seasons(99, &[(1, true)]).await.unwrap(), EditorChange::Gone);
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn single_episodes_are_wanted_and_their_files_deleted() {
     let show = fake.item(id).unwrap();
     assert_eq!(show.episodes_on_disk(), [(1, 1), (1, 2), (2, 2)]);
     assert_eq!(show.monitored_episodes(), [(1, 1), (1, 2), (2, 2)]);
-    assert_eq!(fake.record().deleted_files, ["The Bear S02E01"]);
+    assert_eq!(fake.action_record().deleted_files, ["The Bear S02E01"]);
     // An empty list has no effect, and sends no request that the server would reject.
     client.delete_episode_files(&[]).await.unwrap();
     client.monitor_episodes(&[], true).await.unwrap();
@@ -103,12 +103,13 @@ async fn single_episodes_are_wanted_and_their_files_deleted() {
 async fn a_film_s_file_goes_once_and_the_film_stays() {
     let (fake, client) = films();
     let id = fake.add(movie("Heat").year(1995).size_gb(8.0));
-    let file = client.movie(id).await.unwrap().unwrap().file.unwrap();
-    assert_eq!(client.delete_file(file.id).await.unwrap(), Removal::Removed);
-    assert_eq!(client.delete_file(file.id).await.unwrap(), Removal::AlreadyGone);
-    let film = client.movie(id).await.unwrap().unwrap();
+    let file = client.fetch_movie(id).await.unwrap().unwrap().file.unwrap();
+    assert_eq!(client.delete_file(file.id).await.unwrap(), RemovalOutcome::Removed);
+    assert_eq!(client.delete_file(file.id).await.unwrap(), RemovalOutcome::AlreadyGone);
+    let film = client.fetch_movie(id).await.unwrap().unwrap();
     assert_eq!((film.has_file, film.file, film.size_bytes), (false, None, 0));
-    let history: Vec<_> = client.history(id).await.unwrap().into_iter().map(|entry| entry.event).collect();
+    let history: Vec<_> =
+        client.fetch_history(id).await.unwrap().into_iter().map(|entry| entry.event).collect();
     assert_eq!(history, [HistoryEvent::FileDeleted]);
 }
 
@@ -118,17 +119,17 @@ async fn a_search_grabs_what_can_be_found() {
     let heat = fake.add(movie("Heat").year(1995));
     let ronin = fake.add(movie("Ronin").year(1998));
     fake.can_find("Heat");
-    let found = client.search(heat).await.unwrap();
-    let none = client.search(ronin).await.unwrap();
+    let found = client.search_movie(heat).await.unwrap();
+    let none = client.search_movie(ronin).await.unwrap();
     let told = |count| {
         let words = format!("Completed search for 1 movies. {count} reports downloaded.");
         Some(CommandState::Completed(words))
     };
-    assert_eq!(client.server().command(found).await.unwrap(), told(1));
-    assert_eq!(client.server().command(none).await.unwrap(), told(0));
-    assert_eq!(client.server().command(99).await.unwrap(), None);
-    assert_eq!(client.downloads().await.unwrap().len(), 1);
-    assert_eq!(fake.record().searches, ["Heat", "Ronin"]);
+    assert_eq!(client.common_api().fetch_command(found).await.unwrap(), told(1));
+    assert_eq!(client.common_api().fetch_command(none).await.unwrap(), told(0));
+    assert_eq!(client.common_api().fetch_command(99).await.unwrap(), None);
+    assert_eq!(client.fetch_downloads().await.unwrap().len(), 1);
+    assert_eq!(fake.action_record().searches, ["Heat", "Ronin"]);
 }
 
 #[tokio::test]
@@ -136,13 +137,13 @@ async fn a_season_search_leaves_what_is_not_wanted_and_an_episode_search_does_no
     let (fake, client) = shows();
     let id = fake.add(series("The Bear").seasons(2).unmonitored_season(2));
     fake.can_find("The Bear S02E01");
-    client.search(&SeriesSearch::Season { series: id, season: 2 }).await.unwrap();
-    assert_eq!(client.downloads().await.unwrap(), []);
+    client.search_series(&SeriesSearch::Season { series: id, season: 2 }).await.unwrap();
+    assert_eq!(client.fetch_downloads().await.unwrap(), []);
     let first = client.season_episodes(id, 2).await.unwrap()[0].id;
-    client.search(&SeriesSearch::Episodes(vec![first])).await.unwrap();
-    let titles: Vec<_> = client.downloads().await.unwrap().into_iter().map(|it| it.title).collect();
+    client.search_series(&SeriesSearch::Episodes(vec![first])).await.unwrap();
+    let titles: Vec<_> = client.fetch_downloads().await.unwrap().into_iter().map(|it| it.title).collect();
     assert_eq!(titles, ["The Bear S02E01"]);
-    assert_eq!(fake.record().searches, ["The Bear S02", "The Bear S02E01"]);
+    assert_eq!(fake.action_record().searches, ["The Bear S02", "The Bear S02E01"]);
 }
 
 #[tokio::test]
@@ -152,23 +153,27 @@ async fn wanting_the_future_only_leaves_the_past_alone() {
     let id = fake.add(series("The Bear").seasons(2).episodes(4).airs(2, 2, next));
     client.want_future_only(id).await.unwrap();
     assert_eq!(fake.item(id).unwrap().monitored_episodes(), [(2, 2)]);
-    let missing = client.missing(5).await.unwrap();
+    let missing = client.fetch_missing_episodes(5).await.unwrap();
     assert_eq!((missing.total, missing.episodes), (0, vec![]));
 }
 
 #[tokio::test]
 async fn a_discarded_download_is_gone_and_replaced_only_where_that_is_meant() {
-    let cases = [(Discard::Forget, 0, 0), (Discard::Block, 1, 0), (Discard::BlockAndReplace, 1, 1)];
+    let cases =
+        [(DiscardMode::Forget, 0, 0), (DiscardMode::Block, 1, 0), (DiscardMode::BlockAndReplace, 1, 1)];
     for (how, blocked, replaced) in cases {
         let (fake, client) = films();
         fake.add(movie("Heat").year(1995));
-        fake.queue(download("Heat").percent(10));
+        fake.add_to_queue(download("Heat").percent(10));
         fake.can_find("Heat");
-        let row = client.downloads().await.unwrap()[0].rows[0];
-        assert_eq!(client.server().discard(row, how).await.unwrap(), Removal::Removed);
-        assert_eq!(client.server().discard(row, how).await.unwrap(), Removal::AlreadyGone);
-        let Record { discarded, blocklist, .. } = fake.record();
-        let left = client.downloads().await.unwrap().len();
+        let row = client.fetch_downloads().await.unwrap()[0].rows[0];
+        assert_eq!(client.common_api().discard_download(row, how).await.unwrap(), RemovalOutcome::Removed);
+        assert_eq!(
+            client.common_api().discard_download(row, how).await.unwrap(),
+            RemovalOutcome::AlreadyGone
+        );
+        let ActionRecord { discarded, blocklist, .. } = fake.action_record();
+        let left = client.fetch_downloads().await.unwrap().len();
         assert_eq!((discarded, blocklist.len(), left), (words(&["Heat"]), blocked, replaced), "{how:?}");
     }
 }
@@ -178,31 +183,31 @@ async fn a_grab_that_was_bad_is_blocked_and_replaced_as_the_server_is_set() {
     for replaces in [true, false] {
         let (fake, client) = films();
         let id = fake.add(movie("Heat").year(1995).size_gb(8.0));
-        fake.imported("Heat", "2026-03-05T10:00:00Z".parse().unwrap());
+        fake.add_import("Heat", "2026-03-05T10:00:00Z".parse().unwrap());
         fake.can_find("Heat");
         fake.replaces_failed(replaces);
         fake.edit(id, |film| film.size_bytes = 0);
-        let history = client.history(id).await.unwrap();
+        let history = client.fetch_history(id).await.unwrap();
         let events: Vec<_> = history.iter().map(|entry| entry.event).collect();
         assert_eq!(events, [HistoryEvent::Imported, HistoryEvent::Grabbed]);
-        assert_eq!(client.server().replaces_failed().await.unwrap(), replaces);
-        client.server().fail_grab(history[1].id).await.unwrap();
-        assert_eq!(fake.record().blocklist, [history[1].release.clone()]);
-        assert_eq!(client.downloads().await.unwrap().len(), usize::from(replaces));
-        assert!(matches!(client.server().fail_grab(999_999).await, Err(ArrError::NotFound)));
+        assert_eq!(client.common_api().replaces_failed().await.unwrap(), replaces);
+        client.common_api().fail_grab(history[1].id).await.unwrap();
+        assert_eq!(fake.action_record().blocklist, [history[1].release.clone()]);
+        assert_eq!(client.fetch_downloads().await.unwrap().len(), usize::from(replaces));
+        assert!(matches!(client.common_api().fail_grab(999_999).await, Err(ArrError::NotFound)));
     }
 }
 
 #[tokio::test]
 async fn disks_and_ailments_are_told() {
     let (fake, client) = films();
-    assert_eq!(client.server().health().await.unwrap(), []);
-    fake.ail("error", "RootFolderCheck", "Missing root folder: /mnt/movies");
-    let ailments = client.server().health().await.unwrap();
+    assert_eq!(client.common_api().fetch_health().await.unwrap(), []);
+    fake.add_health_problem("error", "RootFolderCheck", "Missing root folder: /mnt/movies");
+    let ailments = client.common_api().fetch_health().await.unwrap();
     let told: Vec<_> =
         ailments.iter().map(|it| (it.level, it.source.as_str(), it.message.as_str())).collect();
     assert_eq!(told, [(AilmentLevel::Error, "RootFolderCheck", "Missing root folder")]);
-    let disks = client.server().disks().await.unwrap();
+    let disks = client.common_api().fetch_disks().await.unwrap();
     assert_eq!(disks.iter().map(|disk| disk.free_bytes).collect::<Vec<_>>(), [1_200 * GB]);
 }
 
@@ -210,12 +215,14 @@ async fn disks_and_ailments_are_told() {
 async fn a_collection_and_suggestions_say_what_the_library_has() {
     let (fake, client) = films();
     fake.add(movie("Dune").year(2021).tmdb(438_631).collection(726_871, "Dune Collection"));
-    fake.catalog(movie("Dune: Part Two").year(2024).tmdb(693_134).collection(726_871, "Dune Collection"));
-    fake.suggest(movie("Arrival").year(2016).tmdb(329_865).genres(&["Science Fiction"]).rating(7.6));
-    let told = |films: Vec<crate::arr::collections::Suggestion>| -> Vec<(i64, bool)> {
+    fake.add_to_catalog(
+        movie("Dune: Part Two").year(2024).tmdb(693_134).collection(726_871, "Dune Collection"),
+    );
+    fake.add_suggestion(movie("Arrival").year(2016).tmdb(329_865).genres(&["Science Fiction"]).rating(7.6));
+    let told = |films: Vec<crate::arr::collections::SuggestedMovie>| -> Vec<(i64, bool)> {
         films.into_iter().map(|film| (film.tmdb, film.in_library)).collect()
     };
-    assert_eq!(told(client.collection(726_871).await.unwrap()), [(438_631, true), (693_134, false)]);
-    assert_eq!(told(client.collection(1).await.unwrap()), []);
-    assert_eq!(told(client.suggestions(Suggest::Similar).await.unwrap()), [(329_865, false)]);
+    assert_eq!(told(client.fetch_collection(726_871).await.unwrap()), [(438_631, true), (693_134, false)]);
+    assert_eq!(told(client.fetch_collection(1).await.unwrap()), []);
+    assert_eq!(told(client.fetch_suggestions(SuggestionSource::Similar).await.unwrap()), [(329_865, false)]);
 }

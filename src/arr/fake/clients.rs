@@ -8,36 +8,36 @@ use jiff::civil::date;
 
 use super::activity::download;
 use super::demo_library::demo_library;
-use super::item::{movie, series};
+use super::media_fixtures::{movie, series};
 use super::radarr::FakeRadarr;
 use super::sonarr::FakeSonarr;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{
-    Addition, ArrError, Availability, Download, DownloadOf, DownloadState, Imported, MediaFile, Movie,
-    MovieScope, NewMovie, NewSeries, Profile, QueuedEpisode, Release, ReleaseStatus, Removal, RootFolder,
-    Season, Series, Upcoming, UpcomingWhen, WantedEpisodes,
+    AdditionOutcome, ArrError, Availability, CalendarEntry, Download, DownloadOf, DownloadState,
+    ImportedDownload, MediaFile, Movie, MovieScope, NewMovie, NewSeries, QualityProfile, QueuedEpisode,
+    ReleaseKind, ReleaseStatus, RemovalOutcome, RootFolder, Season, Series, UpcomingWhen, WantedEpisodes,
 };
 use crate::clock::Clock;
-use crate::http::Http;
+use crate::http::HttpClient;
 
 fn now() -> Timestamp {
     "2026-03-06T19:00:00Z".parse().unwrap()
 }
 
 fn world() -> (FakeRadarr, FakeSonarr) {
-    let clock = Clock::manual(now());
-    (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock))
+    let clock = Clock::stopped_at(now());
+    (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock))
 }
 
 fn radarr(fake: &FakeRadarr) -> Radarr {
     let base = "http://radarr.test/".parse().unwrap();
-    Radarr::new(Http::in_process(fake.in_process()), base, fake.key().into())
+    Radarr::new(HttpClient::in_process(fake.in_process()), base, fake.api_key().into())
 }
 
 fn sonarr(fake: &FakeSonarr) -> Sonarr {
     let base = "http://sonarr.test/".parse().unwrap();
-    Sonarr::new(Http::in_process(fake.in_process()), base, fake.key().into())
+    Sonarr::new(HttpClient::in_process(fake.in_process()), base, fake.api_key().into())
 }
 
 fn wanted_film() -> NewMovie {
@@ -83,12 +83,12 @@ async fn a_film_reads_as_it_was_put_there() {
         collection: None,
     };
     let client = radarr(&fake);
-    assert_eq!(client.movies().await.unwrap(), std::slice::from_ref(&expected));
-    assert_eq!(client.movie(7).await.unwrap().as_ref(), Some(&expected));
+    assert_eq!(client.fetch_movies().await.unwrap(), std::slice::from_ref(&expected));
+    assert_eq!(client.fetch_movie(7).await.unwrap().as_ref(), Some(&expected));
     assert_eq!(client.movie_by_tmdb(438_631).await.unwrap().as_ref(), Some(&expected));
-    assert_eq!(client.lookup("dune").await.unwrap(), [expected]);
-    assert_eq!(client.movie(8).await.unwrap(), None);
-    assert_eq!(client.lookup("  ").await.unwrap(), []);
+    assert_eq!(client.lookup_movies("dune").await.unwrap(), [expected]);
+    assert_eq!(client.fetch_movie(8).await.unwrap(), None);
+    assert_eq!(client.lookup_movies("  ").await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn a_show_reads_as_it_was_put_there() {
     let (_, fake) = world();
     let show = series("Severance").year(2022).tvdb(371_980).seasons(2).episodes(19).size_gb(41.0).missing(1);
     fake.add(show.id(3));
-    fake.calendar("Severance S02E09", "2026-03-09T02:00:00Z".parse().unwrap());
+    fake.add_calendar_entry("Severance S02E09", "2026-03-09T02:00:00Z".parse().unwrap());
     let season = |number, episodes_on_disk, episodes, size_bytes| Season {
         number,
         monitored: true,
@@ -129,28 +129,28 @@ async fn a_show_reads_as_it_was_put_there() {
     let client = sonarr(&fake);
     assert_eq!(client.all_series().await.unwrap(), std::slice::from_ref(&expected));
     assert_eq!(client.series_by_tvdb(371_980).await.unwrap(), Some(expected));
-    assert_eq!(client.lookup("severance").await.unwrap()[0].id, Some(3));
-    assert_eq!(client.series(9).await.unwrap(), None);
+    assert_eq!(client.lookup_series("severance").await.unwrap()[0].id, Some(3));
+    assert_eq!(client.fetch_series(9).await.unwrap(), None);
 }
 
 #[tokio::test]
 async fn a_film_is_added_once_and_deleted_once() {
     let (fake, _) = world();
-    fake.catalog(movie("The Matrix").year(1999).tmdb(603));
+    fake.add_to_catalog(movie("The Matrix").year(1999).tmdb(603));
     let client = radarr(&fake);
-    assert_eq!(client.add(&wanted_film()).await.unwrap(), Addition::Added);
-    assert_eq!(client.add(&wanted_film()).await.unwrap(), Addition::AlreadyThere);
+    assert_eq!(client.add_movie(&wanted_film()).await.unwrap(), AdditionOutcome::Added);
+    assert_eq!(client.add_movie(&wanted_film()).await.unwrap(), AdditionOutcome::AlreadyThere);
     assert_eq!(fake.added_profile(603), Some("Ultra-HD".to_owned()));
-    let id = client.lookup("tmdb:603").await.unwrap()[0].id.unwrap();
-    assert_eq!(client.delete(id, true).await.unwrap(), Removal::Removed);
-    assert_eq!(client.delete(id, true).await.unwrap(), Removal::AlreadyGone);
-    assert_eq!((fake.additions(), fake.removals()), (vec![603], vec![id]));
+    let id = client.lookup_movies("tmdb:603").await.unwrap()[0].id.unwrap();
+    assert_eq!(client.delete_movie(id, true).await.unwrap(), RemovalOutcome::Removed);
+    assert_eq!(client.delete_movie(id, true).await.unwrap(), RemovalOutcome::AlreadyGone);
+    assert_eq!((fake.added_ids(), fake.removed_ids()), (vec![603], vec![id]));
 }
 
 #[tokio::test]
 async fn a_show_is_added_with_its_seasons_and_deleted_once() {
     let (_, fake) = world();
-    fake.catalog(series("Seinfeld").year(1989).tvdb(79_169).seasons(3));
+    fake.add_to_catalog(series("Seinfeld").year(1989).tvdb(79_169).seasons(3));
     let client = sonarr(&fake);
     let wanted = NewSeries {
         tvdb: 79_169,
@@ -160,25 +160,25 @@ async fn a_show_is_added_with_its_seasons_and_deleted_once() {
         root_folder: "/tv".to_owned(),
         wanted: WantedEpisodes::Seasons(vec![(0, false), (1, true), (2, false), (3, true)]),
     };
-    assert_eq!(client.add(&wanted).await.unwrap(), Addition::Added);
-    assert_eq!(client.add(&wanted).await.unwrap(), Addition::AlreadyThere);
+    assert_eq!(client.add_series(&wanted).await.unwrap(), AdditionOutcome::Added);
+    assert_eq!(client.add_series(&wanted).await.unwrap(), AdditionOutcome::AlreadyThere);
     let added = client.series_by_tvdb(79_169).await.unwrap().unwrap();
     let seasons: Vec<_> = added.seasons.iter().map(|season| (season.number, season.monitored)).collect();
     assert_eq!((added.monitored, seasons), (true, vec![(1, true), (2, false), (3, true)]));
     let id = added.id.unwrap();
-    assert_eq!(client.delete(id, false).await.unwrap(), Removal::Removed);
-    assert_eq!(client.delete(id, false).await.unwrap(), Removal::AlreadyGone);
-    assert_eq!(fake.removals(), [id]);
+    assert_eq!(client.delete_series(id, false).await.unwrap(), RemovalOutcome::Removed);
+    assert_eq!(client.delete_series(id, false).await.unwrap(), RemovalOutcome::AlreadyGone);
+    assert_eq!(fake.removed_ids(), [id]);
 }
 
 #[tokio::test]
 async fn downloads_are_told_one_by_one() {
     let (films, shows) = world();
     films.add(movie("Paddington").year(2014));
-    films.queue(download("Paddington").size_gb(10.0).percent(60).minutes_left(12));
-    films.queue(download("Paddington").size_gb(10.0).stuck("No video file"));
+    films.add_to_queue(download("Paddington").size_gb(10.0).percent(60).minutes_left(12));
+    films.add_to_queue(download("Paddington").size_gb(10.0).stuck("No video file"));
     shows.add(series("The Bear").seasons(2));
-    shows.queue(download("The Bear S02").size_gb(20.0).percent(50).minutes_left(90));
+    shows.add_to_queue(download("The Bear S02").size_gb(20.0).percent(50).minutes_left(90));
     let id = |key: usize| format!("{:040X}", key * 0x00FA_CADE);
     let film = Download {
         rows: vec![1000],
@@ -199,7 +199,7 @@ async fn downloads_are_told_one_by_one() {
         time_left: None,
         ..film.clone()
     };
-    assert_eq!(radarr(&films).downloads().await.unwrap(), [film, stuck]);
+    assert_eq!(radarr(&films).fetch_downloads().await.unwrap(), [film, stuck]);
     let queued = |number| QueuedEpisode { id: 102_000 + i64::from(number), season: 2, number };
     let pack = Download {
         rows: (1001..=1008).collect(),
@@ -212,7 +212,7 @@ async fn downloads_are_told_one_by_one() {
         left_bytes: 10e9,
         time_left: Some(Duration::from_secs(90 * 60)),
     };
-    assert_eq!(sonarr(&shows).downloads().await.unwrap(), [pack]);
+    assert_eq!(sonarr(&shows).fetch_downloads().await.unwrap(), [pack]);
 }
 
 #[tokio::test]
@@ -220,27 +220,30 @@ async fn the_calendar_and_the_history_are_told_in_words() {
     let (films, shows) = world();
     films.add(movie("Dune: Part Three").year(2026).digital(date(2026, 3, 12)));
     films.add(movie("Heat").year(1995));
-    films.imported("Heat", "2026-03-05T10:00:00Z".parse().unwrap());
+    films.add_import("Heat", "2026-03-05T10:00:00Z".parse().unwrap());
     shows.add(series("The Bear").seasons(2));
-    shows.calendar("The Bear S04E03", "2026-03-11T20:00:00Z".parse().unwrap());
-    shows.imported("The Bear S02", "2026-03-05T10:00:00Z".parse().unwrap());
+    shows.add_calendar_entry("The Bear S04E03", "2026-03-11T20:00:00Z".parse().unwrap());
+    shows.add_import("The Bear S02", "2026-03-05T10:00:00Z".parse().unwrap());
 
-    let film = Upcoming {
+    let film = CalendarEntry {
         title: "Dune: Part Three (2026)".to_owned(),
-        when: UpcomingWhen::Released(date(2026, 3, 12), Release::Digital),
+        when: UpcomingWhen::Released(date(2026, 3, 12), ReleaseKind::Digital),
         on_disk: false,
     };
-    assert_eq!(radarr(&films).upcoming(date(2026, 3, 6), date(2026, 3, 13)).await.unwrap(), [film]);
+    assert_eq!(radarr(&films).fetch_calendar(date(2026, 3, 6), date(2026, 3, 13)).await.unwrap(), [film]);
     let airs = "2026-03-11T20:00:00Z".parse().unwrap();
     let episode =
-        Upcoming { title: "The Bear S04E03".to_owned(), when: UpcomingWhen::Airs(airs), on_disk: false };
+        CalendarEntry { title: "The Bear S04E03".to_owned(), when: UpcomingWhen::Airs(airs), on_disk: false };
     let end = "2026-03-13T19:00:00Z".parse().unwrap();
-    assert_eq!(sonarr(&shows).upcoming(now(), end).await.unwrap(), [episode]);
+    assert_eq!(sonarr(&shows).fetch_calendar(now(), end).await.unwrap(), [episode]);
 
     let since = "2026-03-01T00:00:00Z".parse().unwrap();
     let at = "2026-03-05T10:00:00Z".parse().unwrap();
-    let told =
-        |title: &str, detail: &str| Imported { title: title.to_owned(), detail: detail.to_owned(), at };
+    let told = |title: &str, detail: &str| ImportedDownload {
+        title: title.to_owned(),
+        detail: detail.to_owned(),
+        at,
+    };
     assert_eq!(radarr(&films).imported_since(since).await.unwrap(), [told("Heat (1995)", "")]);
     let season = told("The Bear", "season 2 (8 episodes)");
     assert_eq!(sonarr(&shows).imported_since(since).await.unwrap(), [season]);
@@ -251,40 +254,40 @@ async fn settings_are_read() {
     let (films, _) = world();
     films.root_folder("/offline", None);
     let client = radarr(&films);
-    let profiles = [(4, "HD-1080p", false), (5, "Ultra-HD", true)].map(|(id, name, four_k)| Profile {
+    let profiles = [(4, "HD-1080p", false), (5, "Ultra-HD", true)].map(|(id, name, four_k)| QualityProfile {
         id,
         name: name.to_owned(),
         four_k,
     });
-    assert_eq!(client.profiles().await.unwrap(), profiles);
+    assert_eq!(client.fetch_profiles().await.unwrap(), profiles);
     let folder = |path: &str, free_bytes| RootFolder { path: path.to_owned(), free_bytes };
     let expected = [folder("/movies", Some(1_200_000_000_000)), folder("/offline", None)];
     assert_eq!(client.root_folders().await.unwrap(), expected);
-    assert_eq!(client.status().await.unwrap().app_name, "Radarr");
+    assert_eq!(client.fetch_status().await.unwrap().app_name, "Radarr");
 }
 
 #[tokio::test(start_paused = true)]
 async fn failures_are_told_apart() {
     let (fake, _) = world();
-    fake.catalog(movie("The Matrix").year(1999).tmdb(603));
+    fake.add_to_catalog(movie("The Matrix").year(1999).tmdb(603));
     let client = radarr(&fake);
     fake.fail_next(401);
-    assert!(matches!(client.movies().await, Err(ArrError::Unauthorized)));
+    assert!(matches!(client.fetch_movies().await, Err(ArrError::Unauthorized)));
     fake.html_next();
-    assert!(matches!(client.movies().await, Err(ArrError::WrongUrl(_))));
-    fake.down(true);
-    assert!(matches!(client.movies().await, Err(ArrError::Unavailable(_))));
-    fake.down(false);
+    assert!(matches!(client.fetch_movies().await, Err(ArrError::WrongUrl(_))));
+    fake.set_down(true);
+    assert!(matches!(client.fetch_movies().await, Err(ArrError::Unavailable(_))));
+    fake.set_down(false);
     fake.fail_next(503);
-    assert!(client.movies().await.is_ok(), "a read is tried once more");
+    assert!(client.fetch_movies().await.is_ok(), "a read is tried once more");
     fake.fail_next(500);
-    assert!(matches!(client.add(&wanted_film()).await, Err(ArrError::Server { status: 500, .. })));
+    assert!(matches!(client.add_movie(&wanted_film()).await, Err(ArrError::Server { status: 500, .. })));
     fake.hang_next();
-    assert!(matches!(client.add(&wanted_film()).await, Err(ArrError::NoAnswer(_))));
-    assert_eq!(fake.additions(), Vec::<i64>::new());
+    assert!(matches!(client.add_movie(&wanted_film()).await, Err(ArrError::NoAnswer(_))));
+    assert_eq!(fake.added_ids(), Vec::<i64>::new());
     fake.lose_next_answer();
-    assert!(matches!(client.add(&wanted_film()).await, Err(ArrError::NoAnswer(_))));
-    assert_eq!((fake.additions(), fake.posts()), (vec![603], 3));
+    assert!(matches!(client.add_movie(&wanted_film()).await, Err(ArrError::NoAnswer(_))));
+    assert_eq!((fake.added_ids(), fake.post_count()), (vec![603], 3));
 }
 
 #[tokio::test]
@@ -295,11 +298,11 @@ async fn the_demo_is_read_whole() {
     let (opens, closes) = (now(), "2026-03-13T19:00:00Z".parse().unwrap());
     let since = "2026-02-27T00:00:00Z".parse().unwrap();
     let sizes = (
-        radarr.movies().await.unwrap().len(),
+        radarr.fetch_movies().await.unwrap().len(),
         sonarr.all_series().await.unwrap().len(),
-        radarr.downloads().await.unwrap().len() + sonarr.downloads().await.unwrap().len(),
-        radarr.upcoming(start, end).await.unwrap().len()
-            + sonarr.upcoming(opens, closes).await.unwrap().len(),
+        radarr.fetch_downloads().await.unwrap().len() + sonarr.fetch_downloads().await.unwrap().len(),
+        radarr.fetch_calendar(start, end).await.unwrap().len()
+            + sonarr.fetch_calendar(opens, closes).await.unwrap().len(),
         radarr.imported_since(since).await.unwrap().len() + sonarr.imported_since(since).await.unwrap().len(),
     );
     assert_eq!(sizes, (41, 20, 6, 7, 6));

@@ -17,23 +17,25 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use super::activity::download;
-use super::answers;
+use super::fake_server::ServerFlavor;
 use super::flaws::{Flaw, Slip, flaws, slip, spoil, status, written};
-use super::item::{movie, series};
+use super::media_fixtures::{movie, series};
 use super::radarr::FakeRadarr;
+use super::responses;
 use super::sonarr::FakeSonarr;
-use super::world::App;
-use crate::arr::collections::Suggest;
+use crate::arr::collections::SuggestionSource;
+use crate::arr::common_api::{CommandState, HealthProblem};
 use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
-use crate::arr::holding::Holding;
+use crate::arr::library_title::LibraryTitle;
 use crate::arr::radarr::Radarr;
-use crate::arr::server::{Ailment, CommandState};
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{ArrError, Download, DownloadState, Imported, Movie, Series, Upcoming, UpcomingWhen};
+use crate::arr::{
+    ArrError, CalendarEntry, Download, DownloadState, ImportedDownload, Movie, Series, UpcomingWhen,
+};
 use crate::clock::Clock;
-use crate::conversation::title::clean_title;
-use crate::http::{Http, InProcess};
+use crate::conversation::text::title::clean_title;
+use crate::http::{HttpClient, InProcess};
 
 const NOW: &str = "2026-03-06T19:00:00Z";
 const EVER: Timestamp = Timestamp::UNIX_EPOCH;
@@ -53,42 +55,44 @@ type Read = for<'a> fn(&'a Clients) -> BoxFuture<'a, Result<(), ArrError>>;
 
 /// Reads of the library clients, and of the information that both servers share.
 const READS: [(&str, Read); 34] = [
-    ("movies", |it| it.radarr.movies().map_ok(each(check_movie)).boxed()),
-    ("movies found", |it| it.radarr.lookup("alien").map_ok(each(check_movie)).boxed()),
-    ("movie", |it| it.radarr.movie(7).map_ok(each(check_movie)).boxed()),
+    ("movies", |it| it.radarr.fetch_movies().map_ok(each(check_movie)).boxed()),
+    ("movies found", |it| it.radarr.lookup_movies("alien").map_ok(each(check_movie)).boxed()),
+    ("movie", |it| it.radarr.fetch_movie(7).map_ok(each(check_movie)).boxed()),
     ("movie by number", |it| it.radarr.movie_by_tmdb(348).map_ok(each(check_movie)).boxed()),
     ("movies held", |it| it.radarr.each_holding(|held| check_holding(&held)).boxed()),
-    ("movie held", |it| it.radarr.holding(7).map_ok(each(check_holding)).boxed()),
-    ("movies to come", |it| it.radarr.upcoming(FIRST, LAST).map_ok(|them| check_releases(&them)).boxed()),
-    ("movies downloading", |it| it.radarr.downloads().map_ok(|them| check_downloads(&them)).boxed()),
+    ("movie held", |it| it.radarr.fetch_library_title(7).map_ok(each(check_holding)).boxed()),
+    ("movies to come", |it| {
+        it.radarr.fetch_calendar(FIRST, LAST).map_ok(|them| check_releases(&them)).boxed()
+    }),
+    ("movies downloading", |it| it.radarr.fetch_downloads().map_ok(|them| check_downloads(&them)).boxed()),
     ("movies imported", |it| it.radarr.imported_since(EVER).map_ok(|them| check_imports(&them)).boxed()),
-    ("history of a movie", |it| it.radarr.history(7).map_ok(|them| check_history(&them)).boxed()),
+    ("history of a movie", |it| it.radarr.fetch_history(7).map_ok(|them| check_history(&them)).boxed()),
     ("history of movies", |it| it.radarr.history_since(EVER).map_ok(|them| check_history(&them)).boxed()),
-    ("collection", |it| it.radarr.collection(8_091).map_ok(drop).boxed()),
-    ("suggestions", |it| it.radarr.suggestions(Suggest::Similar).map_ok(drop).boxed()),
+    ("collection", |it| it.radarr.fetch_collection(8_091).map_ok(drop).boxed()),
+    ("suggestions", |it| it.radarr.fetch_suggestions(SuggestionSource::Similar).map_ok(drop).boxed()),
     ("shows", |it| it.sonarr.all_series().map_ok(each(check_show)).boxed()),
-    ("shows found", |it| it.sonarr.lookup("severance").map_ok(each(check_show)).boxed()),
-    ("show", |it| it.sonarr.series(15).map_ok(each(check_show)).boxed()),
+    ("shows found", |it| it.sonarr.lookup_series("severance").map_ok(each(check_show)).boxed()),
+    ("show", |it| it.sonarr.fetch_series(15).map_ok(each(check_show)).boxed()),
     ("show by number", |it| it.sonarr.series_by_tvdb(371_980).map_ok(each(check_show)).boxed()),
     ("shows held", |it| it.sonarr.each_holding(|held| check_holding(&held)).boxed()),
-    ("show held", |it| it.sonarr.holding(15).map_ok(each(check_holding)).boxed()),
+    ("show held", |it| it.sonarr.fetch_library_title(15).map_ok(each(check_holding)).boxed()),
     ("episodes to come", |it| {
-        it.sonarr.upcoming(EVER, Timestamp::MAX).map_ok(|them| check_airings(&them)).boxed()
+        it.sonarr.fetch_calendar(EVER, Timestamp::MAX).map_ok(|them| check_airings(&them)).boxed()
     }),
-    ("episodes downloading", |it| it.sonarr.downloads().map_ok(|them| check_downloads(&them)).boxed()),
+    ("episodes downloading", |it| it.sonarr.fetch_downloads().map_ok(|them| check_downloads(&them)).boxed()),
     ("episodes imported", |it| it.sonarr.imported_since(EVER).map_ok(|them| check_imports(&them)).boxed()),
-    ("history of a show", |it| it.sonarr.history(15).map_ok(|them| check_history(&them)).boxed()),
+    ("history of a show", |it| it.sonarr.fetch_history(15).map_ok(|them| check_history(&them)).boxed()),
     ("history of shows", |it| it.sonarr.history_since(EVER).map_ok(|them| check_history(&them)).boxed()),
-    ("episodes", |it| it.sonarr.episodes(15).map_ok(|them| check_episodes(&them)).boxed()),
-    ("episodes missing", |it| it.sonarr.missing(50).map_ok(drop).boxed()),
-    ("health", |it| it.radarr.server().health().map_ok(each(check_ailment)).boxed()),
-    ("command", |it| it.radarr.server().command(1).map_ok(each(check_command)).boxed()),
-    ("connections", |it| it.radarr.server().connections().map_ok(drop).boxed()),
-    ("disks", |it| it.sonarr.server().disks().map_ok(drop).boxed()),
+    ("episodes", |it| it.sonarr.fetch_episodes(15).map_ok(|them| check_episodes(&them)).boxed()),
+    ("episodes missing", |it| it.sonarr.fetch_missing_episodes(50).map_ok(drop).boxed()),
+    ("health", |it| it.radarr.common_api().fetch_health().map_ok(each(check_ailment)).boxed()),
+    ("command", |it| it.radarr.common_api().fetch_command(1).map_ok(each(check_command)).boxed()),
+    ("connections", |it| it.radarr.common_api().fetch_connect_entries().map_ok(drop).boxed()),
+    ("disks", |it| it.sonarr.common_api().fetch_disks().map_ok(drop).boxed()),
     ("folders", |it| it.sonarr.root_folders().map_ok(drop).boxed()),
-    ("profiles", |it| it.sonarr.profiles().map_ok(drop).boxed()),
-    ("status", |it| it.sonarr.status().map_ok(drop).boxed()),
-    ("what follows a failure", |it| it.sonarr.server().replaces_failed().map_ok(drop).boxed()),
+    ("profiles", |it| it.sonarr.fetch_profiles().map_ok(drop).boxed()),
+    ("status", |it| it.sonarr.fetch_status().map_ok(drop).boxed()),
+    ("what follows a failure", |it| it.sonarr.common_api().replaces_failed().map_ok(drop).boxed()),
 ];
 
 fn each<T, I: IntoIterator<Item = T>>(check: fn(&T)) -> impl FnOnce(I) {
@@ -108,12 +112,12 @@ fn check_show(show: &Series) {
     assert!(show.episodes_on_disk >= most.unwrap_or_default());
 }
 
-fn check_holding(holding: &Holding) {
+fn check_holding(holding: &LibraryTitle) {
     check_title(&holding.title);
     assert!(holding.size_bytes <= MOST_BYTES);
 }
 
-fn check_releases(upcoming: &[Upcoming]) {
+fn check_releases(upcoming: &[CalendarEntry]) {
     let days = upcoming.iter().map(|entry| match entry.when {
         UpcomingWhen::Released(day, _) => day,
         UpcomingWhen::Airs(_) => panic!("a film that airs"),
@@ -125,7 +129,7 @@ fn check_releases(upcoming: &[Upcoming]) {
     upcoming.iter().for_each(|entry| check_title(&entry.title));
 }
 
-fn check_airings(upcoming: &[Upcoming]) {
+fn check_airings(upcoming: &[CalendarEntry]) {
     let instants = upcoming.iter().map(|entry| match entry.when {
         UpcomingWhen::Airs(at) => at,
         UpcomingWhen::Released(..) => panic!("an episode that is released"),
@@ -145,7 +149,7 @@ fn check_downloads(downloads: &[Download]) {
     }
 }
 
-fn check_imports(imported: &[Imported]) {
+fn check_imports(imported: &[ImportedDownload]) {
     assert!(imported.is_sorted_by(|one, next| one.at >= next.at), "{imported:?}");
     imported.iter().for_each(|import| check_title(&import.title));
 }
@@ -159,7 +163,7 @@ fn check_episodes(episodes: &[Episode]) {
     assert!(episodes.is_sorted_by_key(|episode| (episode.season, episode.number)), "{episodes:?}");
 }
 
-fn check_ailment(ailment: &Ailment) {
+fn check_ailment(ailment: &HealthProblem) {
     check_line(&ailment.message);
 }
 
@@ -200,40 +204,42 @@ fn check_refusal(refusal: &ArrError) {
 fn clients(radarr: InProcess, sonarr: InProcess) -> Clients {
     let base = || "http://library.test".parse().unwrap();
     Clients {
-        radarr: Radarr::new(Http::in_process(radarr), base(), App::Radarr.key().into()),
-        sonarr: Sonarr::new(Http::in_process(sonarr), base(), App::Sonarr.key().into()),
+        radarr: Radarr::new(HttpClient::in_process(radarr), base(), ServerFlavor::Radarr.key().into()),
+        sonarr: Sonarr::new(HttpClient::in_process(sonarr), base(), ServerFlavor::Sonarr.key().into()),
     }
 }
 
 /// Creates servers with data of every kind.
 fn furnished() -> (FakeRadarr, FakeSonarr) {
-    let clock = Clock::manual(NOW.parse().unwrap());
-    let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock));
+    let clock = Clock::stopped_at(NOW.parse().unwrap());
+    let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock));
     let alien = movie("Alien").id(7).tmdb(348).year(1979).size_gb(9.0).genres(&["Horror"]).rating(8.1);
     let alien = alien.collection(8_091, "Alien Collection").cinema(date(1979, 5, 25));
     radarr.add(alien.digital(date(2026, 3, 20)));
     let dune = movie("Dune: Part Three").id(8).tmdb(1_170_608).year(2026).unreleased();
     radarr.add(dune.cinema(date(2026, 3, 12)));
-    radarr.suggest(movie("Aliens").tmdb(679).year(1986).collection(8_091, "Alien Collection").rating(7.9));
-    radarr.queue(download("Alien").stuck("/downloads/x"));
-    radarr.queue(download("Dune: Part Three").failed("Unpacking failed"));
-    radarr.queue(download("Alien").percent(5).minutes_left(3_000));
-    radarr.ail("error", "RootFolderCheck", "Missing root folder: /films");
-    radarr.connect("Dialarr", "http://dialarr.test", &["onDownload"]);
+    radarr.add_suggestion(
+        movie("Aliens").tmdb(679).year(1986).collection(8_091, "Alien Collection").rating(7.9),
+    );
+    radarr.add_to_queue(download("Alien").stuck("/downloads/x"));
+    radarr.add_to_queue(download("Dune: Part Three").failed("Unpacking failed"));
+    radarr.add_to_queue(download("Alien").percent(5).minutes_left(3_000));
+    radarr.add_health_problem("error", "RootFolderCheck", "Missing root folder: /films");
+    radarr.add_connect_entry("Dialarr", "http://dialarr.test", &["onDownload"]);
     let severance = series("Severance").id(15).tvdb(371_980).year(2022).seasons(2).episodes(6);
     sonarr.add(severance.missing(2).size_gb(9.0));
     sonarr.add(series("The Bear").id(16).tvdb(403_294).year(2022).seasons(2).episodes(4));
-    sonarr.queue(download("Severance S02").stuck("Sample"));
-    sonarr.queue(download("The Bear S02E01").percent(50).minutes_left(9));
+    sonarr.add_to_queue(download("Severance S02").stuck("Sample"));
+    sonarr.add_to_queue(download("The Bear S02E01").percent(50).minutes_left(9));
     for (title, episode, time) in [
         ("Dune: Part Three", "The Bear S02E01", "2026-02-01T01:00:00Z"),
         ("Alien", "Severance S01", "2026-02-03T01:00:00Z"),
         ("Alien", "Severance S02E01", "2026-02-05T01:00:00Z"),
     ] {
         let at: Timestamp = time.parse().unwrap();
-        radarr.imported(title, at);
-        sonarr.imported(episode, at);
-        sonarr.calendar(episode, at + SignedDuration::from_hours(24 * 40));
+        radarr.add_import(title, at);
+        sonarr.add_import(episode, at);
+        sonarr.add_calendar_entry(episode, at + SignedDuration::from_hours(24 * 40));
     }
     (radarr, sonarr)
 }
@@ -255,7 +261,7 @@ fn well_formed(runtime: &Runtime) -> Vec<Value> {
         })
     };
     let clients = clients(overheard(radarr.in_process()), overheard(sonarr.in_process()));
-    runtime.block_on(clients.radarr.search(7)).unwrap();
+    runtime.block_on(clients.radarr.search_movie(7)).unwrap();
     let hear = |(name, read): &(&str, Read)| {
         runtime.block_on(read(&clients)).unwrap_or_else(|error| panic!("{name}: {error}"));
         heard.lock().unwrap().clone()
@@ -266,11 +272,11 @@ fn well_formed(runtime: &Runtime) -> Vec<Value> {
 /// Error responses of a server, with an unsuccessful status.
 fn complaints(runtime: &Runtime) -> Vec<Value> {
     let said = [
-        answers::failure(400),
-        answers::misshapen("$.year"),
-        answers::failure(404),
-        answers::failure(500),
-        answers::starting(App::Radarr),
+        responses::failure_response(400),
+        responses::malformed_body_response("$.year"),
+        responses::failure_response(404),
+        responses::failure_response(500),
+        responses::starting_response(ServerFlavor::Radarr),
     ];
     let read = |response: axum::response::Response| {
         let body = runtime.block_on(to_bytes(response.into_body(), usize::MAX)).unwrap();

@@ -4,32 +4,32 @@
 
 pub mod activity;
 mod activity_api;
-mod answers;
 #[cfg(test)]
 mod changing;
 #[cfg(test)]
 mod clients;
-mod connections;
+mod connect_api;
 pub mod demo_library;
 mod demo_movies;
 mod demo_series;
-mod episodes;
-mod films;
-mod finds;
+mod episode_api;
+pub mod fake_server;
 #[cfg(test)]
 mod flaws;
 #[cfg(test)]
 mod garbled;
-mod gate;
-pub mod item;
+pub mod media_fixtures;
+mod movie_api;
 mod movie_json;
 pub mod radarr;
-mod reports;
+mod release_search;
+mod request_guard;
+mod responses;
 mod search;
+mod series_api;
 mod series_json;
-mod settings;
-mod shows;
+mod server_api;
 pub mod sonarr;
 #[cfg(test)]
 mod tests;
-pub mod world;
+mod webhook_events;

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::answers::{merge, wire_date, wire_time};
-use super::item::{FakeMovie, Film, movie};
+use super::fake_server::FakeLibraryState;
+use super::media_fixtures::{FakeMovie, MovieDetails, movie};
+use super::responses::{merge_json, wire_date, wire_time};
 use super::search::split_year;
-use super::world::World;
 
 /// Creates a movie that is known by its title only.
-pub(super) fn stray(title: &str, at: Timestamp, place: usize) -> FakeMovie {
+pub(super) fn stray_movie(title: &str, at: Timestamp, place: usize) -> FakeMovie {
     let (name, year) = split_year(title);
     let mut film = movie(name).year(year.unwrap_or(0)).unreleased();
     film.id = 1_000_000 + i64::try_from(place).unwrap_or(0);
@@ -18,7 +18,7 @@ pub(super) fn stray(title: &str, at: Timestamp, place: usize) -> FakeMovie {
 }
 
 /// JSON of a movie in the library.
-pub(super) fn owned(world: &World<Film>, item: &FakeMovie) -> Value {
+pub(super) fn owned_movie_json(world: &FakeLibraryState<MovieDetails>, item: &FakeMovie) -> Value {
     let has_file = item.size_bytes > 0;
     let root = world.roots.iter().find(|root| item.path.starts_with(&root.path));
     let file = has_file.then(|| {
@@ -30,7 +30,7 @@ pub(super) fn owned(world: &World<Film>, item: &FakeMovie) -> Value {
             "quality": { "quality": { "id": 3, "name": item.file_quality } },
         })
     });
-    let mut body = common(item);
+    let mut body = common_movie_json(item);
     let own = json!({
         "id": item.id,
         "path": item.path,
@@ -48,13 +48,13 @@ pub(super) fn owned(world: &World<Film>, item: &FakeMovie) -> Value {
         "lastSearchTime": item.details.last_search.map(wire_time),
         "statistics": { "movieFileCount": i32::from(has_file), "sizeOnDisk": item.size_bytes, "releaseGroups": [] },
     });
-    merge(&mut body, own);
+    merge_json(&mut body, own);
     body
 }
 
 /// JSON of a movie that is in the catalog but not in the library.
-pub(super) fn catalogued(item: &FakeMovie) -> Value {
-    let mut body = common(item);
+pub(super) fn catalog_movie_json(item: &FakeMovie) -> Value {
+    let mut body = common_movie_json(item);
     let own = json!({
         "folder": item.folder_name(),
         "folderName": "",
@@ -64,12 +64,12 @@ pub(super) fn catalogued(item: &FakeMovie) -> Value {
         "minimumAvailability": "tba",
         "added": "0001-01-01T00:00:00Z",
     });
-    merge(&mut body, own);
+    merge_json(&mut body, own);
     body
 }
 
 /// Returns whether a movie is available by its minimum availability in the library.
-pub(super) fn is_available(world: &World<Film>, film: &Film) -> bool {
+pub(super) fn is_available(world: &FakeLibraryState<MovieDetails>, film: &MovieDetails) -> bool {
     let today = world.clock.now().to_zoned(jiff::tz::TimeZone::UTC).date();
     match film.availability {
         "announced" => true,
@@ -78,8 +78,8 @@ pub(super) fn is_available(world: &World<Film>, film: &Film) -> bool {
     }
 }
 
-fn common(item: &FakeMovie) -> Value {
-    let Film { available, cinema, digital, physical, .. } = item.details;
+fn common_movie_json(item: &FakeMovie) -> Value {
+    let MovieDetails { available, cinema, digital, physical, .. } = item.details;
     let collection =
         item.details.collection.as_ref().map(|(id, title)| json!({ "title": title, "tmdbId": id }));
     let status = match (available, cinema) {
@@ -104,7 +104,7 @@ fn common(item: &FakeMovie) -> Value {
         "genres": item.genres,
         "collection": collection,
         "tags": [],
-        "images": item.images(),
+        "images": item.images_json(),
         "ratings": { "tmdb": { "votes": 1200, "value": item.rating, "type": "user" } },
         "popularity": item.popularity,
     })

@@ -3,17 +3,17 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::item::Item;
+use super::media_fixtures::FakeTitle;
 
 /// Searches the catalog; best matches first.
-pub(super) fn search<'a, D>(catalog: &'a [Item<D>], term: &str) -> Vec<&'a Item<D>> {
+pub(super) fn search_catalog<'a, D>(catalog: &'a [FakeTitle<D>], term: &str) -> Vec<&'a FakeTitle<D>> {
     if let Some(id) = catalog_id(term) {
         return catalog.iter().filter(|item| item.catalog_id == id).collect();
     }
     let (name, year) = split_year(term);
-    let mut hits: Vec<_> = catalog.iter().filter(|item| matches(&item.title, name)).collect();
-    let rank = |item: &Item<D>| {
-        let whole = matches(&item.title, term);
+    let mut hits: Vec<_> = catalog.iter().filter(|item| title_matches(&item.title, name)).collect();
+    let rank = |item: &FakeTitle<D>| {
+        let whole = title_matches(&item.title, term);
         let exact = same_name(&item.title, name);
         (whole, exact, year == Some(item.year))
     };
@@ -35,8 +35,8 @@ pub(super) fn split_year(title: &str) -> (&str, Option<u16>) {
 }
 
 pub(super) fn same_name(left: &str, right: &str) -> bool {
-    normal(left, Hyphen::Drops) == normal(right, Hyphen::Drops)
-        || normal(left, Hyphen::Parts) == normal(right, Hyphen::Parts)
+    normalize_title(left, HyphenRule::Drops) == normalize_title(right, HyphenRule::Drops)
+        || normalize_title(left, HyphenRule::Parts) == normalize_title(right, HyphenRule::Parts)
 }
 
 fn catalog_id(term: &str) -> Option<i64> {
@@ -46,9 +46,9 @@ fn catalog_id(term: &str) -> Option<i64> {
     known.contains(&scheme.trim().to_lowercase().as_str()).then(|| id.trim().parse().unwrap_or(-1))
 }
 
-fn matches(title: &str, query: &str) -> bool {
-    [Hyphen::Drops, Hyphen::Parts].into_iter().any(|hyphen| {
-        let (title, query) = (normal(title, hyphen), normal(query, hyphen));
+fn title_matches(title: &str, query: &str) -> bool {
+    [HyphenRule::Drops, HyphenRule::Parts].into_iter().any(|hyphen| {
+        let (title, query) = (normalize_title(title, hyphen), normalize_title(query, hyphen));
         let words: Vec<_> = title.split(' ').collect();
         !query.is_empty() && (title.contains(&query) || query.split(' ').all(|word| words.contains(&word)))
     })
@@ -56,19 +56,19 @@ fn matches(title: &str, query: &str) -> bool {
 
 /// Treatment of a hyphen: `Spider-Man` is searched for as `spiderman` and as `spider man`.
 #[derive(Clone, Copy)]
-enum Hyphen {
+enum HyphenRule {
     Drops,
     Parts,
 }
 
-fn normal(text: &str, hyphen: Hyphen) -> String {
+fn normalize_title(text: &str, hyphen: HyphenRule) -> String {
     let plain = text.nfd().filter(|letter| !is_combining_mark(*letter));
     let letters: String = plain
         .flat_map(char::to_lowercase)
         .filter_map(|letter| match (letter, hyphen) {
             _ if letter.is_alphanumeric() || letter == ' ' => Some(letter),
-            ('\'' | '\u{2019}', _) | (_, Hyphen::Drops) => None,
-            (_, Hyphen::Parts) => Some(' '),
+            ('\'' | '\u{2019}', _) | (_, HyphenRule::Drops) => None,
+            (_, HyphenRule::Parts) => Some(' '),
         })
         .collect();
     letters.split_whitespace().collect::<Vec<_>>().join(" ")

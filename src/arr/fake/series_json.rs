@@ -6,22 +6,22 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::activity::{Episodes, USUAL_SEASON, episodes};
-use super::answers::{merge, wire_time};
-use super::item::{FakeSeries, Show, ShowEpisode, ShowSeason, series};
+use super::activity::{TitleEpisodes, USUAL_SEASON, parse_title_episodes};
+use super::fake_server::{CalendarFixture, FakeLibraryState};
+use super::media_fixtures::{FakeSeries, SeriesDetails, ShowEpisode, ShowSeason, series};
+use super::responses::{merge_json, wire_time};
 use super::search::split_year;
-use super::world::{Dated, World};
 
 const SPECIALS: u32 = 2;
 
 /// Creates a series that is known by its title only.
-pub(super) fn stray(title: &str, place: usize) -> FakeSeries {
+pub(super) fn stray_series(title: &str, place: usize) -> FakeSeries {
     let (name, year) = split_year(title);
     series(name).year(year.unwrap_or(0)).id(1_000_000 + i64::try_from(place).unwrap_or(0))
 }
 
 /// Numbers of the episodes that a title refers to.
-pub(super) fn numbers(item: &FakeSeries, meant: &Episodes<'_>) -> RangeInclusive<u32> {
+pub(super) fn episode_numbers(item: &FakeSeries, meant: &TitleEpisodes<'_>) -> RangeInclusive<u32> {
     let season = item.details.seasons.iter().find(|season| season.number == meant.season);
     let whole = 1..=season.map_or(USUAL_SEASON, |season| season.episodes);
     meant.episode.map_or(whole, |number| number..=number)
@@ -32,15 +32,15 @@ pub(super) fn episode_id(item: &FakeSeries, season: u32, number: u32) -> i64 {
 }
 
 /// Episodes of a series with their air times; an episode that has not aired is not on disk.
-pub(super) fn dated(world: &World<Show>, item: &FakeSeries) -> Vec<ShowEpisode> {
-    let of_it = |entry: &&Dated| {
-        let show = episodes(&entry.title).and_then(|meant| world.named(meant.show));
+pub(super) fn dated_episodes(world: &FakeLibraryState<SeriesDetails>, item: &FakeSeries) -> Vec<ShowEpisode> {
+    let of_it = |entry: &&CalendarFixture| {
+        let show = parse_title_episodes(&entry.title).and_then(|meant| world.title_named(meant.show));
         show.is_some_and(|show| show.id == item.id)
     };
-    let entries: Vec<&Dated> = world.calendar.iter().filter(of_it).collect();
+    let entries: Vec<&CalendarFixture> = world.calendar.iter().filter(of_it).collect();
     let date = |mut one: ShowEpisode| {
         let said = entries.iter().find(|entry| {
-            episodes(&entry.title).is_some_and(|meant| {
+            parse_title_episodes(&entry.title).is_some_and(|meant| {
                 meant.season == one.season && meant.episode.is_none_or(|number| number == one.number)
             })
         });
@@ -64,17 +64,23 @@ fn long_ago(one: &ShowEpisode) -> Option<Timestamp> {
 }
 
 /// JSON of an episode, including one that the series does not list.
-pub(super) fn episode(world: &World<Show>, item: &FakeSeries, season: u32, number: u32) -> Value {
-    let known = dated(world, item).into_iter().find(|one| (one.season, one.number) == (season, number));
-    known.map_or_else(|| bare(item, season, number), |one| described(item, &one))
+pub(super) fn episode_json(
+    world: &FakeLibraryState<SeriesDetails>,
+    item: &FakeSeries,
+    season: u32,
+    number: u32,
+) -> Value {
+    let known =
+        dated_episodes(world, item).into_iter().find(|one| (one.season, one.number) == (season, number));
+    known.map_or_else(|| bare_episode_json(item, season, number), |one| described_episode_json(item, &one))
 }
 
-pub(super) fn described(item: &FakeSeries, one: &ShowEpisode) -> Value {
+pub(super) fn described_episode_json(item: &FakeSeries, one: &ShowEpisode) -> Value {
     let ShowEpisode { season, number, monitored, on_disk, airs, last_search } = *one;
     let last =
         item.details.seasons.iter().find(|listed| listed.number == season).map(|listed| listed.episodes);
     let is_finale = last == Some(number) && item.details.finales.contains(&season);
-    let mut body = bare(item, season, number);
+    let mut body = bare_episode_json(item, season, number);
     let own = json!({
         "episodeFileId": if on_disk { episode_id(item, season, number) } else { 0 },
         "hasFile": on_disk,
@@ -84,11 +90,11 @@ pub(super) fn described(item: &FakeSeries, one: &ShowEpisode) -> Value {
         "lastSearchTime": last_search.map(wire_time),
         "finaleType": is_finale.then_some("season"),
     });
-    merge(&mut body, own);
+    merge_json(&mut body, own);
     body
 }
 
-fn bare(item: &FakeSeries, season: u32, number: u32) -> Value {
+fn bare_episode_json(item: &FakeSeries, season: u32, number: u32) -> Value {
     json!({
         "id": episode_id(item, season, number),
         "seriesId": item.id,
@@ -108,9 +114,9 @@ pub(super) fn file_bytes(item: &FakeSeries, all: &[ShowEpisode]) -> u64 {
 }
 
 /// JSON of a series in the library.
-pub(super) fn owned(world: &World<Show>, item: &FakeSeries) -> Value {
+pub(super) fn owned_series_json(world: &FakeLibraryState<SeriesDetails>, item: &FakeSeries) -> Value {
     let now = world.clock.now();
-    let all = dated(world, item);
+    let all = dated_episodes(world, item);
     let count = |such: &dyn Fn(&ShowEpisode) -> bool| {
         u32::try_from(all.iter().filter(|one| such(one)).count()).unwrap_or(u32::MAX)
     };
@@ -127,7 +133,7 @@ pub(super) fn owned(world: &World<Show>, item: &FakeSeries) -> Value {
     let mut seasons = vec![json!({
         "seasonNumber": 0,
         "monitored": item.details.specials_monitored,
-        "statistics": statistics([of_specials(&|one| one.on_disk), of_specials(&is_counted), specials], 0),
+        "statistics": statistics_json([of_specials(&|one| one.on_disk), of_specials(&is_counted), specials], 0),
     })];
     for season in &item.details.seasons {
         let files = count(&|one| one.season == season.number && one.on_disk);
@@ -136,17 +142,17 @@ pub(super) fn owned(world: &World<Show>, item: &FakeSeries) -> Value {
         seasons.push(json!({
             "seasonNumber": season.number,
             "monitored": season.monitored,
-            "statistics": statistics(
+            "statistics": statistics_json(
                 [files, counted, season.episodes],
                 item.size_bytes * u64::from(files) / u64::from(on_disk.max(1)),
             ),
         }));
     }
-    let mut totals = statistics([on_disk, wanted, existing], item.size_bytes);
+    let mut totals = statistics_json([on_disk, wanted, existing], item.size_bytes);
     totals["seasonCount"] = json!(item.details.seasons.len());
-    let mut body = common(item);
-    merge(&mut body, settings_of(world, item));
-    merge(
+    let mut body = common_series_json(item);
+    merge_json(&mut body, settings_of(world, item));
+    merge_json(
         &mut body,
         json!({ "seasons": seasons, "statistics": totals, "nextAiring": next_airing(world, item, &all) }),
     );
@@ -154,14 +160,14 @@ pub(super) fn owned(world: &World<Show>, item: &FakeSeries) -> Value {
 }
 
 /// JSON of a series in the catalog: the seasons by number, without sizes.
-pub(super) fn catalogued(item: &FakeSeries) -> Value {
+pub(super) fn catalog_series_json(item: &FakeSeries) -> Value {
     let mut seasons = vec![json!({ "seasonNumber": 0, "monitored": item.details.specials_monitored })];
     let number =
         |season: &ShowSeason| json!({ "seasonNumber": season.number, "monitored": season.monitored });
     seasons.extend(item.details.seasons.iter().map(number));
-    let mut statistics = statistics([0, 0, 0], 0);
+    let mut statistics = statistics_json([0, 0, 0], 0);
     statistics["seasonCount"] = json!(item.details.seasons.len());
-    let mut body = common(item);
+    let mut body = common_series_json(item);
     let own = json!({
         "folder": item.folder_name(),
         "qualityProfileId": 0,
@@ -171,12 +177,12 @@ pub(super) fn catalogued(item: &FakeSeries) -> Value {
         "seasons": seasons,
         "statistics": statistics,
     });
-    merge(&mut body, own);
+    merge_json(&mut body, own);
     body
 }
 
 /// Settings of a series in the library.
-pub(super) fn settings_of(world: &World<Show>, item: &FakeSeries) -> Value {
+pub(super) fn settings_of(world: &FakeLibraryState<SeriesDetails>, item: &FakeSeries) -> Value {
     let root = world.roots.iter().find(|root| item.path.starts_with(&root.path));
     json!({
         "id": item.id,
@@ -190,7 +196,7 @@ pub(super) fn settings_of(world: &World<Show>, item: &FakeSeries) -> Value {
     })
 }
 
-fn common(item: &FakeSeries) -> Value {
+fn common_series_json(item: &FakeSeries) -> Value {
     json!({
         "title": item.title,
         "sortTitle": item.title.to_lowercase(),
@@ -207,13 +213,13 @@ fn common(item: &FakeSeries) -> Value {
         "languageProfileId": 1,
         "genres": item.genres,
         "tags": [],
-        "images": item.images(),
+        "images": item.images_json(),
         "ratings": { "votes": (item.popularity * 100.0).round(), "value": item.rating },
     })
 }
 
 /// Number of files, of expected episodes, and of all episodes.
-fn statistics([files, wanted, all]: [u32; 3], size: u64) -> Value {
+fn statistics_json([files, wanted, all]: [u32; 3], size: u64) -> Value {
     json!({
         "episodeFileCount": files,
         "episodeCount": wanted,
@@ -224,10 +230,14 @@ fn statistics([files, wanted, all]: [u32; 3], size: u64) -> Value {
 }
 
 /// Next air time, from the calendar, whether the series lists the episode or not, and from the monitored episodes.
-fn next_airing(world: &World<Show>, item: &FakeSeries, all: &[ShowEpisode]) -> Option<String> {
+fn next_airing(
+    world: &FakeLibraryState<SeriesDetails>,
+    item: &FakeSeries,
+    all: &[ShowEpisode],
+) -> Option<String> {
     let now = world.clock.now();
-    let of_it = |entry: &&Dated| {
-        let show = episodes(&entry.title).and_then(|meant| world.named(meant.show));
+    let of_it = |entry: &&CalendarFixture| {
+        let show = parse_title_episodes(&entry.title).and_then(|meant| world.title_named(meant.show));
         show.is_some_and(|show| show.id == item.id)
     };
     let listed = all.iter().filter(|one| one.monitored).filter_map(|one| one.airs);

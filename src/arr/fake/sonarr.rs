@@ -10,17 +10,21 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::activity::episodes as meant_by;
-use super::answers::{
-    Asked, Failure, created, flag, merge, misshapen, not_found, ok, page, refused, thrown, unknown_id,
-    window, wire_time,
+use super::activity::parse_title_episodes as meant_by;
+use super::fake_server::{CalendarFixture, FakeLibraryState, FakeServer, ServerFlavor};
+use super::media_fixtures::{FakeSeries, SeriesDetails};
+use super::request_guard::in_process;
+use super::responses::{
+    RequestQuery, ValidationFailure, created_response, exception_response, malformed_body_response,
+    merge_json, not_found, ok_response, page_response, query_flag, query_window, unknown_id,
+    validation_response, wire_time,
 };
-use super::gate::in_process;
-use super::item::{FakeSeries, Show};
-use super::search::search;
-use super::series_json::{catalogued, episode, episode_id, numbers, owned, settings_of, stray};
-use super::world::{App, Dated, Fake, World};
-use super::{activity_api, episodes, settings, shows};
+use super::search::search_catalog;
+use super::series_json::{
+    catalog_series_json, episode_id, episode_json, episode_numbers, owned_series_json, settings_of,
+    stray_series,
+};
+use super::{activity_api, episode_api, series_api, server_api};
 use crate::clock::Clock;
 use crate::http::InProcess;
 
@@ -42,32 +46,32 @@ const MONITORS: [&str; 14] = [
     "skip",
 ];
 
-pub type FakeSonarr = Fake<Show>;
+pub type FakeSonarr = FakeServer<SeriesDetails>;
 
 impl FakeSonarr {
     pub fn new() -> Self {
-        Self::at(Clock::System)
+        Self::with_clock(Clock::System)
     }
 
     /// Creates a server that uses this clock.
-    pub fn at(clock: Clock) -> Self {
-        Self::empty(App::Sonarr, clock)
+    pub fn with_clock(clock: Clock) -> Self {
+        Self::empty(ServerFlavor::Sonarr, clock)
     }
 
     /// Router of the server, for a socket.
     pub fn router(&self) -> Router {
         let api = Router::new()
-            .route("/series", get(list).post(add))
-            .route("/series/lookup", get(lookup))
-            .route("/series/{id}", get(one).put(shows::replace).delete(delete))
-            .route("/queue", get(queue))
-            .route("/calendar", get(calendar))
+            .route("/series", get(list_series).post(post_series))
+            .route("/series/lookup", get(lookup_series))
+            .route("/series/{id}", get(get_series).put(series_api::replace_series).delete(delete_series))
+            .route("/queue", get(list_queue))
+            .route("/calendar", get(list_calendar))
             .with_state(self.clone())
-            .merge(shows::routes(self.clone()))
-            .merge(episodes::routes(self.clone()))
+            .merge(series_api::routes(self.clone()))
+            .merge(episode_api::routes(self.clone()))
             .merge(activity_api::routes(self.clone()))
-            .merge(settings::routes(self.clone()));
-        self.gate.guard(api)
+            .merge(server_api::routes(self.clone()));
+        self.gate.guard_router(api)
     }
 
     /// Handler of the server, for calls without a socket.
@@ -77,8 +81,8 @@ impl FakeSonarr {
 
     /// Adds an air time for an episode such as `The Bear S04E03`; an episode whose series is not in the library appears
     /// in the calendar too.
-    pub fn calendar(&self, title: &str, airs: Timestamp) {
-        self.lock().calendar.push(Dated { title: title.to_owned(), at: airs });
+    pub fn add_calendar_entry(&self, title: &str, airs: Timestamp) {
+        self.lock_state().calendar.push(CalendarFixture { title: title.to_owned(), at: airs });
     }
 }
 
@@ -88,41 +92,41 @@ impl Default for FakeSonarr {
     }
 }
 
-async fn list(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) -> Response {
+async fn list_series(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
     let wanted = query.get("tvdbId").and_then(|id| id.parse::<i64>().ok());
-    let world = sonarr.lock();
+    let world = sonarr.lock_state();
     let found = world.library.iter().filter(|item| wanted.is_none_or(|id| item.catalog_id == id));
-    ok(found.map(|item| owned(&world, item)).collect())
+    ok_response(found.map(|item| owned_series_json(&world, item)).collect())
 }
 
-async fn one(State(sonarr): State<FakeSonarr>, Path(id): Path<String>) -> Response {
-    let world = sonarr.lock();
+async fn get_series(State(sonarr): State<FakeSonarr>, Path(id): Path<String>) -> Response {
+    let world = sonarr.lock_state();
     let found = world.library.iter().find(|item| item.id.to_string() == id);
-    found.map_or_else(not_found, |item| ok(owned(&world, item)))
+    found.map_or_else(not_found, |item| ok_response(owned_series_json(&world, item)))
 }
 
-async fn lookup(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) -> Response {
+async fn lookup_series(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
     let term = query.get("term").map_or("", |term| term.trim());
     if term.is_empty() {
         let message = "Search for '' failed. Unable to communicate with SkyHook.";
-        return thrown(StatusCode::SERVICE_UNAVAILABLE, message);
+        return exception_response(StatusCode::SERVICE_UNAVAILABLE, message);
     }
-    let world = sonarr.lock();
+    let world = sonarr.lock_state();
     let describe = |found: &FakeSeries| match world.in_library(found.catalog_id) {
         // The real Sonarr returns no sizes here, not even for a series in its library.
         Some(item) => {
-            let mut body = catalogued(item);
-            merge(&mut body, settings_of(&world, item));
+            let mut body = catalog_series_json(item);
+            merge_json(&mut body, settings_of(&world, item));
             body
         }
-        None => catalogued(found),
+        None => catalog_series_json(found),
     };
-    ok(search(&world.catalog, term).into_iter().map(describe).collect())
+    ok_response(search_catalog(&world.catalog, term).into_iter().map(describe).collect())
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Addition {
+struct SeriesAdditionBody {
     #[serde(default)]
     tvdb_id: i64,
     #[serde(default)]
@@ -137,7 +141,7 @@ struct Addition {
     #[serde(default)]
     seasons: Vec<SeasonChoice>,
     #[serde(default)]
-    add_options: AddOptions,
+    add_options: SeriesAddOptions,
 }
 
 #[derive(Deserialize)]
@@ -150,28 +154,30 @@ struct SeasonChoice {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct AddOptions {
+struct SeriesAddOptions {
     monitor: Option<String>,
     #[serde(default)]
     search_for_missing_episodes: bool,
 }
 
-async fn add(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
-    let Ok(addition) = serde_json::from_slice::<Addition>(&body) else { return misshapen("$") };
+async fn post_series(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
+    let Ok(addition) = serde_json::from_slice::<SeriesAdditionBody>(&body) else {
+        return malformed_body_response("$");
+    };
     let kind = TYPES.into_iter().find(|kind| *kind == addition.series_type.as_deref().unwrap_or("standard"));
-    let Some(kind) = kind else { return misshapen("$.seriesType") };
+    let Some(kind) = kind else { return malformed_body_response("$.seriesType") };
     if addition.add_options.monitor.as_deref().is_some_and(|given| !MONITORS.contains(&given)) {
-        return misshapen("$.addOptions.monitor");
+        return malformed_body_response("$.addOptions.monitor");
     }
-    let mut world = sonarr.lock();
-    let failures = check(&world, &addition);
+    let mut world = sonarr.lock_state();
+    let failures = validate_addition(&world, &addition);
     if !failures.is_empty() {
-        return refused(&failures);
+        return validation_response(&failures);
     }
     let root = addition.root_folder_path.clone().unwrap_or_default();
     let Some(mut item) = world.catalog.iter().find(|item| item.catalog_id == addition.tvdb_id).cloned()
     else {
-        return refused(&[unknown_id("TvdbId", "series", &root, addition.tvdb_id)]);
+        return validation_response(&[unknown_id("TvdbId", "series", &root, addition.tvdb_id)]);
     };
     item.monitored = addition.monitored;
     item.details.kind = kind;
@@ -181,13 +187,23 @@ async fn add(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
     if addition.add_options.search_for_missing_episodes {
         world.search_missing(id);
     }
-    created(world.library.iter().find(|item| item.id == id).map_or(Value::Null, |item| owned(&world, item)))
+    created_response(
+        world
+            .library
+            .iter()
+            .find(|item| item.id == id)
+            .map_or(Value::Null, |item| owned_series_json(&world, item)),
+    )
 }
 
-fn check(world: &World<Show>, addition: &Addition) -> Vec<Failure> {
-    let mut failures = world.check(addition.quality_profile_id, addition.root_folder_path.as_deref());
+fn validate_addition(
+    world: &FakeLibraryState<SeriesDetails>,
+    addition: &SeriesAdditionBody,
+) -> Vec<ValidationFailure> {
+    let mut failures =
+        world.validate_addition(addition.quality_profile_id, addition.root_folder_path.as_deref());
     if addition.title.is_empty() {
-        failures.push(Failure {
+        failures.push(ValidationFailure {
             property: "Title",
             message: "'Title' must not be empty.".to_owned(),
             attempted: json!(addition.title),
@@ -195,7 +211,7 @@ fn check(world: &World<Show>, addition: &Addition) -> Vec<Failure> {
         });
     }
     if world.in_library(addition.tvdb_id).is_some() {
-        failures.push(Failure {
+        failures.push(ValidationFailure {
             property: "TvdbId",
             message: "This series has already been added".to_owned(),
             attempted: json!(addition.tvdb_id),
@@ -207,7 +223,7 @@ fn check(world: &World<Show>, addition: &Addition) -> Vec<Failure> {
 
 /// Sets the monitored seasons. With `skip`, the request lists the seasons; any other preset chooses them by its own
 /// rule.
-fn choose_seasons(item: &mut FakeSeries, addition: &Addition, now: Timestamp) {
+fn choose_seasons(item: &mut FakeSeries, addition: &SeriesAdditionBody, now: Timestamp) {
     let chosen = |number: u32| {
         addition.seasons.iter().any(|choice| choice.season_number == number && choice.monitored)
     };
@@ -218,77 +234,81 @@ fn choose_seasons(item: &mut FakeSeries, addition: &Addition, now: Timestamp) {
                 season.monitored = chosen(season.number);
             }
         }
-        Some(preset) => shows::preset(item, preset, now),
+        Some(preset) => series_api::apply_preset(item, preset, now),
     }
 }
 
-async fn delete(State(sonarr): State<FakeSonarr>, Path(id): Path<i64>) -> Response {
-    let mut world = sonarr.lock();
-    match world.take(id) {
+async fn delete_series(State(sonarr): State<FakeSonarr>, Path(id): Path<i64>) -> Response {
+    let mut world = sonarr.lock_state();
+    match world.remove_title(id) {
         Some(_) => {
             world.removed.push(id);
             StatusCode::OK.into_response()
         }
         // The real Sonarr has no better response for a series that is gone.
-        None => thrown(StatusCode::INTERNAL_SERVER_ERROR, "Expected query to return 1 rows but returned 0"),
+        None => exception_response(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "Expected query to return 1 rows but returned 0",
+        ),
     }
 }
 
-async fn queue(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) -> Response {
-    let world = sonarr.lock();
+async fn list_queue(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
+    let world = sonarr.lock_state();
     let mut rows = Vec::new();
     for download in world.in_queue_order(&query) {
         let meant = meant_by(&download.title);
-        let Some((item, meant)) = meant.and_then(|meant| Some((world.named(meant.show)?, meant))) else {
-            if flag(&query, "includeUnknownSeriesItems") {
-                rows.push(download.row(0));
+        let Some((item, meant)) = meant.and_then(|meant| Some((world.title_named(meant.show)?, meant)))
+        else {
+            if query_flag(&query, "includeUnknownSeriesItems") {
+                rows.push(download.queue_row_json(0));
             }
             continue;
         };
-        for number in numbers(item, &meant) {
-            let mut row = download.row(number);
+        for number in episode_numbers(item, &meant) {
+            let mut row = download.queue_row_json(number);
             row["seriesId"] = json!(item.id);
             row["seasonNumber"] = json!(meant.season);
             row["episodeId"] = json!(episode_id(item, meant.season, number));
-            let listed = episode(&world, item, meant.season, number);
+            let listed = episode_json(&world, item, meant.season, number);
             row["episodeHasFile"] = listed["hasFile"].clone();
-            if flag(&query, "includeSeries") {
-                row["series"] = owned(&world, item);
+            if query_flag(&query, "includeSeries") {
+                row["series"] = owned_series_json(&world, item);
             }
-            if flag(&query, "includeEpisode") {
+            if query_flag(&query, "includeEpisode") {
                 row["episode"] = listed;
             }
             rows.push(row);
         }
     }
-    page(rows, "timeleft", &query)
+    page_response(rows, "timeleft", &query)
 }
 
-async fn calendar(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) -> Response {
-    let world = sonarr.lock();
-    let (start, end) = window(&query, world.clock.now());
+async fn list_calendar(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
+    let world = sonarr.lock_state();
+    let (start, end) = query_window(&query, world.clock.now());
     let mut entries: Vec<_> = world.calendar.iter().enumerate().collect();
     entries.sort_by_key(|(_, entry)| entry.at);
     let mut shown = Vec::new();
     for (place, entry) in entries.into_iter().filter(|(_, entry)| (start..=end).contains(&entry.at)) {
         let Some(meant) = meant_by(&entry.title) else { continue };
-        let item = world.named(meant.show).cloned().unwrap_or_else(|| stray(meant.show, place));
-        if !item.monitored && !flag(&query, "unmonitored") {
+        let item = world.title_named(meant.show).cloned().unwrap_or_else(|| stray_series(meant.show, place));
+        if !item.monitored && !query_flag(&query, "unmonitored") {
             continue;
         }
-        for number in numbers(&item, &meant) {
-            let mut body = episode(&world, &item, meant.season, number);
+        for number in episode_numbers(&item, &meant) {
+            let mut body = episode_json(&world, &item, meant.season, number);
             body["airDate"] = json!(entry.at.strftime("%Y-%m-%d").to_string());
             body["airDateUtc"] = json!(wire_time(entry.at));
             if entry.at > world.clock.now() {
                 // An episode that has not aired cannot be on disk, even if the season appears complete.
-                merge(&mut body, json!({ "hasFile": false, "episodeFileId": 0 }));
+                merge_json(&mut body, json!({ "hasFile": false, "episodeFileId": 0 }));
             }
-            if flag(&query, "includeSeries") {
-                body["series"] = owned(&world, &item);
+            if query_flag(&query, "includeSeries") {
+                body["series"] = owned_series_json(&world, &item);
             }
             shown.push(body);
         }
     }
-    ok(shown.into())
+    ok_response(shown.into())
 }

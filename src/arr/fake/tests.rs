@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use jiff::civil::date;
 use serde_json::{Value, json};
 
-use super::activity::{Fakes, download};
+use super::activity::{FakeServers, download};
 use super::demo_library::demo_library;
-use super::item::{movie, series};
+use super::fake_server::FakeServer;
+use super::media_fixtures::{movie, series};
 use super::radarr::FakeRadarr;
 use super::sonarr::FakeSonarr;
-use super::world::Fake;
 use crate::clock::Clock;
-use crate::http::{Http, HttpError, InProcess};
+use crate::http::{HttpClient, HttpError, InProcess};
 
 const NOW: &str = "2026-03-06T19:00:00Z";
 
@@ -24,11 +24,11 @@ fn now() -> Timestamp {
 }
 
 fn radarr() -> FakeRadarr {
-    FakeRadarr::at(Clock::manual(now()))
+    FakeRadarr::with_clock(Clock::stopped_at(now()))
 }
 
 fn sonarr() -> FakeSonarr {
-    FakeSonarr::at(Clock::manual(now()))
+    FakeSonarr::with_clock(Clock::stopped_at(now()))
 }
 
 fn request(method: Method, path: &str, key: &str, body: &Value) -> Request<Bytes> {
@@ -37,7 +37,7 @@ fn request(method: Method, path: &str, key: &str, body: &Value) -> Request<Bytes
 }
 
 async fn send(peer: InProcess, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-    Http::in_process(peer).send(request, Duration::from_secs(5)).await
+    HttpClient::in_process(peer).send(request, Duration::from_secs(5)).await
 }
 
 /// Sends one request and returns the status and the JSON, or null, of the response.
@@ -48,12 +48,12 @@ async fn answer(peer: InProcess, request: Request<Bytes>) -> (u16, Value) {
 
 async fn movies(radarr: &FakeRadarr, method: Method, path: &str, body: Value) -> (u16, Value) {
     let path = format!("/api/v3/{path}");
-    answer(radarr.in_process(), request(method, &path, radarr.key(), &body)).await
+    answer(radarr.in_process(), request(method, &path, radarr.api_key(), &body)).await
 }
 
 async fn shows(sonarr: &FakeSonarr, method: Method, path: &str, body: Value) -> (u16, Value) {
     let path = format!("/api/v3/{path}");
-    answer(sonarr.in_process(), request(method, &path, sonarr.key(), &body)).await
+    answer(sonarr.in_process(), request(method, &path, sonarr.api_key(), &body)).await
 }
 
 async fn see_movies(radarr: &FakeRadarr, path: &str) -> Value {
@@ -72,14 +72,14 @@ fn column(body: &Value, pointer: &str) -> Vec<Value> {
 
 async fn check_search(term: &str, expected: &[&str]) {
     let radarr = radarr();
-    radarr.catalog(movie("Dune").year(1984).popularity(20.0));
-    radarr.catalog(movie("Dune").year(2021).popularity(90.0).tmdb(438_631));
-    radarr.catalog(movie("Dune: Part Two").year(2024));
-    radarr.catalog(movie("Blade Runner").year(1982).popularity(50.0));
-    radarr.catalog(movie("Blade Runner 2049").year(2017));
-    radarr.catalog(movie("Spider-Man: No Way Home").year(2021));
-    radarr.catalog(movie("Amélie").year(2001));
-    radarr.catalog(movie("The Atonement").year(2007));
+    radarr.add_to_catalog(movie("Dune").year(1984).popularity(20.0));
+    radarr.add_to_catalog(movie("Dune").year(2021).popularity(90.0).tmdb(438_631));
+    radarr.add_to_catalog(movie("Dune: Part Two").year(2024));
+    radarr.add_to_catalog(movie("Blade Runner").year(1982).popularity(50.0));
+    radarr.add_to_catalog(movie("Blade Runner 2049").year(2017));
+    radarr.add_to_catalog(movie("Spider-Man: No Way Home").year(2021));
+    radarr.add_to_catalog(movie("Amélie").year(2001));
+    radarr.add_to_catalog(movie("The Atonement").year(2007));
     let path = format!("movie/lookup?{}", serde_urlencoded::to_string([("term", term)]).unwrap());
     let found = see_movies(&radarr, &path).await;
     let names: Vec<_> = found
@@ -113,7 +113,7 @@ async fn a_search_finds_what_a_person_means() {
 async fn only_a_hit_that_the_library_has_carries_an_id() {
     let radarr = radarr();
     radarr.add(movie("Heat").year(1995).tmdb(949).id(8).size_gb(18.2));
-    radarr.catalog(movie("Heat Wave").year(2022));
+    radarr.add_to_catalog(movie("Heat Wave").year(2022));
     let found = see_movies(&radarr, "movie/lookup?term=heat").await;
     assert_eq!(column(&found, "/id"), [json!(8), Value::Null]);
     assert_eq!(column(&found, "/sizeOnDisk"), [json!(18_200_000_000_u64), Value::Null]);
@@ -122,17 +122,17 @@ async fn only_a_hit_that_the_library_has_carries_an_id() {
 #[tokio::test]
 async fn an_addition_is_created_and_a_second_one_refused() {
     let radarr = radarr();
-    radarr.catalog(movie("Dune").year(2021).tmdb(438_631));
+    radarr.add_to_catalog(movie("Dune").year(2021).tmdb(438_631));
     let body = json!({ "tmdbId": 438_631, "title": "x", "qualityProfileId": 5, "rootFolderPath": "/movies", "tags": [] });
     let (status, made) = movies(&radarr, Method::POST, "movie", body.clone()).await;
     assert_eq!((status, text(&made, "title"), text(&made, "path")), (201, "Dune", "/movies/Dune (2021)"));
     assert_eq!((&made["hasFile"], &made["monitored"]), (&json!(false), &json!(true)));
-    assert_eq!(radarr.additions(), [438_631]);
+    assert_eq!(radarr.added_ids(), [438_631]);
     assert_eq!(radarr.added_profile(438_631), Some("Ultra-HD".to_owned()));
 
     let (status, refusal) = movies(&radarr, Method::POST, "movie", body).await;
     assert_eq!((status, column(&refusal, "/errorCode")), (400, vec![json!("MovieExistsValidator")]));
-    assert_eq!((radarr.additions(), radarr.posts()), (vec![438_631], 2));
+    assert_eq!((radarr.added_ids(), radarr.post_count()), (vec![438_631], 2));
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn an_id_outside_the_catalogue_and_an_odd_word_are_refused() {
 #[tokio::test]
 async fn with_skip_a_show_keeps_the_seasons_that_were_chosen() {
     let sonarr = sonarr();
-    sonarr.catalog(series("Severance").year(2022).tvdb(371_980).seasons(2));
+    sonarr.add_to_catalog(series("Severance").year(2022).tvdb(371_980).seasons(2));
     let seasons = [(0, false), (1, false), (2, true)]
         .map(|(number, wanted)| json!({ "seasonNumber": number, "monitored": wanted }));
     let body = json!({
@@ -172,13 +172,13 @@ async fn with_skip_a_show_keeps_the_seasons_that_were_chosen() {
         (201, vec![json!(false), json!(false), json!(true)])
     );
     assert_eq!(made["monitored"], true);
-    assert_eq!(sonarr.additions(), [371_980]);
+    assert_eq!(sonarr.added_ids(), [371_980]);
 }
 
 #[tokio::test]
 async fn a_show_is_unmonitored_unless_the_request_says_otherwise() {
     let sonarr = sonarr();
-    sonarr.catalog(series("Severance").tvdb(371_980));
+    sonarr.add_to_catalog(series("Severance").tvdb(371_980));
     let body =
         json!({ "tvdbId": 371_980, "title": "Severance", "qualityProfileId": 4, "rootFolderPath": "/tv" });
     let (_, made) = shows(&sonarr, Method::POST, "series", body).await;
@@ -194,7 +194,7 @@ async fn what_is_gone_is_gone_in_each_server_s_own_way() {
     assert_eq!(movies(&radarr, Method::DELETE, &path, Value::Null).await.0, 404);
     assert_eq!(movies(&radarr, Method::GET, &path, Value::Null).await.0, 404);
     assert_eq!(shows(&sonarr, Method::DELETE, "series/3", Value::Null).await.0, 500);
-    assert_eq!((radarr.removals(), sonarr.removals()), (vec![heat], vec![]));
+    assert_eq!((radarr.removed_ids(), sonarr.removed_ids()), (vec![heat], vec![]));
     assert_eq!(column(&see_movies(&radarr, "movie/lookup?term=heat").await, "/id"), [Value::Null]);
     assert_ne!(radarr.add(movie("Heat")), heat);
 }
@@ -221,7 +221,7 @@ async fn the_library_is_asked_by_catalogue_id_too() {
 async fn a_season_pack_fills_a_row_per_episode() {
     let sonarr = sonarr();
     sonarr.add(series("The Bear").seasons(2).episodes(18).id(4));
-    sonarr.queue(download("The Bear S02").percent(30).minutes_left(95).size_gb(20.0));
+    sonarr.add_to_queue(download("The Bear S02").percent(30).minutes_left(95).size_gb(20.0));
     let path = "queue?page=1&pageSize=200&includeSeries=true&includeEpisode=true&sortKey=timeleft&sortDirection=ascending";
     let queue = see_shows(&sonarr, path).await;
     let numbers: Vec<_> = (1..=9).map(|number| json!(number)).collect();
@@ -239,9 +239,9 @@ async fn the_queue_hides_unknown_items_and_pages() {
     let radarr = radarr();
     (1..=12).for_each(|minutes| {
         radarr.add(movie(&format!("Film {minutes}")).id(minutes));
-        radarr.download(&format!("Film {minutes}"), 10, u32::try_from(minutes).unwrap());
+        radarr.add_download(&format!("Film {minutes}"), 10, u32::try_from(minutes).unwrap());
     });
-    radarr.download("Nobody Knows", 5, 99);
+    radarr.add_download("Nobody Knows", 5, 99);
     let first = see_movies(&radarr, "queue").await;
     assert_eq!((&first["totalRecords"], column(&first, "/movieId").len()), (&json!(12), 10));
     assert_eq!(first["records"][0]["timeleft"], "00:12:00");
@@ -257,8 +257,8 @@ async fn the_queue_hides_unknown_items_and_pages() {
 async fn a_download_says_why_it_is_stuck_or_failed() {
     let radarr = radarr();
     radarr.add(movie("Heat"));
-    radarr.stuck("Heat", "No files found");
-    radarr.failed("Heat", "Unpacking failed");
+    radarr.add_stuck_download("Heat", "No files found");
+    radarr.add_failed_download("Heat", "Unpacking failed");
     let queue = see_movies(&radarr, "queue?sortDirection=ascending").await;
     assert_eq!(column(&queue, "/trackedDownloadState"), [json!("importPending"), json!("failedPending")]);
     assert_eq!(column(&queue, "/statusMessages/0/messages/0"), [json!("No files found"), Value::Null]);
@@ -267,7 +267,7 @@ async fn a_download_says_why_it_is_stuck_or_failed() {
 
 #[tokio::test]
 async fn plain_titles_find_their_server_and_their_day() {
-    let fakes = Fakes { radarr: radarr(), sonarr: sonarr() };
+    let fakes = FakeServers { radarr: radarr(), sonarr: sonarr() };
     fakes.radarr.add(movie("Paddington"));
     fakes.sonarr.add(series("The Bear").id(4).seasons(4).size_gb(44.0));
     fakes.calendar("The Bear S04E02", date(2026, 3, 4));
@@ -311,8 +311,8 @@ async fn a_calendar_without_a_window_shows_two_days() {
 async fn history_begins_at_the_date_and_keeps_to_the_kind_of_event() {
     let sonarr = sonarr();
     sonarr.add(series("The Bear").seasons(2).episodes(6));
-    sonarr.imported("The Bear S01E01", "2026-01-01T10:00:00Z".parse().unwrap());
-    sonarr.imported("The Bear S02", "2026-03-05T10:00:00Z".parse().unwrap());
+    sonarr.add_import("The Bear S01E01", "2026-01-01T10:00:00Z".parse().unwrap());
+    sonarr.add_import("The Bear S02", "2026-03-05T10:00:00Z".parse().unwrap());
     let path = "history/since?date=2026-03-01T00:00:00Z&includeSeries=true&includeEpisode=true";
     let imports = see_shows(&sonarr, &format!("{path}&eventType=downloadFolderImported")).await;
     assert_eq!(column(&imports, "/episode/episodeNumber"), [json!(1), json!(2), json!(3)]);
@@ -389,15 +389,15 @@ async fn faults_strike_once_and_in_order() {
 #[tokio::test]
 async fn a_server_that_is_down_answers_nothing_until_it_is_up() {
     let sonarr = sonarr();
-    sonarr.down(true);
+    sonarr.set_down(true);
     let starting = json!({ "errorMessage": "Sonarr is starting up, please try again later" });
     assert_eq!(shows(&sonarr, Method::GET, "series", Value::Null).await, (503, starting));
-    sonarr.down(false);
+    sonarr.set_down(false);
     assert_eq!(shows(&sonarr, Method::GET, "series", Value::Null).await, (200, json!([])));
 }
 
-async fn expect_silence<D: Clone>(fake: &Fake<D>, peer: InProcess, path: &str) {
-    let outcome = send(peer, request(Method::DELETE, path, fake.key(), &Value::Null)).await;
+async fn expect_silence<D: Clone>(fake: &FakeServer<D>, peer: InProcess, path: &str) {
+    let outcome = send(peer, request(Method::DELETE, path, fake.api_key(), &Value::Null)).await;
     assert!(matches!(outcome, Err(HttpError::TimedOut(_))), "{outcome:?}");
 }
 
@@ -407,10 +407,10 @@ async fn a_lost_answer_is_work_that_was_done_and_a_hang_is_not() {
     sonarr.add(series("Severance").id(3));
     sonarr.hang_next();
     expect_silence(&sonarr, sonarr.in_process(), "/api/v3/series/3").await;
-    assert_eq!(sonarr.removals(), Vec::<i64>::new());
+    assert_eq!(sonarr.removed_ids(), Vec::<i64>::new());
     sonarr.lose_next_answer();
     expect_silence(&sonarr, sonarr.in_process(), "/api/v3/series/3").await;
-    assert_eq!(sonarr.removals(), [3]);
+    assert_eq!(sonarr.removed_ids(), [3]);
 }
 
 #[tokio::test]
@@ -420,7 +420,7 @@ async fn the_world_can_change_behind_everyone_s_back() {
     radarr.edit(dune, |item| item.size_bytes = 1);
     assert_eq!(see_movies(&radarr, &format!("movie/{dune}")).await["sizeOnDisk"], 1);
     radarr.remove(dune);
-    assert_eq!((radarr.item(dune), radarr.removals()), (None, vec![]));
+    assert_eq!((radarr.item(dune), radarr.removed_ids()), (None, vec![]));
 }
 
 #[tokio::test]

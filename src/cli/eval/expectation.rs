@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::file::{Expectation, PendingEntry, ReplyEntry};
+use super::file::{ExpectedEffects, PendingEntry, ReplyEntry};
 
 /// Everything that a text led to.
 #[derive(Debug, Default)]
-pub(super) struct Observed {
+pub(super) struct ObservedEffects {
     pub(super) writes: Vec<(String, i64)>,
     pub(super) pending: Option<Vec<(String, i64)>>,
     pub(super) calls: Vec<String>,
     pub(super) llm_calls: usize,
     /// What the one who texted was sent.
-    pub(super) reply: Said,
+    pub(super) reply: UserMessages,
     /// What each person was sent.
-    pub(super) told: BTreeMap<String, Said>,
+    pub(super) told: BTreeMap<String, UserMessages>,
     /// What stands at the paths that are judged.
     pub(super) state: BTreeMap<String, Value>,
     /// All text that the model was given.
@@ -31,7 +31,7 @@ pub(super) struct Observed {
 
 /// The texts to one person, one after the other.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Said {
+pub(super) struct UserMessages {
     pub(super) texts: usize,
     pub(super) pictures: usize,
     pub(super) words: String,
@@ -39,7 +39,7 @@ pub(super) struct Said {
 
 /// What counts besides the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judging {
+pub(super) enum JudgmentMode {
     /// A script is played: the way it takes is known, and so is every word.
     Path,
     /// A real model chooses its way and its words.
@@ -47,30 +47,34 @@ pub(super) enum Judging {
 }
 
 /// One line per difference; none means that all is as expected.
-pub(super) fn differences(expected: &Expectation, observed: &Observed, judging: Judging) -> Vec<String> {
+pub(super) fn differences(
+    expected: &ExpectedEffects,
+    observed: &ObservedEffects,
+    judging: JudgmentMode,
+) -> Vec<String> {
     let mut found = Vec::new();
-    if let (Judging::End, Some(failure)) = (judging, &observed.failure) {
+    if let (JudgmentMode::End, Some(failure)) = (judging, &observed.failure) {
         found.push(format!("the model failed to {failure}"));
     }
-    found.extend(changes(expected, observed));
-    if judging == Judging::Path || expected.path {
-        found.extend(path(expected, observed));
+    found.extend(write_differences(expected, observed));
+    if judging == JudgmentMode::Path || expected.path {
+        found.extend(path_differences(expected, observed));
     } else if expected.llm_calls_max == Some(0) && observed.llm_calls > 0 {
         // Not a matter of the way: what code answers or turns away is no affair of the model.
         found.push(format!("{} model calls, expected none", observed.llm_calls));
     }
-    found.extend(lacks(&observed.prompt, "prompt", &expected.prompt_all));
-    found.extend(holds(&observed.prompt, "prompt", &expected.prompt_none));
+    found.extend(missing_parts(&observed.prompt, "prompt", &expected.prompt_all));
+    found.extend(unwanted_parts(&observed.prompt, "prompt", &expected.prompt_none));
     let offered = expected.tools_none.iter().filter(|tool| observed.tools.contains(tool));
     found.extend(offered.map(|tool| format!("{tool} is offered")));
-    let of_reply = words(&expected.reply, &observed.reply, "reply", judging);
+    let of_reply = reply_differences(&expected.reply, &observed.reply, "reply", judging);
     if !of_reply.is_empty() || !found.is_empty() {
         found.extend(of_reply);
         found.push(format!("reply was {:?}", observed.reply.words));
     }
     for (name, expected) in &expected.told {
         let told = observed.told.get(name).cloned().unwrap_or_default();
-        let of_text = words(expected, &told, &format!("text to {name}"), judging);
+        let of_text = reply_differences(expected, &told, &format!("text to {name}"), judging);
         if !of_text.is_empty() {
             found.extend(of_text);
             found.push(format!("text to {name} was {:?}", told.words));
@@ -80,7 +84,7 @@ pub(super) fn differences(expected: &Expectation, observed: &Observed, judging: 
 }
 
 /// What is different in the world and in what waits for an answer.
-fn changes(expected: &Expectation, observed: &Observed) -> Vec<String> {
+fn write_differences(expected: &ExpectedEffects, observed: &ObservedEffects) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(writes) = &expected.writes
         && *writes != observed.writes
@@ -112,7 +116,7 @@ fn changes(expected: &Expectation, observed: &Observed) -> Vec<String> {
     found
 }
 
-fn path(expected: &Expectation, observed: &Observed) -> Vec<String> {
+fn path_differences(expected: &ExpectedEffects, observed: &ObservedEffects) -> Vec<String> {
     let mut found = Vec::new();
     if !is_subsequence(&expected.calls, &observed.calls) {
         found.push(format!("calls {:?}, expected {:?} in order", observed.calls, expected.calls));
@@ -126,17 +130,22 @@ fn path(expected: &Expectation, observed: &Observed) -> Vec<String> {
 }
 
 /// A real model may begin a sentence with what a script has in its middle, so case does not count there.
-fn words(expected: &ReplyEntry, said: &Said, what: &str, judging: Judging) -> Vec<String> {
-    let Said { texts, pictures, words: said } = said;
+fn reply_differences(
+    expected: &ReplyEntry,
+    said: &UserMessages,
+    what: &str,
+    judging: JudgmentMode,
+) -> Vec<String> {
+    let UserMessages { texts, pictures, words: said } = said;
     let has = |part: &str| match judging {
-        Judging::Path => said.contains(part),
-        Judging::End => said.to_lowercase().contains(&part.to_lowercase()),
+        JudgmentMode::Path => said.contains(part),
+        JudgmentMode::End => said.to_lowercase().contains(&part.to_lowercase()),
     };
     let missing = expected.all.iter().filter(|part| !has(part));
     let mut found: Vec<String> = missing.map(|part| format!("{what} lacks {part:?}")).collect();
     let missing = expected.any.iter().filter(|group| !group.iter().any(|part| has(part)));
     found.extend(missing.map(|group| format!("{what} lacks every one of {group:?}")));
-    found.extend(holds(said, what, &expected.none));
+    found.extend(unwanted_parts(said, what, &expected.none));
     if expected.empty && !said.is_empty() {
         found.push(format!("{what} should be empty"));
     }
@@ -163,11 +172,11 @@ fn words(expected: &ReplyEntry, said: &Said, what: &str, judging: Judging) -> Ve
     found
 }
 
-fn lacks(text: &str, what: &str, parts: &[String]) -> Vec<String> {
+fn missing_parts(text: &str, what: &str, parts: &[String]) -> Vec<String> {
     parts.iter().filter(|part| !text.contains(*part)).map(|part| format!("{what} lacks {part:?}")).collect()
 }
 
-fn holds(text: &str, what: &str, parts: &[String]) -> Vec<String> {
+fn unwanted_parts(text: &str, what: &str, parts: &[String]) -> Vec<String> {
     parts.iter().filter(|part| text.contains(*part)).map(|part| format!("{what} holds {part:?}")).collect()
 }
 
@@ -181,34 +190,35 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(expected: &str, observed: &Observed, differences_found: &[&str]) {
-        let expected: Expectation = serde_json::from_str(expected).unwrap();
-        assert_eq!(differences(&expected, observed, Judging::Path), differences_found);
+    fn check(expected: &str, observed: &ObservedEffects, differences_found: &[&str]) {
+        let expected: ExpectedEffects = serde_json::from_str(expected).unwrap();
+        assert_eq!(differences(&expected, observed, JudgmentMode::Path), differences_found);
     }
 
     /// As a run with a real model is judged.
     #[track_caller]
-    fn check_live(expected: &str, observed: &Observed, differences_found: &[&str]) {
-        let expected: Expectation = serde_json::from_str(expected).unwrap();
-        assert_eq!(differences(&expected, observed, Judging::End), differences_found);
+    fn check_live(expected: &str, observed: &ObservedEffects, differences_found: &[&str]) {
+        let expected: ExpectedEffects = serde_json::from_str(expected).unwrap();
+        assert_eq!(differences(&expected, observed, JudgmentMode::End), differences_found);
     }
 
-    fn said(reply: &str) -> Observed {
-        Observed { reply: one_text(reply), ..Observed::default() }
+    fn said(reply: &str) -> ObservedEffects {
+        ObservedEffects { reply: one_text(reply), ..ObservedEffects::default() }
     }
 
-    fn one_text(words: &str) -> Said {
-        Said { texts: 1, pictures: 0, words: words.to_owned() }
+    fn one_text(words: &str) -> UserMessages {
+        UserMessages { texts: 1, pictures: 0, words: words.to_owned() }
     }
 
     #[test]
     fn what_is_not_stated_is_not_judged() {
-        check("{}", &Observed { pending: Some(vec![]), ..said("Hi") }, &[]);
+        check("{}", &ObservedEffects { pending: Some(vec![]), ..said("Hi") }, &[]);
     }
 
     #[test]
     fn a_stated_null_means_that_nothing_may_be_pending() {
-        let pending = Observed { pending: Some(vec![("movie".into(), 7)]), ..Observed::default() };
+        let pending =
+            ObservedEffects { pending: Some(vec![("movie".into(), 7)]), ..ObservedEffects::default() };
         check(
             r#"{"pending":null}"#,
             &pending,
@@ -220,7 +230,8 @@ mod tests {
     #[test]
     fn calls_are_an_ordered_subset_and_writes_are_exact() {
         let calls = ["a", "b", "c"].map(str::to_owned).to_vec();
-        let observed = Observed { calls, writes: vec![("add_movie".into(), 603)], ..Observed::default() };
+        let observed =
+            ObservedEffects { calls, writes: vec![("add_movie".into(), 603)], ..ObservedEffects::default() };
         check(r#"{"calls":["a","c"],"writes":[["add_movie",603]]}"#, &observed, &[]);
         check(
             r#"{"calls":["c","a"],"writes":[]}"#,
@@ -235,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_real_model_may_take_another_way_to_the_same_end() {
-        let observed = Observed {
+        let observed = ObservedEffects {
             calls: vec!["search_media".to_owned()],
             llm_calls: 5,
             writes: vec![("add_movie".into(), 603)],
@@ -264,7 +275,7 @@ mod tests {
     #[test]
     fn a_model_that_fails_is_a_failure_only_where_no_script_wants_it() {
         let failure = Some("get an answer from the model in time".to_owned());
-        let observed = Observed { failure, ..said("Added.") };
+        let observed = ObservedEffects { failure, ..said("Added.") };
         check("{}", &observed, &[]);
         check_live(
             "{}",
@@ -276,7 +287,7 @@ mod tests {
     #[test]
     fn words_are_judged_for_the_one_who_texted_and_for_others() {
         let told = BTreeMap::from([("dad".to_owned(), one_text("Bob asks. Really? Now?"))]);
-        let observed = Observed { told, ..said("I asked the admins.") };
+        let observed = ObservedEffects { told, ..said("I asked the admins.") };
         check(
             r#"{"reply":{"all":["asked"]},"told":{"dad":{"all":["Bob"]},"kid":{"empty":true}}}"#,
             &observed,
@@ -305,7 +316,7 @@ mod tests {
     #[test]
     fn what_stands_somewhere_is_compared_as_a_value() {
         let state = BTreeMap::from([("series.3.seasons".to_owned(), serde_json::json!([1, 2]))]);
-        let observed = Observed { state, ..said("Done.") };
+        let observed = ObservedEffects { state, ..said("Done.") };
         check(r#"{"state":{"series.3.seasons":[1,2]}}"#, &observed, &[]);
         check(
             r#"{"state":{"series.3.seasons":[1]}}"#,
@@ -316,7 +327,7 @@ mod tests {
 
     #[test]
     fn an_expectation_that_nobody_knows_is_an_error() {
-        assert!(serde_json::from_str::<Expectation>(r#"{"write":[]}"#).is_err());
-        assert!(serde_json::from_str::<Expectation>(r#"{"reply":{"some":[]}}"#).is_err());
+        assert!(serde_json::from_str::<ExpectedEffects>(r#"{"write":[]}"#).is_err());
+        assert!(serde_json::from_str::<ExpectedEffects>(r#"{"reply":{"some":[]}}"#).is_err());
     }
 }

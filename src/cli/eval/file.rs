@@ -7,14 +7,14 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::entries::LibraryEntry;
-use crate::conversation::facts::{Fact, FactKind};
-use crate::conversation::transcript::Arguments;
+use super::library_entries::LibraryEntry;
+use crate::conversation::people::facts::{FactKind, UserFact};
+use crate::conversation::transcript::ToolArguments;
 use crate::llm::ModelError;
-use crate::llm::scripted::Line;
+use crate::llm::scripted::ScriptedReply;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct File {
+pub(super) struct ScenarioFile {
     /// The start, with an offset.
     pub(super) now: String,
     #[serde(default = "five_minutes")]
@@ -30,13 +30,13 @@ fn five_minutes() -> i64 {
     300
 }
 
-impl File {
+impl ScenarioFile {
     /// Whether a library of the file has instances for 4K.
     pub(super) fn has_four_k(&self) -> bool {
         self.libraries.values().any(|library| library.four_k.is_some())
     }
 
-    pub(super) fn start(&self) -> anyhow::Result<Timestamp> {
+    pub(super) fn start_time(&self) -> anyhow::Result<Timestamp> {
         self.now.parse().with_context(|| format!("read the time {:?}", self.now))
     }
 }
@@ -69,7 +69,7 @@ pub(super) struct Scenario {
     pub(super) id: String,
     #[serde(default)]
     pub(super) title: String,
-    #[serde(default = "base")]
+    #[serde(default = "default_base")]
     pub(super) library: String,
     #[serde(default)]
     pub(super) memory: Vec<MemoryEntry>,
@@ -93,16 +93,16 @@ pub(super) struct MemoryEntry {
 
 impl MemoryEntry {
     /// `quality Ultra-HD (4K) for her requests`, `the office means The Office (UK) 2001`, or anything else.
-    pub(super) fn fact(&self) -> anyhow::Result<Fact> {
+    pub(super) fn to_fact(&self) -> anyhow::Result<UserFact> {
         let quality = self.text.strip_prefix("quality ").filter(|_| self.kind == "preference");
         let named = self.text.split_once(" means ").filter(|_| self.kind == "alias");
         let fact = match (quality, named) {
             (Some(quality), _) => {
                 let name = quality.split(" for ").next().unwrap_or(quality);
-                Fact::new(FactKind::Quality, None, name.split(" (").next().unwrap_or(name))
+                UserFact::new(FactKind::Quality, None, name.split(" (").next().unwrap_or(name))
             }
-            (None, Some((name, title))) => Fact::new(FactKind::Alias, Some(name), title),
-            (None, None) => Fact::new(FactKind::Other, None, &self.text),
+            (None, Some((name, title))) => UserFact::new(FactKind::Alias, Some(name), title),
+            (None, None) => UserFact::new(FactKind::Other, None, &self.text),
         };
         fact.with_context(|| format!("read what is known of {:?}: {:?}", self.user, self.text))
     }
@@ -116,7 +116,7 @@ pub(super) struct QuotaEntry {
     pub(super) used: u32,
 }
 
-fn base() -> String {
+fn default_base() -> String {
     "base".to_owned()
 }
 
@@ -134,7 +134,7 @@ pub(super) struct TextEntry {
     #[serde(default)]
     pub(super) model: Vec<ModelEntry>,
     #[serde(default)]
-    pub(super) expect: Expectation,
+    pub(super) expect: ExpectedEffects,
 }
 
 #[derive(Debug, Deserialize)]
@@ -166,11 +166,13 @@ pub(super) enum FailEntry {
 }
 
 impl ModelEntry {
-    pub(super) fn line(&self) -> Line {
+    pub(super) fn script_line(&self) -> ScriptedReply {
         match self {
-            Self::Say(text) => Line::Says(text.clone()),
-            Self::Calls(calls) => Line::Calls(calls.iter().map(CallEntry::read).collect()),
-            Self::Fail(fail) => Line::Fails(match fail {
+            Self::Say(text) => ScriptedReply::Text(text.clone()),
+            Self::Calls(calls) => {
+                ScriptedReply::Calls(calls.iter().map(CallEntry::name_and_arguments).collect())
+            }
+            Self::Fail(fail) => ScriptedReply::Error(match fail {
                 FailEntry::Timeout => ModelError::Timeout,
                 FailEntry::Server => ModelError::Unavailable("scripted".to_owned()),
                 FailEntry::RateLimited => ModelError::RateLimited { retry_after: None },
@@ -181,18 +183,18 @@ impl ModelEntry {
 }
 
 impl CallEntry {
-    fn read(&self) -> (String, Arguments) {
+    fn name_and_arguments(&self) -> (String, ToolArguments) {
         let sent = self.raw.clone().map_or_else(|| self.args.clone(), Value::String);
-        (self.call.clone(), Arguments::parse(sent))
+        (self.call.clone(), ToolArguments::parse(sent))
     }
 }
 
 /// What is judged after a text. What is absent is not judged.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Expectation {
+pub(super) struct ExpectedEffects {
     pub(super) writes: Option<Vec<(String, i64)>>,
-    #[serde(deserialize_with = "stated")]
+    #[serde(deserialize_with = "deserialize_stated")]
     pub(super) pending: Option<Option<PendingEntry>>,
     pub(super) calls: Vec<String>,
     pub(super) llm_calls_max: Option<usize>,
@@ -211,7 +213,7 @@ pub(super) struct Expectation {
 }
 
 /// `null` is a statement here: nothing is pending.
-fn stated<'de, D: serde::Deserializer<'de>>(
+fn deserialize_stated<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<PendingEntry>>, D::Error> {
     Option::deserialize(deserializer).map(Some)

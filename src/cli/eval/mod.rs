@@ -1,20 +1,20 @@
 //! `dialarr eval FILE`: plays scenarios against simulated peers, with a scripted model or the configured one, and judges
 //! by what happened: what was written to the libraries, what is pending, what was said.
 
-mod entries;
 mod expectation;
+mod fake_libraries;
 mod file;
-mod measure;
-mod people;
-mod play;
+mod library_entries;
+mod library_state;
+mod recording_model;
+mod repetitions;
 mod report;
-mod rounds;
-mod serving;
-mod state;
+mod run_stats;
+mod runner;
+mod scenario_servers;
+mod scenario_users;
 #[cfg(test)]
 mod tests;
-mod watched;
-mod world;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use anyhow::Context;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::outbound_clients::build_model;
-use file::File;
-use measure::Verdict;
-use play::Brain;
-use report::Head;
+use file::ScenarioFile;
+use report::ReportHead;
+use run_stats::RunsVerdict;
+use runner::EvalModel;
 
 /// Runs at the same time where a script answers.
 const SCRIPTED_RUNS: usize = 4;
@@ -51,40 +51,44 @@ pub struct Eval {
 /// Plays every scenario of every file; `config` is there for a real model.
 #[expect(clippy::print_stdout, reason = "the report is what the command is for")]
 pub(super) async fn run(options: &Eval, config: Option<&Config>) -> anyhow::Result<()> {
-    let mut head = Head {
+    let mut head = ReportHead {
         at: Clock::System.now(),
         model: None,
         files: options.files.iter().map(|path| path.display().to_string()).collect(),
         times: options.times,
-        prices: crate::conversation::spending::Prices::default(),
+        prices: crate::conversation::model_cost::ModelPrices::default(),
     };
     let (brain, at_once) = match config {
-        None => (Brain::Scripted, SCRIPTED_RUNS),
+        None => (EvalModel::Scripted, SCRIPTED_RUNS),
         Some(config) => {
             let llm = config.llm.as_ref();
             let llm =
                 llm.context("find a model to play with: set LLM_MODEL, and LLM_API_KEY or LLM_BASE_URL")?;
             head.model = Some(llm.model.clone());
             head.prices = llm.prices;
-            (Brain::Live { model: build_model(llm)?, prices: llm.prices }, llm.max_concurrent)
+            (EvalModel::Live { model: build_model(llm)?, prices: llm.prices }, llm.max_concurrent)
         }
     };
     let mut rounds = Vec::new();
     for path in &options.files {
         let text =
             tokio::fs::read_to_string(path).await.with_context(|| format!("read {}", path.display()))?;
-        let file: File =
+        let file: ScenarioFile =
             serde_json::from_str(&text).with_context(|| format!("read {} as scenarios", path.display()))?;
-        let play =
-            rounds::Plan { file: Arc::new(file), brain: brain.clone(), times: options.times.into(), at_once };
-        rounds.extend(play.play(|round| println!("{}", report::line(round))).await);
+        let play = repetitions::EvalPlan {
+            file: Arc::new(file),
+            brain: brain.clone(),
+            times: options.times.into(),
+            at_once,
+        };
+        rounds.extend(play.run_scenarios(|round| println!("{}", report::scenario_line(round))).await);
     }
-    println!("{}", report::totals(&head, &rounds));
+    println!("{}", report::totals_text(&head, &rounds));
     if let Some(path) = &options.report {
-        let report = report::markdown(&head, &rounds);
+        let report = report::markdown_report(&head, &rounds);
         tokio::fs::write(path, report).await.with_context(|| format!("write {}", path.display()))?;
     }
-    let failed = rounds.iter().filter(|round| round.verdict == Verdict::Failed).count();
+    let failed = rounds.iter().filter(|round| round.verdict == RunsVerdict::Failed).count();
     anyhow::ensure!(failed == 0, "pass {failed} of {} scenarios", rounds.len());
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::measure::{Figures, Round, Verdict, shares};
-use crate::conversation::spending::Prices;
+use super::run_stats::{RunStats, RunsVerdict, ScenarioRuns, pass_shares};
+use crate::conversation::model_cost::ModelPrices;
 
 const LIVE: &str = "
 ## What was simulated
@@ -29,27 +29,27 @@ tools, confirmations, texts and the database are this program's own.
 ";
 
 /// What was played.
-pub(super) struct Head {
+pub(super) struct ReportHead {
     pub(super) at: Timestamp,
     /// `None` for the script.
     pub(super) model: Option<String>,
     pub(super) files: Vec<String>,
     /// Runs of each scenario.
     pub(super) times: u8,
-    pub(super) prices: Prices,
+    pub(super) prices: ModelPrices,
 }
 
 /// A scenario in the terminal, with its problems.
-pub(super) fn line(round: &Round) -> String {
-    let Round { id, title, runs, .. } = round;
+pub(super) fn scenario_line(round: &ScenarioRuns) -> String {
+    let ScenarioRuns { id, title, runs, .. } = round;
     let times =
-        if runs.len() > 1 { format!(" ({} of {})", round.passes(), runs.len()) } else { String::new() };
+        if runs.len() > 1 { format!(" ({} of {})", round.pass_count(), runs.len()) } else { String::new() };
     let mut line = match &round.verdict {
-        Verdict::Passed => format!("ok        {id} {title}{times}"),
-        Verdict::Failed => format!("FAILED    {id} {title}{times}"),
-        Verdict::NotPlayed(why) => format!("scripted  {id} {title}: {why}"),
+        RunsVerdict::Passed => format!("ok        {id} {title}{times}"),
+        RunsVerdict::Failed => format!("FAILED    {id} {title}{times}"),
+        RunsVerdict::NotPlayed(why) => format!("scripted  {id} {title}: {why}"),
     };
-    for problem in problems(round) {
+    for problem in problem_lines(round) {
         line.push_str("\n          ");
         line.push_str(&problem);
     }
@@ -57,16 +57,17 @@ pub(super) fn line(round: &Round) -> String {
 }
 
 /// The last lines in the terminal.
-pub(super) fn totals(head: &Head, rounds: &[Round]) -> String {
-    let count = |wanted: fn(&Verdict) -> bool| rounds.iter().filter(|round| wanted(&round.verdict)).count();
+pub(super) fn totals_text(head: &ReportHead, rounds: &[ScenarioRuns]) -> String {
+    let count =
+        |wanted: fn(&RunsVerdict) -> bool| rounds.iter().filter(|round| wanted(&round.verdict)).count();
     let mut totals = format!(
         "{} scenarios: {} passed, {} failed",
         rounds.len(),
-        count(|verdict| matches!(verdict, Verdict::Passed)),
-        count(|verdict| matches!(verdict, Verdict::Failed)),
+        count(|verdict| matches!(verdict, RunsVerdict::Passed)),
+        count(|verdict| matches!(verdict, RunsVerdict::Failed)),
     );
     if head.model.is_some() {
-        for (what, figure) in figures(head, rounds) {
+        for (what, figure) in figure_rows(head, rounds) {
             write_to(&mut totals, format_args!("\n{what}: {figure}"));
         }
     }
@@ -74,62 +75,69 @@ pub(super) fn totals(head: &Head, rounds: &[Round]) -> String {
 }
 
 /// The whole report.
-pub(super) fn markdown(head: &Head, rounds: &[Round]) -> String {
+pub(super) fn markdown_report(head: &ReportHead, rounds: &[ScenarioRuns]) -> String {
     let at = head.at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M UTC");
     let model = head.model.as_ref().map_or("scripted".to_owned(), |model| format!("{model} (live)"));
-    let files = head.files.iter().map(|file| cell(file)).collect::<Vec<_>>().join(", ");
+    let files = head.files.iter().map(|file| escape_cell(file)).collect::<Vec<_>>().join(", ");
     let mut report = format!(
         "# Evaluation\n\n| | |\n| --- | --- |\n| date | {at} |\n| model | {} |\n| played | {files} |\n",
-        cell(&model)
+        escape_cell(&model)
     );
-    for (what, figure) in figures(head, rounds) {
+    for (what, figure) in figure_rows(head, rounds) {
         write_to(&mut report, format_args!("| {what} | {figure} |\n"));
     }
-    report.push_str(simulated(head));
+    report.push_str(simulation_note(head));
     report.push_str("\n## Scenarios\n\n");
     report.push_str("| id | scenario | passed | latency p50 | latency p95 | tokens | segments |\n");
     report.push_str("| --- | --- | --- | --- | --- | --- | --- |\n");
     for round in rounds {
-        let of_round = Figures::of(&round.runs);
-        report.push_str(&row(&[cell(&round.id), cell(&round.title), passed(round)], &of_round));
+        let of_round = RunStats::from_runs(&round.runs);
+        report.push_str(&table_row(
+            &[escape_cell(&round.id), escape_cell(&round.title), passed_text(round)],
+            &of_round,
+        ));
     }
-    let all = Figures::of(rounds.iter().flat_map(|round| &round.runs));
-    let (_, runs) = shares(rounds);
-    report.push_str(&row(&["all".to_owned(), String::new(), format!("{}/{}", runs.passed, runs.of)], &all));
+    let all = RunStats::from_runs(rounds.iter().flat_map(|round| &round.runs));
+    let (_, runs) = pass_shares(rounds);
+    report.push_str(&table_row(
+        &["all".to_owned(), String::new(), format!("{}/{}", runs.passed, runs.of)],
+        &all,
+    ));
     report.push_str("\n## Tools\n\n| tool | calls | of them without an error |\n| --- | --- | --- |\n");
     for (tool, calls) in all.tools {
-        write_to(&mut report, format_args!("| {} | {} | {} |\n", cell(&tool), calls.of, calls.passed));
+        write_to(&mut report, format_args!("| {} | {} | {} |\n", escape_cell(&tool), calls.of, calls.passed));
     }
-    let failed: Vec<&Round> = rounds.iter().filter(|round| round.verdict == Verdict::Failed).collect();
+    let failed: Vec<&ScenarioRuns> =
+        rounds.iter().filter(|round| round.verdict == RunsVerdict::Failed).collect();
     if !failed.is_empty() {
         report.push_str("\n## Failures\n");
     }
     for round in failed {
-        let (id, title) = (cell(&round.id), cell(&round.title));
+        let (id, title) = (escape_cell(&round.id), escape_cell(&round.title));
         // A fence inside what was said would end this one.
-        let problems = problems(round).join("\n").replace("```", "'''");
+        let problems = problem_lines(round).join("\n").replace("```", "'''");
         write_to(&mut report, format_args!("\n### {id} {title}\n\n```text\n{problems}\n```\n"));
     }
     report
 }
 
-fn row(head: &[String; 3], figures: &Figures) -> String {
-    let [latency, late] = [50, 95].map(|percent| figures.latency(percent));
-    let figures = [latency, late, figures.tokens(), figures.segments()];
+fn table_row(head: &[String; 3], figures: &RunStats) -> String {
+    let [latency, late] = [50, 95].map(|percent| figures.format_latency(percent));
+    let figures = [latency, late, figures.format_tokens(), figures.format_segments()];
     format!("| {} |\n", [head.as_slice(), &figures].concat().join(" | "))
 }
 
 /// What the figures are of, and what they are not of.
-fn simulated(head: &Head) -> &'static str {
+fn simulation_note(head: &ReportHead) -> &'static str {
     match head.model {
         Some(_) => LIVE,
         None => SCRIPTED,
     }
 }
 
-fn figures(head: &Head, rounds: &[Round]) -> Vec<(String, String)> {
-    let (whole, runs) = shares(rounds);
-    let all = Figures::of(rounds.iter().flat_map(|round| &round.runs));
+fn figure_rows(head: &ReportHead, rounds: &[ScenarioRuns]) -> Vec<(String, String)> {
+    let (whole, runs) = pass_shares(rounds);
+    let all = RunStats::from_runs(rounds.iter().flat_map(|round| &round.runs));
     let told = |what: &str, figure: String| (what.to_owned(), figure);
     let mut figures = vec![told("scenarios passed", whole.to_string())];
     if head.times > 1 {
@@ -139,27 +147,28 @@ fn figures(head: &Head, rounds: &[Round]) -> Vec<(String, String)> {
         ];
     }
     if head.model.is_some() {
-        let latency = format!("p50 {}, p95 {}", all.latency(50), all.latency(95));
+        let latency = format!("p50 {}, p95 {}", all.format_latency(50), all.format_latency(95));
         figures.push(told("latency per turn", latency));
-        figures.push(told("tokens", all.tokens()));
+        figures.push(told("tokens", all.format_tokens()));
     }
-    figures.extend(all.cost(head.prices).map(|cost| told("cost, in the currency of the prices", cost)));
-    figures.push(told("SMS segments sent", all.segments()));
+    figures
+        .extend(all.format_cost(head.prices).map(|cost| told("cost, in the currency of the prices", cost)));
+    figures.push(told("SMS segments sent", all.format_segments()));
     figures
 }
 
-fn passed(round: &Round) -> String {
+fn passed_text(round: &ScenarioRuns) -> String {
     match &round.verdict {
-        Verdict::Passed | Verdict::Failed => format!("{}/{}", round.passes(), round.runs.len()),
-        Verdict::NotPlayed(why) => format!("scripted only: {}", cell(why)),
+        RunsVerdict::Passed | RunsVerdict::Failed => format!("{}/{}", round.pass_count(), round.runs.len()),
+        RunsVerdict::NotPlayed(why) => format!("scripted only: {}", escape_cell(why)),
     }
 }
 
 /// The problems of all runs; what several runs have in common stands once.
-fn problems(round: &Round) -> Vec<String> {
+fn problem_lines(round: &ScenarioRuns) -> Vec<String> {
     let [run] = &round.runs[..] else {
         let mut told: Vec<(Vec<usize>, &[String])> = Vec::new();
-        for (number, run) in (1..).zip(&round.runs).filter(|(_, run)| !run.passed()) {
+        for (number, run) in (1..).zip(&round.runs).filter(|(_, run)| !run.has_passed()) {
             match told.iter_mut().find(|(_, problems)| *problems == run.problems) {
                 Some((numbers, _)) => numbers.push(number),
                 None => told.push((vec![number], &run.problems)),
@@ -176,7 +185,7 @@ fn problems(round: &Round) -> Vec<String> {
 }
 
 /// Text that stays in its cell.
-fn cell(text: &str) -> String {
+fn escape_cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 

@@ -8,21 +8,21 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::SCRIPTED_RUNS;
-use super::entries::LibraryEntry;
-use super::file::{File, TextEntry};
-use super::measure::{Figures, Round, Verdict};
-use super::play::Brain;
-use super::rounds::Plan;
-use super::world::World;
+use super::file::{ScenarioFile, TextEntry};
+use super::library_entries::LibraryEntry;
+use super::repetitions::EvalPlan;
+use super::run_stats::{RunStats, RunsVerdict, ScenarioRuns};
+use super::runner::EvalModel;
+use super::scenario_servers::ScenarioServers;
 use crate::app;
 use crate::clock::Clock;
 use crate::simulation;
-use crate::store::db::Db;
+use crate::store::database::db::Db;
 
 /// Scenarios of our own, besides those that come from elsewhere.
 const AT_LEAST: usize = 30;
 
-async fn played() -> Vec<Round> {
+async fn played() -> Vec<ScenarioRuns> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/evals");
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -30,38 +30,46 @@ async fn played() -> Vec<Round> {
     let mut rounds = Vec::new();
     for path in paths {
         let text = std::fs::read_to_string(&path).unwrap();
-        let file: File = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        let file: ScenarioFile =
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         for scenario in &file.scenarios {
             let ends = |text: &TextEntry| text.expect.writes.is_some() || !text.expect.state.is_empty();
             assert!(scenario.turns.iter().any(ends), "{} is not judged by how it ends", scenario.id);
         }
-        let plan = Plan { file: Arc::new(file), brain: Brain::Scripted, times: 1, at_once: SCRIPTED_RUNS };
-        rounds.extend(plan.play(|_| ()).await);
+        let plan =
+            EvalPlan { file: Arc::new(file), brain: EvalModel::Scripted, times: 1, at_once: SCRIPTED_RUNS };
+        rounds.extend(plan.run_scenarios(|_| ()).await);
     }
     rounds
 }
 
 /// The names of all tools that the program has.
 fn tools() -> BTreeSet<String> {
-    let world = World::build(&LibraryEntry::default(), &Clock::System);
+    let world = ScenarioServers::from_entry(&LibraryEntry::default(), &Clock::System);
     let folder = tempfile::tempdir().unwrap();
     let db = Db::open(folder.path().join("tools.db").to_str().unwrap()).unwrap();
-    let blueprint = world.peers.blueprint(db, simulation::settings(TimeZone::UTC), None).unwrap();
+    let blueprint = world.peers.blueprint(db, simulation::simulation_settings(TimeZone::UTC), None).unwrap();
     let library = Arc::new(blueprint.library);
-    app::tools(&library, blueprint.settings.pictures).iter().map(|tool| tool.spec().name.to_owned()).collect()
+    app::all_tools(&library, blueprint.settings.pictures)
+        .iter()
+        .map(|tool| tool.spec().name.to_owned())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn our_scenarios_end_as_they_should_and_use_every_tool() {
     let rounds = played().await;
-    let failed: Vec<String> =
-        rounds.iter().filter(|round| round.verdict != Verdict::Passed).map(super::report::line).collect();
+    let failed: Vec<String> = rounds
+        .iter()
+        .filter(|round| round.verdict != RunsVerdict::Passed)
+        .map(super::report::scenario_line)
+        .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert!(rounds.len() >= AT_LEAST, "{} scenarios", rounds.len());
     let ids: BTreeSet<&str> = rounds.iter().map(|round| round.id.as_str()).collect();
     assert_eq!(ids.len(), rounds.len(), "two scenarios have one id");
 
-    let used = Figures::of(rounds.iter().flat_map(|round| &round.runs)).tools;
+    let used = RunStats::from_runs(rounds.iter().flat_map(|round| &round.runs)).tools;
     let unused: Vec<String> =
         tools().into_iter().filter(|tool| used.get(tool).is_none_or(|calls| calls.passed == 0)).collect();
     assert!(
@@ -72,17 +80,17 @@ async fn our_scenarios_end_as_they_should_and_use_every_tool() {
 
 #[test]
 fn a_path_that_nobody_knows_is_an_error_and_an_item_that_is_not_there_is_null() {
-    let world = World::build(&LibraryEntry::default(), &Clock::System);
+    let world = ScenarioServers::from_entry(&LibraryEntry::default(), &Clock::System);
     for path in
         ["movies.7", "movies.7.colour", "movies.x.here", "radarr.mood", "books.7.here", "movies_4k.7.here"]
     {
-        assert!(world.read(path).is_err(), "{path}");
+        assert!(world.read_value(path).is_err(), "{path}");
     }
-    assert_eq!(world.read("movies.7.here").unwrap(), json!(false));
-    assert_eq!(world.read("series.tvdb:9.seasons").unwrap(), Value::Null);
+    assert_eq!(world.read_value("movies.7.here").unwrap(), json!(false));
+    assert_eq!(world.read_value("series.tvdb:9.seasons").unwrap(), Value::Null);
     for (path, value) in
         [("movies.7.here", json!(false)), ("radarr.down", json!("yes")), ("radarr.up", json!(true))]
     {
-        assert!(world.change(path, &value).is_err(), "{path}");
+        assert!(world.change_value(path, &value).is_err(), "{path}");
     }
 }

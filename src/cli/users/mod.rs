@@ -1,8 +1,8 @@
 //! `dialarr users`: who may text and what they may do, also while the service runs.
 
-mod changing;
+mod edit;
 mod export;
-mod listing;
+mod list;
 mod values;
 
 use std::path::PathBuf;
@@ -10,53 +10,53 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 
-use super::print;
+use super::print_text;
 use crate::config::Config;
-use crate::conversation::naming::Name;
-use crate::conversation::transcript::{PhoneNumber, Role, UserId};
-use crate::store::roster::{self, Changes, Limit};
+use crate::conversation::people::naming::UserName;
+use crate::conversation::transcript::{PhoneNumber, UserId, UserRole};
+use crate::store::people::user_admin::{self, UserChanges, UserLimit};
 use crate::store::{Conn, QueryResult};
-use values::Switch;
+use values::OnOff;
 
 #[derive(Debug, Subcommand, PartialEq, Eq)]
-pub enum Users {
+pub enum UsersCommand {
     /// List everyone who is known, with what they may do
     List,
     /// Show a person and their last conversations
     Show {
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
     /// Let a person in; a number that never texted is made known
     Approve {
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
     /// Answer a person with silence from here on
     Block {
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
     /// Let a person delete and approve by text again after too many wrong codes
     Unsuspend {
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
     /// Make a person an admin
     Promote {
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
     /// Make an admin a member
     Demote {
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
     /// Change a person's name, rights and limits
-    Set(Set),
+    Set(SetArguments),
     /// Erase everything that a person said and was told, and who they are
     Forget {
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
         /// Do not ask
         #[arg(long)]
@@ -64,7 +64,7 @@ pub enum Users {
     },
     /// Write everything that is kept of a person as JSON
     Export {
-        #[arg(value_parser = values::number)]
+        #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
         /// New file to write; standard output without it
         file: Option<PathBuf>,
@@ -72,8 +72,8 @@ pub enum Users {
 }
 
 #[derive(Debug, Args, PartialEq, Eq)]
-pub struct Set {
-    #[arg(value_parser = values::number)]
+pub struct SetArguments {
+    #[arg(value_parser = values::parse_phone)]
     number: PhoneNumber,
     #[command(flatten)]
     changes: SetChanges,
@@ -83,63 +83,63 @@ pub struct Set {
 #[group(required = true, multiple = true)]
 struct SetChanges {
     /// What they are called
-    #[arg(long, value_parser = Name::parse)]
-    name: Option<Name>,
+    #[arg(long, value_parser = UserName::parse)]
+    name: Option<UserName>,
     /// Whether they may add titles
     #[arg(long)]
-    add: Option<Switch>,
+    add: Option<OnOff>,
     /// Whether they may delete titles
     #[arg(long)]
-    delete: Option<Switch>,
+    delete: Option<OnOff>,
     /// Whether they may add to 4K libraries
     #[arg(long)]
-    four_k: Option<Switch>,
+    four_k: Option<OnOff>,
     /// Movies they may add within the time of the household's limit
-    #[arg(long, value_name = "N|default", value_parser = values::limit)]
-    movies: Option<Limit>,
+    #[arg(long, value_name = "N|default", value_parser = values::parse_limit)]
+    movies: Option<UserLimit>,
     /// Seasons they may add within the time of the household's limit
-    #[arg(long, value_name = "N|default", value_parser = values::limit)]
-    seasons: Option<Limit>,
+    #[arg(long, value_name = "N|default", value_parser = values::parse_limit)]
+    seasons: Option<UserLimit>,
 }
 
-pub(super) fn run(config: &Config, command: &Users) -> anyhow::Result<()> {
+pub(super) fn run_users_command(config: &Config, command: &UsersCommand) -> anyhow::Result<()> {
     match command {
-        Users::List => listing::list(config),
-        Users::Show { number } => listing::show(config, number),
-        Users::Approve { number } => changing::approve(config, number),
-        Users::Block { number } => changing::block(config, number),
-        Users::Unsuspend { number } => changing::unsuspend(config, number),
-        Users::Promote { number } => changing::change(config, number, &role(Role::Admin)),
-        Users::Demote { number } => changing::change(config, number, &role(Role::Member)),
-        Users::Set(set) => changing::change(config, &set.number, &set.changes.read()),
-        Users::Forget { number, yes: true } => changing::forget(config, number),
-        Users::Forget { number, yes: false } => {
-            changing::confirm_forgetting(config, number)?;
-            changing::forget(config, number)
+        UsersCommand::List => list::list_users(config),
+        UsersCommand::Show { number } => list::show_user(config, number),
+        UsersCommand::Approve { number } => edit::approve_user(config, number),
+        UsersCommand::Block { number } => edit::block_user(config, number),
+        UsersCommand::Unsuspend { number } => edit::unsuspend_user(config, number),
+        UsersCommand::Promote { number } => edit::change_user(config, number, &role_changes(UserRole::Admin)),
+        UsersCommand::Demote { number } => edit::change_user(config, number, &role_changes(UserRole::Member)),
+        UsersCommand::Set(set) => edit::change_user(config, &set.number, &set.changes.to_changes()),
+        UsersCommand::Forget { number, yes: true } => edit::forget_user(config, number),
+        UsersCommand::Forget { number, yes: false } => {
+            edit::confirm_forgetting(config, number)?;
+            edit::forget_user(config, number)
         }
-        Users::Export { number, file } => export::export(config, number, file.as_deref()),
+        UsersCommand::Export { number, file } => export::export_user(config, number, file.as_deref()),
     }
 }
 
-fn role(role: Role) -> Changes {
-    Changes { role: Some(role), ..Changes::default() }
+fn role_changes(role: UserRole) -> UserChanges {
+    UserChanges { role: Some(role), ..UserChanges::default() }
 }
 
 impl SetChanges {
-    fn read(&self) -> Changes {
-        Changes {
+    fn to_changes(&self) -> UserChanges {
+        UserChanges {
             role: None,
             name: self.name.clone(),
-            add: self.add.map(Switch::is_on),
-            delete: self.delete.map(Switch::is_on),
-            four_k: self.four_k.map(Switch::is_on),
+            add: self.add.map(OnOff::is_on),
+            delete: self.delete.map(OnOff::is_on),
+            four_k: self.four_k.map(OnOff::is_on),
             movies: self.movies,
             seasons: self.seasons,
         }
     }
 }
 
-fn database(config: &Config) -> anyhow::Result<&str> {
+fn database_path(config: &Config) -> anyhow::Result<&str> {
     config.database.to_str().context("use a database path that is not UTF-8")
 }
 
@@ -149,9 +149,9 @@ fn with_person<R>(
     number: &PhoneNumber,
     work: impl FnOnce(&mut Conn, UserId) -> QueryResult<R>,
 ) -> QueryResult<Option<R>> {
-    roster::by_phone(conn, number)?.map(|user| work(conn, user)).transpose()
+    user_admin::find_user_id_by_phone(conn, number)?.map(|user| work(conn, user)).transpose()
 }
 
-fn unknown(number: &PhoneNumber) -> String {
+fn unknown_user_text(number: &PhoneNumber) -> String {
     format!("find {}: nobody has this number; hint: dialarr users list", number.as_str())
 }

@@ -1,27 +1,27 @@
 //! Material of a request: the turn, the turns before it, and what code adds to them.
 
 use crate::conversation::transcript::{ModelStep, ToolSpec};
-use crate::conversation::turn::{AskStyle, Turn};
+use crate::conversation::turn::{ModelCallStyle, Turn};
 
 /// Everything a request is made of.
 #[derive(Debug)]
-pub struct Material<'a> {
+pub struct PromptMaterial<'a> {
     pub tools: Vec<ToolSpec>,
     /// Earlier turns of this conversation, oldest first.
     pub history: &'a [PastTurn],
     pub turn: &'a Turn,
-    pub context: Context<'a>,
-    pub style: AskStyle,
+    pub context: PromptContext<'a>,
+    pub style: ModelCallStyle,
 }
 
 /// What the model is told beside the user's words.
 #[derive(Debug, Clone)]
-pub struct Context<'a> {
+pub struct PromptContext<'a> {
     /// The moment in the household's zone: `Fri Nov 20 2026 21:04 America/New_York`.
     pub moment: String,
     pub user_name: Option<&'a str>,
     /// What is known of them, a sentence each.
-    pub known: &'a [String],
+    pub facts: &'a [String],
     /// What was changed for them earlier on the same day, in other conversations, newest first.
     pub done_today: &'a [String],
     /// What happened that the model cannot know, a sentence each.

@@ -3,7 +3,7 @@
 
 /// What a sentence says was done to a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum ClaimedEffect {
     Removal,
     /// An addition, or another change of the library.
     Change,
@@ -13,7 +13,7 @@ pub(super) enum Effect {
 
 /// Where the parts of a verb stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum VerbOrder {
     /// The auxiliary stands directly before the participle: English.
     Adjacent,
     /// The auxiliary may stand anywhere before the participle: Romance languages.
@@ -23,11 +23,11 @@ pub(super) enum Order {
 }
 
 /// One language.
-pub(super) struct Grammar {
-    pub order: Order,
-    pub verbs: [(Effect, Verbs); 3],
+pub(super) struct ClaimGrammar {
+    pub order: VerbOrder,
+    pub verbs: [(ClaimedEffect, VerbStems); 3],
     /// Past participles of verbs that mean a write only beside one of these words: `put` and `list`.
-    pub phrases: &'static [(Effect, &'static str, &'static str)],
+    pub phrases: &'static [(ClaimedEffect, &'static str, &'static str)],
     /// Endings of participles.
     pub participle: &'static str,
     /// Endings that count only with their accent, as they are another form without it: `ajoute`, `quite`.
@@ -55,7 +55,7 @@ pub(super) struct Grammar {
     pub reporting: &'static str,
 }
 
-pub(super) struct Verbs {
+pub(super) struct VerbStems {
     /// Stems that take the endings.
     pub stems: &'static str,
     /// Whole participles and pasts that follow no rule.
@@ -66,19 +66,19 @@ pub(super) struct Verbs {
 pub(super) const PROGRAMS: &str = "radarr sonarr dialarr";
 
 /// Words of sentences about other places than the library.
-pub(super) const ELSEWHERE: &str = "netflix hulu disney prime amazon hbo peacock paramount apple youtube \
+pub(super) const OTHER_PLACE_WORDS: &str = "netflix hulu disney prime amazon hbo peacock paramount apple youtube \
     imdb theaters theatrical cinemas cinema cine kinofassung kino bioscoopversie bioscoop montage montaje \
     cast scene scenes escena cena scena szene catalog streaming";
 
 /// Words that place a sentence in the library after all.
-pub(super) const AT_HOME: &str = "library radarr sonarr server disk biblioteca bibliotheque bibliothek \
+pub(super) const LIBRARY_WORDS: &str = "library radarr sonarr server disk biblioteca bibliotheque bibliothek \
     bibliotheek libreria servidor serveur disco disque festplatte schijf";
 
 /// Objects of a verb that deny it: "removed nothing".
 pub(super) const NOTHING: &str = "nothing none nada rien nichts niente nulla niets";
 
 /// Times before this turn.
-pub(super) const EARLIER: &str = "yesterday earlier ago last previously back morning ayer anoche hier \
+pub(super) const EARLIER_TIME_WORDS: &str = "yesterday earlier ago last previously back morning ayer anoche hier \
     gestern vorhin ontem ieri gisteren eerder january february march april june july august september \
     october november december jan feb mar apr jun jul aug sep oct nov dec marzo enero febrero mars janvier \
     marz januar februar marco janeiro maart januari monday tuesday wednesday thursday friday saturday";
@@ -91,32 +91,33 @@ pub(super) const COMMON: &str = "gb go mb tb tv i ok yes si oui ja sim january f
     datei dateien serie staffel staffeln folge folgen liste sammlung vorschlag kopie platz bestand \
     bestanden seizoen seizoenen";
 
-pub(super) const LANGUAGES: [Grammar; 7] = [ENGLISH, SPANISH, FRENCH, GERMAN, PORTUGUESE, ITALIAN, DUTCH];
+pub(super) const LANGUAGES: [ClaimGrammar; 7] =
+    [ENGLISH, SPANISH, FRENCH, GERMAN, PORTUGUESE, ITALIAN, DUTCH];
 
-const ENGLISH: Grammar = Grammar {
-    order: Order::Adjacent,
+const ENGLISH: ClaimGrammar = ClaimGrammar {
+    order: VerbOrder::Adjacent,
     verbs: [
         (
-            Effect::Removal,
-            Verbs {
+            ClaimedEffect::Removal,
+            VerbStems {
                 stems: "delet remov eras trash wip purg nuk toss discard ditch scrapp clear dump",
                 whole: "dropped binned gone rid thrown",
             },
         ),
         (
-            Effect::Change,
-            Verbs {
+            ClaimedEffect::Change,
+            VerbStems {
                 stems: "add download grabb monitor unmonitor import restor install re-add readd replac upgrad",
                 whole: "",
             },
         ),
-        (Effect::Request, Verbs { stems: "queu request enqueu order schedul", whole: "" }),
+        (ClaimedEffect::Request, VerbStems { stems: "queu request enqueu order schedul", whole: "" }),
     ],
     phrases: &[
-        (Effect::Removal, "took taken", "off out down"),
-        (Effect::Request, "put placed", "list queue watchlist"),
-        (Effect::Change, "put placed", "library radarr sonarr server"),
-        (Effect::Removal, "deletion removal", "complete completed done successful finished through"),
+        (ClaimedEffect::Removal, "took taken", "off out down"),
+        (ClaimedEffect::Request, "put placed", "list queue watchlist"),
+        (ClaimedEffect::Change, "put placed", "library radarr sonarr server"),
+        (ClaimedEffect::Removal, "deletion removal", "complete completed done successful finished through"),
     ],
     participle: "ed",
     accented: "",
@@ -139,17 +140,23 @@ const ENGLISH: Grammar = Grammar {
     reporting: "confirm say tell report inform announce happy glad pleased wondering know hear",
 };
 
-const SPANISH: Grammar = Grammar {
-    order: Order::Before,
+const SPANISH: ClaimGrammar = ClaimGrammar {
+    order: VerbOrder::Before,
     verbs: [
         (
-            Effect::Removal,
-            Verbs { stems: "elimin borr quit suprim retir descart sac desech", whole: "deshice deshecho" },
+            ClaimedEffect::Removal,
+            VerbStems {
+                stems: "elimin borr quit suprim retir descart sac desech",
+                whole: "deshice deshecho",
+            },
         ),
-        (Effect::Change, Verbs { stems: "anad agreg descarg incorpor import instal reemplaz", whole: "" }),
-        (Effect::Request, Verbs { stems: "solicit ped encol", whole: "" }),
+        (
+            ClaimedEffect::Change,
+            VerbStems { stems: "anad agreg descarg incorpor import instal reemplaz", whole: "" },
+        ),
+        (ClaimedEffect::Request, VerbStems { stems: "solicit ped encol", whole: "" }),
     ],
-    phrases: &[(Effect::Change, "puse puesto pusimos", "biblioteca lista cola radarr sonarr")],
+    phrases: &[(ClaimedEffect::Change, "puse puesto pusimos", "biblioteca lista cola radarr sonarr")],
     participle: "ado ada ados adas ido ida idos idas",
     accented: "e ue",
     progressive: "",
@@ -168,14 +175,20 @@ const SPANISH: Grammar = Grammar {
     reporting: "confirmo confirmar informo informar decirte contarte digo",
 };
 
-const FRENCH: Grammar = Grammar {
-    order: Order::Before,
+const FRENCH: ClaimGrammar = ClaimGrammar {
+    order: VerbOrder::Before,
     verbs: [
-        (Effect::Removal, Verbs { stems: "supprim effac retir enlev vir jet debarrass elimin", whole: "" }),
-        (Effect::Change, Verbs { stems: "ajout rajout telecharg import install remplac", whole: "" }),
-        (Effect::Request, Verbs { stems: "demand command", whole: "" }),
+        (
+            ClaimedEffect::Removal,
+            VerbStems { stems: "supprim effac retir enlev vir jet debarrass elimin", whole: "" },
+        ),
+        (
+            ClaimedEffect::Change,
+            VerbStems { stems: "ajout rajout telecharg import install remplac", whole: "" },
+        ),
+        (ClaimedEffect::Request, VerbStems { stems: "demand command", whole: "" }),
     ],
-    phrases: &[(Effect::Change, "mis", "bibliotheque liste file radarr sonarr")],
+    phrases: &[(ClaimedEffect::Change, "mis", "bibliotheque liste file radarr sonarr")],
     participle: "e ee es ees",
     accented: "e ee es ees",
     progressive: "",
@@ -194,30 +207,33 @@ const FRENCH: Grammar = Grammar {
     reporting: "confirme confirmer informe informer dire annoncer",
 };
 
-const GERMAN: Grammar = Grammar {
-    order: Order::Anywhere,
+const GERMAN: ClaimGrammar = ClaimGrammar {
+    order: VerbOrder::Anywhere,
     verbs: [
         (
-            Effect::Removal,
-            Verbs {
+            ClaimedEffect::Removal,
+            VerbStems {
                 stems: "",
                 whole: "geloscht entfernt weggeworfen rausgeworfen herausgenommen rausgenommen beseitigt \
                     getilgt geloescht loschte entfernte verschoben",
             },
         ),
         (
-            Effect::Change,
-            Verbs {
+            ClaimedEffect::Change,
+            VerbStems {
                 stems: "",
                 whole: "hinzugefugt heruntergeladen aufgenommen eingetragen importiert installiert ersetzt \
                     geladen hinzugefuegt",
             },
         ),
-        (Effect::Request, Verbs { stems: "", whole: "angefordert angefragt bestellt eingereiht vorgemerkt" }),
+        (
+            ClaimedEffect::Request,
+            VerbStems { stems: "", whole: "angefordert angefragt bestellt eingereiht vorgemerkt" },
+        ),
     ],
     phrases: &[
-        (Effect::Removal, "genommen", "server platte festplatte bibliothek"),
-        (Effect::Change, "gesetzt gestellt", "liste bibliothek"),
+        (ClaimedEffect::Removal, "genommen", "server platte festplatte bibliothek"),
+        (ClaimedEffect::Change, "gesetzt gestellt", "liste bibliothek"),
     ],
     participle: "",
     accented: "",
@@ -238,17 +254,20 @@ const GERMAN: Grammar = Grammar {
     reporting: "bestatige bestatigen mitteilen sagen melde melden",
 };
 
-const PORTUGUESE: Grammar = Grammar {
-    order: Order::Before,
+const PORTUGUESE: ClaimGrammar = ClaimGrammar {
+    order: VerbOrder::Before,
     verbs: [
         (
-            Effect::Removal,
-            Verbs { stems: "apag exclu remov delet elimin tir retir descart", whole: "livrei livrado" },
+            ClaimedEffect::Removal,
+            VerbStems { stems: "apag exclu remov delet elimin tir retir descart", whole: "livrei livrado" },
         ),
-        (Effect::Change, Verbs { stems: "adicion baix import instal acrescent substitu", whole: "" }),
-        (Effect::Request, Verbs { stems: "solicit ped", whole: "" }),
+        (
+            ClaimedEffect::Change,
+            VerbStems { stems: "adicion baix import instal acrescent substitu", whole: "" },
+        ),
+        (ClaimedEffect::Request, VerbStems { stems: "solicit ped", whole: "" }),
     ],
-    phrases: &[(Effect::Change, "coloquei colocamos posto", "biblioteca lista fila radarr sonarr")],
+    phrases: &[(ClaimedEffect::Change, "coloquei colocamos posto", "biblioteca lista fila radarr sonarr")],
     participle: "ado ada ados adas ido ida idos idas",
     accented: "",
     progressive: "",
@@ -266,26 +285,29 @@ const PORTUGUESE: Grammar = Grammar {
     reporting: "confirmo confirmar informo informar dizer contar",
 };
 
-const ITALIAN: Grammar = Grammar {
-    order: Order::Before,
+const ITALIAN: ClaimGrammar = ClaimGrammar {
+    order: VerbOrder::Before,
     verbs: [
         (
-            Effect::Removal,
-            Verbs {
+            ClaimedEffect::Removal,
+            VerbStems {
                 stems: "elimin cancell scart sbarazz",
                 whole: "rimosso rimossa rimossi rimosse tolto tolta tolti tolte",
             },
         ),
         (
-            Effect::Change,
-            Verbs {
+            ClaimedEffect::Change,
+            VerbStems {
                 stems: "scaric import install",
                 whole: "aggiunto aggiunta aggiunti aggiunte sostituito aggiunsi",
             },
         ),
-        (Effect::Request, Verbs { stems: "prenot", whole: "richiesto richiesta richiesti richieste" }),
+        (
+            ClaimedEffect::Request,
+            VerbStems { stems: "prenot", whole: "richiesto richiesta richiesti richieste" },
+        ),
     ],
-    phrases: &[(Effect::Change, "messo messa messi messe", "libreria lista coda radarr sonarr")],
+    phrases: &[(ClaimedEffect::Change, "messo messa messi messe", "libreria lista coda radarr sonarr")],
     participle: "ato ata ati ate",
     accented: "",
     progressive: "",
@@ -303,28 +325,28 @@ const ITALIAN: Grammar = Grammar {
     reporting: "confermo confermare informo informare dirti comunicarti",
 };
 
-const DUTCH: Grammar = Grammar {
-    order: Order::Anywhere,
+const DUTCH: ClaimGrammar = ClaimGrammar {
+    order: VerbOrder::Anywhere,
     verbs: [
         (
-            Effect::Removal,
-            Verbs {
+            ClaimedEffect::Removal,
+            VerbStems {
                 stems: "",
                 whole: "verwijderd verwijderde gewist wiste weggegooid weggehaald opgeruimd gedelete",
             },
         ),
         (
-            Effect::Change,
-            Verbs {
+            ClaimedEffect::Change,
+            VerbStems {
                 stems: "",
                 whole: "toegevoegd gedownload geimporteerd geinstalleerd opgehaald vervangen",
             },
         ),
-        (Effect::Request, Verbs { stems: "", whole: "aangevraagd besteld ingepland" }),
+        (ClaimedEffect::Request, VerbStems { stems: "", whole: "aangevraagd besteld ingepland" }),
     ],
     phrases: &[
-        (Effect::Removal, "gehaald", "server schijf bibliotheek"),
-        (Effect::Change, "gezet", "lijst bibliotheek"),
+        (ClaimedEffect::Removal, "gehaald", "server schijf bibliotheek"),
+        (ClaimedEffect::Change, "gezet", "lijst bibliotheek"),
     ],
     participle: "",
     accented: "",

@@ -6,41 +6,42 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::claim_grammar::{
-    AT_HOME, COMMON, EARLIER, ELSEWHERE, Effect, Grammar, LANGUAGES, NOTHING, Order, PROGRAMS, Verbs,
+    COMMON, ClaimGrammar, ClaimedEffect, EARLIER_TIME_WORDS, LANGUAGES, LIBRARY_WORDS, NOTHING,
+    OTHER_PLACE_WORDS, PROGRAMS, VerbOrder, VerbStems,
 };
 
 /// What the record shows, in the sentences and results of tools.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Evidence<'a> {
+pub(super) struct ClaimEvidence<'a> {
     /// Changes and requests that were made in this turn.
     pub changed: Vec<String>,
     pub requested: Vec<String>,
     /// What was read from the libraries in this turn.
-    pub read: Vec<String>,
+    pub read_results: Vec<String>,
     /// What was done in earlier turns, newest first.
     pub earlier: &'a [String],
 }
 
 /// Whether the text claims an effect that the record does not show.
-pub(super) fn claims_falsely(text: &str, evidence: &Evidence<'_>) -> bool {
-    let text = plain_quotes(text);
+pub(super) fn contains_false_claim(text: &str, evidence: &ClaimEvidence<'_>) -> bool {
+    let text = straighten_quotes(text);
     // What stands in quotes is a title, unless it is a statement of its own.
-    let quoted = text.split('"').skip(1).step_by(2).flat_map(clauses);
-    if quoted.flat_map(|clause| claims_of(&clause)).any(|claim| claim.is_state) {
+    let quoted = text.split('"').skip(1).step_by(2).flat_map(split_clauses);
+    if quoted.flat_map(|clause| find_claims(&clause)).any(|claim| claim.is_state) {
         return true;
     }
-    let clauses = clauses(&text);
-    let all_titles: Vec<&str> = clauses.iter().flat_map(Clause::titles).collect();
+    let clauses = split_clauses(&text);
+    let all_titles: Vec<&str> = clauses.iter().flat_map(ClaimClause::title_words).collect();
     clauses.iter().filter(|clause| !clause.asks && !clause.is_about_elsewhere()).any(|clause| {
-        let own = clause.titles();
+        let own = clause.title_words();
         // "You deleted it yesterday" means what the rest of the text is about.
         let titles = if own.is_empty() { &all_titles } else { &own };
-        claims_of(clause).iter().any(|claim| !evidence.supports(claim, titles))
+        find_claims(clause).iter().any(|claim| !evidence.supports(claim, titles))
     })
 }
 
 /// Straight quotes, in pairs: none where one is left over, or where they enclose the whole text.
-fn plain_quotes(text: &str) -> String {
+fn straighten_quotes(text: &str) -> String {
     let marks = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{ab}', '\u{bb}'];
     let text = text.replace(marks, "\"");
     let text = text.trim();
@@ -54,7 +55,7 @@ pub(super) fn imitates_prompt(text: &str) -> bool {
         "reply respond answer text send type responde antworte repondez reponds rispondi antwoord";
     const REPLIES: &str = "yes approve deny si oui ja sim";
     const MOST_WORDS_BETWEEN: usize = 3;
-    plain_quotes(text).split(['.', '!', '?', '\n']).map(tokens).any(|words| {
+    straighten_quotes(text).split(['.', '!', '?', '\n']).map(tokenize_clause).any(|words| {
         words.iter().enumerate().any(|(at, verb)| {
             let mut next = words[at + 1..].iter().take(MOST_WORDS_BETWEEN + 1);
             verb.is_in(VERBS) && next.any(|word| word.is_in(REPLIES))
@@ -63,8 +64,8 @@ pub(super) fn imitates_prompt(text: &str) -> bool {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Claim {
-    effect: Effect,
+struct EffectClaim {
+    effect: ClaimedEffect,
     /// `is deleted`, `was added`: what a library shows as well.
     is_state: bool,
     /// It names an earlier time.
@@ -72,7 +73,7 @@ struct Claim {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Token {
+struct ClaimToken {
     /// Lower-case and without accents.
     word: String,
     /// Lower-case and with its accents.
@@ -83,40 +84,40 @@ struct Token {
     is_quoted: bool,
 }
 
-impl Token {
+impl ClaimToken {
     fn is_in(&self, list: &str) -> bool {
-        !self.is_quoted && has(list, &self.word)
+        !self.is_quoted && list_contains(list, &self.word)
     }
 }
 
-struct Clause {
-    tokens: Vec<Token>,
+struct ClaimClause {
+    tokens: Vec<ClaimToken>,
     asks: bool,
 }
 
-impl Clause {
+impl ClaimClause {
     /// The words that can be of a title: quoted, or capitalized and of no grammar.
-    fn titles(&self) -> Vec<&str> {
-        let is_title = |token: &&Token| {
+    fn title_words(&self) -> Vec<&str> {
+        let is_title = |token: &&ClaimToken| {
             token.is_quoted || (token.is_capitalized && !token.is_aside && !is_grammar(token))
         };
         self.tokens.iter().filter(is_title).map(|token| token.word.as_str()).collect()
     }
 
     fn is_about_elsewhere(&self) -> bool {
-        self.tokens.iter().any(|token| token.is_in(ELSEWHERE))
-            && !self.tokens.iter().any(|token| token.is_in(AT_HOME))
+        self.tokens.iter().any(|token| token.is_in(OTHER_PLACE_WORDS))
+            && !self.tokens.iter().any(|token| token.is_in(LIBRARY_WORDS))
     }
 }
 
-fn has(list: &str, word: &str) -> bool {
+fn list_contains(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|other| other == word)
 }
 
-fn is_grammar(token: &Token) -> bool {
+fn is_grammar(token: &ClaimToken) -> bool {
     token.is_in(COMMON)
         || token.is_in(PROGRAMS)
-        || token.is_in(AT_HOME)
+        || token.is_in(LIBRARY_WORDS)
         || token.word.chars().all(|c| c.is_ascii_digit())
         || LANGUAGES.iter().any(|grammar| {
             is_small(grammar, token)
@@ -126,15 +127,15 @@ fn is_grammar(token: &Token) -> bool {
 }
 
 /// Whether a token is one of the words around the verbs.
-fn is_small(grammar: &Grammar, token: &Token) -> bool {
-    let Grammar { small, passive, perfect, persons, just, negations, unreal, reporting, .. } = grammar;
+fn is_small(grammar: &ClaimGrammar, token: &ClaimToken) -> bool {
+    let ClaimGrammar { small, passive, perfect, persons, just, negations, unreal, reporting, .. } = grammar;
     [small, passive, perfect, persons, just, negations, unreal, reporting]
         .iter()
         .any(|list| token.is_in(list))
 }
 
 /// The clauses of a text: parted by punctuation. The last one of a question asks.
-fn clauses(text: &str) -> Vec<Clause> {
+fn split_clauses(text: &str) -> Vec<ClaimClause> {
     let mut found = Vec::new();
     let mut start = 0;
     let mut quoted = false;
@@ -153,10 +154,10 @@ fn clauses(text: &str) -> Vec<Clause> {
         (splits && !quoted).then_some((at, mark))
     });
     for (at, mark) in marks.collect::<Vec<_>>() {
-        found.push(Clause { tokens: tokens(&text[start..at]), asks: mark == '?' });
+        found.push(ClaimClause { tokens: tokenize_clause(&text[start..at]), asks: mark == '?' });
         start = at + mark.len_utf8();
     }
-    found.push(Clause { tokens: tokens(&text[start..]), asks: false });
+    found.push(ClaimClause { tokens: tokenize_clause(&text[start..]), asks: false });
     found
 }
 
@@ -165,7 +166,7 @@ fn ends_in_day(text: &str) -> bool {
     (1..=2).contains(&last.len()) && last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn tokens(text: &str) -> Vec<Token> {
+fn tokenize_clause(text: &str) -> Vec<ClaimToken> {
     let text = text
         .replace("n't", " not")
         .replace("n\u{2019}t", " not")
@@ -178,7 +179,7 @@ fn tokens(text: &str) -> Vec<Token> {
             .filter(|word| !word.is_empty());
         found.extend(words.map(|word| {
             let bare = word.trim_matches(['(', ')']);
-            Token {
+            ClaimToken {
                 word: bare.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).collect(),
                 spelling: bare.nfc().flat_map(char::to_lowercase).collect(),
                 is_capitalized: bare.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit()),
@@ -191,45 +192,46 @@ fn tokens(text: &str) -> Vec<Token> {
 }
 
 /// The languages of which a clause has the most words, verbs twice; all of them for a clause that has none.
-fn likely_grammars(clause: &Clause) -> impl Iterator<Item = &'static Grammar> {
-    let weight = |grammar: &Grammar, token: &Token| {
+fn likely_grammars(clause: &ClaimClause) -> impl Iterator<Item = &'static ClaimGrammar> {
+    let weight = |grammar: &ClaimGrammar, token: &ClaimToken| {
         usize::from(is_small(grammar, token)) + 2 * usize::from(verb_effect(grammar, token).is_some())
     };
-    let score = |grammar: &Grammar| clause.tokens.iter().map(|token| weight(grammar, token)).sum::<usize>();
+    let score =
+        |grammar: &ClaimGrammar| clause.tokens.iter().map(|token| weight(grammar, token)).sum::<usize>();
     let best = LANGUAGES.iter().map(score).max().unwrap_or_default();
     LANGUAGES.iter().filter(move |grammar| score(grammar) == best).collect::<Vec<_>>().into_iter()
 }
 
-fn claims_of(clause: &Clause) -> Vec<Claim> {
+fn find_claims(clause: &ClaimClause) -> Vec<EffectClaim> {
     let grammars = likely_grammars(clause);
     let places = grammars.flat_map(|grammar| (0..clause.tokens.len()).map(move |at| (grammar, at)));
-    places.filter_map(|(grammar, at)| claim_at(&clause.tokens, at, grammar)).collect()
+    places.filter_map(|(grammar, at)| find_claim_at(&clause.tokens, at, grammar)).collect()
 }
 
-fn claim_at(tokens: &[Token], at: usize, grammar: &Grammar) -> Option<Claim> {
-    let (effect, form) = verb_at(tokens, at, grammar)?;
+fn find_claim_at(tokens: &[ClaimToken], at: usize, grammar: &ClaimGrammar) -> Option<EffectClaim> {
+    let (effect, form) = find_verb_at(tokens, at, grammar)?;
     // What is said to be so begins behind the saying: "I can confirm that".
     let from =
         tokens[..at].iter().rposition(|token| token.is_in(grammar.reporting)).map_or(0, |said| said + 1);
     let before = &tokens[from..at];
-    let stops = |token: &Token| token.is_in(grammar.negations) || token.is_in(grammar.unreal);
+    let stops = |token: &ClaimToken| token.is_in(grammar.negations) || token.is_in(grammar.unreal);
     let denied_after = tokens.get(at + 1).is_some_and(|token| token.is_in(NOTHING));
     if before.iter().any(stops) || denied_after {
         return None;
     }
     let is_state = match grammar.order {
-        Order::Adjacent => adjacent_voice(before, form, grammar)?,
-        Order::Before => free_voice(before, &[], form, grammar)?,
-        Order::Anywhere => free_voice(before, &tokens[at + 1..], form, grammar)?,
+        VerbOrder::Adjacent => adjacent_verb_state(before, form, grammar)?,
+        VerbOrder::Before => free_verb_state(before, &[], form, grammar)?,
+        VerbOrder::Anywhere => free_verb_state(before, &tokens[at + 1..], form, grammar)?,
     };
-    let is_may = |token: &Token| token.is_capitalized && token.is_in("may");
-    let is_dated = tokens.iter().any(|token| token.is_in(EARLIER) || is_may(token));
-    Some(Claim { effect, is_state, is_dated })
+    let is_may = |token: &ClaimToken| token.is_capitalized && token.is_in("may");
+    let is_dated = tokens.iter().any(|token| token.is_in(EARLIER_TIME_WORDS) || is_may(token));
+    Some(EffectClaim { effect, is_state, is_dated })
 }
 
 /// How a verb tells that something was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum VerbForm {
     Participle,
     /// "I'm deleting"; alone it may be a noun: "Deleting it would free 20 GB".
     Progressive,
@@ -241,7 +243,11 @@ enum Form {
     JustDone,
 }
 
-fn verb_at(tokens: &[Token], at: usize, grammar: &Grammar) -> Option<(Effect, Form)> {
+fn find_verb_at(
+    tokens: &[ClaimToken],
+    at: usize,
+    grammar: &ClaimGrammar,
+) -> Option<(ClaimedEffect, VerbForm)> {
     let token = &tokens[at];
     if token.is_quoted {
         return None;
@@ -249,42 +255,42 @@ fn verb_at(tokens: &[Token], at: usize, grammar: &Grammar) -> Option<(Effect, Fo
     if let Some(found) = verb_effect(grammar, token) {
         let is_just = tokens[..at].iter().any(|before| before.is_in(grammar.just));
         return match found {
-            (_, Form::JustDone) if !is_just => None,
+            (_, VerbForm::JustDone) if !is_just => None,
             found => Some(found),
         };
     }
     let beside = |words: &str| tokens.iter().any(|other| other.is_in(words));
     let phrase = grammar.phrases.iter().find(|(_, verb, words)| token.is_in(verb) && beside(words));
-    phrase.map(|(effect, ..)| (*effect, Form::Participle))
+    phrase.map(|(effect, ..)| (*effect, VerbForm::Participle))
 }
 
 /// The effect of a verb form, by its stem and ending. An ambiguous form is taken as the participle.
-fn verb_effect(grammar: &Grammar, token: &Token) -> Option<(Effect, Form)> {
-    grammar.verbs.iter().find_map(|(effect, Verbs { stems, whole })| {
-        if has(whole, &token.word) {
-            return Some((*effect, Form::Participle));
+fn verb_effect(grammar: &ClaimGrammar, token: &ClaimToken) -> Option<(ClaimedEffect, VerbForm)> {
+    grammar.verbs.iter().find_map(|(effect, VerbStems { stems, whole })| {
+        if list_contains(whole, &token.word) {
+            return Some((*effect, VerbForm::Participle));
         }
         stems.split_whitespace().filter_map(|stem| token.word.strip_prefix(stem)).find_map(|ending| {
             let forms = [
-                (grammar.participle, Form::Participle),
-                (grammar.progressive, Form::Progressive),
-                (grammar.past, Form::Past),
-                (grammar.past_of_others, Form::PastOfOthers),
-                (grammar.infinitive, Form::JustDone),
+                (grammar.participle, VerbForm::Participle),
+                (grammar.progressive, VerbForm::Progressive),
+                (grammar.past, VerbForm::Past),
+                (grammar.past_of_others, VerbForm::PastOfOthers),
+                (grammar.infinitive, VerbForm::JustDone),
             ];
             let ending = if ending.is_empty() { "-" } else { ending };
             let mut written = token.spelling.chars().rev().take(ending.len());
-            if has(grammar.accented, ending) && !written.any(|letter| letter == '\u{e9}') {
+            if list_contains(grammar.accented, ending) && !written.any(|letter| letter == '\u{e9}') {
                 return None;
             }
-            forms.iter().find(|(endings, _)| has(endings, ending)).map(|(_, form)| (*effect, *form))
+            forms.iter().find(|(endings, _)| list_contains(endings, ending)).map(|(_, form)| (*effect, *form))
         })
     })
 }
 
 /// English: the words directly before the verb tell who did it. `None` where somebody else did, else whether it is a state.
-fn adjacent_voice(before: &[Token], form: Form, grammar: &Grammar) -> Option<bool> {
-    let without_subject = (form != Form::Progressive).then_some(false);
+fn adjacent_verb_state(before: &[ClaimToken], form: VerbForm, grammar: &ClaimGrammar) -> Option<bool> {
+    let without_subject = (form != VerbForm::Progressive).then_some(false);
     // "I added one and removed the other": the subject is that of the verb before.
     if before.last().is_some_and(|token| token.is_in("and then")) {
         return without_subject;
@@ -304,7 +310,12 @@ fn adjacent_voice(before: &[Token], form: Form, grammar: &Grammar) -> Option<boo
 }
 
 /// The other languages: a passive, a first person or a program of ours anywhere in the clause.
-fn free_voice(before: &[Token], after: &[Token], form: Form, grammar: &Grammar) -> Option<bool> {
+fn free_verb_state(
+    before: &[ClaimToken],
+    after: &[ClaimToken],
+    form: VerbForm,
+    grammar: &ClaimGrammar,
+) -> Option<bool> {
     let around = || before.iter().chain(after);
     let acts = around().any(|token| token.is_in(grammar.persons) || token.is_in(PROGRAMS));
     let is_passive = around().any(|token| token.is_in(grammar.passive));
@@ -312,42 +323,42 @@ fn free_voice(before: &[Token], after: &[Token], form: Form, grammar: &Grammar) 
     let is_bare =
         before.iter().all(|token| token.is_in(grammar.small)) || (is_headline(before) && !has_perfect);
     match form {
-        Form::JustDone => Some(false),
+        VerbForm::JustDone => Some(false),
         _ if is_passive => Some(true),
         _ if acts => Some(false),
-        Form::Past => Some(false),
-        Form::PastOfOthers | Form::Progressive => None,
-        Form::Participle => is_bare.then_some(false),
+        VerbForm::Past => Some(false),
+        VerbForm::PastOfOthers | VerbForm::Progressive => None,
+        VerbForm::Participle => is_bare.then_some(false),
     }
 }
 
 /// "Dune (2021) deleted": nothing but a title before the verb.
-fn is_headline(before: &[Token]) -> bool {
+fn is_headline(before: &[ClaimToken]) -> bool {
     before.iter().all(|token| token.is_capitalized || token.is_quoted)
 }
 
-impl Evidence<'_> {
-    fn supports(&self, claim: &Claim, titles: &[&str]) -> bool {
+impl ClaimEvidence<'_> {
+    fn supports(&self, claim: &EffectClaim, titles: &[&str]) -> bool {
         let names = |line: &str| {
-            let words = tokens(line);
+            let words = tokenize_clause(line);
             titles.iter().all(|title| words.iter().any(|word| word.word == *title))
         };
         let in_turn = match claim.effect {
-            Effect::Removal => &[][..],
-            Effect::Change => &self.changed,
-            Effect::Request if self.requested.is_empty() => &self.changed,
-            Effect::Request => &self.requested,
+            ClaimedEffect::Removal => &[][..],
+            ClaimedEffect::Change => &self.changed,
+            ClaimedEffect::Request if self.requested.is_empty() => &self.changed,
+            ClaimedEffect::Request => &self.requested,
         };
         let was_done_now = in_turn.iter().any(|line| names(line));
         let was_read = (claim.is_state || claim.is_dated)
-            && self.read.iter().any(|line| names(line) && shows(line, claim));
+            && self.read_results.iter().any(|line| names(line) && result_shows_claim(line, claim));
         let may_be_earlier = !titles.is_empty() || claim.is_dated;
-        was_done_now || was_read || (may_be_earlier && self.newest_earlier(names) == Some(claim.effect))
+        was_done_now || was_read || (may_be_earlier && self.last_earlier_effect(names) == Some(claim.effect))
     }
 
     /// What was last done to a title in earlier turns; `None` where that did not work.
-    fn newest_earlier(&self, names: impl Fn(&str) -> bool) -> Option<Effect> {
-        let lines = self.earlier.iter().filter(|line| names(line)).map(|line| tokens(line));
+    fn last_earlier_effect(&self, names: impl Fn(&str) -> bool) -> Option<ClaimedEffect> {
+        let lines = self.earlier.iter().filter(|line| names(line)).map(|line| tokenize_clause(line));
         let mut effects = lines.filter_map(|words| {
             let effect = words.iter().find_map(|token| verb_effect(&LANGUAGES[0], token))?.0;
             let failed = words.iter().any(|token| token.is_in(LANGUAGES[0].negations));
@@ -358,13 +369,15 @@ impl Evidence<'_> {
 }
 
 /// Whether a result of a tool shows what is claimed: a title that the library has or gets, or a removal in its history.
-fn shows(line: &str, claim: &Claim) -> bool {
+fn result_shows_claim(line: &str, claim: &EffectClaim) -> bool {
     const IN_LIBRARY: [&str; 6] =
         ["\"id\":", "\"in_library\":true", "\"on_disk\":", "\"percent\":", "\"added\":", "\"day\":"];
     match claim.effect {
-        Effect::Change => IN_LIBRARY.iter().any(|sign| line.contains(sign)),
-        Effect::Removal => claim.is_dated && line.contains("\"history\":") && line.contains("file deleted"),
-        Effect::Request => false,
+        ClaimedEffect::Change => IN_LIBRARY.iter().any(|sign| line.contains(sign)),
+        ClaimedEffect::Removal => {
+            claim.is_dated && line.contains("\"history\":") && line.contains("file deleted")
+        }
+        ClaimedEffect::Request => false,
     }
 }
 
@@ -391,8 +404,13 @@ mod tests {
     impl Case {
         fn is_blocked(&self) -> bool {
             let (did, read) = (self.did.clone(), self.found.clone());
-            let evidence = Evidence { changed: did.clone(), requested: did, read, earlier: &self.earlier };
-            claims_falsely(&self.text, &evidence)
+            let evidence = ClaimEvidence {
+                changed: did.clone(),
+                requested: did,
+                read_results: read,
+                earlier: &self.earlier,
+            };
+            contains_false_claim(&self.text, &evidence)
         }
     }
 

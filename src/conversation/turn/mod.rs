@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::action::Emoji;
-use super::transcript::{Brain, CallRow, CallState, ModelStep, TurnId};
+use super::transcript::{CallRow, CallState, ModelStep, Responder, TurnId};
+use model_action::Emoji;
 
-pub mod before_question;
 mod claim_grammar;
 mod claims;
-mod judgement;
-mod next;
+pub mod model_action;
+mod next_step;
+pub mod prompt_preamble;
+mod response_check;
 
-/// What one turn may spend.
+/// Limits of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct TurnLimits {
     pub model_calls: usize,
     pub tool_calls: usize,
     /// Reads that run together.
@@ -28,7 +29,7 @@ pub struct Limits {
     pub resumes: u32,
 }
 
-impl Limits {
+impl TurnLimits {
     pub const STANDARD: Self =
         Self { model_calls: 8, tool_calls: 16, parallel_reads: 4, attempts: 3, resumes: 4 };
 }
@@ -44,13 +45,13 @@ pub const PROGRESS_AFTER: Duration = Duration::from_secs(20);
 pub struct Turn {
     pub id: TurnId,
     /// Who was to answer when the turn began.
-    pub brain: Brain,
+    pub responder: Responder,
     /// The user's texts that share this turn.
     pub texts: Vec<String>,
     /// Completed model steps with their calls.
     pub steps: Vec<ModelStep>,
     /// Attempts since the last completed step that gave nothing.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<StepFailure>,
     pub deadline: Timestamp,
     /// Times the turn was taken up again, after a restart or after a failure of our own.
     pub resumes: u32,
@@ -63,25 +64,25 @@ pub struct Turn {
 
 impl Turn {
     /// Whether nothing of the turn is started any more: its work ends without a result too often.
-    pub fn is_given_up(&self, limits: &Limits) -> bool {
+    pub fn is_given_up(&self, limits: &TurnLimits) -> bool {
         self.resumes > limits.resumes
     }
 
     /// Whether even the check of a started change keeps failing under us. Restarts do not count: they say nothing
     /// against the check.
-    pub fn is_beyond_checking(&self, limits: &Limits) -> bool {
+    pub fn has_failed_checks(&self, limits: &TurnLimits) -> bool {
         self.work_failures > 2 * limits.resumes
     }
 
     /// When the user is told that a change is still under way. The deadline leaves out the time of a restart.
-    pub fn progress_at(&self) -> Timestamp {
+    pub fn progress_due_at(&self) -> Timestamp {
         self.deadline - (TURN_TIME - PROGRESS_AFTER)
     }
 }
 
 /// One attempt at a model step that gave no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum StepFailure {
     /// May succeed shortly.
     Transient { at: Timestamp, retry_after: Option<Duration> },
     /// Will not succeed in this turn.
@@ -90,45 +91,45 @@ pub enum Failure {
     Interrupted,
 }
 
-/// What to do next.
+/// Next step of a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    AskModel(Ask),
+pub enum NextStep {
+    CallModel(ModelCallPlan),
     /// Reads, to run together, or a single call.
     StartCalls(Vec<CallRow>),
     /// The call gets this result without running.
     AnswerCall(CallRow, CallState),
     /// The call was started and its result is unknown.
-    SettleCall(CallRow),
-    Reply(Answer),
+    RecoverCall(CallRow),
+    Reply(TurnReply),
     /// The user took the turn back.
-    Stop,
+    Cancel,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
-    pub brain: Brain,
+pub struct ModelCallPlan {
+    pub responder: Responder,
     /// Position of the step in the turn, from 0, and of this attempt, from 1.
     pub step: u32,
     pub attempt: u32,
-    pub style: AskStyle,
+    pub style: ModelCallStyle,
     /// Wait this long first.
-    pub after: Duration,
+    pub delay: Duration,
 }
 
-/// What a model call is for.
+/// Purpose of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AskStyle {
+pub enum ModelCallStyle {
     Open,
     /// The last call of the turn: a plain answer, no tools.
     Closing,
     /// Once more, because the last response was of no use.
-    Again(Nudge),
+    Retry(RetryHint),
 }
 
-/// What a repeated model call points out.
+/// Hint that a repeated model call gives about the last response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nudge {
+pub enum RetryHint {
     /// The response was empty.
     Empty,
     /// A tool call was written out as text.
@@ -141,9 +142,9 @@ pub enum Nudge {
     CutOff,
 }
 
-/// How a turn ends.
+/// Reply that ends a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum TurnReply {
     /// The model's own words.
     Model(String),
     /// Sentences that tools wrote, because the model had none.
@@ -151,11 +152,11 @@ pub enum Answer {
     /// The model has reacted and says nothing besides.
     Reaction(Emoji),
     /// What code says when nothing else can be said.
-    Code(Excuse),
+    Code(FallbackReply),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Excuse {
+pub enum FallbackReply {
     Refused,
     Filtered,
     NothingFound,
@@ -163,7 +164,7 @@ pub enum Excuse {
     WentWrong,
 }
 
-impl Excuse {
+impl FallbackReply {
     pub const ALL: [Self; 5] =
         [Self::Refused, Self::Filtered, Self::NothingFound, Self::NothingChanged, Self::WentWrong];
 

@@ -6,35 +6,35 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::ring::Ring;
-use crate::conversation::stream::{Event, Seq};
+use super::event_buffer::EventBuffer;
+use crate::conversation::stream_events::{EventSeq, StreamEvent};
 use crate::conversation::transcript::ConversationId;
-use crate::store::db::{Db, DbError};
-use crate::store::stream::reading::{self, Since};
-use crate::store::stream::watch::Watch;
+use crate::store::database::db::{Db, DbError};
+use crate::store::stream::event_reader::{self, EventsSince};
+use crate::store::stream::subscriptions::Subscription;
 
 /// Maximum number of events that are read together.
 pub(super) const BATCH: usize = 256;
 /// Interval at which the log is checked without a wake-up: shell commands write to it from their own process.
-const LOOK: Duration = Duration::from_secs(15);
+const POLL_INTERVAL: Duration = Duration::from_secs(15);
 /// Pause after the database failed.
-const PAUSE: Duration = Duration::from_secs(1);
+const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Feed {
     pub(super) db: Db,
     pub(super) conversation: ConversationId,
     /// `None` until the first check.
-    ring: Mutex<Option<Ring>>,
+    buffer: Mutex<Option<EventBuffer>>,
     /// Rings when the ring has changed.
     bell: watch::Sender<()>,
 }
 
 impl Feed {
     pub(super) fn new(db: Db, conversation: ConversationId) -> Self {
-        Self { db, conversation, ring: Mutex::new(None), bell: watch::Sender::new(()) }
+        Self { db, conversation, buffer: Mutex::new(None), bell: watch::Sender::new(()) }
     }
 
-    pub(super) fn listen(&self) -> watch::Receiver<()> {
+    pub(super) fn subscribe(&self) -> watch::Receiver<()> {
         self.bell.subscribe()
     }
 
@@ -43,50 +43,50 @@ impl Feed {
     }
 
     /// Returns when the last reader is gone.
-    pub(super) async fn left(&self) {
+    pub(super) async fn wait_for_last_reader(&self) {
         self.bell.closed().await;
     }
 
     /// Returns the events after a cursor; `None` if they have to be read from the database.
-    pub(super) fn recent(&self, place: Seq) -> Option<Vec<Arc<Event>>> {
-        self.ring().as_ref()?.since(place, BATCH)
+    pub(super) fn recent_events(&self, place: EventSeq) -> Option<Vec<Arc<StreamEvent>>> {
+        self.lock_buffer().as_ref()?.events_after(place, BATCH)
     }
 
-    fn ring(&self) -> MutexGuard<'_, Option<Ring>> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_buffer(&self) -> MutexGuard<'_, Option<EventBuffer>> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads all events that are logged from now on, for as long as it is polled.
-    pub(super) async fn follow(&self, mut watch: Watch) {
+    pub(super) async fn read_new_events(&self, mut watch: Subscription) {
         loop {
             watch.mark_seen();
-            match self.look().await {
+            match self.append_new_events().await {
                 Ok(()) => {
                     // The wait also ends after the timeout, which is the time for the next check.
-                    let _ = tokio::time::timeout(LOOK, watch.rung()).await;
+                    let _ = tokio::time::timeout(POLL_INTERVAL, watch.wait_for_event()).await;
                 }
                 Err(error) => {
                     tracing::warn!(conversation = %self.conversation, %error, "the log could not be read");
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(FAILURE_PAUSE).await;
                 }
             }
         }
     }
 
     /// Adds everything that was logged since the last check to the ring.
-    async fn look(&self) -> Result<(), DbError> {
+    async fn append_new_events(&self) -> Result<(), DbError> {
         loop {
-            let place = self.ring().as_ref().map(Ring::up_to);
-            let Some(place) = place else { return self.begin_anew().await };
+            let place = self.lock_buffer().as_ref().map(EventBuffer::up_to);
+            let Some(place) = place else { return self.restart_buffer().await };
             let conversation = self.conversation;
-            let read = move |conn: &mut _| reading::since(conn, conversation, place, BATCH);
-            let Since::Events { events, up_to, floor } = self.db.read(read).await? else {
-                return self.begin_anew().await;
+            let read = move |conn: &mut _| event_reader::load_events_since(conn, conversation, place, BATCH);
+            let EventsSince::Events { events, up_to, floor } = self.db.read(read).await? else {
+                return self.restart_buffer().await;
             };
             let count = events.len();
-            if let Some(ring) = self.ring().as_mut() {
-                ring.add(events, up_to);
-                ring.forget(floor);
+            if let Some(ring) = self.lock_buffer().as_mut() {
+                ring.extend(events, up_to);
+                ring.drop_up_to(floor);
             }
             if count > 0 {
                 self.bell.send_replace(());
@@ -99,9 +99,9 @@ impl Feed {
 
     /// Restarts the ring at the end of the log. Readers with an earlier cursor find missed events in the database, or
     /// get the result that they are gone.
-    async fn begin_anew(&self) -> Result<(), DbError> {
-        let last = self.db.read(reading::last).await?;
-        *self.ring() = Some(Ring::from(last));
+    async fn restart_buffer(&self) -> Result<(), DbError> {
+        let last = self.db.read(event_reader::load_last_seq).await?;
+        *self.lock_buffer() = Some(EventBuffer::starting_after(last));
         self.bell.send_replace(());
         Ok(())
     }

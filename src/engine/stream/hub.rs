@@ -8,17 +8,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::feed::Feed;
-use super::reader::Reader;
-use crate::conversation::stream::Seq;
+use super::reader::StreamReader;
+use crate::conversation::stream_events::EventSeq;
 use crate::conversation::transcript::ConversationId;
-use crate::store::db::Db;
+use crate::store::database::db::Db;
 use crate::store::{Conn, QueryResult};
 
 /// Handle to the hub; clones share it.
 #[derive(Clone)]
-pub struct Hub(Arc<Inner>);
+pub struct Hub(Arc<HubInner>);
 
-struct Inner {
+struct HubInner {
     db: Db,
     feeds: Mutex<HashMap<ConversationId, Arc<Feed>>>,
     tasks: TaskTracker,
@@ -28,7 +28,7 @@ struct Inner {
 impl Hub {
     pub fn new(db: Db) -> Self {
         let (feeds, tasks, closing) = (Mutex::default(), TaskTracker::new(), CancellationToken::new());
-        Self(Arc::new(Inner { db, feeds, tasks, closing }))
+        Self(Arc::new(HubInner { db, feeds, tasks, closing }))
     }
 
     /// Follows a conversation from after a cursor in its log, or from its current state. `snapshot` reads that state in
@@ -37,27 +37,27 @@ impl Hub {
     pub fn connect<S>(
         &self,
         conversation: ConversationId,
-        after: Option<Seq>,
+        after: Option<EventSeq>,
         snapshot: impl Fn(&mut Conn) -> QueryResult<S> + Send + Sync + 'static,
-    ) -> Reader<S> {
-        let mut feeds = self.feeds();
-        let feed = feeds.entry(conversation).or_insert_with(|| self.start(conversation)).clone();
+    ) -> StreamReader<S> {
+        let mut feeds = self.lock_feeds();
+        let feed = feeds.entry(conversation).or_insert_with(|| self.start_feed(conversation)).clone();
         // Subscribed under the lock, so that the feed is not removed meanwhile.
-        let bell = feed.listen();
+        let bell = feed.subscribe();
         drop(feeds);
-        Reader::new(feed, bell, self.0.closing.clone(), after, Arc::new(snapshot))
+        StreamReader::new(feed, bell, self.0.closing.clone(), after, Arc::new(snapshot))
     }
 
-    fn start(&self, conversation: ConversationId) -> Arc<Feed> {
+    fn start_feed(&self, conversation: ConversationId) -> Arc<Feed> {
         let feed = Arc::new(Feed::new(self.0.db.clone(), conversation));
         let (hub, followed) = (self.clone(), feed.clone());
         self.0.tasks.spawn(async move {
-            let watch = followed.db.watch(conversation);
+            let watch = followed.db.subscribe(conversation);
             tokio::select! {
-                () = followed.follow(watch) => {}
-                () = hub.forsaken(&followed) => {}
+                () = followed.read_new_events(watch) => {}
+                () = hub.remove_when_unread(&followed) => {}
                 () = hub.0.closing.cancelled() => {
-                    hub.feeds().remove(&conversation);
+                    hub.lock_feeds().remove(&conversation);
                 }
             }
         });
@@ -66,10 +66,10 @@ impl Hub {
 
     /// Returns once a feed has lost its last reader and has been removed from the hub, so that no new reader can find
     /// it.
-    async fn forsaken(&self, feed: &Feed) {
+    async fn remove_when_unread(&self, feed: &Feed) {
         loop {
-            feed.left().await;
-            let mut feeds = self.feeds();
+            feed.wait_for_last_reader().await;
+            let mut feeds = self.lock_feeds();
             // A new reader may have subscribed since.
             if !feed.is_followed() {
                 feeds.remove(&feed.conversation);
@@ -78,13 +78,13 @@ impl Hub {
         }
     }
 
-    fn feeds(&self) -> MutexGuard<'_, HashMap<ConversationId, Arc<Feed>>> {
+    fn lock_feeds(&self) -> MutexGuard<'_, HashMap<ConversationId, Arc<Feed>>> {
         self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Number of conversations that have readers.
-    pub fn followed(&self) -> usize {
-        self.feeds().len()
+    pub fn followed_count(&self) -> usize {
+        self.lock_feeds().len()
     }
 
     /// Ends every reader, and returns when no task of the feeds is running here.

@@ -7,23 +7,23 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::feed::{BATCH, Feed};
-use crate::conversation::stream::{Event, Seq};
+use crate::conversation::stream_events::{EventSeq, StreamEvent};
 use crate::conversation::transcript::ConversationId;
-use crate::store::db::DbError;
-use crate::store::stream::reading::{self, Since};
+use crate::store::database::db::DbError;
+use crate::store::stream::event_reader::{self, EventsSince};
 use crate::store::{Conn, QueryResult};
 
 type ReadSnapshot<S> = Arc<dyn Fn(&mut Conn) -> QueryResult<S> + Send + Sync>;
 
 /// Next batch for a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Batch<S> {
+pub enum StreamBatch<S> {
     /// The cursor has expired: discard everything, a snapshot follows.
     Reset,
     /// State of the conversation at this cursor in the log.
-    Snapshot(Seq, S),
+    Snapshot(EventSeq, S),
     /// Next events, in order: never empty, without a gap, nothing twice.
-    Events(Vec<Arc<Event>>),
+    Events(Vec<Arc<StreamEvent>>),
     /// All past events were delivered; events after this are live. Sent once after the beginning and after each reset.
     CaughtUp,
 }
@@ -36,28 +36,28 @@ pub enum ReadError {
     Closed,
 }
 
-pub struct Reader<S> {
+pub struct StreamReader<S> {
     feed: Arc<Feed>,
     bell: watch::Receiver<()>,
     closing: CancellationToken,
     snapshot: ReadSnapshot<S>,
-    place: Place,
+    position: ReadPosition,
     caught_up: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum ReadPosition {
     /// Cursor before a snapshot.
-    Nowhere,
+    NeedsSnapshot,
     /// Cursor that the client claims to have reached.
-    Claimed(Seq),
+    Claimed(EventSeq),
     /// Cursor up to which everything was delivered.
-    At(Seq),
+    At(EventSeq),
 }
 
-impl<S: Send + 'static> Reader<S> {
+impl<S: Send + 'static> StreamReader<S> {
     /// Waits for the next batch. A call that is dropped before it returns loses nothing.
-    pub async fn next(&mut self) -> Result<Batch<S>, ReadError> {
+    pub async fn next(&mut self) -> Result<StreamBatch<S>, ReadError> {
         let closing = self.closing.clone();
         tokio::select! {
             biased;
@@ -66,29 +66,29 @@ impl<S: Send + 'static> Reader<S> {
         }
     }
 
-    async fn advance(&mut self) -> Result<Batch<S>, ReadError> {
+    async fn advance(&mut self) -> Result<StreamBatch<S>, ReadError> {
         loop {
             // Marked as seen before the read: an event that arrives after the read rings again.
             self.bell.borrow_and_update();
-            let events = match self.place {
-                Place::Nowhere => return self.start().await,
-                Place::Claimed(place) => self.read(place).await?,
-                Place::At(place) => match self.feed.recent(place) {
+            let events = match self.position {
+                ReadPosition::NeedsSnapshot => return self.read_snapshot().await,
+                ReadPosition::Claimed(place) => self.read_events(place).await?,
+                ReadPosition::At(place) => match self.feed.recent_events(place) {
                     Some(events) => Some(events),
-                    None => self.read(place).await?,
+                    None => self.read_events(place).await?,
                 },
             };
             let Some(events) = events else {
-                self.place = Place::Nowhere;
-                return Ok(Batch::Reset);
+                self.position = ReadPosition::NeedsSnapshot;
+                return Ok(StreamBatch::Reset);
             };
             if let Some(last) = events.last() {
-                self.reach(last.seq);
-                return Ok(Batch::Events(events));
+                self.advance_to(last.seq);
+                return Ok(StreamBatch::Events(events));
             }
             if !self.caught_up {
                 self.caught_up = true;
-                return Ok(Batch::CaughtUp);
+                return Ok(StreamBatch::CaughtUp);
             }
             if self.bell.changed().await.is_err() {
                 return Err(ReadError::Closed);
@@ -96,47 +96,47 @@ impl<S: Send + 'static> Reader<S> {
         }
     }
 
-    async fn start(&mut self) -> Result<Batch<S>, ReadError> {
+    async fn read_snapshot(&mut self) -> Result<StreamBatch<S>, ReadError> {
         let snapshot = self.snapshot.clone();
-        let read = move |conn: &mut _| Ok((reading::last(conn)?, snapshot(conn)?));
-        let (place, state) = self.feed.db.read_aside(read).await?;
-        self.place = Place::At(place);
+        let read = move |conn: &mut _| Ok((event_reader::load_last_seq(conn)?, snapshot(conn)?));
+        let (place, state) = self.feed.db.read_in_background(read).await?;
+        self.position = ReadPosition::At(place);
         self.caught_up = false;
-        Ok(Batch::Snapshot(place, state))
+        Ok(StreamBatch::Snapshot(place, state))
     }
 
     /// Reads the next events from the database; `None` if the cursor has expired.
-    async fn read(&mut self, place: Seq) -> Result<Option<Vec<Arc<Event>>>, ReadError> {
+    async fn read_events(&mut self, place: EventSeq) -> Result<Option<Vec<Arc<StreamEvent>>>, ReadError> {
         let conversation = self.feed.conversation;
-        let read = move |conn: &mut _| reading::since(conn, conversation, place, BATCH);
-        match self.feed.db.read_aside(read).await? {
-            Since::Gone => Ok(None),
-            Since::Events { events, up_to, floor: _ } => {
-                self.reach(up_to);
+        let read = move |conn: &mut _| event_reader::load_events_since(conn, conversation, place, BATCH);
+        match self.feed.db.read_in_background(read).await? {
+            EventsSince::Pruned => Ok(None),
+            EventsSince::Events { events, up_to, floor: _ } => {
+                self.advance_to(up_to);
                 Ok(Some(events.into_iter().map(Arc::new).collect()))
             }
         }
     }
 
     /// Advances the cursor, never back: a read may cover more of the log than the last of its events.
-    fn reach(&mut self, seq: Seq) {
-        self.place = match self.place {
-            Place::At(place) => Place::At(place.max(seq)),
-            Place::Nowhere | Place::Claimed(_) => Place::At(seq),
+    fn advance_to(&mut self, seq: EventSeq) {
+        self.position = match self.position {
+            ReadPosition::At(place) => ReadPosition::At(place.max(seq)),
+            ReadPosition::NeedsSnapshot | ReadPosition::Claimed(_) => ReadPosition::At(seq),
         };
     }
 }
 
-impl<S> Reader<S> {
+impl<S> StreamReader<S> {
     pub fn conversation(&self) -> ConversationId {
         self.feed.conversation
     }
 
     /// Cursor up to which everything was delivered, or that the client claims; `None` before a snapshot.
-    pub fn place(&self) -> Option<Seq> {
-        match self.place {
-            Place::Nowhere => None,
-            Place::Claimed(seq) | Place::At(seq) => Some(seq),
+    pub fn cursor(&self) -> Option<EventSeq> {
+        match self.position {
+            ReadPosition::NeedsSnapshot => None,
+            ReadPosition::Claimed(seq) | ReadPosition::At(seq) => Some(seq),
         }
     }
 
@@ -144,10 +144,10 @@ impl<S> Reader<S> {
         feed: Arc<Feed>,
         bell: watch::Receiver<()>,
         closing: CancellationToken,
-        after: Option<Seq>,
+        after: Option<EventSeq>,
         snapshot: ReadSnapshot<S>,
     ) -> Self {
-        let place = after.map_or(Place::Nowhere, Place::Claimed);
-        Self { feed, bell, closing, snapshot, place, caught_up: false }
+        let place = after.map_or(ReadPosition::NeedsSnapshot, ReadPosition::Claimed);
+        Self { feed, bell, closing, snapshot, position: place, caught_up: false }
     }
 }

@@ -4,8 +4,8 @@
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::{EmbedError, Embedder, bounds};
-use crate::conversation::text_normalization::plain_title;
+use super::{EmbedError, Embedder, vector_checks};
+use crate::conversation::text::normalization::normalize_title;
 
 /// Number of dimensions: the values of a byte.
 const DIMENSIONS: usize = 256;
@@ -24,13 +24,13 @@ impl Embedder for HashingEmbedder {
     }
 
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        bounds::none_is_blank(texts)?;
-        Ok(texts.iter().map(|text| vector(text)).collect())
+        vector_checks::check_not_blank(texts)?;
+        Ok(texts.iter().map(|text| hash_text(text)).collect())
     }
 }
 
-fn vector(text: &str) -> Vec<f32> {
-    let plain = plain_title(text);
+fn hash_text(text: &str) -> Vec<f32> {
+    let plain = normalize_title(text);
     // A text of emoji has no letters, but still gets a vector of its own.
     let words = if plain.is_empty() { text.trim() } else { &plain };
     let mut sums = vec![0.0; DIMENSIONS];
@@ -46,7 +46,8 @@ fn vector(text: &str) -> Vec<f32> {
         }
     }
     // Opposite signs may cancel out and leave a zero vector.
-    bounds::unit(sums).unwrap_or_else(|| (0..DIMENSIONS).map(|at| if at == 0 { 1.0 } else { 0.0 }).collect())
+    vector_checks::normalize_vector(sums)
+        .unwrap_or_else(|| (0..DIMENSIONS).map(|at| if at == 0 { 1.0 } else { 0.0 }).collect())
 }
 
 #[cfg(test)]
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     fn likeness(one: &str, other: &str) -> f32 {
-        vector(one).iter().zip(vector(other)).map(|(a, b)| a * b).sum()
+        hash_text(one).iter().zip(hash_text(other)).map(|(a, b)| a * b).sum()
     }
 
     #[tokio::test]

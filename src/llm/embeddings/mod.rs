@@ -1,17 +1,17 @@
 //! Embedders, which turn texts into comparable vectors: an OpenAI-compatible server, or hashed letters.
 
-mod bounds;
 pub mod hashing;
 pub mod openai;
+mod vector_checks;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::conversation::trouble::Trouble;
+use crate::conversation::retry_policy::FailureClass;
 
 /// Default similarity above which two texts count as similar; measured with all-minilm-l6-v2.
-pub const USUAL_FLOOR: f32 = 0.30;
+pub const DEFAULT_SIMILARITY_FLOOR: f32 = 0.30;
 
 #[async_trait]
 pub trait Embedder: Send + Sync {
@@ -52,12 +52,12 @@ pub enum EmbedError {
 impl EmbedError {
     /// Returns the failure class. Embedding changes nothing, so a request may always be repeated; the class states
     /// whether a repeat can help.
-    pub fn trouble(&self) -> Trouble {
+    pub fn failure_class(&self) -> FailureClass {
         match self {
-            Self::RateLimited { retry_after } => Trouble::PASSING.after(*retry_after),
-            Self::Unavailable(_) | Self::Timeout | Self::Garbled(_) => Trouble::PASSING,
+            Self::RateLimited { retry_after } => FailureClass::TRANSIENT.with_retry_after(*retry_after),
+            Self::Unavailable(_) | Self::Timeout | Self::Garbled(_) => FailureClass::TRANSIENT,
             Self::Blank { .. } | Self::Unauthorized(_) | Self::QuotaSpent(_) | Self::Rejected(_) => {
-                Trouble::LASTING
+                FailureClass::PERMANENT
             }
         }
     }

@@ -15,49 +15,49 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use url::Url;
 
-use super::{EmbedError, Embedder, bounds};
+use super::{EmbedError, Embedder, vector_checks};
 use crate::llm::ModelError;
-use crate::llm::failure::{self, Fault};
 use crate::llm::openai::OpenAiError;
-use crate::llm::transport::{self, Endpoint};
+use crate::llm::server_refusal::{self, AttemptError};
+use crate::llm::transport::{self, ServerEndpoint};
 
 /// Most texts per request. Some servers accept no more.
 const MAX_TEXTS: usize = 64;
 /// Most characters of a text that are embedded. Later text adds little, and models read only a limited length.
 const MAX_CHARS: usize = 8_000;
 /// Time limit of a request. A user waits for the first vector, so the search uses words alone if vectors are late.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One embeddings model of one server.
 pub struct OpenAiEmbedder {
-    client: Client<Endpoint>,
+    client: Client<ServerEndpoint>,
     model: String,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl OpenAiEmbedder {
     pub fn new(base_url: &Url, key: Option<SecretString>, model: String) -> Result<Self, OpenAiError> {
-        Ok(Self { client: transport::client(base_url, key)?, model, patience: PATIENCE })
+        Ok(Self { client: transport::build_client(base_url, key)?, model, timeout: REQUEST_TIMEOUT })
     }
 
     /// Sends one request and returns the vectors as received, in the order of the texts.
-    async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+    async fn request_vectors(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let body = json!({
             "model": self.model,
-            "input": texts.iter().map(|text| beginning(text)).collect::<Vec<_>>(),
+            "input": texts.iter().map(|text| truncate_input(text)).collect::<Vec<_>>(),
             "encoding_format": "float",
         });
         let asked = async {
-            let answer = self.client.embeddings().create_byot::<_, Answer>(body).await?;
-            Ok::<_, Fault>(answer.in_order(texts.len())?)
+            let answer = self.client.embeddings().create_byot::<_, EmbeddingsResponse>(body).await?;
+            Ok::<_, AttemptError>(answer.into_ordered_vectors(texts.len())?)
         };
-        let error = match timeout(self.patience, asked).await {
+        let error = match timeout(self.timeout, asked).await {
             Ok(Ok(vectors)) => return Ok(vectors),
-            Ok(Err(Fault::Refused(refusal))) => refusal.into_error(),
-            Ok(Err(Fault::Failed(error))) => error,
+            Ok(Err(AttemptError::Refused(refusal))) => refusal.into_error(),
+            Ok(Err(AttemptError::Failed(error))) => error,
             Err(_) => ModelError::Timeout,
         };
-        Err(failure::presentable(error, self.client.config().api_key().expose_secret()).into())
+        Err(server_refusal::redact_error(error, self.client.config().api_key().expose_secret()).into())
     }
 }
 
@@ -68,12 +68,12 @@ impl Embedder for OpenAiEmbedder {
     }
 
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        bounds::none_is_blank(texts)?;
+        vector_checks::check_not_blank(texts)?;
         let mut vectors = Vec::with_capacity(texts.len());
         for some in texts.chunks(MAX_TEXTS) {
-            vectors.extend(self.ask(some).await?);
+            vectors.extend(self.request_vectors(some).await?);
         }
-        bounds::comparable(vectors)
+        vector_checks::normalize_vectors(vectors)
     }
 }
 
@@ -98,7 +98,7 @@ impl From<ModelError> for EmbedError {
     }
 }
 
-fn beginning(text: &str) -> &str {
+fn truncate_input(text: &str) -> &str {
     let end = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(end, _)| end);
     &text[..end]
 }
@@ -106,21 +106,21 @@ fn beginning(text: &str) -> &str {
 /// Response of a server, with the fields that are used; other fields differ between servers.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Answer {
-    data: Option<Vec<Entry>>,
+struct EmbeddingsResponse {
+    data: Option<Vec<EmbeddingEntry>>,
     /// Set when the response is an error.
     error: Value,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct EmbeddingEntry {
     index: Option<usize>,
-    embedding: Numbers,
+    embedding: EmbeddingVector,
 }
 
-impl Answer {
-    fn in_order(self, count: usize) -> Result<Vec<Vec<f32>>, ModelError> {
-        if let Some(error) = failure::inside_answer(&self.error) {
+impl EmbeddingsResponse {
+    fn into_ordered_vectors(self, count: usize) -> Result<Vec<Vec<f32>>, ModelError> {
+        if let Some(error) = server_refusal::error_in_response(&self.error) {
             return Err(error);
         }
         let mut entries = self.data.unwrap_or_default();
@@ -140,18 +140,18 @@ impl Answer {
 }
 
 /// A list of numbers, or their bytes in base64, which some servers send without a request for it.
-struct Numbers(Vec<f32>);
+struct EmbeddingVector(Vec<f32>);
 
-impl<'de> Deserialize<'de> for Numbers {
+impl<'de> Deserialize<'de> for EmbeddingVector {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // This is not an untagged enum, which would hold each number in 32 bytes until its variant is decided.
-        deserializer.deserialize_any(NumbersVisitor).map(Self)
+        deserializer.deserialize_any(EmbeddingVectorVisitor).map(Self)
     }
 }
 
-struct NumbersVisitor;
+struct EmbeddingVectorVisitor;
 
-impl<'de> Visitor<'de> for NumbersVisitor {
+impl<'de> Visitor<'de> for EmbeddingVectorVisitor {
     type Value = Vec<f32>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -338,7 +338,7 @@ mod tests {
         let embedder = embedder(&server.uri());
         assert_eq!(embedder.embed(&[]).await, Ok(Vec::new()));
         let blank = EmbedError::Blank { text: 1 };
-        assert!(!blank.trouble().retriable);
+        assert!(!blank.failure_class().retriable);
         assert_eq!(embedder.embed(&texts(["a", " \n"])).await, Err(blank));
         assert_eq!(requests(&server).await, Vec::<Value>::new());
     }
@@ -348,10 +348,10 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let mut embedder = embedder(&base);
-        embedder.patience = Duration::from_millis(100);
+        embedder.timeout = Duration::from_millis(100);
         assert_eq!(embedder.embed(&texts(["a"])).await, Err(EmbedError::Timeout));
         drop(listener);
-        embedder.patience = PATIENCE;
+        embedder.timeout = REQUEST_TIMEOUT;
         let error = EmbedError::Unavailable("no connection".to_owned());
         assert_eq!(embedder.embed(&texts(["a"])).await, Err(error));
     }

@@ -1,72 +1,77 @@
 //! Keyword brain, which replies when no model is available: it parses the keyword grammar and takes the same steps as a
 //! model, through the same tools. Each step follows from the request alone, so an interrupted turn simply continues.
 
-mod answer;
-mod hunt;
+mod next_step;
 #[cfg(test)]
 mod tests;
+mod title_search;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
+use super::{DeltaSink, Model, ModelError, ModelResponse, RawCall, ResponseDelta};
+use crate::conversation::grammar::keyword_grammar::{KEYWORDS_TEXT, MODEL_OFF_TEXT};
 use crate::conversation::model_request::ModelRequest;
-use crate::conversation::transcript::{Arguments, Stop};
-use crate::conversation::words::{KEYWORDS_TEXT, OFF_TEXT};
-use answer::{Move, answer};
+use crate::conversation::transcript::{StopReason, ToolArguments};
+use next_step::{KeywordStep, next_keyword_step};
 
 /// Keyword brain, by the reason for its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeywordBrain {
+pub enum KeywordResponder {
     /// No model is configured.
-    Alone,
+    NoModel,
     /// The configured model is not available right now.
-    InPlaceOfModel,
+    ModelUnavailable,
 }
 
-impl KeywordBrain {
-    pub fn beside(configured: Option<&Arc<dyn Model>>) -> Self {
+impl KeywordResponder {
+    pub fn from_model(configured: Option<&Arc<dyn Model>>) -> Self {
         match configured {
-            None => Self::Alone,
-            Some(_) => Self::InPlaceOfModel,
+            None => Self::NoModel,
+            Some(_) => Self::ModelUnavailable,
         }
     }
 
     /// Reply to a message that cannot be parsed.
-    fn unread(self) -> &'static str {
+    fn unread_reply(self) -> &'static str {
         match self {
-            Self::Alone => KEYWORDS_TEXT,
-            Self::InPlaceOfModel => OFF_TEXT,
+            Self::NoModel => KEYWORDS_TEXT,
+            Self::ModelUnavailable => MODEL_OFF_TEXT,
         }
     }
 }
 
 #[async_trait]
-impl Model for KeywordBrain {
+impl Model for KeywordResponder {
     fn name(&self) -> &str {
         "keyword"
     }
 
-    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
-        let mut step = StepOut {
+    async fn next_response(
+        &self,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
+        let mut step = ModelResponse {
             text: String::new(),
             thinking: String::new(),
             calls: Vec::new(),
-            stop: Stop::Done,
+            stop: StopReason::Done,
             usage: None,
             response_id: None,
         };
-        match answer(request, self.unread()) {
-            Move::Say(text) => {
-                sink(Delta::Text(text.clone()));
+        match next_keyword_step(request, self.unread_reply()) {
+            KeywordStep::Reply(text) => {
+                sink(ResponseDelta::Text(text.clone()));
                 step.text = text;
             }
-            Move::Call { name, arguments } => {
+            KeywordStep::Call { name, arguments } => {
                 let encoded = Value::Object(arguments.clone()).to_string();
-                sink(Delta::ToolCall { ord: 0, name: Some(name.to_owned()), arguments: encoded });
-                step.calls.push(RawCall { name: name.to_owned(), arguments: Arguments::Object(arguments) });
+                sink(ResponseDelta::ToolCall { ord: 0, name: Some(name.to_owned()), arguments: encoded });
+                step.calls
+                    .push(RawCall { name: name.to_owned(), arguments: ToolArguments::Object(arguments) });
             }
         }
         Ok(step)

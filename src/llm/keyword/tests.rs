@@ -1,13 +1,14 @@
 use serde_json::{Map, Value, json};
 
-use super::KeywordBrain;
-use super::answer::{
-    FAILED, Move, NO_LIST, UNFINISHED, WHICH_ADDITION, WHICH_REMOVAL, WHICH_SEARCH, WHICH_TITLE, answer,
+use super::KeywordResponder;
+use super::next_step::{
+    FAILED, KeywordStep, NO_LIST, UNFINISHED, WHICH_ADDITION, WHICH_REMOVAL, WHICH_SEARCH, WHICH_TITLE,
+    next_keyword_step,
 };
-use crate::conversation::model_request::{Message, ModelRequest, PromptCall, ToolChoice};
-use crate::conversation::transcript::{Arguments, Audience, CallId, Tier, ToolSpec, TurnId};
-use crate::conversation::words::{KEYWORDS_TEXT, OFF_TEXT};
-use crate::llm::{Delta, Model, RawCall};
+use crate::conversation::grammar::keyword_grammar::{KEYWORDS_TEXT, MODEL_OFF_TEXT};
+use crate::conversation::model_request::{ModelMessage, ModelRequest, PromptCall, ToolChoice};
+use crate::conversation::transcript::{CallId, EffectLevel, ToolArguments, ToolAudience, ToolSpec, TurnId};
+use crate::llm::{Model, RawCall, ResponseDelta};
 
 const TOOLS: [&str; 8] = [
     "tell_me_when_ready",
@@ -46,8 +47,8 @@ fn tool(name: &'static str) -> ToolSpec {
     ToolSpec {
         name,
         description: "",
-        tier: Tier::Read,
-        audience: Audience::Everyone,
+        effect_level: EffectLevel::Read,
+        audience: ToolAudience::Everyone,
         parameters: json!({}).into(),
     }
 }
@@ -55,17 +56,21 @@ fn tool(name: &'static str) -> ToolSpec {
 impl Story {
     fn text(mut self, body: &str) -> Self {
         let context = "[context]\nIt is Friday.\nadd spam\n[/context]\n";
-        self.request.messages.push(Message::User(format!("{context}{body}")));
+        self.request.messages.push(ModelMessage::User(format!("{context}{body}")));
         self
     }
 
     /// Adds a call and its result.
     fn ran(mut self, name: &str, arguments: Value, content: &Value, summary: &str) -> Self {
-        let id = CallId::mint(TurnId(1), u32::try_from(self.request.messages.len()).unwrap(), 0);
+        let id = CallId::from_position(TurnId(1), u32::try_from(self.request.messages.len()).unwrap(), 0);
         let call = PromptCall { id: id.clone(), name: name.to_owned(), arguments: object(arguments) };
         let summary = (!summary.is_empty()).then(|| summary.to_owned());
-        self.request.messages.push(Message::Assistant { text: String::new(), calls: vec![call] });
-        self.request.messages.push(Message::ToolResult { call: id, content: content.to_string(), summary });
+        self.request.messages.push(ModelMessage::Assistant { text: String::new(), calls: vec![call] });
+        self.request.messages.push(ModelMessage::ToolResult {
+            call: id,
+            content: content.to_string(),
+            summary,
+        });
         self
     }
 
@@ -80,7 +85,7 @@ impl Story {
     }
 
     fn said(mut self, text: &str) -> Self {
-        self.request.messages.push(Message::Assistant { text: text.to_owned(), calls: Vec::new() });
+        self.request.messages.push(ModelMessage::Assistant { text: text.to_owned(), calls: Vec::new() });
         self
     }
 
@@ -95,18 +100,18 @@ impl Story {
     }
 }
 
-fn says(text: &str) -> Move {
-    Move::Say(text.to_owned())
+fn says(text: &str) -> KeywordStep {
+    KeywordStep::Reply(text.to_owned())
 }
 
-fn calls(name: &'static str, arguments: Value) -> Move {
-    Move::Call { name, arguments: object(arguments) }
+fn calls(name: &'static str, arguments: Value) -> KeywordStep {
+    KeywordStep::Call { name, arguments: object(arguments) }
 }
 
 #[track_caller]
-fn check(story: Story, expected: &Move) {
+fn check(story: Story, expected: &KeywordStep) {
     let Story { request } = story;
-    assert_eq!(answer(&request, OFF_TEXT), *expected);
+    assert_eq!(next_keyword_step(&request, MODEL_OFF_TEXT), *expected);
 }
 
 fn dunes() -> Value {
@@ -415,9 +420,11 @@ fn a_deletion_waits_for_the_other_texts() {
 
 #[tokio::test]
 async fn anything_else_is_told_the_keywords_and_of_an_assistant_that_is_off_only_where_there_is_one() {
-    for (brain, told) in [(KeywordBrain::Alone, KEYWORDS_TEXT), (KeywordBrain::InPlaceOfModel, OFF_TEXT)] {
+    for (brain, told) in
+        [(KeywordResponder::NoModel, KEYWORDS_TEXT), (KeywordResponder::ModelUnavailable, MODEL_OFF_TEXT)]
+    {
         let request = text("what should we watch tonight?").request;
-        assert_eq!(brain.step(&request, &mut |_| {}).await.unwrap().text, told);
+        assert_eq!(brain.next_response(&request, &mut |_| {}).await.unwrap().text, told);
     }
 }
 
@@ -431,10 +438,13 @@ fn the_last_step_of_a_turn_is_a_plain_answer() {
 #[tokio::test]
 async fn what_is_streamed_is_what_is_returned() {
     let mut deltas = Vec::new();
-    let step =
-        KeywordBrain::Alone.step(&text("status").request, &mut |delta| deltas.push(delta)).await.unwrap();
-    let piece = Delta::ToolCall { ord: 0, name: Some("check_status".to_owned()), arguments: "{}".to_owned() };
+    let step = KeywordResponder::NoModel
+        .next_response(&text("status").request, &mut |delta| deltas.push(delta))
+        .await
+        .unwrap();
+    let piece =
+        ResponseDelta::ToolCall { ord: 0, name: Some("check_status".to_owned()), arguments: "{}".to_owned() };
     assert_eq!(deltas, [piece]);
-    let call = RawCall { name: "check_status".to_owned(), arguments: Arguments::parse(json!({})) };
+    let call = RawCall { name: "check_status".to_owned(), arguments: ToolArguments::parse(json!({})) };
     assert_eq!((step.text.as_str(), step.calls), ("", vec![call]));
 }

@@ -11,12 +11,12 @@ use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
-use super::numbers::Settings;
-use super::person::{InboundForm, signed_form};
+use super::inbound_webhook::{InboundForm, signed_form};
+use super::phone_numbers::NumberSettings;
 use crate::clock::Clock;
 use crate::conversation::transcript::Address;
-use crate::http::{Http, HttpError};
-use crate::messaging::twilio::{Credentials, Sender, TwilioAccount};
+use crate::http::{HttpClient, HttpError};
+use crate::messaging::twilio::{TwilioAccount, TwilioCredentials, TwilioSender};
 
 /// Time that Twilio waits for a webhook.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(15);
@@ -38,7 +38,7 @@ pub struct FakeAccount {
 pub struct FakeTwilio {
     pub(super) account: Arc<FakeAccount>,
     pub(super) clock: Clock,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CarrierState>>,
     pub(super) accepted: broadcast::Sender<SentText>,
 }
 
@@ -56,7 +56,7 @@ pub struct SentText {
 
 /// Status of a status callback; failures contain their code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
+pub enum FakeDelivery {
     Queued,
     Sending,
     Sent,
@@ -76,19 +76,19 @@ impl FakeTwilio {
         TwilioAccount {
             api_url: api_url.to_owned(),
             account_sid: self.account.account_sid.clone(),
-            credentials: Credentials::AuthToken(self.account.auth_token.clone()),
-            sender: Sender::Number,
+            credentials: TwilioCredentials::AuthToken(self.account.auth_token.clone()),
+            sender: TwilioSender::Number,
             public_url: self.account.public_url.clone(),
         }
     }
 
     /// Returns every message accepted so far, oldest first.
-    pub fn sent(&self) -> Vec<SentText> {
-        let outbound = |message: &Message| match &message.direction {
-            Direction::Inbound { .. } => None,
-            Direction::Outbound { text, .. } => Some(text.clone()),
+    pub fn sent_messages(&self) -> Vec<SentText> {
+        let outbound = |message: &FakeMessage| match &message.direction {
+            MessageDirection::Inbound { .. } => None,
+            MessageDirection::Outbound { text, .. } => Some(text.clone()),
         };
-        self.state().messages.iter().filter_map(outbound).collect()
+        self.lock_state().messages.iter().filter_map(outbound).collect()
     }
 
     /// Returns a receiver of each message accepted from now on, in the moment of acceptance. A receiver that falls far
@@ -98,12 +98,15 @@ impl FakeTwilio {
     }
 
     /// Creates a message from a user to our number. The carrier does not have it before [`InboundForm::arrive`].
-    pub fn text(&self, from: &str, body: &str) -> InboundForm {
+    pub fn inbound_form(&self, from: &str, body: &str) -> InboundForm {
         InboundForm::new(self.clone(), from, body)
     }
 
     /// Sends a signed request to our webhook, once.
-    pub async fn deliver(request: Request<Bytes>, webhook: &Http) -> Result<Response<Bytes>, HttpError> {
+    pub async fn deliver_request(
+        request: Request<Bytes>,
+        webhook: &HttpClient,
+    ) -> Result<Response<Bytes>, HttpError> {
         webhook.send(request, WEBHOOK_TIMEOUT).await
     }
 
@@ -112,10 +115,10 @@ impl FakeTwilio {
     pub fn status_callback(
         &self,
         sent: &SentText,
-        delivery: Delivery,
+        delivery: FakeDelivery,
     ) -> Result<Option<Request<Bytes>>, http::Error> {
-        for message in self.state().messages.iter_mut().filter(|message| message.sid == sent.sid) {
-            if let Direction::Outbound { delivery: known, .. } = &mut message.direction {
+        for message in self.lock_state().messages.iter_mut().filter(|message| message.sid == sent.sid) {
+            if let MessageDirection::Outbound { delivery: known, .. } = &mut message.direction {
                 *known = delivery;
             }
         }
@@ -136,45 +139,45 @@ impl FakeTwilio {
 
     /// Refuses the next message with this status and code; nothing is created.
     pub fn fail_next(&self, status: u16, code: u32) {
-        self.state().faults.push_back(Fault::Refuse { status, code });
+        self.lock_state().faults.push_back(SendFault::Refuse { status, code });
     }
 
     /// Refuses every later message with a picture, with this status and code.
     pub fn refuse_pictures(&self, status: u16, code: u32) {
-        self.state().no_pictures = Some((status, code));
+        self.lock_state().no_pictures = Some((status, code));
     }
 
     /// Leaves the next message without a response; nothing is created.
     pub fn hang_next(&self) {
-        self.state().faults.push_back(Fault::Hang);
+        self.lock_state().faults.push_back(SendFault::Hang);
     }
 
     /// Accepts the next message, but its response never arrives.
     pub fn lose_next_answer(&self) {
-        self.state().faults.push_back(Fault::LoseAnswer);
+        self.lock_state().faults.push_back(SendFault::LoseAnswer);
     }
 
     /// Makes every later page of the list name another one.
     pub fn list_never_ends(&self) {
-        self.state().endless = true;
+        self.lock_state().endless = true;
     }
 
     /// Sets whether reads of messages, by id or as a list, are refused with 503.
     pub fn refuse_reads(&self, refused: bool) {
-        self.state().reads_refused = refused;
+        self.lock_state().reads_refused = refused;
     }
 
     /// Sets the time until each message is accepted: a manual clock advances by it, a system clock waits.
-    pub fn latency(&self, latency: Duration) {
-        self.state().latency = latency;
+    pub fn set_latency(&self, latency: Duration) {
+        self.lock_state().latency = latency;
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock_state(&self) -> MutexGuard<'_, CarrierState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Delivery {
+impl FakeDelivery {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -195,21 +198,21 @@ impl Delivery {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct CarrierState {
     /// Messages in order of arrival.
-    pub messages: Vec<Message>,
-    pub faults: VecDeque<Fault>,
+    pub messages: Vec<FakeMessage>,
+    pub faults: VecDeque<SendFault>,
     pub latency: Duration,
     pub endless: bool,
     pub reads_refused: bool,
     pub no_pictures: Option<(u16, u32)>,
-    pub settings: Settings,
+    pub settings: NumberSettings,
     opted_out: BTreeSet<String>,
     minted: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum SendFault {
     Refuse { status: u16, code: u32 },
     Hang,
     LoseAnswer,
@@ -217,7 +220,7 @@ pub(super) enum Fault {
 
 /// One entry of the carrier's log.
 #[derive(Debug, Clone)]
-pub(super) struct Message {
+pub(super) struct FakeMessage {
     pub sid: String,
     pub from: Address,
     pub to: Address,
@@ -225,16 +228,16 @@ pub(super) struct Message {
     pub at: Timestamp,
     /// Time from which the list shows the message.
     pub listed_at: Timestamp,
-    pub direction: Direction,
+    pub direction: MessageDirection,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Direction {
+pub(super) enum MessageDirection {
     Inbound { media: usize },
-    Outbound { text: SentText, delivery: Delivery },
+    Outbound { text: SentText, delivery: FakeDelivery },
 }
 
-impl State {
+impl CarrierState {
     /// Returns a new SID: `SM` or `MM` and 32 hexadecimal digits, the same in every run.
     pub fn mint_sid(&mut self, prefix: &str) -> String {
         self.minted += 1;

@@ -2,12 +2,12 @@
 //! behavior follows Twilio's documentation and captured traffic; nothing was compared with a live account.
 
 mod carrier;
-mod numbers;
-mod person;
+mod inbound_webhook;
+mod phone_numbers;
 mod rest;
 
-pub use carrier::{Delivery, FakeAccount, FakeTwilio, SentText};
-pub use person::InboundForm;
+pub use carrier::{FakeAccount, FakeDelivery, FakeTwilio, SentText};
+pub use inbound_webhook::InboundForm;
 
 #[cfg(test)]
 mod tests;

@@ -16,11 +16,11 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::carrier::{Delivery, Direction, FakeTwilio, Fault, Message, SentText};
+use super::carrier::{FakeDelivery, FakeMessage, FakeTwilio, MessageDirection, SendFault, SentText};
 use crate::conversation::transcript::Address;
 use crate::http::InProcess;
 use crate::messaging::error_codes::look_up;
-use crate::messaging::segments::Segments;
+use crate::messaging::segments::SegmentCount;
 
 const MAX_BODY_UNITS: usize = 1600;
 const MAX_MEDIA: usize = 10;
@@ -28,7 +28,7 @@ const DEFAULT_PAGE: usize = 50;
 const MAX_PAGE: usize = 1000;
 
 /// HTTP status and Twilio's error code.
-type Refusal = (u16, u32);
+type RestRefusal = (u16, u32);
 
 impl FakeTwilio {
     /// Returns the peer for a client that needs no socket.
@@ -36,7 +36,7 @@ impl FakeTwilio {
         let carrier = self.clone();
         Arc::new(move |request| {
             let carrier = carrier.clone();
-            async move { carrier.answer(&request).await }.boxed()
+            async move { carrier.respond_to(&request).await }.boxed()
         })
     }
 
@@ -46,38 +46,40 @@ impl FakeTwilio {
         Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
             let mut request = Request::new(body);
             (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
-            carrier.answer(&request).await.map(axum::body::Body::from)
+            carrier.respond_to(&request).await.map(axum::body::Body::from)
         })
     }
 
-    async fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
+    async fn respond_to(&self, request: &Request<Bytes>) -> Response<Bytes> {
         let answer = match self.resource_path(request) {
             Err(refusal) => Err(refusal),
-            Ok("Messages.json") if request.method() == Method::POST => self.create(request.body()).await,
-            Ok("Messages.json") if request.method() == Method::GET => self.list(request.uri()),
+            Ok("Messages.json") if request.method() == Method::POST => {
+                self.create_message(request.body()).await
+            }
+            Ok("Messages.json") if request.method() == Method::GET => self.list_messages(request.uri()),
             Ok(path) if let Some(below) = path.strip_prefix("IncomingPhoneNumbers") => {
                 self.number_resource(below, request)
             }
             Ok(path) if let Some(sid) = path.strip_prefix("Services/") => {
                 Ok(self.service_resource(sid, request))
             }
-            Ok(path) if request.method() == Method::GET => self.one(path),
+            Ok(path) if request.method() == Method::GET => self.fetch_message(path),
             Ok(_) => Err((405, 20004)),
         };
         match answer {
-            Ok((status, resource)) => respond(status, &resource),
+            Ok((status, resource)) => json_response(status, &resource),
             Err((status, code)) => {
                 let message = look_up(code).map_or("", |known| known.meaning);
                 let more_info = format!("https://www.twilio.com/docs/errors/{code}");
                 let refusal =
                     json!({ "code": code, "message": message, "more_info": more_info, "status": status });
-                respond(status, &refusal)
+                json_response(status, &refusal)
             }
         }
     }
 
     /// Returns the path after the account, for a request with the account's credentials.
-    fn resource_path<'a>(&self, request: &'a Request<Bytes>) -> Result<&'a str, Refusal> {
+    fn resource_path<'a>(&self, request: &'a Request<Bytes>) -> Result<&'a str, RestRefusal> {
         let account = &self.account;
         let (sid, token) = (&account.account_sid, account.auth_token.expose_secret());
         let expected = format!("Basic {}", STANDARD.encode(format!("{sid}:{token}")));
@@ -90,24 +92,24 @@ impl FakeTwilio {
         path.strip_prefix(&below).or_else(|| path.strip_prefix("/v1/")).ok_or((404, 20404))
     }
 
-    async fn create(&self, form: &[u8]) -> Result<(u16, Value), Refusal> {
-        let fault = self.state().faults.pop_front();
+    async fn create_message(&self, form: &[u8]) -> Result<(u16, Value), RestRefusal> {
+        let fault = self.lock_state().faults.pop_front();
         match fault {
-            Some(Fault::Refuse { status, code }) => return Err((status, code)),
-            Some(Fault::Hang) => return std::future::pending().await,
-            Some(Fault::LoseAnswer) | None => {}
+            Some(SendFault::Refuse { status, code }) => return Err((status, code)),
+            Some(SendFault::Hang) => return std::future::pending().await,
+            Some(SendFault::LoseAnswer) | None => {}
         }
-        let order = self.order(form)?;
-        let latency = self.state().latency;
+        let order = self.parse_order(form)?;
+        let latency = self.lock_state().latency;
         self.clock.sleep(latency).await;
-        let message = self.accept(order);
+        let message = self.accept_order(order);
         match fault {
-            Some(Fault::LoseAnswer) => std::future::pending().await,
-            Some(Fault::Refuse { .. } | Fault::Hang) | None => Ok((201, self.resource(&message))),
+            Some(SendFault::LoseAnswer) => std::future::pending().await,
+            Some(SendFault::Refuse { .. } | SendFault::Hang) | None => Ok((201, self.message_json(&message))),
         }
     }
 
-    fn order(&self, form: &[u8]) -> Result<Order, Refusal> {
+    fn parse_order(&self, form: &[u8]) -> Result<MessageOrder, RestRefusal> {
         let fields: Vec<(String, String)> = form_urlencoded::parse(form).into_owned().collect();
         let all = |name: &'static str| {
             let named = fields.iter().filter(move |(field, value)| field == name && !value.is_empty());
@@ -133,33 +135,33 @@ impl FakeTwilio {
             Err((400, 21619))
         } else if body.encode_utf16().count() > MAX_BODY_UNITS {
             Err((400, 21617))
-        } else if let (Some(refusal), false) = (self.state().no_pictures, media.is_empty()) {
+        } else if let (Some(refusal), false) = (self.lock_state().no_pictures, media.is_empty()) {
             Err(refusal)
         } else if media.len() > MAX_MEDIA {
             Err((400, 21623))
         } else if !callback.iter().all(is_url) {
             Err((400, 21609))
-        } else if self.state().is_opted_out(&to) {
+        } else if self.lock_state().is_opted_out(&to) {
             Err((400, 21610))
         } else {
-            Ok(Order { to, from, body, media, callback })
+            Ok(MessageOrder { to, from, body, media, callback })
         }
     }
 
-    fn accept(&self, order: Order) -> Message {
-        let Order { to, from, body, media, callback } = order;
+    fn accept_order(&self, order: MessageOrder) -> FakeMessage {
+        let MessageOrder { to, from, body, media, callback } = order;
         let at = self.clock.now();
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let sid = state.mint_sid(if media.is_empty() { "SM" } else { "MM" });
         let text = SentText { sid, to, from, body, media, callback, accepted_at: at };
-        let message = Message {
+        let message = FakeMessage {
             sid: text.sid.clone(),
             from: text.from.clone(),
             to: text.to.clone(),
             body: text.body.clone(),
             at,
             listed_at: at,
-            direction: Direction::Outbound { text: text.clone(), delivery: Delivery::Queued },
+            direction: MessageDirection::Outbound { text: text.clone(), delivery: FakeDelivery::Queued },
         };
         state.messages.push(message.clone());
         // There may be no subscriber.
@@ -167,19 +169,19 @@ impl FakeTwilio {
         message
     }
 
-    fn one(&self, path: &str) -> Result<(u16, Value), Refusal> {
+    fn fetch_message(&self, path: &str) -> Result<(u16, Value), RestRefusal> {
         let sid = path.strip_prefix("Messages/").and_then(|path| path.strip_suffix(".json"));
-        let (state, now) = (self.state(), self.clock.now());
+        let (state, now) = (self.lock_state(), self.clock.now());
         if state.reads_refused {
             return Err((503, 20500));
         }
-        let is_shown = |message: &&Message| message.listed_at <= now;
+        let is_shown = |message: &&FakeMessage| message.listed_at <= now;
         let found = state.messages.iter().filter(is_shown).find(|message| Some(message.sid.as_str()) == sid);
-        found.map(|message| (200, self.resource(message))).ok_or((404, 20404))
+        found.map(|message| (200, self.message_json(message))).ok_or((404, 20404))
     }
 
     /// Lists messages newest first, filtered by address and by whole days in UTC, one page per response.
-    fn list(&self, uri: &Uri) -> Result<(u16, Value), Refusal> {
+    fn list_messages(&self, uri: &Uri) -> Result<(u16, Value), RestRefusal> {
         let query = uri.query().unwrap_or_default();
         let query: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let field = |name| query.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
@@ -189,17 +191,17 @@ impl FakeTwilio {
         }
         let page: usize = field("Page").and_then(|page| page.parse().ok()).unwrap_or_default();
         let now = self.clock.now();
-        let state = self.state();
+        let state = self.lock_state();
         if state.reads_refused {
             return Err((503, 20500));
         }
-        let mut matching: Vec<&Message> = state
+        let mut matching: Vec<&FakeMessage> = state
             .messages
             .iter()
             .rev()
             // A message with a time after now is older than a change that set the clock back.
             .filter(|message| message.listed_at <= now || message.at > now)
-            .filter(|message| query.iter().all(|filter| passes(message, filter)))
+            .filter(|message| query.iter().all(|filter| passes_filter(message, filter)))
             .collect();
         // The order is newest first; of the same moment, the last one to arrive.
         matching.sort_by_key(|message| std::cmp::Reverse(message.at));
@@ -218,7 +220,7 @@ impl FakeTwilio {
                 .finish();
             format!("{}?{query}", uri.path())
         });
-        let messages: Vec<Value> = shown.iter().map(|message| self.resource(message)).collect();
+        let messages: Vec<Value> = shown.iter().map(|message| self.message_json(message)).collect();
         let list = json!({
             "messages": messages,
             "page": page,
@@ -231,15 +233,15 @@ impl FakeTwilio {
         Ok((200, list))
     }
 
-    fn resource(&self, message: &Message) -> Value {
+    fn message_json(&self, message: &FakeMessage) -> Value {
         let account_sid = &self.account.account_sid;
         let (direction, status, error_code, num_media) = match &message.direction {
-            Direction::Inbound { media } => ("inbound", "received", None, *media),
-            Direction::Outbound { text, delivery } => {
+            MessageDirection::Inbound { media } => ("inbound", "received", None, *media),
+            MessageDirection::Outbound { text, delivery } => {
                 ("outbound-api", delivery.name(), delivery.error_code(), text.media.len())
             }
         };
-        let date = date(message.at);
+        let date = parse_date(message.at);
         let date_sent = if status == "queued" { None } else { date.clone() };
         let path = format!("/2010-04-01/Accounts/{account_sid}/Messages/{}", message.sid);
         json!({
@@ -255,7 +257,7 @@ impl FakeTwilio {
             "from": message.from.as_str(),
             "messaging_service_sid": null,
             "num_media": num_media.to_string(),
-            "num_segments": Segments::of(&message.body).count.to_string(),
+            "num_segments": SegmentCount::from_text(&message.body).count.to_string(),
             "price": null,
             "price_unit": "USD",
             "sid": message.sid,
@@ -268,7 +270,7 @@ impl FakeTwilio {
 }
 
 /// Request for a message that may be created.
-struct Order {
+struct MessageOrder {
     to: Address,
     from: Address,
     body: String,
@@ -276,7 +278,7 @@ struct Order {
     callback: Option<String>,
 }
 
-fn passes(message: &Message, (filter, value): &(String, String)) -> bool {
+fn passes_filter(message: &FakeMessage, (filter, value): &(String, String)) -> bool {
     let sent_on = message.at.to_zoned(TimeZone::UTC).date().to_string();
     let day = value.get(..sent_on.len()).unwrap_or(value);
     match filter.as_str() {
@@ -290,11 +292,11 @@ fn passes(message: &Message, (filter, value): &(String, String)) -> bool {
 }
 
 /// Formats a date; none for years before 0, which RFC 2822 cannot express.
-fn date(at: Timestamp) -> Option<String> {
+fn parse_date(at: Timestamp) -> Option<String> {
     rfc2822::to_string(&at.to_zoned(TimeZone::UTC)).ok()
 }
 
-fn respond(status: u16, json: &Value) -> Response<Bytes> {
+fn json_response(status: u16, json: &Value) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(json.to_string()));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));

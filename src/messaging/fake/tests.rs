@@ -7,14 +7,16 @@ use futures_util::FutureExt;
 use http::{Request, Response};
 use serde_json::Value;
 
-use super::{Delivery, FakeAccount, FakeTwilio, SentText};
+use super::{FakeAccount, FakeDelivery, FakeTwilio, SentText};
 use crate::clock::Clock;
 use crate::conversation::transcript::{Address, OutboxId};
-use crate::http::Http;
-use crate::messaging::signature::{Body, Claim, SIGNATURE_HEADER, Verifier, signed_url};
-use crate::messaging::twilio::{Sender, Twilio};
-use crate::messaging::{Accepted, Channel, Outgoing, SendError};
-use crate::store::callbacks::CallbackWord;
+use crate::http::HttpClient;
+use crate::messaging::signature::{
+    ClaimedSignature, SIGNATURE_HEADER, SignatureVerifier, SignedBody, signed_url,
+};
+use crate::messaging::twilio::{Twilio, TwilioSender};
+use crate::messaging::{CarrierReceipt, MessageChannel, OutboundMessage, SendError};
+use crate::store::queue::callbacks::CallbackWord;
 
 const OURS: &str = "+15550100000";
 const ADA: &str = "+15550100001";
@@ -27,7 +29,7 @@ struct World {
 }
 
 fn world() -> World {
-    let clock = Clock::manual("2026-11-20T09:00:00Z".parse().unwrap());
+    let clock = Clock::stopped_at("2026-11-20T09:00:00Z".parse().unwrap());
     let account = FakeAccount {
         account_sid: "AC0123456789abcdef0123456789abcdef".into(),
         auth_token: "token".into(),
@@ -35,20 +37,22 @@ fn world() -> World {
         public_url: PUBLIC_URL.into(),
     };
     let carrier = FakeTwilio::new(account, clock.clone());
-    let twilio =
-        Twilio::new(carrier.client_account("https://api.example"), Http::in_process(carrier.in_process()));
+    let twilio = Twilio::new(
+        carrier.client_account("https://api.example"),
+        HttpClient::in_process(carrier.in_process()),
+    );
     World { carrier, clock, twilio }
 }
 
-fn outgoing(id: i64, body: &str) -> Outgoing {
-    Outgoing {
+fn outgoing(id: i64, body: &str) -> OutboundMessage {
+    OutboundMessage {
         id: OutboxId(id),
         attempt: 1,
         to: Address::new(ADA),
         from: Address::new(OURS),
         body: body.into(),
         media: vec![],
-        word: CallbackWord::stored("0123"),
+        word: CallbackWord::from_stored("0123"),
     }
 }
 
@@ -74,21 +78,24 @@ fn fields(request: &Request<Bytes>) -> Vec<(String, String)> {
 
 #[track_caller]
 fn check_signed(request: &Request<Bytes>) {
-    let verifier = Verifier { tokens: vec!["token".into()], shared_keys: BTreeMap::new() };
+    let verifier = SignatureVerifier { tokens: vec!["token".into()], shared_keys: BTreeMap::new() };
     let url = signed_url(PUBLIC_URL, request.uri().path_and_query().unwrap().as_str());
     let signature = request.headers()[SIGNATURE_HEADER].to_str().unwrap();
     let form = fields(request);
-    assert_eq!(verifier.verify(&url, Body::Form(&form), Claim { signature, settings: None }), Ok(()));
+    assert_eq!(
+        verifier.verify(&url, SignedBody::Form(&form), ClaimedSignature { signature, settings: None }),
+        Ok(())
+    );
 }
 
 #[tokio::test]
 async fn a_text_is_taken_kept_and_announced() {
     let world = world();
     let mut announced = world.carrier.subscribe();
-    world.carrier.latency(Duration::from_secs(2));
+    world.carrier.set_latency(Duration::from_secs(2));
     let accepted = world.twilio.send(&outgoing(7, "Added Dune.")).await.unwrap();
     let at = "2026-11-20T09:00:02Z".parse().unwrap();
-    assert_eq!(accepted, Accepted { sid: accepted.sid.clone(), created_at: Some(at) });
+    assert_eq!(accepted, CarrierReceipt { sid: accepted.sid.clone(), created_at: Some(at) });
     let sent = SentText {
         sid: accepted.sid,
         to: Address::new(ADA),
@@ -99,7 +106,7 @@ async fn a_text_is_taken_kept_and_announced() {
         accepted_at: at,
     };
     assert_eq!(announced.recv().await.unwrap(), sent);
-    assert_eq!(world.carrier.sent(), [sent]);
+    assert_eq!(world.carrier.sent_messages(), [sent]);
 }
 
 #[tokio::test]
@@ -140,18 +147,18 @@ async fn a_message_reads_like_the_real_resource() {
 async fn a_text_with_a_flaw_is_refused_with_its_code() {
     let World { carrier, twilio, .. } = world();
     let text = outgoing(1, "hi");
-    let http = || Http::in_process(carrier.in_process());
+    let http = || HttpClient::in_process(carrier.in_process());
     let mut stranger = carrier.client_account("https://api.example");
     stranger.account_sid = "AC2".into();
     let outcomes = [
         Twilio::new(stranger, http()).send(&text).await,
-        twilio.send(&Outgoing { from: Address::new("+15550100009"), ..text.clone() }).await,
-        twilio.send(&Outgoing { to: Address::new("nobody"), ..text.clone() }).await,
-        twilio.send(&Outgoing { to: Address::new(OURS), ..text.clone() }).await,
-        twilio.send(&Outgoing { to: Address::new(""), ..text.clone() }).await,
-        twilio.send(&Outgoing { body: String::new(), ..text.clone() }).await,
-        twilio.send(&Outgoing { body: "x".repeat(1601), ..text.clone() }).await,
-        twilio.send(&Outgoing { media: vec!["https://a.example/".into(); 11], ..text.clone() }).await,
+        twilio.send(&OutboundMessage { from: Address::new("+15550100009"), ..text.clone() }).await,
+        twilio.send(&OutboundMessage { to: Address::new("nobody"), ..text.clone() }).await,
+        twilio.send(&OutboundMessage { to: Address::new(OURS), ..text.clone() }).await,
+        twilio.send(&OutboundMessage { to: Address::new(""), ..text.clone() }).await,
+        twilio.send(&OutboundMessage { body: String::new(), ..text.clone() }).await,
+        twilio.send(&OutboundMessage { body: "x".repeat(1601), ..text.clone() }).await,
+        twilio.send(&OutboundMessage { media: vec!["https://a.example/".into(); 11], ..text.clone() }).await,
     ];
     let codes = outcomes.map(|outcome| match outcome {
         Err(SendError::Permanent { code, .. } | SendError::Misconfigured { code, .. }) => code,
@@ -161,17 +168,17 @@ async fn a_text_with_a_flaw_is_refused_with_its_code() {
         codes.map(Option::unwrap_or_default),
         [20003, 21606, 21211, 21211, 21604, 21619, 21617, 21623]
     );
-    assert_eq!(carrier.sent(), []);
+    assert_eq!(carrier.sent_messages(), []);
 }
 
 #[tokio::test]
 async fn a_service_sends_from_its_number() {
     let world = world();
     let mut account = world.carrier.client_account("https://api.example");
-    account.sender = Sender::MessagingService("MG1".into());
-    let twilio = Twilio::new(account, Http::in_process(world.carrier.in_process()));
-    twilio.send(&Outgoing { from: Address::new("unused"), ..outgoing(1, "hi") }).await.unwrap();
-    assert_eq!(world.carrier.sent()[0].from, Address::new(OURS));
+    account.sender = TwilioSender::MessagingService("MG1".into());
+    let twilio = Twilio::new(account, HttpClient::in_process(world.carrier.in_process()));
+    twilio.send(&OutboundMessage { from: Address::new("unused"), ..outgoing(1, "hi") }).await.unwrap();
+    assert_eq!(world.carrier.sent_messages()[0].from, Address::new(OURS));
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,7 +191,7 @@ async fn each_fault_strikes_one_text() {
     for body in ["refused", "unheard", "taken", "normal"] {
         outcomes.push(twilio.send(&outgoing(1, body)).await.is_ok());
     }
-    let taken: Vec<String> = carrier.sent().into_iter().map(|sent| sent.body).collect();
+    let taken: Vec<String> = carrier.sent_messages().into_iter().map(|sent| sent.body).collect();
     assert_eq!(
         (outcomes, taken),
         (vec![false, false, false, true], vec!["taken".to_owned(), "normal".to_owned()])
@@ -194,10 +201,15 @@ async fn each_fault_strikes_one_text() {
 #[tokio::test]
 async fn the_list_is_newest_first_filtered_and_paged() {
     let world = world();
-    world.carrier.text(ADA, "first").arrive().unwrap();
+    world.carrier.inbound_form(ADA, "first").into_signed_request().unwrap();
     world.clock.advance(Duration::from_hours(24));
-    world.carrier.text(ADA, "second").arrive().unwrap();
-    world.carrier.text(ADA, "third").media("https://api.example/a", "image/jpeg").arrive().unwrap();
+    world.carrier.inbound_form(ADA, "second").into_signed_request().unwrap();
+    world
+        .carrier
+        .inbound_form(ADA, "third")
+        .with_media("https://api.example/a", "image/jpeg")
+        .into_signed_request()
+        .unwrap();
     world.twilio.send(&outgoing(1, "answer")).await.unwrap();
 
     assert_eq!(bodies(&get(&world, "Messages.json").await), ["answer", "third", "second", "first"]);
@@ -213,9 +225,15 @@ async fn the_list_is_newest_first_filtered_and_paged() {
 #[tokio::test]
 async fn a_persons_text_is_a_signed_form() {
     let world = world();
-    let text = world.carrier.text(ADA, "add d\u{fc}ne & co").media("https://api.example/ME1", "image/jpeg");
-    let request =
-        text.sid("MM00000000000000000000000000000001").field("OptOutType", "HELP").arrive().unwrap();
+    let text = world
+        .carrier
+        .inbound_form(ADA, "add d\u{fc}ne & co")
+        .with_media("https://api.example/ME1", "image/jpeg");
+    let request = text
+        .with_sid("MM00000000000000000000000000000001")
+        .with_field("OptOutType", "HELP")
+        .into_signed_request()
+        .unwrap();
     check_signed(&request);
     let lines: Vec<String> = fields(&request).iter().map(|(name, value)| format!("{name}={value}")).collect();
     insta::assert_snapshot!(format!("{} {}\n{}", request.method(), request.uri(), lines.join("\n")), @r#"
@@ -247,7 +265,12 @@ async fn a_persons_text_is_a_signed_form() {
 
 #[tokio::test]
 async fn a_text_over_another_channel_carries_its_prefix() {
-    let request = world().carrier.text(ADA, "hi").over("whatsapp:").arrive().unwrap();
+    let request = world()
+        .carrier
+        .inbound_form(ADA, "hi")
+        .with_channel_prefix("whatsapp:")
+        .into_signed_request()
+        .unwrap();
     check_signed(&request);
     let addresses: Vec<_> =
         fields(&request).into_iter().filter(|(name, _)| name == "From" || name == "To").collect();
@@ -259,16 +282,16 @@ async fn a_text_over_another_channel_carries_its_prefix() {
 async fn a_repeated_webhook_is_the_same_request_and_one_line_in_the_list() {
     let world = world();
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let webhook = Http::in_process({
+    let webhook = HttpClient::in_process({
         let seen = Arc::clone(&seen);
         Arc::new(move |request: Request<Bytes>| {
             seen.lock().unwrap().push(request.into_body());
             async { Response::new(Bytes::new()) }.boxed()
         })
     });
-    let request = world.carrier.text(ADA, "hi").arrive().unwrap();
+    let request = world.carrier.inbound_form(ADA, "hi").into_signed_request().unwrap();
     for _ in 0..2 {
-        FakeTwilio::deliver(request.clone(), &webhook).await.unwrap();
+        FakeTwilio::deliver_request(request.clone(), &webhook).await.unwrap();
     }
     let seen = seen.lock().unwrap().clone();
     assert_eq!((seen.len(), &seen[0]), (2, &seen[1]));
@@ -279,8 +302,8 @@ async fn a_repeated_webhook_is_the_same_request_and_one_line_in_the_list() {
 async fn a_status_callback_is_signed_and_moves_the_message_on() {
     let world = world();
     let sid = world.twilio.send(&outgoing(7, "hi")).await.unwrap().sid;
-    let [sent] = <[SentText; 1]>::try_from(world.carrier.sent()).unwrap();
-    for delivery in [Delivery::Sent, Delivery::Undelivered(30003)] {
+    let [sent] = <[SentText; 1]>::try_from(world.carrier.sent_messages()).unwrap();
+    for delivery in [FakeDelivery::Sent, FakeDelivery::Undelivered(30003)] {
         let request = world.carrier.status_callback(&sent, delivery).unwrap().unwrap();
         check_signed(&request);
         assert_eq!(request.uri(), "https://sms.example/webhook/twilio/status?out=7&n=1&word=0123");
@@ -299,13 +322,13 @@ async fn opt_out_words_silence_us_until_an_opt_in_word() {
     let words = |kind: &str| -> Vec<String> { serde_json::from_value(keywords[kind].clone()).unwrap() };
     let World { carrier, twilio, .. } = world();
     for (stop, start) in words("opt_out").iter().zip(words("opt_in").iter().cycle()) {
-        carrier.text(ADA, &stop.to_lowercase()).arrive().unwrap();
+        carrier.inbound_form(ADA, &stop.to_lowercase()).into_signed_request().unwrap();
         let silenced = twilio.send(&outgoing(1, "hi")).await;
         assert!(matches!(silenced, Err(SendError::OptedOut)), "{stop}: {silenced:?}");
-        carrier.text(ADA, start).over("rcs:").arrive().unwrap();
+        carrier.inbound_form(ADA, start).with_channel_prefix("rcs:").into_signed_request().unwrap();
         assert!(twilio.send(&outgoing(1, "hi")).await.is_ok(), "{start}");
     }
-    carrier.text(ADA, "stop it").arrive().unwrap();
+    carrier.inbound_form(ADA, "stop it").into_signed_request().unwrap();
     assert!(twilio.send(&outgoing(1, "hi")).await.is_ok());
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http::Uri;
 
 /// Decoded form: names and values in the order of arrival.
-pub type Form = [(String, String)];
+pub type DecodedForm = [(String, String)];
 
 /// Reason for which a signed form is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -83,11 +83,11 @@ pub(super) struct DocumentedField {
     pub(super) presence: FieldPresence,
 }
 
-pub(super) const fn always(name: &'static str, shape: FieldShape) -> DocumentedField {
+pub(super) const fn required_field(name: &'static str, shape: FieldShape) -> DocumentedField {
     DocumentedField { name, shape, presence: FieldPresence::Always }
 }
 
-pub(super) const fn sometimes(name: &'static str, shape: FieldShape) -> DocumentedField {
+pub(super) const fn optional_field(name: &'static str, shape: FieldShape) -> DocumentedField {
     DocumentedField { name, shape, presence: FieldPresence::Sometimes }
 }
 
@@ -101,7 +101,7 @@ impl<'a> CheckedFields<'a> {
     /// Checks names, shapes and the account. Names that the table does not have are allowed: Twilio adds new ones
     /// without notice.
     pub(super) fn from_form(
-        form: &'a Form,
+        form: &'a DecodedForm,
         table: &[DocumentedField],
         account_sid: &str,
     ) -> Result<Self, FormFault> {
@@ -115,7 +115,7 @@ impl<'a> CheckedFields<'a> {
             }
         }
         for field in table {
-            if values.get(field.name).is_some_and(|value| !field.shape.allows(value)) {
+            if values.get(field.name).is_some_and(|value| !field.shape.allows_value(value)) {
                 return Err(FormFault::WrongShape);
             }
         }
@@ -155,12 +155,12 @@ impl<'a> CheckedFields<'a> {
 }
 
 impl FieldShape {
-    pub(super) fn allows(self, value: &str) -> bool {
+    pub(super) fn allows_value(self, value: &str) -> bool {
         let may_be_empty = !matches!(self, Self::OneOf(_));
-        (value.is_empty() && may_be_empty) || self.matches(value)
+        (value.is_empty() && may_be_empty) || self.matches_value(value)
     }
 
-    pub(super) fn matches(self, value: &str) -> bool {
+    pub(super) fn matches_value(self, value: &str) -> bool {
         match self {
             Self::Sid => is_sid(value),
             Self::Address => is_address(value),

@@ -10,6 +10,6 @@ mod text;
 mod tests;
 
 pub(super) use fields::is_sid;
-pub use fields::{Form, FormFault};
+pub use fields::{DecodedForm, FormFault};
 pub use report::{CallbackQuery, parse_report};
 pub use text::parse_text;

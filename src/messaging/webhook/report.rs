@@ -3,30 +3,30 @@
 use std::str::FromStr;
 
 use super::fields::FieldShape::{Address as AddressOf, Digits, Sid, Text, Version, Word};
-use super::fields::{CheckedFields, DocumentedField, Form, FormFault, always, sometimes};
+use super::fields::{CheckedFields, DecodedForm, DocumentedField, FormFault, optional_field, required_field};
 use crate::conversation::transcript::{Address, OutboxId};
-use crate::store::callbacks::{CallbackKey, CallbackWord};
-use crate::store::deliveries::Report;
+use crate::store::queue::callbacks::{CallbackKey, CallbackWord};
+use crate::store::queue::delivery_reports::DeliveryReport;
 
 /// Documented fields of a status callback:
 /// <https://www.twilio.com/docs/messaging/guides/track-outbound-message-status>, with the fields of channels.
 pub(super) const REPORT_FIELDS: [DocumentedField; 16] = [
-    always("AccountSid", Sid),
-    always("ApiVersion", Version),
-    always("MessageSid", Sid),
-    always("MessageStatus", Word),
-    always("SmsSid", Sid),
-    always("SmsStatus", Word),
-    always("To", AddressOf),
-    sometimes("ChannelInstallSid", Sid),
-    sometimes("ChannelPrefix", Text),
-    sometimes("ChannelStatusMessage", Text),
-    sometimes("ChannelToAddress", Text),
-    sometimes("ErrorCode", Digits),
-    sometimes("EventType", Word),
-    sometimes("From", AddressOf),
-    sometimes("MessagingServiceSid", Sid),
-    sometimes("RawDlrDoneDate", Digits),
+    required_field("AccountSid", Sid),
+    required_field("ApiVersion", Version),
+    required_field("MessageSid", Sid),
+    required_field("MessageStatus", Word),
+    required_field("SmsSid", Sid),
+    required_field("SmsStatus", Word),
+    required_field("To", AddressOf),
+    optional_field("ChannelInstallSid", Sid),
+    optional_field("ChannelPrefix", Text),
+    optional_field("ChannelStatusMessage", Text),
+    optional_field("ChannelToAddress", Text),
+    optional_field("ErrorCode", Digits),
+    optional_field("EventType", Word),
+    optional_field("From", AddressOf),
+    optional_field("MessagingServiceSid", Sid),
+    optional_field("RawDlrDoneDate", Digits),
 ];
 
 /// Query of a callback's address: the attempt, the message, and the random value of that message.
@@ -48,7 +48,7 @@ fn parse_key(query: &str) -> Option<CallbackKey> {
     Some(CallbackKey {
         outbox: OutboxId(parse_number(value("out")?)?),
         attempt: parse_number(value("n")?)?,
-        word: CallbackWord::stored(value("word")?),
+        word: CallbackWord::from_stored(value("word")?),
     })
 }
 
@@ -57,7 +57,11 @@ fn parse_number<T: FromStr>(text: &str) -> Option<T> {
 }
 
 /// Parses a status callback that came to an address with this query.
-pub fn parse_report(form: &Form, query: CallbackQuery, account_sid: &str) -> Result<Report, FormFault> {
+pub fn parse_report(
+    form: &DecodedForm,
+    query: CallbackQuery,
+    account_sid: &str,
+) -> Result<DeliveryReport, FormFault> {
     let fields = CheckedFields::from_form(form, &REPORT_FIELDS, account_sid)?;
     if fields.has("NumMedia") || fields.has("Body") {
         return Err(FormFault::WrongRoute);
@@ -69,7 +73,7 @@ pub fn parse_report(form: &Form, query: CallbackQuery, account_sid: &str) -> Res
     let (sid, status) = (fields.required("MessageSid")?, fields.required("MessageStatus")?);
     fields.check_equal("SmsSid", sid)?;
     fields.check_equal("SmsStatus", status)?;
-    Ok(Report {
+    Ok(DeliveryReport {
         sid: sid.to_owned(),
         status: status.to_owned(),
         key: query.0,

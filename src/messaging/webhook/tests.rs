@@ -11,11 +11,11 @@ use super::fields::DocumentedField;
 use super::report::REPORT_FIELDS;
 use super::text::TEXT_FIELDS;
 use super::{CallbackQuery, FormFault, parse_report, parse_text};
-use crate::conversation::inbound_message::{Received, Via};
+use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
+use crate::conversation::routing::verification::{FieldAuthority, MessageFields};
 use crate::conversation::transcript::{Address, OptWord, OutboxId};
-use crate::conversation::verification::{FieldAuthority, TextFields};
 use crate::messaging::twilio::STATUS_PATH;
-use crate::store::callbacks::{CallbackKey, CallbackWord};
+use crate::store::queue::callbacks::{CallbackKey, CallbackWord};
 
 const ACCOUNT: &str = "AC0123456789abcdef0123456789abcdef";
 const SID: &str = "SM00000000000000000000000000000001";
@@ -66,7 +66,7 @@ fn text_with(more: &[(&str, &str)]) -> Pairs {
     pairs(&fields.into_iter().collect::<Vec<_>>())
 }
 
-fn read(form: &Pairs) -> Result<Received, FormFault> {
+fn read(form: &Pairs) -> Result<ReceivedMessage, FormFault> {
     parse_text(form, ACCOUNT, Timestamp::UNIX_EPOCH)
 }
 
@@ -105,7 +105,7 @@ impl SplitSearch<'_> {
             let starts_a_name = |at: usize| table.iter().any(|next| value[at..].starts_with(next.name));
             let ends = value.char_indices().map(|(at, _)| at).filter(|at| starts_a_name(*at));
             for end in ends.chain([value.len()]) {
-                if field.shape.allows(&value[..end]) {
+                if field.shape.allows_value(&value[..end]) {
                     before.push((field.name.to_owned(), value[..end].to_owned()));
                     self.go_on(&value[end..], before);
                     before.pop();
@@ -116,13 +116,13 @@ impl SplitSearch<'_> {
 }
 
 /// Returns the parts of a message that cause effects.
-fn effect(text: &Received) -> (String, String, String, String, usize, Option<OptWord>) {
+fn effect(text: &ReceivedMessage) -> (String, String, String, String, usize, Option<OptWord>) {
     let (from, to) = (text.from.as_str().to_owned(), text.to.as_str().to_owned());
     (text.external_id.clone(), from, to, text.body.clone(), text.media.len(), text.carrier_word)
 }
 
-fn record(text: &Received) -> TextFields {
-    TextFields {
+fn record(text: &ReceivedMessage) -> MessageFields {
+    MessageFields {
         from: Address::new(text.from.as_str()),
         to: text.to.clone(),
         body: text.body.clone(),
@@ -132,14 +132,14 @@ fn record(text: &Received) -> TextFields {
 
 /// Fails if another split of a genuine message could act as something else. Returns true if it was accepted at all.
 #[track_caller]
-fn check_split(genuine: &Received, other: &Pairs) -> bool {
+fn check_split(genuine: &ReceivedMessage, other: &Pairs) -> bool {
     let Ok(read) = read(other) else { return false };
     // For another id, the carrier has no record.
-    let agrees = read.external_id == genuine.external_id && record(genuine).agrees_with(&record(&read));
+    let agrees = read.external_id == genuine.external_id && record(genuine).matches_fields(&record(&read));
     let may_act = read.authority == FieldAuthority::Certain || agrees;
     if may_act {
         assert_eq!(effect(&read), effect(genuine), "{other:?}");
-        assert!(read.via == genuine.via || read.via == Via::Fallback, "{other:?}");
+        assert!(read.via == genuine.via || read.via == MessageSource::Fallback, "{other:?}");
     }
     true
 }
@@ -218,7 +218,7 @@ proptest! {
         code in proptest::option::of("[1-9][0-9]{4}"),
         message in proptest::option::of(crafted()),
     ) {
-        let key = CallbackKey { outbox: OutboxId(out), attempt, word: CallbackWord::stored("0123456789abcdef0123456789abcdef") };
+        let key = CallbackKey { outbox: OutboxId(out), attempt, word: CallbackWord::from_stored("0123456789abcdef0123456789abcdef") };
         let mut fields = REPORT.to_vec();
         fields.extend(code.as_deref().map(|code| ("ErrorCode", code)));
         fields.extend(message.as_deref().map(|message| ("ChannelStatusMessage", message)));
@@ -270,7 +270,7 @@ fn the_end_of_a_body_read_as_a_sender_and_a_city_is_ambiguous() {
 fn a_member_cannot_be_read_as_an_admin_with_an_id_of_their_choice() {
     let crafted = format!("yesFrom{ADMIN}MessageSid{OTHER_SID}NumMedia0ProfileName");
     let genuine = text_with(&[("Body", &crafted)]);
-    let forged: Vec<Received> = splits(&signed(&genuine), &TEXT_FIELDS)
+    let forged: Vec<ReceivedMessage> = splits(&signed(&genuine), &TEXT_FIELDS)
         .iter()
         .filter_map(|other| read(other).ok())
         .filter(|text| text.from.as_str() == ADMIN && text.external_id == OTHER_SID)

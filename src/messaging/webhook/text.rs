@@ -3,10 +3,12 @@
 use jiff::Timestamp;
 
 use super::fields::FieldShape::{Address as AddressOf, Count, Digits, OneOf, Sid, Text, Url, Version, Word};
-use super::fields::{CheckedFields, DocumentedField, FieldPresence, Form, FormFault, always, sometimes};
-use crate::conversation::inbound_message::{Media, Received, Via};
+use super::fields::{
+    CheckedFields, DecodedForm, DocumentedField, FieldPresence, FormFault, optional_field, required_field,
+};
+use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource, ReceivedMessage};
+use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{Address, ChannelKind, OptWord};
-use crate::conversation::verification::FieldAuthority;
 
 /// Most media that Twilio delivers with a message.
 pub(super) const MAX_MEDIA: usize = 10;
@@ -16,67 +18,71 @@ const MEDIA_NAMES: [&str; 2] = ["MediaUrl", "MediaContentType"];
 /// Documented fields of an inbound message: <https://www.twilio.com/docs/messaging/guides/webhook-request>, with the
 /// fields of WhatsApp, Advanced Opt-Out and the fallback address. The media fields, which have numbers, are separate.
 pub(super) const TEXT_FIELDS: [DocumentedField; 57] = [
-    always("AccountSid", Sid),
-    always("ApiVersion", Version),
-    always("Body", Text),
-    always("From", AddressOf),
-    always("MessageSid", Sid),
-    always("NumMedia", Count),
-    always("NumSegments", Count),
-    always("SmsMessageSid", Sid),
-    always("SmsSid", Sid),
-    always("SmsStatus", OneOf(&["received", "receiving"])),
-    always("To", AddressOf),
-    sometimes("AddOns", Text),
-    sometimes("Address", Text),
-    sometimes("ButtonPayload", Text),
-    sometimes("ButtonText", Text),
-    sometimes("ButtonType", Text),
-    sometimes("ChannelInstallSid", Sid),
-    sometimes("ChannelMetadata", Text),
-    sometimes("ChannelPrefix", Text),
-    sometimes("ChannelToAddress", Text),
-    sometimes("ErrorCode", Digits),
-    sometimes("ErrorUrl", Url),
-    sometimes("EventType", Word),
-    sometimes("ExternalUserId", Text),
-    sometimes("Forwarded", OneOf(&["true", "false"])),
-    sometimes("FrequentlyForwarded", OneOf(&["true", "false"])),
-    sometimes("FromCity", Text),
-    sometimes("FromCountry", Text),
-    sometimes("FromState", Text),
-    sometimes("FromZip", Text),
-    sometimes("InteractiveData", Text),
-    sometimes("Label", Text),
-    sometimes("Latitude", Text),
-    sometimes("ListId", Text),
-    sometimes("ListTitle", Text),
-    sometimes("Longitude", Text),
-    sometimes("MessageType", Word),
-    sometimes("MessagingServiceSid", Sid),
-    sometimes("OptOutType", OneOf(&["STOP", "START", "HELP"])),
-    sometimes("OriginalRepliedMessageSender", AddressOf),
-    sometimes("OriginalRepliedMessageSid", Sid),
-    sometimes("ProfileName", Text),
-    sometimes("ReferralBody", Text),
-    sometimes("ReferralCtwaClid", Text),
-    sometimes("ReferralHeadline", Text),
-    sometimes("ReferralMediaContentType", Text),
-    sometimes("ReferralMediaId", Text),
-    sometimes("ReferralMediaUrl", Text),
-    sometimes("ReferralNumMedia", Count),
-    sometimes("ReferralSourceId", Text),
-    sometimes("ReferralSourceType", Text),
-    sometimes("ReferralSourceUrl", Text),
-    sometimes("ToCity", Text),
-    sometimes("ToCountry", Text),
-    sometimes("ToState", Text),
-    sometimes("ToZip", Text),
-    sometimes("WaId", Text),
+    required_field("AccountSid", Sid),
+    required_field("ApiVersion", Version),
+    required_field("Body", Text),
+    required_field("From", AddressOf),
+    required_field("MessageSid", Sid),
+    required_field("NumMedia", Count),
+    required_field("NumSegments", Count),
+    required_field("SmsMessageSid", Sid),
+    required_field("SmsSid", Sid),
+    required_field("SmsStatus", OneOf(&["received", "receiving"])),
+    required_field("To", AddressOf),
+    optional_field("AddOns", Text),
+    optional_field("Address", Text),
+    optional_field("ButtonPayload", Text),
+    optional_field("ButtonText", Text),
+    optional_field("ButtonType", Text),
+    optional_field("ChannelInstallSid", Sid),
+    optional_field("ChannelMetadata", Text),
+    optional_field("ChannelPrefix", Text),
+    optional_field("ChannelToAddress", Text),
+    optional_field("ErrorCode", Digits),
+    optional_field("ErrorUrl", Url),
+    optional_field("EventType", Word),
+    optional_field("ExternalUserId", Text),
+    optional_field("Forwarded", OneOf(&["true", "false"])),
+    optional_field("FrequentlyForwarded", OneOf(&["true", "false"])),
+    optional_field("FromCity", Text),
+    optional_field("FromCountry", Text),
+    optional_field("FromState", Text),
+    optional_field("FromZip", Text),
+    optional_field("InteractiveData", Text),
+    optional_field("Label", Text),
+    optional_field("Latitude", Text),
+    optional_field("ListId", Text),
+    optional_field("ListTitle", Text),
+    optional_field("Longitude", Text),
+    optional_field("MessageType", Word),
+    optional_field("MessagingServiceSid", Sid),
+    optional_field("OptOutType", OneOf(&["STOP", "START", "HELP"])),
+    optional_field("OriginalRepliedMessageSender", AddressOf),
+    optional_field("OriginalRepliedMessageSid", Sid),
+    optional_field("ProfileName", Text),
+    optional_field("ReferralBody", Text),
+    optional_field("ReferralCtwaClid", Text),
+    optional_field("ReferralHeadline", Text),
+    optional_field("ReferralMediaContentType", Text),
+    optional_field("ReferralMediaId", Text),
+    optional_field("ReferralMediaUrl", Text),
+    optional_field("ReferralNumMedia", Count),
+    optional_field("ReferralSourceId", Text),
+    optional_field("ReferralSourceType", Text),
+    optional_field("ReferralSourceUrl", Text),
+    optional_field("ToCity", Text),
+    optional_field("ToCountry", Text),
+    optional_field("ToState", Text),
+    optional_field("ToZip", Text),
+    optional_field("WaId", Text),
 ];
 
 /// Parses the form of an inbound message. `now` is the time of its arrival.
-pub fn parse_text(form: &Form, account_sid: &str, now: Timestamp) -> Result<Received, FormFault> {
+pub fn parse_text(
+    form: &DecodedForm,
+    account_sid: &str,
+    now: Timestamp,
+) -> Result<ReceivedMessage, FormFault> {
     let fields = CheckedFields::from_form(form, &TEXT_FIELDS, account_sid)?;
     if fields.has("MessageStatus") {
         return Err(FormFault::WrongRoute);
@@ -89,7 +95,7 @@ pub fn parse_text(form: &Form, account_sid: &str, now: Timestamp) -> Result<Rece
     let media = parse_media(&fields)?;
     // Twilio reports the error of the first URL only when it calls the second.
     let by_fallback = fields.has("ErrorUrl") || fields.has("ErrorCode");
-    Ok(Received {
+    Ok(ReceivedMessage {
         channel: ChannelKind::Twilio,
         external_id: external_id.to_owned(),
         from: from.phone().map_err(|_| FormFault::WrongShape)?,
@@ -97,7 +103,7 @@ pub fn parse_text(form: &Form, account_sid: &str, now: Timestamp) -> Result<Rece
         // SQLite and the C libraries around it end a string at a NUL.
         body: fields.get("Body").unwrap_or_default().replace('\0', "\u{fffd}"),
         media,
-        via: if by_fallback { Via::Fallback } else { Via::Webhook },
+        via: if by_fallback { MessageSource::Fallback } else { MessageSource::Webhook },
         carrier_word: parse_opt_out_type(&fields),
         authority: if is_ambiguous(&fields) { FieldAuthority::Ambiguous } else { FieldAuthority::Certain },
         provider_at: now,
@@ -135,7 +141,7 @@ fn media_index(name: &str) -> Option<usize> {
 }
 
 /// Parses the media of a message: exactly as many as it announces.
-fn parse_media(fields: &CheckedFields<'_>) -> Result<Vec<Media>, FormFault> {
+fn parse_media(fields: &CheckedFields<'_>) -> Result<Vec<MessageMedia>, FormFault> {
     let count = fields.required("NumMedia")?.parse().map_err(|_| FormFault::WrongShape)?;
     let named = fields.iter().filter(|(name, _)| media_index(name).is_some()).count();
     if count > MAX_MEDIA || named != MEDIA_NAMES.len() * count {
@@ -145,10 +151,10 @@ fn parse_media(fields: &CheckedFields<'_>) -> Result<Vec<Media>, FormFault> {
         .map(|index| {
             let url = fields.get(&format!("MediaUrl{index}")).ok_or(FormFault::WrongMedia)?;
             let content_type = fields.get(&format!("MediaContentType{index}")).unwrap_or_default();
-            if !Url.matches(url) {
+            if !Url.matches_value(url) {
                 return Err(FormFault::WrongShape);
             }
-            Ok(Media { url: url.to_owned(), content_type: content_type.to_owned() })
+            Ok(MessageMedia { url: url.to_owned(), content_type: content_type.to_owned() })
         })
         .collect()
 }

@@ -4,30 +4,30 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::who::{self, Who};
-use super::{Listed, one_more};
+use super::user_ref::{self, UserRef};
+use super::{ResultPage, query_limit};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
-use crate::store::access;
 use crate::store::audit::KEY;
-use crate::store::codec::{from_json, time};
+use crate::store::codec::{from_json, timestamp_from_ms};
+use crate::store::console_access;
 use crate::store::schema::{api_keys, approvals, audit_log, conversations, tool_calls, turns};
 use crate::store::{Conn, QueryResult};
 
 /// Entry of the audit log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct AuditEntry {
     pub id: i64,
     pub at: Timestamp,
-    pub by: Author,
+    pub actor: AuditActor,
     /// Stable identifier of the kind of change.
     pub kind: String,
-    pub subject: Subject,
+    pub subject: AuditEntrySubject,
     pub detail: Value,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Author {
-    Person(Who),
+pub enum AuditActor {
+    User(UserRef),
     Shell,
     Console,
     /// Program that uses the API key with this name.
@@ -36,16 +36,16 @@ pub enum Author {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
-    Person(Who),
+pub enum AuditEntrySubject {
+    User(UserRef),
     /// Tool call, with the name of the tool.
     Call {
         tool: String,
-        at: Place,
+        at: ConversationLink,
     },
-    Turn(Place),
+    Turn(ConversationLink),
     /// Approval that admins were asked for, concerning this user.
-    Approval(Who),
+    Approval(UserRef),
     Household,
     /// Access to the console.
     Console,
@@ -57,20 +57,25 @@ pub enum Subject {
 
 /// Conversation and turn in which a change was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ConversationLink {
     pub conversation: ConversationId,
     pub name: String,
     pub turn: TurnId,
-    pub with: Who,
+    pub user: UserRef,
 }
 
 /// Loads entries, newest first, below `before`; `kind` excludes all other kinds.
-pub fn list(conn: &mut Conn, kind: Option<&str>, before: i64, fits: usize) -> QueryResult<Listed<Line>> {
-    type Row = (i64, i64, Option<i64>, String, String, String);
+pub fn load_audit_entries(
+    conn: &mut Conn,
+    kind: Option<&str>,
+    before: i64,
+    fits: usize,
+) -> QueryResult<ResultPage<AuditEntry>> {
+    type AuditEntryRow = (i64, i64, Option<i64>, String, String, String);
     let lines = audit_log::table
         .filter(audit_log::id.lt(before))
         .order(audit_log::id.desc())
-        .limit(one_more(fits))
+        .limit(query_limit(fits))
         .select((
             audit_log::id,
             audit_log::at,
@@ -79,7 +84,7 @@ pub fn list(conn: &mut Conn, kind: Option<&str>, before: i64, fits: usize) -> Qu
             audit_log::subject,
             audit_log::detail,
         ));
-    let rows: Vec<Row> = match kind {
+    let rows: Vec<AuditEntryRow> = match kind {
         Some(kind) => lines.filter(audit_log::kind.eq(kind)).load(conn)?,
         None => lines.load(conn)?,
     };
@@ -87,61 +92,63 @@ pub fn list(conn: &mut Conn, kind: Option<&str>, before: i64, fits: usize) -> Qu
     for (id, at, user, kind, about, detail) in rows {
         let detail: Value = from_json("detail", &detail)?;
         let by = match (user, detail["by"].as_str()) {
-            (Some(user), _) => Author::Person(who::by_id(conn, UserId(user))?),
-            (None, Some("shell")) => Author::Shell,
-            (None, Some("console")) => Author::Console,
+            (Some(user), _) => AuditActor::User(user_ref::load_user_ref(conn, UserId(user))?),
+            (None, Some("shell")) => AuditActor::Shell,
+            (None, Some("console")) => AuditActor::Console,
             (None, Some(by)) => match by.strip_prefix(KEY).and_then(|id| id.parse().ok()) {
-                Some(key) => Author::Key(access::key_name(conn, key)?),
-                None => Author::Dialarr,
+                Some(key) => AuditActor::Key(console_access::load_api_key_name(conn, key)?),
+                None => AuditActor::Dialarr,
             },
-            (None, None) => Author::Dialarr,
+            (None, None) => AuditActor::Dialarr,
         };
-        let subject = subject(conn, about)?;
-        read.push(Line { id, at: time(at)?, by, kind, subject, detail });
+        let subject = resolve_subject(conn, about)?;
+        read.push(AuditEntry { id, at: timestamp_from_ms(at)?, actor: by, kind, subject, detail });
     }
-    Ok(Listed::of(read, fits, |line| line.id))
+    Ok(ResultPage::from_rows(read, fits, |line| line.id))
 }
 
 /// Resolves the subject of an entry. A subject that no longer exists is returned in its stored form.
-fn subject(conn: &mut Conn, about: String) -> QueryResult<Subject> {
+fn resolve_subject(conn: &mut Conn, about: String) -> QueryResult<AuditEntrySubject> {
     let found = match (about.as_str(), about.split_once(':')) {
-        ("household", _) => Some(Subject::Household),
-        ("console", _) => Some(Subject::Console),
+        ("household", _) => Some(AuditEntrySubject::Household),
+        ("console", _) => Some(AuditEntrySubject::Console),
         (_, Some((what, id))) => match id.parse() {
-            Ok(id) => numbered(conn, what, id).optional()?.flatten(),
+            Ok(id) => resolve_numbered_subject(conn, what, id).optional()?.flatten(),
             Err(_) => None,
         },
         (_, None) => None,
     };
-    Ok(found.unwrap_or(Subject::Other(about)))
+    Ok(found.unwrap_or(AuditEntrySubject::Other(about)))
 }
 
-fn numbered(conn: &mut Conn, what: &str, id: i64) -> QueryResult<Option<Subject>> {
+fn resolve_numbered_subject(conn: &mut Conn, what: &str, id: i64) -> QueryResult<Option<AuditEntrySubject>> {
     Ok(match what {
-        "user" => Some(Subject::Person(who::by_id(conn, UserId(id))?)),
-        "turn" => Some(Subject::Turn(place(conn, id)?)),
+        "user" => Some(AuditEntrySubject::User(user_ref::load_user_ref(conn, UserId(id))?)),
+        "turn" => Some(AuditEntrySubject::Turn(load_conversation_link(conn, id)?)),
         "tool_call" => {
             let (tool, turn): (String, i64) = tool_calls::table
                 .find(id)
                 .select((tool_calls::tool_name, tool_calls::turn_id))
                 .first(conn)?;
-            Some(Subject::Call { tool, at: place(conn, turn)? })
+            Some(AuditEntrySubject::Call { tool, at: load_conversation_link(conn, turn)? })
         }
         "approval" => {
             let user: i64 = approvals::table.find(id).select(approvals::user_id).first(conn)?;
-            Some(Subject::Approval(who::by_id(conn, UserId(user))?))
+            Some(AuditEntrySubject::Approval(user_ref::load_user_ref(conn, UserId(user))?))
         }
-        "api_key" => Some(Subject::Key(api_keys::table.find(id).select(api_keys::name).first(conn)?)),
+        "api_key" => {
+            Some(AuditEntrySubject::Key(api_keys::table.find(id).select(api_keys::name).first(conn)?))
+        }
         _ => None,
     })
 }
 
-fn place(conn: &mut Conn, turn: i64) -> QueryResult<Place> {
+fn load_conversation_link(conn: &mut Conn, turn: i64) -> QueryResult<ConversationLink> {
     let (conversation, name, user): (i64, String, i64) = turns::table
         .inner_join(conversations::table.on(conversations::id.eq(turns::conversation_id)))
         .filter(turns::id.eq(turn))
         .select((conversations::id, conversations::name, turns::user_id))
         .first(conn)?;
-    let with = who::by_id(conn, UserId(user))?;
-    Ok(Place { conversation: ConversationId(conversation), name, turn: TurnId(turn), with })
+    let with = user_ref::load_user_ref(conn, UserId(user))?;
+    Ok(ConversationLink { conversation: ConversationId(conversation), name, turn: TurnId(turn), user: with })
 }

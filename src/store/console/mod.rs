@@ -1,23 +1,23 @@
 //! Queries for the pages of the console. All are read-only and bounded: a list that grows is read from its newest row
 //! and continues below a cursor.
 
+pub mod api_conversations;
+pub mod attention;
 pub mod audit;
+pub mod conversation;
+pub mod conversation_summary;
 pub mod conversations;
 pub mod deliveries;
-pub mod fate;
-pub mod figures;
-pub mod home;
-pub mod listing;
-pub mod people;
+pub mod delivery_status;
+pub mod message_counts;
 pub mod search;
-pub mod spending;
-pub mod talks;
-pub mod thread;
-pub mod who;
+pub mod usage;
+pub mod user_details;
+pub mod user_ref;
 
 /// One page of a list, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed<T> {
+pub struct ResultPage<T> {
     pub rows: Vec<T>,
     /// Cursor below which the list continues, if there are older rows.
     pub older: Option<i64>,
@@ -26,10 +26,10 @@ pub struct Listed<T> {
 /// Cursor of the first page of a list: above every id.
 pub const NEWEST: i64 = i64::MAX;
 
-impl<T> Listed<T> {
+impl<T> ResultPage<T> {
     /// Builds a page from its rows and up to one more row than fits. `id` returns the column by which the list is
     /// ordered.
-    fn of(mut rows: Vec<T>, fits: usize, id: impl Fn(&T) -> i64) -> Self {
+    fn from_rows(mut rows: Vec<T>, fits: usize, id: impl Fn(&T) -> i64) -> Self {
         let goes_on = rows.len() > fits;
         rows.truncate(fits);
         let older = rows.last().map(id).filter(|_| goes_on);
@@ -38,6 +38,6 @@ impl<T> Listed<T> {
 }
 
 /// Returns the number of rows to query for a page that holds `fits`: one more, to detect whether the list continues.
-fn one_more(fits: usize) -> i64 {
+fn query_limit(fits: usize) -> i64 {
     i64::try_from(fits).unwrap_or(i64::MAX).saturating_add(1)
 }

@@ -4,9 +4,9 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text};
 use jiff::Timestamp;
 
-use super::who::{self, Who};
+use super::user_ref::{self, UserRef};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
-use crate::store::codec::time;
+use crate::store::codec::timestamp_from_ms;
 use crate::store::schema::turns;
 use crate::store::{Conn, QueryResult};
 
@@ -21,11 +21,11 @@ const END: char = '\u{2}';
 
 /// Query for the index. It consists only of words, regardless of the text that was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted(String);
+pub struct SearchQuery(String);
 
-impl Wanted {
+impl SearchQuery {
     /// Parses the typed text; `None` if it contains no word. The last word matches as a prefix.
-    pub fn read(typed: &str) -> Option<Self> {
+    pub fn parse(typed: &str) -> Option<Self> {
         let has_letters = |word: &&str| word.chars().any(char::is_alphanumeric);
         let words = typed.split_whitespace().filter(has_letters).take(WORDS);
         let quoted: Vec<String> =
@@ -36,59 +36,59 @@ impl Wanted {
 
 /// Cursor of a page: the ids on both sides below which it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Below {
+pub struct SearchCursor {
     pub received: i64,
     pub sent: i64,
 }
 
-impl Below {
+impl SearchCursor {
     pub const NOTHING: Self = Self { received: i64::MAX, sent: i64::MAX };
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SearchMatch {
     /// Row of the message in the table of its side.
     pub id: i64,
-    pub stands: Stands,
-    pub with: Who,
-    pub by: Speaker,
+    pub location: MatchLocation,
+    pub user: UserRef,
+    pub author: MessageAuthor,
     pub at: Timestamp,
     /// Excerpt around the matched words; the whole message if it is outside any conversation.
-    pub pieces: Vec<Piece>,
+    pub spans: Vec<MatchSpan>,
 }
 
 /// Location of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stands {
-    InTurn(Talk, TurnId),
+pub enum MatchLocation {
+    InTurn(MatchedConversation, TurnId),
     /// The message belongs to no turn; the next turn of the conversation, if there is one.
-    Before(Talk, Option<TurnId>),
+    BeforeTurn(MatchedConversation, Option<TurnId>),
     /// No conversation was open.
-    Outside,
+    OutsideConversation,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Talk {
+pub struct MatchedConversation {
     pub id: ConversationId,
     pub name: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaker {
-    Them,
-    Us,
+pub enum MessageAuthor {
+    User,
+    Assistant,
 }
 
 /// Part of the text of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct MatchSpan {
     pub text: String,
     /// True if the part matches the search.
     pub is_match: bool,
 }
 
 #[derive(QueryableByName)]
-struct Row {
+struct SearchMatchRow {
     #[diesel(sql_type = BigInt)]
     id: i64,
     #[diesel(sql_type = BigInt)]
@@ -126,55 +126,70 @@ const OUT: &str = "SELECT `outbox`.id AS id, `outbox`.user_id AS user_id, turns.
     WHERE words_out MATCH ? AND words_out.rowid < ? ORDER BY words_out.rowid DESC LIMIT ?";
 
 /// Returns one page of matches, and the cursor of the next page if there are more.
-pub fn search(conn: &mut Conn, wanted: &Wanted, below: Below) -> QueryResult<(Vec<Found>, Option<Below>)> {
-    let received = rows(conn, IN, wanted, below.received)?.into_iter().map(|row| (Speaker::Them, row));
-    let sent = rows(conn, OUT, wanted, below.sent)?.into_iter().map(|row| (Speaker::Us, row));
-    let mut all: Vec<(Speaker, Row)> = received.chain(sent).collect();
+pub fn search_messages(
+    conn: &mut Conn,
+    wanted: &SearchQuery,
+    below: SearchCursor,
+) -> QueryResult<(Vec<SearchMatch>, Option<SearchCursor>)> {
+    let received =
+        load_match_rows(conn, IN, wanted, below.received)?.into_iter().map(|row| (MessageAuthor::User, row));
+    let sent = load_match_rows(conn, OUT, wanted, below.sent)?
+        .into_iter()
+        .map(|row| (MessageAuthor::Assistant, row));
+    let mut all: Vec<(MessageAuthor, SearchMatchRow)> = received.chain(sent).collect();
     all.sort_by_key(|(_, row)| std::cmp::Reverse((row.at, row.id)));
     let goes_on = all.len() > FOUND;
     all.truncate(FOUND);
-    let last = |of: Speaker, before: i64| {
+    let last = |of: MessageAuthor, before: i64| {
         let ids = all.iter().filter(|(by, _)| *by == of).map(|(_, row)| row.id);
         ids.min().unwrap_or(before)
     };
-    let next = Below { received: last(Speaker::Them, below.received), sent: last(Speaker::Us, below.sent) };
-    let found = all.into_iter().map(|(by, row)| row.read(conn, by)).collect::<QueryResult<_>>()?;
+    let next = SearchCursor {
+        received: last(MessageAuthor::User, below.received),
+        sent: last(MessageAuthor::Assistant, below.sent),
+    };
+    let found = all.into_iter().map(|(by, row)| row.into_match(conn, by)).collect::<QueryResult<_>>()?;
     Ok((found, goes_on.then_some(next)))
 }
 
-fn rows(conn: &mut Conn, query: &str, wanted: &Wanted, below: i64) -> QueryResult<Vec<Row>> {
+fn load_match_rows(
+    conn: &mut Conn,
+    query: &str,
+    wanted: &SearchQuery,
+    below: i64,
+) -> QueryResult<Vec<SearchMatchRow>> {
     diesel::sql_query(query)
         .bind::<Text, _>(&wanted.0)
         .bind::<BigInt, _>(below)
-        .bind::<BigInt, _>(super::one_more(FOUND))
+        .bind::<BigInt, _>(super::query_limit(FOUND))
         .load(conn)
 }
 
-impl Row {
-    fn read(self, conn: &mut Conn, by: Speaker) -> QueryResult<Found> {
+impl SearchMatchRow {
+    fn into_match(self, conn: &mut Conn, by: MessageAuthor) -> QueryResult<SearchMatch> {
         let talk = self.conversation_id.zip(self.name);
-        let talk = talk.map(|(id, name)| Talk { id: ConversationId(id), name });
+        let talk = talk.map(|(id, name)| MatchedConversation { id: ConversationId(id), name });
         let stands = match (talk, self.turn_id) {
-            (Some(talk), Some(turn)) => Stands::InTurn(talk, TurnId(turn)),
+            (Some(talk), Some(turn)) => MatchLocation::InTurn(talk, TurnId(turn)),
             (Some(talk), None) => {
-                let next = next_turn(conn, talk.id, self.at)?;
-                Stands::Before(talk, next)
+                let next = load_next_turn(conn, talk.id, self.at)?;
+                MatchLocation::BeforeTurn(talk, next)
             }
-            (None, _) => Stands::Outside,
+            (None, _) => MatchLocation::OutsideConversation,
         };
-        Ok(Found {
+        Ok(SearchMatch {
             id: self.id,
-            stands,
-            with: who::by_id(conn, UserId(self.user_id))?,
-            by,
-            at: time(self.at)?,
-            pieces: pieces(&self.words),
+            location: stands,
+            user: user_ref::load_user_ref(conn, UserId(self.user_id))?,
+            author: by,
+            at: timestamp_from_ms(self.at)?,
+            spans: split_match_spans(&self.words),
         })
     }
 }
 
 /// Loads the first turn of a conversation that began after a given time.
-fn next_turn(conn: &mut Conn, conversation: ConversationId, at: i64) -> QueryResult<Option<TurnId>> {
+fn load_next_turn(conn: &mut Conn, conversation: ConversationId, at: i64) -> QueryResult<Option<TurnId>> {
     let of_it = || turns::table.filter(turns::conversation_id.eq(conversation.0)).select(turns::id);
     let before: Option<i64> =
         of_it().filter(turns::created_at.le(at)).order(turns::id.desc()).first(conn).optional()?;
@@ -183,13 +198,13 @@ fn next_turn(conn: &mut Conn, conversation: ConversationId, at: i64) -> QueryRes
     Ok(next.map(TurnId))
 }
 
-fn pieces(words: &str) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = Vec::new();
+fn split_match_spans(words: &str) -> Vec<MatchSpan> {
+    let mut pieces: Vec<MatchSpan> = Vec::new();
     let mut is_match = false;
     for part in words.split_inclusive([BEGIN, END]) {
         let text = part.trim_end_matches([BEGIN, END]);
         if !text.is_empty() {
-            pieces.push(Piece { text: text.to_owned(), is_match });
+            pieces.push(MatchSpan { text: text.to_owned(), is_match });
         }
         is_match = if part.ends_with(BEGIN) { true } else { is_match && !part.ends_with(END) };
     }
@@ -216,20 +231,20 @@ mod tests {
         INSERT INTO outbox (id, dedupe_key, user_id, turn_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
         VALUES (1, 'a', 1, 1, 'reply', '+1', '+1', 'Yes, Dune (2021) is here.', 1, 0, 2, 0);";
 
-    fn in_short(found: &[Found]) -> Vec<String> {
-        let mark = |piece: &Piece| match piece.is_match {
+    fn in_short(found: &[SearchMatch]) -> Vec<String> {
+        let mark = |piece: &MatchSpan| match piece.is_match {
             true => format!("[{}]", piece.text),
             false => piece.text.clone(),
         };
-        found.iter().map(|found| found.pieces.iter().map(mark).collect()).collect()
+        found.iter().map(|found| found.spans.iter().map(mark).collect()).collect()
     }
 
     #[track_caller]
     fn check(typed: &str, expected: &[&str]) {
         let mut conn = scratch();
         conn.batch_execute(SAID).unwrap();
-        let wanted = Wanted::read(typed).unwrap();
-        let (found, next) = search(&mut conn, &wanted, Below::NOTHING).unwrap();
+        let wanted = SearchQuery::parse(typed).unwrap();
+        let (found, next) = search_messages(&mut conn, &wanted, SearchCursor::NOTHING).unwrap();
         assert_eq!(
             (in_short(&found), next),
             (expected.iter().map(|&line| line.to_owned()).collect(), None),
@@ -266,18 +281,24 @@ mod tests {
              VALUES (3, 'c', 1, 'notice', '+1', '+1', 'You get no texts of dune.', 1, 0, 9, 0);",
         )
         .unwrap();
-        let (found, _) = search(&mut conn, &Wanted::read("dune").unwrap(), Below::NOTHING).unwrap();
-        let of_nothing = |found: &&Found| !matches!(found.stands, Stands::InTurn(..));
+        let (found, _) =
+            search_messages(&mut conn, &SearchQuery::parse("dune").unwrap(), SearchCursor::NOTHING).unwrap();
+        let of_nothing = |found: &&SearchMatch| !matches!(found.location, MatchLocation::InTurn(..));
         let places: Vec<_> =
-            found.iter().filter(of_nothing).map(|found| (found.by, found.id, &found.stands)).collect();
-        let in_it = |next| Stands::Before(Talk { id: ConversationId(1), name: "Dune".to_owned() }, next);
+            found.iter().filter(of_nothing).map(|found| (found.author, found.id, &found.location)).collect();
+        let in_it = |next| {
+            MatchLocation::BeforeTurn(
+                MatchedConversation { id: ConversationId(1), name: "Dune".to_owned() },
+                next,
+            )
+        };
         assert_eq!(
             places,
             [
-                (Speaker::Them, 4, &Stands::Outside),
-                (Speaker::Us, 3, &Stands::Outside),
-                (Speaker::Them, 3, &in_it(None)),
-                (Speaker::Us, 2, &in_it(Some(TurnId(2)))),
+                (MessageAuthor::User, 4, &MatchLocation::OutsideConversation),
+                (MessageAuthor::Assistant, 3, &MatchLocation::OutsideConversation),
+                (MessageAuthor::User, 3, &in_it(None)),
+                (MessageAuthor::Assistant, 2, &in_it(Some(TurnId(2)))),
             ]
         );
     }
@@ -298,10 +319,20 @@ mod tests {
              INSERT INTO words_in(words_in) VALUES ('rebuild');"
         );
         conn.batch_execute(&said).unwrap();
-        let (found, _) = search(&mut conn, &Wanted::read("dune sand").unwrap(), Below::NOTHING).unwrap();
-        let whole = |found: &Found| found.pieces.iter().map(|piece| &*piece.text).collect::<String>() == long;
-        let told: Vec<_> = found.iter().map(|found| (found.by, found.id, whole(found))).collect();
-        assert_eq!(told, [(Speaker::Them, 3, true), (Speaker::Us, 2, true), (Speaker::Them, 1, false)]);
+        let (found, _) =
+            search_messages(&mut conn, &SearchQuery::parse("dune sand").unwrap(), SearchCursor::NOTHING)
+                .unwrap();
+        let whole =
+            |found: &SearchMatch| found.spans.iter().map(|piece| &*piece.text).collect::<String>() == long;
+        let told: Vec<_> = found.iter().map(|found| (found.author, found.id, whole(found))).collect();
+        assert_eq!(
+            told,
+            [
+                (MessageAuthor::User, 3, true),
+                (MessageAuthor::Assistant, 2, true),
+                (MessageAuthor::User, 1, false)
+            ]
+        );
     }
 
     #[test]
@@ -316,8 +347,8 @@ mod tests {
              INSERT INTO words_in(words_in, rank) VALUES ('integrity-check', 1);",
         )
         .unwrap();
-        let wanted = Wanted::read("dun").unwrap();
-        assert_eq!(search(&mut conn, &wanted, Below::NOTHING).unwrap(), (Vec::new(), None));
+        let wanted = SearchQuery::parse("dun").unwrap();
+        assert_eq!(search_messages(&mut conn, &wanted, SearchCursor::NOTHING).unwrap(), (Vec::new(), None));
     }
 
     #[test]
@@ -327,11 +358,11 @@ mod tests {
         {
             let mut conn = scratch();
             conn.batch_execute(SAID).unwrap();
-            if let Some(wanted) = Wanted::read(typed) {
-                search(&mut conn, &wanted, Below::NOTHING).unwrap();
+            if let Some(wanted) = SearchQuery::parse(typed) {
+                search_messages(&mut conn, &wanted, SearchCursor::NOTHING).unwrap();
             }
         }
-        assert_eq!(Wanted::read(" \" !? "), None);
+        assert_eq!(SearchQuery::parse(" \" !? "), None);
         check("dune\" OR \"have", &[]);
     }
 
@@ -347,10 +378,10 @@ mod tests {
             );
             conn.batch_execute(&text).unwrap();
         }
-        let wanted = Wanted::read("dune").unwrap();
-        let (mut below, mut texts) = (Some(Below::NOTHING), Vec::new());
+        let wanted = SearchQuery::parse("dune").unwrap();
+        let (mut below, mut texts) = (Some(SearchCursor::NOTHING), Vec::new());
         while let Some(from) = below {
-            let (found, next) = search(&mut conn, &wanted, from).unwrap();
+            let (found, next) = search_messages(&mut conn, &wanted, from).unwrap();
             texts.extend(found.into_iter().map(|found| found.at));
             below = next;
         }

@@ -7,38 +7,38 @@ use diesel::dsl::count_star;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use crate::conversation::facts::{Fact, FactKind, Facts, Known, MOST_FACTS};
+use crate::conversation::people::facts::{FactKind, MAX_FACTS_PER_USER, StoredFact, UserFact, UserFacts};
 use crate::conversation::transcript::{EventId, UserId};
 use crate::store::Conn;
-use crate::store::codec::{fact_kind, fact_kind_word, ms, number, time};
+use crate::store::codec::{convert_integer, fact_kind, fact_kind_word, ms, timestamp_from_ms};
+use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::user_facts;
-use crate::store::written::Written;
 
 /// Highest number of a fact; numbering then restarts from 1.
 const NUMBERS: u32 = 99;
 /// Maximum number of open suggestions for one user; a newer one replaces the oldest.
 const MOST_SUGGESTED: usize = 5;
 
-const ACTIVE: Written = Written("user_facts.state = 'active'");
-const SUGGESTED: Written = Written("user_facts.state = 'suggested'");
+const ACTIVE: LiteralSql = LiteralSql("user_facts.state = 'active'");
+const SUGGESTED: LiteralSql = LiteralSql("user_facts.state = 'suggested'");
 /// Facts that have ended and still have their text.
-const ENDED: Written = Written("user_facts.ended_at IS NOT NULL AND user_facts.value <> ''");
+const ENDED: LiteralSql = LiteralSql("user_facts.ended_at IS NOT NULL AND user_facts.value <> ''");
 
 /// Source of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum FactSource {
     /// The user stated the fact, in this message.
-    Said(Option<EventId>),
+    Stated(Option<EventId>),
     Operator,
     /// The fact was suggested from the user's messages, and the operator accepted it.
-    Noticed,
+    Inferred,
 }
 
 /// Outcome of recording a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noting {
+pub enum FactOutcome {
     /// The fact is stored under this number.
-    Noted(u32),
+    Recorded(u32),
     /// The same fact was already stored under this number, word for word.
     Known(u32),
     /// The user has the maximum number of facts.
@@ -47,54 +47,54 @@ pub enum Noting {
 
 /// Selector of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which<'a> {
+pub enum FactSelector<'a> {
     Number(u32),
     Key(FactKind, &'a str),
 }
 
 /// Fact that the user has not stated outright, for the operator to accept or dismiss.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Suggestion {
+pub struct FactSuggestion {
     pub id: i64,
-    pub fact: Fact,
+    pub fact: UserFact,
     pub at: Timestamp,
 }
 
-type Row = (i64, Option<i64>, String, String, String, i64);
+type FactRow = (i64, Option<i64>, String, String, String, i64);
 
 /// Loads the facts about a user, by number.
-pub fn known(conn: &mut Conn, user: UserId) -> QueryResult<Facts> {
-    Ok(Facts(active(conn, user)?.into_iter().map(|(_, known)| known).collect()))
+pub fn load_facts(conn: &mut Conn, user: UserId) -> QueryResult<UserFacts> {
+    Ok(UserFacts(load_active_facts(conn, user)?.into_iter().map(|(_, known)| known).collect()))
 }
 
 /// Records a fact in place of the one of the same kind and key.
-pub fn note(
+pub fn record_fact(
     conn: &mut Conn,
     user: UserId,
-    fact: &Fact,
-    source: Source,
+    fact: &UserFact,
+    source: FactSource,
     now: Timestamp,
-) -> QueryResult<Noting> {
-    let mut active = active(conn, user)?;
+) -> QueryResult<FactOutcome> {
+    let mut active = load_active_facts(conn, user)?;
     if let Some((_, known)) = active.iter().find(|(_, known)| known.fact == *fact) {
-        return Ok(Noting::Known(known.number));
+        return Ok(FactOutcome::Known(known.number));
     }
-    let gives_way = |known: &Known| known.fact.is_about_the_same(fact) || contradicts(&known.fact, fact);
+    let gives_way = |known: &StoredFact| known.fact.has_same_subject(fact) || contradicts(&known.fact, fact);
     let older: Vec<_> = active.extract_if(.., |(_, known)| gives_way(known)).collect();
     let number = match older.first() {
         // The number stays the same, so that a list the user saw earlier remains valid.
         Some((_, known)) => known.number,
-        None if active.len() >= MOST_FACTS => return Ok(Noting::Full),
-        None => free_number(conn, user, &active)?,
+        None if active.len() >= MAX_FACTS_PER_USER => return Ok(FactOutcome::Full),
+        None => find_free_number(conn, user, &active)?,
     };
     for (id, _) in older {
-        supersede(conn, id, now)?;
+        supersede_fact(conn, id, now)?;
     }
     end_suggestions(conn, user, fact, now)?;
     let (word, event) = match source {
-        Source::Said(event) => ("said", event),
-        Source::Operator => ("operator", None),
-        Source::Noticed => ("noticed", None),
+        FactSource::Stated(event) => ("said", event),
+        FactSource::Operator => ("operator", None),
+        FactSource::Inferred => ("noticed", None),
     };
     diesel::insert_into(user_facts::table)
         .values((
@@ -109,36 +109,42 @@ pub fn note(
             user_facts::created_at.eq(ms(now)),
         ))
         .execute(conn)?;
-    Ok(Noting::Noted(number))
+    Ok(FactOutcome::Recorded(number))
 }
 
 /// Forgets a fact, with every earlier fact under its key, and returns the forgotten fact.
-pub fn forget(conn: &mut Conn, user: UserId, which: Which<'_>, now: Timestamp) -> QueryResult<Option<Fact>> {
-    let meant = |known: &Known| match which {
-        Which::Number(number) => known.number == number,
-        Which::Key(kind, key) => known.fact.kind == kind && known.fact.key == key,
+pub fn forget_fact(
+    conn: &mut Conn,
+    user: UserId,
+    which: FactSelector<'_>,
+    now: Timestamp,
+) -> QueryResult<Option<UserFact>> {
+    let meant = |known: &StoredFact| match which {
+        FactSelector::Number(number) => known.number == number,
+        FactSelector::Key(kind, key) => known.fact.kind == kind && known.fact.key == key,
     };
-    let Some((_, Known { fact, .. })) = active(conn, user)?.into_iter().find(|(_, known)| meant(known))
+    let Some((_, StoredFact { fact, .. })) =
+        load_active_facts(conn, user)?.into_iter().find(|(_, known)| meant(known))
     else {
         return Ok(None);
     };
-    let of_its_kind: Vec<Row> = user_facts::table
+    let of_its_kind: Vec<FactRow> = user_facts::table
         .filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("forgotten")))
         .filter(user_facts::kind.eq(fact_kind_word(fact.kind)))
         .select(ROW)
         .load(conn)?;
     let mut ids = Vec::new();
     for (id, _, _, key, value, _) in of_its_kind {
-        if fact.is_about_the_same(&(Fact { kind: fact.kind, key, value })) {
+        if fact.has_same_subject(&(UserFact { kind: fact.kind, key, value })) {
             ids.push(id);
         }
     }
-    empty(conn, &ids, now)?;
+    clear_fact_text(conn, &ids, now)?;
     Ok(Some(fact))
 }
 
 /// Suggests a fact to the operator, unless it is already known, or was suggested before and not accepted.
-pub fn suggest(conn: &mut Conn, user: UserId, fact: &Fact, now: Timestamp) -> QueryResult<()> {
+pub fn suggest_fact(conn: &mut Conn, user: UserId, fact: &UserFact, now: Timestamp) -> QueryResult<()> {
     let alike: i64 = user_facts::table
         .filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("superseded")))
         .filter(user_facts::kind.eq(fact_kind_word(fact.kind)).and(user_facts::key.eq(&fact.key)))
@@ -148,8 +154,8 @@ pub fn suggest(conn: &mut Conn, user: UserId, fact: &Fact, now: Timestamp) -> Qu
     if alike > 0 {
         return Ok(());
     }
-    for one in suggestions(conn, user)?.iter().rev().skip(MOST_SUGGESTED - 1) {
-        dismiss(conn, user, one.id, now)?;
+    for one in load_fact_suggestions(conn, user)?.iter().rev().skip(MOST_SUGGESTED - 1) {
+        dismiss_suggestion(conn, user, one.id, now)?;
     }
     diesel::insert_into(user_facts::table)
         .values((
@@ -165,33 +171,44 @@ pub fn suggest(conn: &mut Conn, user: UserId, fact: &Fact, now: Timestamp) -> Qu
         .map(drop)
 }
 
-pub fn suggestions(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Suggestion>> {
-    let rows: Vec<Row> = user_facts::table
+pub fn load_fact_suggestions(conn: &mut Conn, user: UserId) -> QueryResult<Vec<FactSuggestion>> {
+    let rows: Vec<FactRow> = user_facts::table
         .filter(SUGGESTED.and(user_facts::user_id.eq(user.0)))
         .order(user_facts::id)
         .select(ROW)
         .load(conn)?;
-    let suggestion = |(id, _, kind, key, value, at): Row| {
-        Ok(Suggestion { id, fact: Fact { kind: fact_kind(&kind)?, key, value }, at: time(at)? })
+    let suggestion = |(id, _, kind, key, value, at): FactRow| {
+        Ok(FactSuggestion {
+            id,
+            fact: UserFact { kind: fact_kind(&kind)?, key, value },
+            at: timestamp_from_ms(at)?,
+        })
     };
     rows.into_iter().map(suggestion).collect()
 }
 
 /// Accepts a suggestion for the operator: its fact is known from then on. Returns the fact, if the suggestion was still
 /// open.
-pub fn accept(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryResult<Option<(Fact, Noting)>> {
-    let Some(Suggestion { fact, .. }) = suggestions(conn, user)?.into_iter().find(|one| one.id == id) else {
+pub fn accept_suggestion(
+    conn: &mut Conn,
+    user: UserId,
+    id: i64,
+    now: Timestamp,
+) -> QueryResult<Option<(UserFact, FactOutcome)>> {
+    let Some(FactSuggestion { fact, .. }) =
+        load_fact_suggestions(conn, user)?.into_iter().find(|one| one.id == id)
+    else {
         return Ok(None);
     };
-    let noting = note(conn, user, &fact, Source::Noticed, now)?;
-    if noting != Noting::Full {
+    let noting = record_fact(conn, user, &fact, FactSource::Inferred, now)?;
+    if noting != FactOutcome::Full {
         diesel::delete(user_facts::table.find(id)).execute(conn)?;
     }
     Ok(Some((fact, noting)))
 }
 
 /// Dismisses a suggestion for the operator. Returns whether the suggestion was still open.
-pub fn dismiss(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryResult<bool> {
+pub fn dismiss_suggestion(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryResult<bool> {
     let waiting = user_facts::table.find(id).filter(SUGGESTED.and(user_facts::user_id.eq(user.0)));
     let dismissed = diesel::update(waiting)
         .set((user_facts::state.eq("dismissed"), user_facts::ended_at.eq(ms(now))))
@@ -200,37 +217,37 @@ pub fn dismiss(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryR
 }
 
 /// Dismisses the open suggestions on the subject of a newly stated fact, which settles them.
-fn end_suggestions(conn: &mut Conn, user: UserId, fact: &Fact, now: Timestamp) -> QueryResult<()> {
-    for one in suggestions(conn, user)?.iter().filter(|one| one.fact.is_about_the_same(fact)) {
-        dismiss(conn, user, one.id, now)?;
+fn end_suggestions(conn: &mut Conn, user: UserId, fact: &UserFact, now: Timestamp) -> QueryResult<()> {
+    for one in load_fact_suggestions(conn, user)?.iter().filter(|one| one.fact.has_same_subject(fact)) {
+        dismiss_suggestion(conn, user, one.id, now)?;
     }
     Ok(())
 }
 
 /// Erases all facts about a user, with all of their text.
-pub fn erase(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+pub fn erase_facts(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     let theirs =
         user_facts::table.filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("forgotten")));
     let ids = theirs.select(user_facts::id).load(conn)?;
-    empty(conn, &ids, now)
+    clear_fact_text(conn, &ids, now)
 }
 
 /// Erases the text of at most `limit` facts that ended before `before`, and of at most `limit` suggestions that were
 /// made before it and never accepted; returns the larger of the two counts.
-pub fn erase_ended(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<i64> {
+pub fn erase_ended_facts(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<i64> {
     let ended: Vec<i64> = user_facts::table
         .filter(ENDED.and(user_facts::ended_at.lt(ms(before))))
         .order(user_facts::ended_at)
         .limit(limit)
         .select(user_facts::id)
         .load(conn)?;
-    empty(conn, &ended, now)?;
+    clear_fact_text(conn, &ended, now)?;
     let suggested: Vec<i64> = user_facts::table
         .filter(SUGGESTED.and(user_facts::created_at.lt(ms(before))))
         .limit(limit)
         .select(user_facts::id)
         .load(conn)?;
-    empty(conn, &suggested, now)?;
+    clear_fact_text(conn, &suggested, now)?;
     Ok(i64::try_from(ended.len().max(suggested.len())).unwrap_or(limit))
 }
 
@@ -250,22 +267,29 @@ const ROW: (
     user_facts::created_at,
 );
 
-fn active(conn: &mut Conn, user: UserId) -> QueryResult<Vec<(i64, Known)>> {
-    let rows: Vec<Row> = user_facts::table
+fn load_active_facts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<(i64, StoredFact)>> {
+    let rows: Vec<FactRow> = user_facts::table
         .filter(ACTIVE.and(user_facts::user_id.eq(user.0)))
         .order(user_facts::number)
         .select(ROW)
         .load(conn)?;
-    let known = |(id, of_list, kind, key, value, at): Row| {
-        let fact = Fact { kind: fact_kind(&kind)?, key, value };
-        Ok((id, Known { number: number(of_list.unwrap_or_default())?, fact, since: time(at)? }))
+    let known = |(id, of_list, kind, key, value, at): FactRow| {
+        let fact = UserFact { kind: fact_kind(&kind)?, key, value };
+        Ok((
+            id,
+            StoredFact {
+                number: convert_integer(of_list.unwrap_or_default())?,
+                fact,
+                since: timestamp_from_ms(at)?,
+            },
+        ))
     };
     rows.into_iter().map(known).collect()
 }
 
 /// Returns whether a newer fact of another key contradicts the older one: a user who likes a thing now does not dislike
 /// it, and a general quality also applies to movies and shows.
-fn contradicts(older: &Fact, newer: &Fact) -> bool {
+fn contradicts(older: &UserFact, newer: &UserFact) -> bool {
     match (older.kind, newer.kind) {
         (FactKind::Like, FactKind::Dislike) | (FactKind::Dislike, FactKind::Like) => older.key == newer.key,
         (FactKind::Quality, FactKind::Quality) => newer.key.is_empty() && !older.key.is_empty(),
@@ -273,7 +297,7 @@ fn contradicts(older: &Fact, newer: &Fact) -> bool {
     }
 }
 
-fn supersede(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
+fn supersede_fact(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
     diesel::update(user_facts::table.find(id))
         .set((
             user_facts::state.eq("superseded"),
@@ -284,7 +308,7 @@ fn supersede(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
         .map(drop)
 }
 
-fn empty(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<()> {
+fn clear_fact_text(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<()> {
     for id in ids {
         let ended: Option<i64> = user_facts::table.find(id).select(user_facts::ended_at).first(conn)?;
         diesel::update(user_facts::table.find(id))
@@ -301,7 +325,7 @@ fn empty(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<()> {
 /// Returns the number that has been unused the longest: a user who still has an older list cannot forget another fact
 /// by its number. The count of numbers given out equals the count of active and forgotten facts, since a replaced fact
 /// hands its number on.
-fn free_number(conn: &mut Conn, user: UserId, active: &[(i64, Known)]) -> QueryResult<u32> {
+fn find_free_number(conn: &mut Conn, user: UserId, active: &[(i64, StoredFact)]) -> QueryResult<u32> {
     let forgotten: i64 = user_facts::table
         .filter(user_facts::user_id.eq(user.0).and(user_facts::state.eq("forgotten")))
         .select(count_star())
@@ -316,33 +340,34 @@ fn free_number(conn: &mut Conn, user: UserId, active: &[(i64, Known)]) -> QueryR
 mod tests {
     use super::*;
     use crate::conversation::transcript::PhoneNumber;
+    use crate::store::people::users::{self, FirstContactRole};
     use crate::store::scratch;
-    use crate::store::users::{self, Newcomer};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
     fn person(conn: &mut Conn, phone: &str) -> UserId {
-        users::ensure(conn, &PhoneNumber::parse(phone).unwrap(), Newcomer::Member, at(0)).unwrap()
+        users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, at(0))
+            .unwrap()
     }
 
-    fn dislikes(what: &str) -> Fact {
-        Fact::new(FactKind::Dislike, None, what).unwrap()
+    fn dislikes(what: &str) -> UserFact {
+        UserFact::new(FactKind::Dislike, None, what).unwrap()
     }
 
-    fn quality(what: &str) -> Fact {
-        Fact::new(FactKind::Quality, None, what).unwrap()
+    fn quality(what: &str) -> UserFact {
+        UserFact::new(FactKind::Quality, None, what).unwrap()
     }
 
-    fn say(conn: &mut Conn, user: UserId, fact: &Fact, second: i64) -> Noting {
-        note(conn, user, fact, Source::Said(None), at(second)).unwrap()
+    fn say(conn: &mut Conn, user: UserId, fact: &UserFact, second: i64) -> FactOutcome {
+        record_fact(conn, user, fact, FactSource::Stated(None), at(second)).unwrap()
     }
 
     /// Formats the facts about a user, one per line.
     fn list(conn: &mut Conn, user: UserId) -> Vec<String> {
-        let known = known(conn, user).unwrap().0;
-        known.iter().map(|known| format!("{} {}", known.number, known.fact.told())).collect()
+        let known = load_facts(conn, user).unwrap().0;
+        known.iter().map(|known| format!("{} {}", known.number, known.fact.to_sentence())).collect()
     }
 
     /// Formats every row as `state key=value`.
@@ -360,10 +385,10 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         say(&mut conn, ann, &dislikes("horror"), 1);
-        assert_eq!(say(&mut conn, ann, &quality("4K"), 2), Noting::Noted(2));
-        assert_eq!(say(&mut conn, ann, &quality("4K"), 3), Noting::Known(2));
-        forget(&mut conn, ann, Which::Number(1), at(4)).unwrap();
-        assert_eq!(say(&mut conn, ann, &quality("1080p"), 5), Noting::Noted(2));
+        assert_eq!(say(&mut conn, ann, &quality("4K"), 2), FactOutcome::Recorded(2));
+        assert_eq!(say(&mut conn, ann, &quality("4K"), 3), FactOutcome::Known(2));
+        forget_fact(&mut conn, ann, FactSelector::Number(1), at(4)).unwrap();
+        assert_eq!(say(&mut conn, ann, &quality("1080p"), 5), FactOutcome::Recorded(2));
         assert_eq!(list(&mut conn, ann), ["2 1080p quality"]);
         assert_eq!(rows(&mut conn), ["forgotten =", "superseded =4K", "active =1080p"]);
     }
@@ -375,13 +400,19 @@ mod tests {
         for (second, what) in [(1, "horror"), (2, "musicals"), (3, "westerns")] {
             say(&mut conn, ann, &dislikes(what), second);
         }
-        assert_eq!(forget(&mut conn, ann, Which::Number(2), at(4)), Ok(Some(dislikes("musicals"))));
+        assert_eq!(
+            forget_fact(&mut conn, ann, FactSelector::Number(2), at(4)),
+            Ok(Some(dislikes("musicals")))
+        );
         assert_eq!(list(&mut conn, ann), ["1 Dislikes horror", "3 Dislikes westerns"]);
-        assert_eq!(forget(&mut conn, ann, Which::Number(2), at(5)), Ok(None));
-        assert_eq!(forget(&mut conn, ann, Which::Number(3), at(5)), Ok(Some(dislikes("westerns"))));
-        assert_eq!(say(&mut conn, ann, &quality("4K"), 6), Noting::Noted(4));
-        let likes = Fact::new(FactKind::Like, None, "horror").unwrap();
-        assert_eq!(say(&mut conn, ann, &likes, 7), Noting::Noted(1));
+        assert_eq!(forget_fact(&mut conn, ann, FactSelector::Number(2), at(5)), Ok(None));
+        assert_eq!(
+            forget_fact(&mut conn, ann, FactSelector::Number(3), at(5)),
+            Ok(Some(dislikes("westerns")))
+        );
+        assert_eq!(say(&mut conn, ann, &quality("4K"), 6), FactOutcome::Recorded(4));
+        let likes = UserFact::new(FactKind::Like, None, "horror").unwrap();
+        assert_eq!(say(&mut conn, ann, &likes, 7), FactOutcome::Recorded(1));
         assert_eq!(list(&mut conn, ann), ["1 Likes horror", "4 4K quality"]);
     }
 
@@ -391,13 +422,14 @@ mod tests {
         let ann = person(&mut conn, "+15550100001");
         say(&mut conn, ann, &quality("4K"), 0);
         for second in 1..99 {
-            let Noting::Noted(number) = say(&mut conn, ann, &dislikes(&format!("film {second}")), second)
+            let FactOutcome::Recorded(number) =
+                say(&mut conn, ann, &dislikes(&format!("film {second}")), second)
             else {
                 panic!("not noted");
             };
-            forget(&mut conn, ann, Which::Number(number), at(second)).unwrap();
+            forget_fact(&mut conn, ann, FactSelector::Number(number), at(second)).unwrap();
         }
-        assert_eq!(say(&mut conn, ann, &dislikes("horror"), 100), Noting::Noted(2));
+        assert_eq!(say(&mut conn, ann, &dislikes("horror"), 100), FactOutcome::Recorded(2));
     }
 
     #[test]
@@ -409,13 +441,13 @@ mod tests {
             say(&mut conn, bob, &quality(what), second);
         }
         assert_eq!(
-            forget(&mut conn, ann, Which::Key(FactKind::Quality, ""), at(3)),
+            forget_fact(&mut conn, ann, FactSelector::Key(FactKind::Quality, ""), at(3)),
             Ok(Some(quality("1080p")))
         );
         assert_eq!(rows(&mut conn), ["forgotten =", "superseded =4K", "forgotten =", "active =1080p"]);
-        erase(&mut conn, bob, at(4)).unwrap();
+        erase_facts(&mut conn, bob, at(4)).unwrap();
         assert_eq!(rows(&mut conn), ["forgotten ="; 4]);
-        assert_eq!(known(&mut conn, bob).unwrap(), Facts::default());
+        assert_eq!(load_facts(&mut conn, bob).unwrap(), UserFacts::default());
     }
 
     #[test]
@@ -424,9 +456,9 @@ mod tests {
         let ann = person(&mut conn, "+15550100001");
         for (second, name, title) in [(1, "office", "The Office (US)"), (2, "the office", "The Office (UK)")]
         {
-            say(&mut conn, ann, &Fact::new(FactKind::Alias, Some(name), title).unwrap(), second);
+            say(&mut conn, ann, &UserFact::new(FactKind::Alias, Some(name), title).unwrap(), second);
         }
-        forget(&mut conn, ann, Which::Number(1), at(3)).unwrap();
+        forget_fact(&mut conn, ann, FactSelector::Number(1), at(3)).unwrap();
         assert_eq!(rows(&mut conn), ["forgotten ="; 2]);
     }
 
@@ -438,8 +470,8 @@ mod tests {
         for second in 1..40 {
             say(&mut conn, ann, &dislikes(&format!("film {second}")), second);
         }
-        assert_eq!(say(&mut conn, ann, &dislikes("horror"), 40), Noting::Full);
-        assert_eq!(say(&mut conn, ann, &quality("1080p"), 41), Noting::Noted(1));
+        assert_eq!(say(&mut conn, ann, &dislikes("horror"), 40), FactOutcome::Full);
+        assert_eq!(say(&mut conn, ann, &quality("1080p"), 41), FactOutcome::Recorded(1));
         assert_eq!(list(&mut conn, ann).len(), 40);
     }
 
@@ -448,22 +480,25 @@ mod tests {
         let mut conn = scratch();
         let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
         for fact in [quality("4K"), dislikes("horror"), dislikes("horror")] {
-            suggest(&mut conn, ann, &fact, at(1)).unwrap();
+            suggest_fact(&mut conn, ann, &fact, at(1)).unwrap();
         }
         assert_eq!(list(&mut conn, ann), [""; 0]);
-        let waiting = suggestions(&mut conn, ann).unwrap();
+        let waiting = load_fact_suggestions(&mut conn, ann).unwrap();
         assert_eq!(
             waiting.iter().map(|one| one.fact.clone()).collect::<Vec<_>>(),
             [quality("4K"), dislikes("horror")]
         );
-        assert_eq!(accept(&mut conn, bob, waiting[0].id, at(2)), Ok(None));
-        assert_eq!(accept(&mut conn, ann, waiting[0].id, at(2)), Ok(Some((quality("4K"), Noting::Noted(1)))));
-        assert_eq!(dismiss(&mut conn, bob, waiting[1].id, at(2)), Ok(false));
-        assert_eq!(dismiss(&mut conn, ann, waiting[1].id, at(2)), Ok(true));
+        assert_eq!(accept_suggestion(&mut conn, bob, waiting[0].id, at(2)), Ok(None));
+        assert_eq!(
+            accept_suggestion(&mut conn, ann, waiting[0].id, at(2)),
+            Ok(Some((quality("4K"), FactOutcome::Recorded(1))))
+        );
+        assert_eq!(dismiss_suggestion(&mut conn, bob, waiting[1].id, at(2)), Ok(false));
+        assert_eq!(dismiss_suggestion(&mut conn, ann, waiting[1].id, at(2)), Ok(true));
         for fact in [quality("4K"), dislikes("horror")] {
-            suggest(&mut conn, ann, &fact, at(3)).unwrap();
+            suggest_fact(&mut conn, ann, &fact, at(3)).unwrap();
         }
-        assert_eq!(suggestions(&mut conn, ann).unwrap(), []);
+        assert_eq!(load_fact_suggestions(&mut conn, ann).unwrap(), []);
         assert_eq!(list(&mut conn, ann), ["1 4K quality"]);
     }
 
@@ -472,16 +507,16 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         for second in 1..=7 {
-            suggest(&mut conn, ann, &dislikes(&format!("film {second}")), at(second)).unwrap();
+            suggest_fact(&mut conn, ann, &dislikes(&format!("film {second}")), at(second)).unwrap();
         }
         let waiting = |conn: &mut Conn| {
-            let waiting = suggestions(conn, ann).unwrap();
+            let waiting = load_fact_suggestions(conn, ann).unwrap();
             waiting.into_iter().map(|one| one.fact.value).collect::<Vec<_>>()
         };
         assert_eq!(waiting(&mut conn), ["film 3", "film 4", "film 5", "film 6", "film 7"]);
         say(&mut conn, ann, &dislikes("film 5"), 8);
         assert_eq!(waiting(&mut conn), ["film 3", "film 4", "film 6", "film 7"]);
-        erase_ended(&mut conn, at(6), 10, at(20)).unwrap();
+        erase_ended_facts(&mut conn, at(6), 10, at(20)).unwrap();
         assert_eq!(waiting(&mut conn), ["film 6", "film 7"]);
     }
 
@@ -492,8 +527,8 @@ mod tests {
         for (second, what) in [(1, "720p"), (2, "1080p"), (9, "4K")] {
             say(&mut conn, ann, &quality(what), second);
         }
-        assert_eq!(erase_ended(&mut conn, at(5), 10, at(20)), Ok(1));
+        assert_eq!(erase_ended_facts(&mut conn, at(5), 10, at(20)), Ok(1));
         assert_eq!(rows(&mut conn), ["forgotten =", "superseded =1080p", "active =4K"]);
-        assert_eq!(erase_ended(&mut conn, at(5), 10, at(20)), Ok(0));
+        assert_eq!(erase_ended_facts(&mut conn, at(5), 10, at(20)), Ok(0));
     }
 }

@@ -4,9 +4,9 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use jiff::Timestamp;
 
-use super::responses::{self, NewAnswer, Owner};
+use super::responses::{self, AnswerOwner, NewAnswer};
 use crate::conversation::transcript::UserId;
-use crate::store::kept::Keep;
+use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{memory_group_members, memory_groups};
 use crate::store::{Conn, QueryResult};
 
@@ -16,36 +16,41 @@ pub struct GroupId(pub i64);
 
 /// Text that several users received.
 #[derive(Debug, Clone, Copy)]
-pub struct Heard<'a> {
-    pub words: &'a str,
-    pub by: &'a [UserId],
+pub struct SharedMessage<'a> {
+    pub text: &'a str,
+    pub recipients: &'a [UserId],
     /// Author of the text, if it was a user.
-    pub from: Option<UserId>,
+    pub author: Option<UserId>,
 }
 
 /// Remembers a text that was sent to several users at once. A text with fewer than two recipients belongs to no group.
 /// `source` identifies its origin and prevents a second copy.
-pub fn said(conn: &mut Conn, source: &str, heard: &Heard<'_>, now: Timestamp) -> QueryResult<()> {
-    let mut members = heard.by.to_vec();
+pub fn remember_shared_message(
+    conn: &mut Conn,
+    source: &str,
+    heard: &SharedMessage<'_>,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let mut members = heard.recipients.to_vec();
     members.sort_unstable();
     members.dedup();
     if members.len() < 2 {
         return Ok(());
     }
-    let group = group_of(conn, &members)?;
+    let group = ensure_group(conn, &members)?;
     let new = NewAnswer {
         source: source.to_owned(),
-        owner: Owner::Group(group),
-        user: heard.from,
+        owner: AnswerOwner::Group(group),
+        user: heard.author,
         turn: None,
         agent: "code".to_owned(),
         question: String::new(),
-        answer: heard.words.to_owned(),
+        answer: heard.text.to_owned(),
     };
-    responses::remember(conn, &new, now)
+    responses::store_answer(conn, &new, now)
 }
 
-fn group_of(conn: &mut Conn, members: &[UserId]) -> QueryResult<GroupId> {
+fn ensure_group(conn: &mut Conn, members: &[UserId]) -> QueryResult<GroupId> {
     let key = members.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let known: Option<i64> = memory_groups::table
         .filter(memory_groups::members.eq(&key))
@@ -68,27 +73,27 @@ fn group_of(conn: &mut Conn, members: &[UserId]) -> QueryResult<GroupId> {
 }
 
 #[derive(QueryableByName)]
-struct Group {
+struct GroupRow {
     #[diesel(sql_type = BigInt)]
     group_id: i64,
 }
 
 /// Loads a user's groups, beginning with the one that received something most recently.
-pub(super) fn of_user(conn: &mut Conn, user: UserId) -> QueryResult<Vec<GroupId>> {
-    let groups: Vec<Group> = diesel::sql_query(
+pub(super) fn load_user_groups(conn: &mut Conn, user: UserId) -> QueryResult<Vec<GroupId>> {
+    let groups: Vec<GroupRow> = diesel::sql_query(
         "SELECT group_id FROM memory_group_members WHERE user_id = ? ORDER BY \
          (SELECT max(revision) FROM agent_responses WHERE owner = 'g' || memory_group_members.group_id) DESC",
     )
     .bind::<BigInt, _>(user.0)
-    .kept()
+    .cached()
     .load(conn)?;
     Ok(groups.into_iter().map(|row| GroupId(row.group_id)).collect())
 }
 
 /// Removes the user from all their groups. Texts that the others received together with this user stay theirs; the next
 /// text to the same recipients starts another group.
-pub fn leave(conn: &mut Conn, user: UserId) -> QueryResult<()> {
-    for group in of_user(conn, user)? {
+pub fn leave_groups(conn: &mut Conn, user: UserId) -> QueryResult<()> {
+    for group in load_user_groups(conn, user)? {
         diesel::update(memory_groups::table.find(group.0))
             .set(memory_groups::members.eq(format!("left:{}", group.0)))
             .execute(conn)?;

@@ -1,11 +1,11 @@
 //! Memory in the database: facts about users, and answers, each visible only to the users who may find it.
 
-pub mod everyone;
 pub mod facts;
 pub mod groups;
-pub mod learning;
+pub mod indexing_queue;
 pub mod responses;
 pub mod search;
+pub mod shared_answers;
 pub mod stats;
 #[cfg(test)]
 mod tests;

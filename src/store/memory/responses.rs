@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::groups::GroupId;
-use crate::conversation::extraction::answers_something;
-use crate::conversation::facts::{FORGET, REMEMBER};
-use crate::conversation::text_normalization::plain_title;
+use crate::conversation::memory::answer_metadata::is_informative;
+use crate::conversation::people::facts::{FORGET, REMEMBER};
+use crate::conversation::text::normalization::normalize_title;
 use crate::conversation::transcript::{TurnId, UserId};
 use crate::store::codec::ms;
 use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls, turns};
@@ -23,15 +23,15 @@ pub const OPERATOR: &str = "operator";
 
 /// Owner of an answer: the users who may find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub enum AnswerOwner {
     User(UserId),
     Group(GroupId),
     Everyone,
 }
 
-impl Owner {
+impl AnswerOwner {
     /// Returns the owner in the form of the column `owner`.
-    pub fn key(self) -> String {
+    pub fn column_value(self) -> String {
         match self {
             Self::User(user) => format!("u{user}"),
             Self::Group(group) => format!("g{}", group.0),
@@ -53,7 +53,7 @@ impl Owner {
 pub struct NewAnswer {
     /// Origin of the exchange, such as `turn:7`. An exchange with a known source is not remembered twice.
     pub source: String,
-    pub owner: Owner,
+    pub owner: AnswerOwner,
     /// User who asked the question or wrote the text; `None` for notifications.
     pub user: Option<UserId>,
     pub turn: Option<TurnId>,
@@ -64,26 +64,27 @@ pub struct NewAnswer {
 }
 
 /// Stores an exchange, to be indexed later. Its words can be found immediately.
-pub fn remember(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult<()> {
-    let (question, answer) = (cut(&new.question, MAX_QUESTION_CHARS), cut(&new.answer, MAX_ANSWER_CHARS));
-    let approved = if new.owner == Owner::Everyone { "approved" } else { "no" };
+pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult<()> {
+    let (question, answer) =
+        (truncate_chars(&new.question, MAX_QUESTION_CHARS), truncate_chars(&new.answer, MAX_ANSWER_CHARS));
+    let approved = if new.owner == AnswerOwner::Everyone { "approved" } else { "no" };
     let group = match new.owner {
-        Owner::Group(group) => Some(group.0),
-        Owner::User(_) | Owner::Everyone => None,
+        AnswerOwner::Group(group) => Some(group.0),
+        AnswerOwner::User(_) | AnswerOwner::Everyone => None,
     };
     let revision = next_revision(conn)?;
     diesel::insert_into(agent_responses::table)
         .values((
             agent_responses::source.eq(&new.source),
             agent_responses::scope.eq(new.owner.scope_word()),
-            agent_responses::owner.eq(new.owner.key()),
+            agent_responses::owner.eq(new.owner.column_value()),
             agent_responses::user_id.eq(new.user.map(|user| user.0)),
             agent_responses::turn_id.eq(new.turn.map(|turn| turn.0)),
             agent_responses::group_id.eq(group),
             agent_responses::agent.eq(&new.agent),
             agent_responses::trigger_text.eq(question),
             agent_responses::response_text.eq(answer),
-            agent_responses::likeness.eq(likeness(question, answer)),
+            agent_responses::likeness.eq(text_hash(question, answer)),
             agent_responses::for_everyone.eq(approved),
             agent_responses::state.eq("pending"),
             agent_responses::revision.eq(revision),
@@ -96,9 +97,9 @@ pub fn remember(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult
 }
 
 /// Adds an answer that the operator wrote; returns its row id.
-pub fn add(
+pub fn add_operator_answer(
     conn: &mut Conn,
-    owner: Owner,
+    owner: AnswerOwner,
     user: Option<UserId>,
     (question, answer): (String, String),
     now: Timestamp,
@@ -106,14 +107,14 @@ pub fn add(
     let source = format!("added:{}", next_revision(conn)?);
     let agent = OPERATOR.to_owned();
     let new = NewAnswer { source: source.clone(), owner, user, turn: None, agent, question, answer };
-    remember(conn, &new, now)?;
+    store_answer(conn, &new, now)?;
     agent_responses::table.filter(agent_responses::source.eq(source)).select(agent_responses::id).first(conn)
 }
 
 /// Stores the answer of a turn that ends, in the transaction that ends it. Replies by code to commands are not
 /// remembered, because they may contain codes and phone numbers of others; nor are confirmation prompts and excuses,
 /// which are not answers.
-pub(in crate::store) fn remember_turn(
+pub(in crate::store) fn store_turn_answer(
     conn: &mut Conn,
     turn: TurnId,
     answer: &str,
@@ -130,7 +131,7 @@ pub(in crate::store) fn remember_turn(
         .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::tool_name.eq_any([REMEMBER, FORGET])))
         .select(count_star())
         .first(conn)?;
-    let is_answer = matches!(kind.as_str(), "chat" | "confirm") && answers_something(answer);
+    let is_answer = matches!(kind.as_str(), "chat" | "confirm") && is_informative(answer);
     if !is_answer || asks > 0 || of_facts > 0 {
         return Ok(());
     }
@@ -153,14 +154,14 @@ pub(in crate::store) fn remember_turn(
     let user = UserId(user);
     let new = NewAnswer {
         source: format!("turn:{turn}"),
-        owner: Owner::User(user),
+        owner: AnswerOwner::User(user),
         user: Some(user),
         turn: Some(turn),
         agent,
         question: texts.join("\n"),
         answer: answer.to_owned(),
     };
-    remember(conn, &new, now)
+    store_answer(conn, &new, now)
 }
 
 /// Returns a revision larger than all earlier ones: incremental readers use it as their cursor.
@@ -170,12 +171,12 @@ pub(in crate::store) fn next_revision(conn: &mut Conn) -> QueryResult<i64> {
 }
 
 /// Returns a hash that is equal for equal words, regardless of case and punctuation.
-fn likeness(question: &str, answer: &str) -> i64 {
-    let words = format!("{}\n{}", plain_title(question), plain_title(answer));
+fn text_hash(question: &str, answer: &str) -> i64 {
+    let words = format!("{}\n{}", normalize_title(question), normalize_title(answer));
     let digest = Sha256::digest(words.as_bytes());
     i64::from_le_bytes(std::array::from_fn(|at| digest[at]))
 }
 
-fn cut(text: &str, chars: usize) -> &str {
+fn truncate_chars(text: &str, chars: usize) -> &str {
     text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
 }

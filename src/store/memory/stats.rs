@@ -6,13 +6,13 @@ use diesel::dsl::count_star;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use crate::store::codec::time;
+use crate::store::codec::timestamp_from_ms;
 use crate::store::schema::{agent_responses, user_facts};
 use crate::store::{Conn, QueryResult};
 
 /// Number of answers by several criteria, each in the order of the names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Stats {
+pub struct StoredAnswerStats {
     /// By state: `pending`, `done`, `skipped`, `repeated`, `erased`.
     pub by_state: BTreeMap<String, i64>,
     /// Findable answers by scope: `user`, `group`, `global`.
@@ -30,9 +30,9 @@ pub struct Stats {
     pub last_worked_at: Option<Timestamp>,
 }
 
-pub fn stats(conn: &mut Conn) -> QueryResult<Stats> {
-    type Row = (String, String, Option<String>, Option<String>, i64);
-    let rows: Vec<Row> = agent_responses::table
+pub fn load_answer_stats(conn: &mut Conn) -> QueryResult<StoredAnswerStats> {
+    type AnswerCountRow = (String, String, Option<String>, Option<String>, i64);
+    let rows: Vec<AnswerCountRow> = agent_responses::table
         .group_by((
             agent_responses::state,
             agent_responses::scope,
@@ -47,7 +47,7 @@ pub fn stats(conn: &mut Conn) -> QueryResult<Stats> {
             count_star(),
         ))
         .load(conn)?;
-    let mut stats = Stats::default();
+    let mut stats = StoredAnswerStats::default();
     for (state, scope, kind, model, count) in rows {
         let findable = matches!(state.as_str(), "pending" | "done");
         *stats.by_state.entry(state).or_default() += count;
@@ -61,7 +61,7 @@ pub fn stats(conn: &mut Conn) -> QueryResult<Stats> {
         }
     }
     for (model, count) in stats.by_model.iter().filter(|(model, _)| !model.is_empty()) {
-        stats.vector_bytes += 2 * count * vector_bytes(conn, model)?;
+        stats.vector_bytes += 2 * count * vector_size(conn, model)?;
     }
     stats.failing = agent_responses::table
         .filter(agent_responses::state.eq("pending").and(agent_responses::attempts.gt(0)))
@@ -76,12 +76,12 @@ pub fn stats(conn: &mut Conn) -> QueryResult<Stats> {
         .select(agent_responses::processed_at)
         .first(conn)
         .optional()?;
-    stats.last_worked_at = last.flatten().map(time).transpose()?;
+    stats.last_worked_at = last.flatten().map(timestamp_from_ms).transpose()?;
     Ok(stats)
 }
 
 /// Returns the size in bytes of one vector of a model: all vectors of a model have the same length.
-fn vector_bytes(conn: &mut Conn, model: &str) -> QueryResult<i64> {
+fn vector_size(conn: &mut Conn, model: &str) -> QueryResult<i64> {
     let vector: Option<Option<Vec<u8>>> = agent_responses::table
         .filter(agent_responses::state.eq("done").and(agent_responses::embed_model.eq(model)))
         .select(agent_responses::response_vec)

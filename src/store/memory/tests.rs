@@ -8,21 +8,21 @@ use diesel::sql_types::{BigInt, Text};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
-use super::everyone;
-use super::groups::{self, Heard};
-use super::learning::{self, Embedded, Learned, NotedBy, Recorded};
-use super::responses::{self, NewAnswer, Owner};
-use super::search::{self, Sought};
-use crate::conversation::extraction::{self, Done};
-use crate::conversation::recall::{Candidate, recall};
-use crate::conversation::text_normalization::content_words;
+use super::groups::{self, SharedMessage};
+use super::indexing_queue::{self, AnnotationSource, EmbeddedAnswer, IndexingOutcome, IndexingResult};
+use super::responses::{self, AnswerOwner, NewAnswer};
+use super::search::{self, VectorQuery};
+use super::shared_answers;
+use crate::conversation::memory::answer_metadata::{self, TurnEffect};
+use crate::conversation::memory::recall::{RecallCandidate, rank_candidates};
+use crate::conversation::text::normalization::content_words;
 use crate::conversation::transcript::{PhoneNumber, UserId};
-use crate::memory::index::Index;
-use crate::memory::vector::Unit;
-use crate::store::privacy::sweep::{Swept, sweep};
-use crate::store::privacy::{erase_answer, erase_talk};
+use crate::memory::index::VectorIndex;
+use crate::memory::vector::UnitVector;
+use crate::store::people::users::{self, FirstContactRole};
+use crate::store::privacy::retention::{RetentionProgress, erase_expired_text};
+use crate::store::privacy::{erase_answer, erase_conversations};
 use crate::store::schema::agent_responses;
-use crate::store::users::{self, Newcomer};
 use crate::store::{Conn, scratch};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -31,18 +31,18 @@ const MODEL: &str = "a-model";
 
 fn user(conn: &mut Conn, n: i64) -> UserId {
     let phone = PhoneNumber::parse(&format!("+1555010{n:04}")).unwrap();
-    users::ensure(conn, &phone, Newcomer::Member, NOW).unwrap()
+    users::ensure_user(conn, &phone, FirstContactRole::Member, NOW).unwrap()
 }
 
-fn vector(words: &str) -> Unit {
+fn vector(words: &str) -> UnitVector {
     let mut numbers = vec![0.01; 8];
     for (at, byte) in words.bytes().enumerate() {
         numbers[at % 8] += f32::from(byte);
     }
-    Unit::new(numbers).unwrap()
+    UnitVector::new(numbers).unwrap()
 }
 
-fn says(conn: &mut Conn, source: &str, owner: Owner, by: Option<UserId>, words: (&str, &str)) -> i64 {
+fn says(conn: &mut Conn, source: &str, owner: AnswerOwner, by: Option<UserId>, words: (&str, &str)) -> i64 {
     let new = NewAnswer {
         source: source.to_owned(),
         owner,
@@ -52,7 +52,7 @@ fn says(conn: &mut Conn, source: &str, owner: Owner, by: Option<UserId>, words: 
         question: words.0.to_owned(),
         answer: words.1.to_owned(),
     };
-    responses::remember(conn, &new, NOW).unwrap();
+    responses::store_answer(conn, &new, NOW).unwrap();
     agent_responses::table
         .filter(agent_responses::source.eq(source))
         .select(agent_responses::id)
@@ -60,12 +60,12 @@ fn says(conn: &mut Conn, source: &str, owner: Owner, by: Option<UserId>, words: 
         .unwrap()
 }
 
-fn learned(question: &str, answer: &str, model: &str) -> Learned {
-    Learned {
-        extraction: extraction::by_code(question, answer, Done::Talked),
-        by: NotedBy::Code,
-        general: false,
-        vectors: Some(Embedded {
+fn learned(question: &str, answer: &str, model: &str) -> IndexingResult {
+    IndexingResult {
+        extraction: answer_metadata::extract_without_model(question, answer, TurnEffect::NoToolCall),
+        source: AnnotationSource::Code,
+        is_shareable: false,
+        vectors: Some(EmbeddedAnswer {
             model: model.to_owned(),
             trigger: Some(vector(question)),
             response: vector(answer),
@@ -73,35 +73,35 @@ fn learned(question: &str, answer: &str, model: &str) -> Learned {
     }
 }
 
-fn told(conn: &mut Conn, source: &str, owner: Owner, by: Option<UserId>, words: (&str, &str)) -> i64 {
+fn told(conn: &mut Conn, source: &str, owner: AnswerOwner, by: Option<UserId>, words: (&str, &str)) -> i64 {
     let id = says(conn, source, owner, by, words);
-    learning::complete(conn, id, &learned(words.0, words.1, MODEL), NOW).unwrap();
+    indexing_queue::complete_indexing_job(conn, id, &learned(words.0, words.1, MODEL), NOW).unwrap();
     id
 }
 
 fn own(conn: &mut Conn, n: i64, by: UserId, words: (&str, &str)) -> i64 {
-    told(conn, &format!("turn:{n}"), Owner::User(by), Some(by), words)
+    told(conn, &format!("turn:{n}"), AnswerOwner::User(by), Some(by), words)
 }
 
 /// Returns everything that a user finds, by words and by vectors, as one of their turns would.
-fn finds(conn: &mut Conn, index: &mut Index, viewer: UserId, query: &str) -> Vec<Candidate> {
-    let owners = search::owners(conn, viewer).unwrap();
+fn finds(conn: &mut Conn, index: &mut VectorIndex, viewer: UserId, query: &str) -> Vec<RecallCandidate> {
+    let owners = search::load_visible_owners(conn, viewer).unwrap();
     for owner in owners.keys() {
         let after = index.revision(owner, MODEL);
-        let changes = search::changes(conn, owner, MODEL, after, 1_000).unwrap();
-        index.apply(owner, MODEL, changes);
+        let changes = search::load_vector_changes(conn, owner, MODEL, after, 1_000).unwrap();
+        index.apply_changes(owner, MODEL, changes);
     }
     let sought = vector(query);
-    let likest = index.likest(owners.keys(), &sought, 1_000, -1.0);
-    let words = search::by_words(conn, &owners, &content_words(query), 1_000).unwrap();
+    let likest = index.find_candidates(owners.keys(), &sought, 1_000, -1.0);
+    let words = search::find_by_words(conn, &owners, &content_words(query), 1_000).unwrap();
     let ids: Vec<i64> = [likest.triggers, likest.responses, words].concat();
-    let sought = Some(Sought { model: MODEL, vector: &sought });
-    search::candidates(conn, &owners, &ids, sought, None).unwrap()
+    let sought = Some(VectorQuery { model: MODEL, vector: &sought });
+    search::load_candidates(conn, &owners, &ids, sought, None).unwrap()
 }
 
 fn found(conn: &mut Conn, viewer: UserId, query: &str) -> Vec<i64> {
     let mut ids: Vec<i64> =
-        finds(conn, &mut Index::default(), viewer, query).iter().map(|row| row.id).collect();
+        finds(conn, &mut VectorIndex::default(), viewer, query).iter().map(|row| row.id).collect();
     ids.sort_unstable();
     ids
 }
@@ -112,9 +112,14 @@ fn a_person_finds_their_own_what_was_said_to_them_together_and_what_is_for_every
     let [ann, bob, cal] = [1, 2, 3].map(|n| user(&mut conn, n));
     let anns = own(&mut conn, 1, ann, ("add heat", "Added Heat."));
     let bobs = own(&mut conn, 2, bob, ("add heat", "Added Heat."));
-    groups::said(&mut conn, "notice:1", &Heard { words: "Heat is ready.", by: &[bob, ann], from: None }, NOW)
-        .unwrap();
-    let global = told(&mut conn, "api:1", Owner::Everyone, None, ("where is heat", "Heat is in Plex."));
+    groups::remember_shared_message(
+        &mut conn,
+        "notice:1",
+        &SharedMessage { text: "Heat is ready.", recipients: &[bob, ann], author: None },
+        NOW,
+    )
+    .unwrap();
+    let global = told(&mut conn, "api:1", AnswerOwner::Everyone, None, ("where is heat", "Heat is in Plex."));
 
     let group: i64 = 3;
     assert_eq!(found(&mut conn, ann, "heat"), [anns, group, global]);
@@ -126,8 +131,13 @@ fn a_person_finds_their_own_what_was_said_to_them_together_and_what_is_for_every
 fn what_one_person_heard_alone_is_no_matter_of_a_group() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
-    groups::said(&mut conn, "notice:1", &Heard { words: "Heat is ready.", by: &[ann, ann], from: None }, NOW)
-        .unwrap();
+    groups::remember_shared_message(
+        &mut conn,
+        "notice:1",
+        &SharedMessage { text: "Heat is ready.", recipients: &[ann, ann], author: None },
+        NOW,
+    )
+    .unwrap();
     assert_eq!(agent_responses::table.count().get_result::<i64>(&mut conn).unwrap(), 0);
 }
 
@@ -135,24 +145,34 @@ fn what_one_person_heard_alone_is_no_matter_of_a_group() {
 fn an_answer_is_remembered_once_and_worked_on_once() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
-    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("add heat", "Added Heat."));
-    says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("other", "words"));
+    let id = says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("add heat", "Added Heat."));
+    says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("other", "words"));
     assert_eq!(agent_responses::table.count().get_result::<i64>(&mut conn).unwrap(), 1);
 
     let learned = learned("add heat", "Added Heat.", MODEL);
-    assert_eq!(learning::complete(&mut conn, id, &learned, NOW).unwrap(), Recorded::Done);
-    assert_eq!(learning::complete(&mut conn, id, &learned, NOW).unwrap(), Recorded::NotPending);
-    assert_eq!(learning::skip(&mut conn, id, NOW).unwrap(), Recorded::NotPending);
-    assert_eq!(learning::take(&mut conn, 9, LATER).unwrap(), []);
+    assert_eq!(
+        indexing_queue::complete_indexing_job(&mut conn, id, &learned, NOW).unwrap(),
+        IndexingOutcome::Recorded
+    );
+    assert_eq!(
+        indexing_queue::complete_indexing_job(&mut conn, id, &learned, NOW).unwrap(),
+        IndexingOutcome::NotPending
+    );
+    assert_eq!(indexing_queue::exclude_answer(&mut conn, id, NOW).unwrap(), IndexingOutcome::NotPending);
+    assert_eq!(indexing_queue::claim_indexing_jobs(&mut conn, 9, LATER).unwrap(), []);
 }
 
 #[test]
 fn a_row_that_was_taken_is_left_alone_for_a_while_and_its_tries_are_counted() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
-    says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("add heat", "Added Heat."));
+    says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("add heat", "Added Heat."));
     let tries = |conn: &mut Conn, at| {
-        learning::take(conn, 9, at).unwrap().into_iter().map(|taken| taken.attempt).collect::<Vec<_>>()
+        indexing_queue::claim_indexing_jobs(conn, 9, at)
+            .unwrap()
+            .into_iter()
+            .map(|taken| taken.attempt)
+            .collect::<Vec<_>>()
     };
     assert_eq!(tries(&mut conn, NOW), [1]);
     assert_eq!(tries(&mut conn, NOW), [0_u32; 0]);
@@ -184,9 +204,9 @@ fn the_opposite_is_not_the_same_however_alike() {
 fn a_greeting_is_not_found() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
-    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("hello walrus", "Hi walrus."));
+    let id = says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("hello walrus", "Hi walrus."));
     assert_eq!(found(&mut conn, ann, "walrus"), [id]);
-    learning::skip(&mut conn, id, NOW).unwrap();
+    indexing_queue::exclude_answer(&mut conn, id, NOW).unwrap();
     assert_eq!(found(&mut conn, ann, "walrus"), [0_i64; 0]);
 }
 
@@ -194,19 +214,20 @@ fn a_greeting_is_not_found() {
 fn vectors_of_another_model_count_for_nothing_until_they_are_made_anew() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
-    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("q", "a"));
-    learning::complete(&mut conn, id, &learned("q", "a", "older"), NOW).unwrap();
-    let by_vector = |conn: &mut Conn, index: &mut Index| {
-        finds(conn, index, ann, "q").iter().filter(|row| row.answer_likeness.is_some()).count()
+    let id = says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("q", "a"));
+    indexing_queue::complete_indexing_job(&mut conn, id, &learned("q", "a", "older"), NOW).unwrap();
+    let by_vector = |conn: &mut Conn, index: &mut VectorIndex| {
+        finds(conn, index, ann, "q").iter().filter(|row| row.answer_similarity.is_some()).count()
     };
-    let mut index = Index::default();
+    let mut index = VectorIndex::default();
     assert_eq!(by_vector(&mut conn, &mut index), 0);
 
-    let missing = learning::without_vectors(&mut conn, MODEL, 9).unwrap();
+    let missing = indexing_queue::load_answers_without_vectors(&mut conn, MODEL, 9).unwrap();
     assert_eq!(missing, [(id, "q".to_owned(), "a".to_owned())]);
-    let vectors = Embedded { model: MODEL.to_owned(), trigger: Some(vector("q")), response: vector("a") };
-    learning::embed(&mut conn, id, &vectors, NOW).unwrap();
-    assert_eq!(learning::without_vectors(&mut conn, MODEL, 9).unwrap(), []);
+    let vectors =
+        EmbeddedAnswer { model: MODEL.to_owned(), trigger: Some(vector("q")), response: vector("a") };
+    indexing_queue::store_vectors(&mut conn, id, &vectors, NOW).unwrap();
+    assert_eq!(indexing_queue::load_answers_without_vectors(&mut conn, MODEL, 9).unwrap(), []);
     assert_eq!(by_vector(&mut conn, &mut index), 1);
 }
 
@@ -214,14 +235,19 @@ fn vectors_of_another_model_count_for_nothing_until_they_are_made_anew() {
 fn what_cannot_be_embedded_is_tried_three_times_and_found_by_words() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
-    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("walrus", "a"));
-    learning::complete(&mut conn, id, &Learned { vectors: None, ..learned("walrus", "a", MODEL) }, NOW)
-        .unwrap();
+    let id = says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("walrus", "a"));
+    indexing_queue::complete_indexing_job(
+        &mut conn,
+        id,
+        &IndexingResult { vectors: None, ..learned("walrus", "a", MODEL) },
+        NOW,
+    )
+    .unwrap();
     for left in [1, 1, 1, 0] {
-        assert_eq!(learning::without_vectors(&mut conn, MODEL, 9).unwrap().len(), left);
-        learning::count_failed_embedding(&mut conn, id, MODEL).unwrap();
+        assert_eq!(indexing_queue::load_answers_without_vectors(&mut conn, MODEL, 9).unwrap().len(), left);
+        indexing_queue::count_failed_embedding(&mut conn, id, MODEL).unwrap();
     }
-    assert_eq!(learning::without_vectors(&mut conn, "another", 9).unwrap().len(), 1);
+    assert_eq!(indexing_queue::load_answers_without_vectors(&mut conn, "another", 9).unwrap().len(), 1);
     assert_eq!(found(&mut conn, ann, "walrus"), [id]);
 }
 
@@ -230,10 +256,16 @@ fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
     let mut conn = scratch();
     let [ann, bob, cal] = [1, 2, 3].map(|n| user(&mut conn, n));
     let suggest = |conn: &mut Conn, n: i64, by: UserId, question: &str| {
-        let id =
-            says(conn, &format!("turn:{n}"), Owner::User(by), Some(by), (question, "In Plex, on walrus."));
-        let learned = Learned { general: true, ..learned(question, "In Plex, on walrus.", MODEL) };
-        learning::complete(conn, id, &learned, NOW).unwrap();
+        let id = says(
+            conn,
+            &format!("turn:{n}"),
+            AnswerOwner::User(by),
+            Some(by),
+            (question, "In Plex, on walrus."),
+        );
+        let learned =
+            IndexingResult { is_shareable: true, ..learned(question, "In Plex, on walrus.", MODEL) };
+        indexing_queue::complete_indexing_job(conn, id, &learned, NOW).unwrap();
     };
     suggest(&mut conn, 1, ann, "where do I watch it");
     suggest(&mut conn, 2, ann, "where do I watch it?");
@@ -241,23 +273,37 @@ fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
     assert_eq!(found(&mut conn, cal, "walrus"), [0_i64; 0]);
     suggest(&mut conn, 4, bob, "Where do I watch it?");
     assert_eq!(found(&mut conn, cal, "walrus"), [4]);
-    assert_eq!(everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(), [3]);
+    assert_eq!(
+        shared_answers::load_suggested_answers(&mut conn)
+            .unwrap()
+            .iter()
+            .map(|row| row.id)
+            .collect::<Vec<_>>(),
+        [3]
+    );
     // An answer that an admin keeps private stays private, even if another user receives it.
     suggest(&mut conn, 5, ann, "where is the remote");
-    assert_eq!(everyone::refuse(&mut conn, 5).unwrap(), everyone::Settled::Done);
+    assert_eq!(shared_answers::refuse_answer(&mut conn, 5).unwrap(), shared_answers::ReviewOutcome::Applied);
     suggest(&mut conn, 6, bob, "where is the remote");
     suggest(&mut conn, 7, cal, "where is the remote?");
     suggest(&mut conn, 8, ann, "where is the remote");
     suggest(&mut conn, 9, bob, "where is the remote");
     // An answer that everyone already finds needs no further decision.
     suggest(&mut conn, 10, cal, "where do I watch it");
-    assert_eq!(everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(), [3]);
+    assert_eq!(
+        shared_answers::load_suggested_answers(&mut conn)
+            .unwrap()
+            .iter()
+            .map(|row| row.id)
+            .collect::<Vec<_>>(),
+        [3]
+    );
     // An answer is not shared again automatically once the operator has taken it back.
     assert!(erase_answer(&mut conn, 4, NOW).unwrap());
     let (dan, eve) = (user(&mut conn, 4), user(&mut conn, 5));
     suggest(&mut conn, 11, dan, "where do I watch it");
     suggest(&mut conn, 12, eve, "where do I watch it");
-    assert_eq!(everyone::shared(&mut conn).unwrap(), []);
+    assert_eq!(shared_answers::load_shared_answers(&mut conn).unwrap(), []);
 }
 
 #[test]
@@ -267,24 +313,44 @@ fn who_only_tries_things_out_is_none_of_two_people() {
     conn.batch_execute("UPDATE users SET test = 1 WHERE id = 2").unwrap();
     for (n, by) in [(1, ann), (2, tester)] {
         let words = ("where do I watch it", "In Plex, on walrus.");
-        let id = says(&mut conn, &format!("turn:{n}"), Owner::User(by), Some(by), words);
-        let learned = Learned { general: true, ..learned(words.0, words.1, MODEL) };
-        learning::complete(&mut conn, id, &learned, NOW).unwrap();
+        let id = says(&mut conn, &format!("turn:{n}"), AnswerOwner::User(by), Some(by), words);
+        let learned = IndexingResult { is_shareable: true, ..learned(words.0, words.1, MODEL) };
+        indexing_queue::complete_indexing_job(&mut conn, id, &learned, NOW).unwrap();
     }
-    assert_eq!(everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(), [1]);
-    assert_eq!(everyone::shared(&mut conn).unwrap(), []);
+    assert_eq!(
+        shared_answers::load_suggested_answers(&mut conn)
+            .unwrap()
+            .iter()
+            .map(|row| row.id)
+            .collect::<Vec<_>>(),
+        [1]
+    );
+    assert_eq!(shared_answers::load_shared_answers(&mut conn).unwrap(), []);
 }
 
 #[test]
 fn an_admins_word_settles_a_suggestion_once() {
     let mut conn = scratch();
     let [ann, bob] = [1, 2].map(|n| user(&mut conn, n));
-    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("where is the walrus", "In Plex."));
-    learning::complete(&mut conn, id, &Learned { general: true, ..learned("", "", MODEL) }, NOW).unwrap();
+    let id =
+        says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("where is the walrus", "In Plex."));
+    indexing_queue::complete_indexing_job(
+        &mut conn,
+        id,
+        &IndexingResult { is_shareable: true, ..learned("", "", MODEL) },
+        NOW,
+    )
+    .unwrap();
     assert_eq!(found(&mut conn, bob, "walrus"), [0_i64; 0]);
-    assert_eq!(everyone::approve(&mut conn, id).unwrap(), everyone::Settled::Done);
-    assert_eq!(everyone::approve(&mut conn, id).unwrap(), everyone::Settled::TooLate);
-    assert_eq!(everyone::refuse(&mut conn, id).unwrap(), everyone::Settled::TooLate);
+    assert_eq!(
+        shared_answers::approve_answer(&mut conn, id).unwrap(),
+        shared_answers::ReviewOutcome::Applied
+    );
+    assert_eq!(
+        shared_answers::approve_answer(&mut conn, id).unwrap(),
+        shared_answers::ReviewOutcome::TooLate
+    );
+    assert_eq!(shared_answers::refuse_answer(&mut conn, id).unwrap(), shared_answers::ReviewOutcome::TooLate);
     assert_eq!(found(&mut conn, bob, "walrus"), [id]);
 }
 
@@ -293,7 +359,7 @@ fn words_that_are_signs_of_the_search_are_only_words() {
     let mut conn = scratch();
     let [ann, bob] = [1, 2].map(|n| user(&mut conn, n));
     own(&mut conn, 1, bob, ("walrus", "walrus"));
-    let owners = search::owners(&mut conn, ann).unwrap();
+    let owners = search::load_visible_owners(&mut conn, ann).unwrap();
     for word in [
         "\"",
         "walrus\" OR owner:\"u2",
@@ -305,7 +371,7 @@ fn words_that_are_signs_of_the_search_are_only_words() {
         "{owner}:u2",
         "",
     ] {
-        let found = search::by_words(&mut conn, &owners, &[word.to_owned()], 9).unwrap();
+        let found = search::find_by_words(&mut conn, &owners, &[word.to_owned()], 9).unwrap();
         assert_eq!(found, [0_i64; 0], "{word}");
     }
 }
@@ -317,17 +383,17 @@ fn a_rare_word_counts_for_more_than_a_common_one_and_a_note_for_half() {
     let rare = own(&mut conn, 1, ann, ("severance", "A show about work."));
     let both = own(&mut conn, 2, ann, ("severance downloads", "Two episodes."));
     let common = (3..9).map(|n| own(&mut conn, n, ann, ("downloads", &format!("It is {n}.")))).max().unwrap();
-    let noted = says(&mut conn, "turn:9", Owner::User(ann), Some(ann), ("what else", "Nothing else."));
+    let noted = says(&mut conn, "turn:9", AnswerOwner::User(ann), Some(ann), ("what else", "Nothing else."));
     let mut notes = learned("", "", MODEL);
-    notes.by = NotedBy::Model;
+    notes.source = AnnotationSource::Model;
     notes.extraction.keywords = vec!["severance".to_owned()];
-    learning::complete(&mut conn, noted, &notes, NOW).unwrap();
+    indexing_queue::complete_indexing_job(&mut conn, noted, &notes, NOW).unwrap();
 
-    let owners = search::owners(&mut conn, ann).unwrap();
+    let owners = search::load_visible_owners(&mut conn, ann).unwrap();
     let (downloads, severance) = ("downloads".to_owned(), "severance".to_owned());
-    let found = search::by_words(&mut conn, &owners, &[downloads, severance.clone()], 3).unwrap();
+    let found = search::find_by_words(&mut conn, &owners, &[downloads, severance.clone()], 3).unwrap();
     assert_eq!(found, [both, rare, common]);
-    let found = search::by_words(&mut conn, &owners, &[severance], 3).unwrap();
+    let found = search::find_by_words(&mut conn, &owners, &[severance], 3).unwrap();
     assert_eq!(found, [both, rare, noted]);
 }
 
@@ -347,8 +413,8 @@ fn what_others_say_changes_nothing_in_the_order_of_what_somebody_finds() {
         for n in 0..others {
             own(&mut conn, 100 + n as i64, bob, ("plumbing", &format!("It is {n}.")));
         }
-        let owners = search::owners(&mut conn, ann).unwrap();
-        search::by_words(&mut conn, &owners, &["walrus".to_owned(), "plumbing".to_owned()], 9).unwrap()
+        let owners = search::load_visible_owners(&mut conn, ann).unwrap();
+        search::find_by_words(&mut conn, &owners, &["walrus".to_owned(), "plumbing".to_owned()], 9).unwrap()
     };
     assert_eq!(order(0), order(50));
 }
@@ -358,8 +424,8 @@ fn what_is_before_the_readers_eyes_is_not_told_again() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     own(&mut conn, 1, ann, ("walrus", "walrus"));
-    let rows = finds(&mut conn, &mut Index::default(), ann, "walrus");
-    assert_eq!(recall("walrus", rows, &[1], 0.3, NOW).all().len(), 1);
+    let rows = finds(&mut conn, &mut VectorIndex::default(), ann, "walrus");
+    assert_eq!(rank_candidates("walrus", rows, &[1], 0.3, NOW).ranked_answers().len(), 1);
 }
 
 /// Words shared by all users, so that all texts are similar.
@@ -418,7 +484,7 @@ proptest! {
     fn no_row_crosses_whatever_the_query(acts in acts()) {
         let mut conn = scratch();
         let people: Vec<UserId> = (0..5).map(|n| user(&mut conn, n)).collect();
-        let mut index = Index::default();
+        let mut index = VectorIndex::default();
         let mut heard: Vec<Vec<String>> = vec![Vec::new(); 5];
         let mut noted: Vec<Vec<String>> = vec![Vec::new(); 5];
         // Author, recipient and text of each exchange.
@@ -430,43 +496,43 @@ proptest! {
                 Act::Says { by, question, answer } => {
                     let answer = format!("{} said{n}", WORDS[answer]);
                     let source = format!("turn:{n}");
-                    told(&mut conn, &source, Owner::User(people[by]), Some(people[by]), (WORDS[question], &answer));
+                    told(&mut conn, &source, AnswerOwner::User(people[by]), Some(people[by]), (WORDS[question], &answer));
                     heard[by].push(answer);
                 }
                 Act::IsNoted { by, answer } => {
                     let answer = format!("{} noted{n}", WORDS[answer]);
-                    let owner = Owner::User(people[by]);
+                    let owner = AnswerOwner::User(people[by]);
                     let id = says(&mut conn, &format!("turn:{n}"), owner, Some(people[by]), ("which one", &answer));
                     let mut learned = learned("which one", &answer, MODEL);
-                    (learned.by, learned.extraction.keywords) = (NotedBy::Model, vec!["marmot".to_owned()]);
-                    learning::complete(&mut conn, id, &learned, NOW).unwrap();
+                    (learned.source, learned.extraction.keywords) = (AnnotationSource::Model, vec!["marmot".to_owned()]);
+                    indexing_queue::complete_indexing_job(&mut conn, id, &learned, NOW).unwrap();
                     heard[by].push(answer.clone());
                     noted[by].push(answer);
                 }
                 Act::Added { answer } => {
                     let answer = format!("{} added{n}", WORDS[answer]);
-                    told(&mut conn, &format!("added:{n}"), Owner::Everyone, None, ("which one", &answer));
+                    told(&mut conn, &format!("added:{n}"), AnswerOwner::Everyone, None, ("which one", &answer));
                     added.push(answer);
                 }
                 Act::IsShared { by, answer } => {
                     let answer = format!("{} shared{n}", WORDS[answer]);
-                    let owner = Owner::User(people[by]);
+                    let owner = AnswerOwner::User(people[by]);
                     let id = says(&mut conn, &format!("turn:{n}"), owner, Some(people[by]), ("which one", &answer));
-                    let learned = Learned { general: true, ..learned("which one", &answer, MODEL) };
-                    learning::complete(&mut conn, id, &learned, NOW).unwrap();
-                    everyone::approve(&mut conn, id).unwrap();
+                    let learned = IndexingResult { is_shareable: true, ..learned("which one", &answer, MODEL) };
+                    indexing_queue::complete_indexing_job(&mut conn, id, &learned, NOW).unwrap();
+                    shared_answers::approve_answer(&mut conn, id).unwrap();
                     shared[by].push(answer);
                 }
                 Act::Together { first, second, answer } => {
                     let answer = format!("{} heard{n}", WORDS[answer]);
                     let members = [people[first], people[second]];
-                    groups::said(&mut conn, &format!("notice:{n}"), &Heard { words: &answer, by: &members, from: Some(people[first]) }, NOW).unwrap();
+                    groups::remember_shared_message(&mut conn, &format!("notice:{n}"), &SharedMessage { text: &answer, recipients: &members, author: Some(people[first]) }, NOW).unwrap();
                     if first != second {
                         together.extend([first, second].map(|by| (first, by, answer.clone())));
                     }
                 }
                 Act::ForgetsAll { who } => {
-                    erase_talk(&mut conn, people[who], NOW).unwrap();
+                    erase_conversations(&mut conn, people[who], NOW).unwrap();
                     heard[who].clear();
                     // The user's text is erased for others too.
                     together.retain(|(from, by, _)| *from != who && *by != who);
@@ -481,16 +547,16 @@ proptest! {
             let mut all = BTreeSet::new();
             for query in WORDS {
                 let rows = finds(&mut conn, &mut index, *viewer, query);
-                prop_assert_eq!(rows.len(), finds(&mut conn, &mut Index::default(), *viewer, query).len());
+                prop_assert_eq!(rows.len(), finds(&mut conn, &mut VectorIndex::default(), *viewer, query).len());
                 all.extend(rows.into_iter().map(|row| row.answer));
             }
             let with_others = together.iter().filter(|(_, by, _)| *by == at).map(|(_, _, answer)| answer);
             let of_all = added.iter().chain(shared.iter().flatten());
             let theirs: BTreeSet<String> = heard[at].iter().chain(with_others).chain(of_all).cloned().collect();
             prop_assert_eq!(&all, &theirs, "{}", at);
-            let owners = search::owners(&mut conn, *viewer).unwrap();
-            let by_note = search::by_words(&mut conn, &owners, &["marmot".to_owned()], 99).unwrap();
-            let by_note = search::candidates(&mut conn, &owners, &by_note, None, None).unwrap();
+            let owners = search::load_visible_owners(&mut conn, *viewer).unwrap();
+            let by_note = search::find_by_words(&mut conn, &owners, &["marmot".to_owned()], 99).unwrap();
+            let by_note = search::load_candidates(&mut conn, &owners, &by_note, None, None).unwrap();
             let by_note: BTreeSet<String> = by_note.into_iter().map(|row| row.answer).collect();
             prop_assert_eq!(&by_note, &noted[at].iter().cloned().collect::<BTreeSet<String>>(), "{}", at);
         }
@@ -502,13 +568,13 @@ fn retention_takes_old_answers_and_leaves_what_the_operator_added() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     own(&mut conn, 1, ann, ("walrus", "walrus"));
-    let added = told(&mut conn, "api:1", Owner::Everyone, None, ("walrus", "In Plex."));
+    let added = told(&mut conn, "api:1", AnswerOwner::Everyone, None, ("walrus", "In Plex."));
     diesel::update(agent_responses::table.find(added))
         .set(agent_responses::agent.eq(responses::OPERATOR))
         .execute(&mut conn)
         .unwrap();
     let day = SignedDuration::from_hours(24);
-    sweep(&mut conn, NOW + day, 100, NOW + day).unwrap();
+    erase_expired_text(&mut conn, NOW + day, 100, NOW + day).unwrap();
     assert_eq!(found(&mut conn, ann, "walrus"), [added]);
 }
 
@@ -537,15 +603,15 @@ fn what_much_was_said_of_is_found_no_more_at_once_and_soon_gone() {
     let bobs = own(&mut conn, 1_000, bob, ("qxzebra", "qxzebra"));
     assert!(pages_with(&mut conn, "walru") > 0);
 
-    erase_talk(&mut conn, ann, NOW).unwrap();
+    erase_conversations(&mut conn, ann, NOW).unwrap();
     assert_eq!(found(&mut conn, ann, "qxwalrus"), [0_i64; 0]);
     assert!(pages_with(&mut conn, "walru") > 0, "nothing was left to be overwritten");
-    while sweep(&mut conn, NOW, 100, NOW).unwrap() == Swept::More {}
+    while erase_expired_text(&mut conn, NOW, 100, NOW).unwrap() == RetentionProgress::More {}
     assert_eq!(pages_with(&mut conn, "walru"), 0);
     assert_eq!(found(&mut conn, bob, "qxzebra"), [bobs]);
 
     // From here on a removed word is again overwritten with its row, and single remaining words disappear in time.
-    erase_talk(&mut conn, bob, NOW).unwrap();
+    erase_conversations(&mut conn, bob, NOW).unwrap();
     assert_eq!(pages_with(&mut conn, "zebra"), 0);
     conn.batch_execute("INSERT INTO response_words(response_words, rank) VALUES ('integrity-check', 1)")
         .unwrap();
@@ -565,20 +631,26 @@ fn words_by_which_the_index_is_ordered_go_soon_after_a_person_and_a_week_after_o
                 (0..150).map(numbered).collect::<Vec<_>>().join(" ")
             };
             own(conn, first + n, ann, ("qxwalrus", &words("x")));
-            told(conn, &format!("added:{}", first + n), Owner::User(bob), Some(bob), ("which", &words("w")));
+            told(
+                conn,
+                &format!("added:{}", first + n),
+                AnswerOwner::User(bob),
+                Some(bob),
+                ("which", &words("w")),
+            );
         }
     };
     side_by_side(&mut conn, 0);
-    erase_talk(&mut conn, ann, NOW).unwrap();
+    erase_conversations(&mut conn, ann, NOW).unwrap();
     assert!(pages_with(&mut conn, "walrux") > 0, "nothing stays that would have to go");
-    while sweep(&mut conn, NOW, 100, NOW).unwrap() == Swept::More {}
+    while erase_expired_text(&mut conn, NOW, 100, NOW).unwrap() == RetentionProgress::More {}
     assert_eq!(pages_with(&mut conn, "walrux"), 0);
 
     side_by_side(&mut conn, 100);
     conn.batch_execute("UPDATE agent_responses SET agent = 'operator' WHERE user_id = 2").unwrap();
-    while sweep(&mut conn, NOW + day, 100, NOW + day).unwrap() == Swept::More {}
+    while erase_expired_text(&mut conn, NOW + day, 100, NOW + day).unwrap() == RetentionProgress::More {}
     assert!(pages_with(&mut conn, "walrux") > 0, "nothing stays that would have to go");
-    while sweep(&mut conn, NOW + day, 100, NOW + 8 * day).unwrap() == Swept::More {}
+    while erase_expired_text(&mut conn, NOW + day, 100, NOW + 8 * day).unwrap() == RetentionProgress::More {}
     assert_eq!(pages_with(&mut conn, "walrux"), 0);
 }
 
@@ -586,19 +658,20 @@ fn words_by_which_the_index_is_ordered_go_soon_after_a_person_and_a_week_after_o
 fn what_the_model_noted_is_found_by_its_own_words_until_it_is_forgotten() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
-    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("where do I watch it", "Open Plex."));
+    let id =
+        says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("where do I watch it", "Open Plex."));
     let mut noted = learned("", "", MODEL);
-    noted.by = NotedBy::Model;
+    noted.source = AnnotationSource::Model;
     noted.extraction.keywords = vec!["television".to_owned()];
-    learning::complete(&mut conn, id, &noted, NOW).unwrap();
+    indexing_queue::complete_indexing_job(&mut conn, id, &noted, NOW).unwrap();
     let by_words = |conn: &mut Conn, word: &str| {
-        let owners = search::owners(conn, ann).unwrap();
-        search::by_words(conn, &owners, &[word.to_owned()], 9).unwrap()
+        let owners = search::load_visible_owners(conn, ann).unwrap();
+        search::find_by_words(conn, &owners, &[word.to_owned()], 9).unwrap()
     };
     for word in ["television", "plex", "watch"] {
         assert_eq!(by_words(&mut conn, word), [id], "{word}");
     }
-    erase_talk(&mut conn, ann, NOW).unwrap();
+    erase_conversations(&mut conn, ann, NOW).unwrap();
     assert_eq!(by_words(&mut conn, "television"), [0_i64; 0]);
     conn.batch_execute("INSERT INTO response_words(response_words, rank) VALUES ('integrity-check', 1)")
         .unwrap();

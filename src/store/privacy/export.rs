@@ -6,10 +6,12 @@ use std::hash::Hash;
 use diesel::prelude::*;
 use serde::Serialize;
 
-use super::erase::{Scope, turn_ids};
-use super::rows::{
-    Addition, Approval, Attempt, Audited, Call, Conversation, Fact, Follow, Item, Notice, Person, Question,
-    Reaction, Received, Remembered, Sent, Title, Turn, Usage,
+use super::erase::{ErasureScope, select_turn_ids};
+use super::export_rows::{
+    ExportAdditionRow, ExportAnswerRow, ExportApprovalRow, ExportAttemptRow, ExportAuditRow, ExportCallRow,
+    ExportConversationRow, ExportDeletionItemRow, ExportFactRow, ExportFollowRow, ExportInboundRow,
+    ExportNotificationRow, ExportOutboundRow, ExportPendingActionRow, ExportReactionRow,
+    ExportTitleRequestRow, ExportTurnRow, ExportUsageRow, ExportUserRow,
 };
 use crate::conversation::transcript::UserId;
 use crate::store::schema::{
@@ -20,70 +22,70 @@ use crate::store::schema::{
 use crate::store::{Conn, QueryResult};
 
 #[derive(Debug, Serialize)]
-pub struct Export {
-    person: Person,
-    conversations: Vec<Talk>,
+pub struct UserExport {
+    person: ExportUserRow,
+    conversations: Vec<ExportedConversation>,
     /// Messages that no turn processed, such as those of a newcomer.
-    other_texts_received: Vec<Received>,
+    other_texts_received: Vec<ExportInboundRow>,
     /// Messages that no turn wrote, such as notifications.
-    other_texts_sent: Vec<Sent>,
-    open_question: Option<Question>,
-    reactions: Vec<Reaction>,
-    requests_to_admins: Vec<Approval>,
-    titles_asked_for: Vec<Title>,
-    titles_to_hear_of: Vec<Follow>,
-    notices: Vec<Notice>,
-    remembered: Vec<Remembered>,
-    facts: Vec<Fact>,
-    additions: Vec<Addition>,
-    usage_by_day: Vec<Usage>,
-    audit: Vec<Audited>,
+    other_texts_sent: Vec<ExportOutboundRow>,
+    open_question: Option<ExportPendingActionRow>,
+    reactions: Vec<ExportReactionRow>,
+    requests_to_admins: Vec<ExportApprovalRow>,
+    titles_asked_for: Vec<ExportTitleRequestRow>,
+    titles_to_hear_of: Vec<ExportFollowRow>,
+    notices: Vec<ExportNotificationRow>,
+    remembered: Vec<ExportAnswerRow>,
+    facts: Vec<ExportFactRow>,
+    additions: Vec<ExportAdditionRow>,
+    usage_by_day: Vec<ExportUsageRow>,
+    audit: Vec<ExportAuditRow>,
 }
 
 #[derive(Debug, Serialize)]
-struct Talk {
+struct ExportedConversation {
     #[serde(flatten)]
-    conversation: Conversation,
-    turns: Vec<Exchange>,
+    conversation: ExportConversationRow,
+    turns: Vec<ExportedTurn>,
 }
 
 #[derive(Debug, Serialize)]
-struct Exchange {
+struct ExportedTurn {
     #[serde(flatten)]
-    turn: Turn,
-    texts_received: Vec<Received>,
-    steps: Vec<Step>,
+    turn: ExportTurnRow,
+    texts_received: Vec<ExportInboundRow>,
+    steps: Vec<ExportedStep>,
     /// Tool calls made by code, which belong to no step.
-    other_tool_calls: Vec<ToolCall>,
-    texts_sent: Vec<Sent>,
+    other_tool_calls: Vec<ExportedCall>,
+    texts_sent: Vec<ExportOutboundRow>,
 }
 
 #[derive(Debug, Serialize)]
-struct Step {
+struct ExportedStep {
     #[serde(flatten)]
-    attempt: Attempt,
+    attempt: ExportAttemptRow,
     text: Option<String>,
     thinking: Option<String>,
-    tool_calls: Vec<ToolCall>,
+    tool_calls: Vec<ExportedCall>,
 }
 
 #[derive(Debug, Serialize)]
-struct ToolCall {
+struct ExportedCall {
     #[serde(flatten)]
-    call: Call,
-    items: Vec<Item>,
+    call: ExportCallRow,
+    items: Vec<ExportDeletionItemRow>,
 }
 
 /// Exports the data of a user. Each table is read once, so that the time is only proportional to the length of the
 /// history.
-pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
-    let mut received = received(conn, user)?;
-    let mut sent = sent(conn, user)?;
-    let mut exchanges: HashMap<i64, Vec<Exchange>> = HashMap::new();
-    let (mut steps, mut calls) = steps(conn, user)?;
-    for turn in turns(conn, user)? {
+pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
+    let mut received = load_export_inbound(conn, user)?;
+    let mut sent = load_export_outbound(conn, user)?;
+    let mut exchanges: HashMap<i64, Vec<ExportedTurn>> = HashMap::new();
+    let (mut steps, mut calls) = load_export_steps(conn, user)?;
+    for turn in load_export_turns(conn, user)? {
         let id = turn.id;
-        exchanges.entry(turn.conversation_id).or_default().push(Exchange {
+        exchanges.entry(turn.conversation_id).or_default().push(ExportedTurn {
             turn,
             texts_received: received.remove(&Some(id)).unwrap_or_default(),
             steps: steps.remove(&id).unwrap_or_default(),
@@ -91,142 +93,161 @@ pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
             texts_sent: sent.remove(&Some(id)).unwrap_or_default(),
         });
     }
-    let talks = talks(conn, user)?;
-    let talk = |conversation: Conversation| Talk {
+    let talks = load_export_conversations(conn, user)?;
+    let talk = |conversation: ExportConversationRow| ExportedConversation {
         turns: exchanges.remove(&conversation.id).unwrap_or_default(),
         conversation,
     };
-    Ok(Export {
-        person: users::table.find(user.0).select(Person::as_select()).first(conn)?,
+    Ok(UserExport {
+        person: users::table.find(user.0).select(ExportUserRow::as_select()).first(conn)?,
         conversations: talks.into_iter().map(talk).collect(),
         other_texts_received: received.remove(&None).unwrap_or_default(),
         other_texts_sent: sent.remove(&None).unwrap_or_default(),
         open_question: pending_actions::table
             .filter(pending_actions::user_id.eq(user.0))
-            .select(Question::as_select())
+            .select(ExportPendingActionRow::as_select())
             .first(conn)
             .optional()?,
         reactions: reactions::table
             .filter(reactions::user_id.eq(user.0))
             .order(reactions::id)
-            .select(Reaction::as_select())
+            .select(ExportReactionRow::as_select())
             .load(conn)?,
         requests_to_admins: approvals::table
             .filter(approvals::user_id.eq(user.0))
             .order(approvals::id)
-            .select(Approval::as_select())
+            .select(ExportApprovalRow::as_select())
             .load(conn)?,
         titles_asked_for: requests::table
             .filter(requests::user_id.eq(user.0))
             .order(requests::id)
-            .select(Title::as_select())
+            .select(ExportTitleRequestRow::as_select())
             .load(conn)?,
         titles_to_hear_of: follows::table
             .filter(follows::user_id.eq(user.0))
             .order(follows::id)
-            .select(Follow::as_select())
+            .select(ExportFollowRow::as_select())
             .load(conn)?,
         notices: notices::table
             .filter(notices::user_id.eq(user.0))
             .order(notices::id)
-            .select(Notice::as_select())
+            .select(ExportNotificationRow::as_select())
             .load(conn)?,
-        remembered: remembered(conn, user)?,
+        remembered: load_export_answers(conn, user)?,
         facts: user_facts::table
             .filter(user_facts::user_id.eq(user.0))
             .order(user_facts::id)
-            .select(Fact::as_select())
+            .select(ExportFactRow::as_select())
             .load(conn)?,
-        additions: additions(conn, user)?,
-        usage_by_day: usage_by_day(conn, user)?,
+        additions: load_export_additions(conn, user)?,
+        usage_by_day: load_export_usage(conn, user)?,
         audit: audit_log::table
             .filter(audit_log::user_id.eq(user.0).or(audit_log::subject.eq(format!("user:{user}"))))
             .order(audit_log::id)
-            .select(Audited::as_select())
+            .select(ExportAuditRow::as_select())
             .load(conn)?,
     })
 }
 
-fn talks(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Conversation>> {
+fn load_export_conversations(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportConversationRow>> {
     conversations::table
         .filter(conversations::user_id.eq(user.0))
         .order(conversations::id)
-        .select(Conversation::as_select())
+        .select(ExportConversationRow::as_select())
         .load(conn)
 }
 
-fn remembered(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Remembered>> {
+fn load_export_answers(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportAnswerRow>> {
     agent_responses::table
         .filter(agent_responses::user_id.eq(user.0))
         .order(agent_responses::id)
-        .select(Remembered::as_select())
+        .select(ExportAnswerRow::as_select())
         .load(conn)
 }
 
-fn additions(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Addition>> {
+fn load_export_additions(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportAdditionRow>> {
     additions::table
         .filter(additions::user_id.eq(user.0))
         .order(additions::id)
-        .select(Addition::as_select())
+        .select(ExportAdditionRow::as_select())
         .load(conn)
 }
 
-fn usage_by_day(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Usage>> {
-    usage::table.filter(usage::user_id.eq(user.0)).order(usage::day).select(Usage::as_select()).load(conn)
+fn load_export_usage(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportUsageRow>> {
+    usage::table
+        .filter(usage::user_id.eq(user.0))
+        .order(usage::day)
+        .select(ExportUsageRow::as_select())
+        .load(conn)
 }
 
-fn turns(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Turn>> {
+fn load_export_turns(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportTurnRow>> {
     turns::table
-        .filter(turns::id.eq_any(turn_ids(Scope::Person(user))))
+        .filter(turns::id.eq_any(select_turn_ids(ErasureScope::User(user))))
         .order(turns::id)
-        .select(Turn::as_select())
+        .select(ExportTurnRow::as_select())
         .load(conn)
 }
 
-fn received(conn: &mut Conn, user: UserId) -> QueryResult<HashMap<Option<i64>, Vec<Received>>> {
+fn load_export_inbound(
+    conn: &mut Conn,
+    user: UserId,
+) -> QueryResult<HashMap<Option<i64>, Vec<ExportInboundRow>>> {
     let texts = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0))
         .order(inbound_events::id)
-        .select(Received::as_select())
+        .select(ExportInboundRow::as_select())
         .load(conn)?;
-    Ok(grouped(texts, |text: &Received| text.turn_id))
+    Ok(group_rows_by_key(texts, |text: &ExportInboundRow| text.turn_id))
 }
 
-fn sent(conn: &mut Conn, user: UserId) -> QueryResult<HashMap<Option<i64>, Vec<Sent>>> {
+fn load_export_outbound(
+    conn: &mut Conn,
+    user: UserId,
+) -> QueryResult<HashMap<Option<i64>, Vec<ExportOutboundRow>>> {
     let texts = outbox::table
         .filter(outbox::user_id.eq(user.0))
         .order(outbox::id)
-        .select(Sent::as_select())
+        .select(ExportOutboundRow::as_select())
         .load(conn)?;
-    Ok(grouped(texts, |text: &Sent| text.turn_id))
+    Ok(group_rows_by_key(texts, |text: &ExportOutboundRow| text.turn_id))
 }
 
-type ByTurn<T> = HashMap<i64, Vec<T>>;
+type ExportedByTurn<T> = HashMap<i64, Vec<T>>;
 /// Turn, step and attempt of a block; its type and content.
-type Content = ((i64, i64, i64), (String, String));
+type BlockContentRow = ((i64, i64, i64), (String, String));
 
 /// Loads the steps of each turn, and the calls that belong to no step.
-fn steps(conn: &mut Conn, user: UserId) -> QueryResult<(ByTurn<Step>, ByTurn<ToolCall>)> {
-    let attempts: Vec<Attempt> = llm_steps::table
-        .filter(llm_steps::turn_id.eq_any(turn_ids(Scope::Person(user))))
+fn load_export_steps(
+    conn: &mut Conn,
+    user: UserId,
+) -> QueryResult<(ExportedByTurn<ExportedStep>, ExportedByTurn<ExportedCall>)> {
+    let attempts: Vec<ExportAttemptRow> = llm_steps::table
+        .filter(llm_steps::turn_id.eq_any(select_turn_ids(ErasureScope::User(user))))
         .order((llm_steps::turn_id, llm_steps::step, llm_steps::attempt))
-        .select(Attempt::as_select())
+        .select(ExportAttemptRow::as_select())
         .load(conn)?;
-    let contents: Vec<Content> = blocks::table
-        .filter(blocks::turn_id.eq_any(turn_ids(Scope::Person(user))).and(blocks::type_.ne("tool_call")))
+    let contents: Vec<BlockContentRow> = blocks::table
+        .filter(
+            blocks::turn_id
+                .eq_any(select_turn_ids(ErasureScope::User(user)))
+                .and(blocks::type_.ne("tool_call")),
+        )
         .select(((blocks::turn_id, blocks::step, blocks::attempt), (blocks::type_, blocks::content)))
         .load(conn)?;
     let mut contents: HashMap<_, String> =
         contents.into_iter().map(|(of, (kind, content))| ((of, kind), content)).collect();
-    let mut calls = grouped(calls(conn, user)?, |call: &ToolCall| (call.call.turn_id, call.call.step));
-    let mut steps: ByTurn<Step> = HashMap::new();
+    let mut calls = group_rows_by_key(load_export_calls(conn, user)?, |call: &ExportedCall| {
+        (call.call.turn_id, call.call.step)
+    });
+    let mut steps: ExportedByTurn<ExportedStep> = HashMap::new();
     for attempt in attempts {
         let of = (attempt.turn_id, attempt.step, attempt.attempt);
         let tool_calls = match attempt.state.as_str() {
             "complete" => calls.remove(&(attempt.turn_id, attempt.step)).unwrap_or_default(),
             _ => Vec::new(),
         };
-        steps.entry(attempt.turn_id).or_default().push(Step {
+        steps.entry(attempt.turn_id).or_default().push(ExportedStep {
             text: contents.remove(&(of, "text".to_owned())),
             thinking: contents.remove(&(of, "thinking".to_owned())),
             attempt,
@@ -234,30 +255,31 @@ fn steps(conn: &mut Conn, user: UserId) -> QueryResult<(ByTurn<Step>, ByTurn<Too
         });
     }
     let left = calls.into_values().flatten().collect();
-    Ok((steps, grouped(left, |call: &ToolCall| call.call.turn_id)))
+    Ok((steps, group_rows_by_key(left, |call: &ExportedCall| call.call.turn_id)))
 }
 
-fn calls(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ToolCall>> {
-    let calls: Vec<Call> = tool_calls::table
-        .filter(tool_calls::turn_id.eq_any(turn_ids(Scope::Person(user))))
+fn load_export_calls(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportedCall>> {
+    let calls: Vec<ExportCallRow> = tool_calls::table
+        .filter(tool_calls::turn_id.eq_any(select_turn_ids(ErasureScope::User(user))))
         .order((tool_calls::turn_id, tool_calls::step, tool_calls::ord))
-        .select(Call::as_select())
+        .select(ExportCallRow::as_select())
         .load(conn)?;
     let theirs = tool_calls::table
-        .filter(tool_calls::turn_id.eq_any(turn_ids(Scope::Person(user))))
+        .filter(tool_calls::turn_id.eq_any(select_turn_ids(ErasureScope::User(user))))
         .select(tool_calls::id);
-    let items: Vec<Item> = tool_call_items::table
+    let items: Vec<ExportDeletionItemRow> = tool_call_items::table
         .filter(tool_call_items::tool_call_id.eq_any(theirs))
         .order((tool_call_items::tool_call_id, tool_call_items::ord))
-        .select(Item::as_select())
+        .select(ExportDeletionItemRow::as_select())
         .load(conn)?;
-    let mut items = grouped(items, |item: &Item| item.tool_call_id);
-    let with_items = |call: Call| ToolCall { items: items.remove(&call.id).unwrap_or_default(), call };
+    let mut items = group_rows_by_key(items, |item: &ExportDeletionItemRow| item.tool_call_id);
+    let with_items =
+        |call: ExportCallRow| ExportedCall { items: items.remove(&call.id).unwrap_or_default(), call };
     Ok(calls.into_iter().map(with_items).collect())
 }
 
 /// Groups rows by a key, in their order.
-fn grouped<T, K: Eq + Hash>(rows: Vec<T>, key: impl Fn(&T) -> K) -> HashMap<K, Vec<T>> {
+fn group_rows_by_key<T, K: Eq + Hash>(rows: Vec<T>, key: impl Fn(&T) -> K) -> HashMap<K, Vec<T>> {
     let mut groups: HashMap<K, Vec<T>> = HashMap::new();
     for row in rows {
         groups.entry(key(&row)).or_default().push(row);

@@ -5,19 +5,23 @@ use diesel::sql_types::Text;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::erase::erase_talk;
-use crate::conversation::transcript::{PhoneNumber, Role, Status, UserId};
-use crate::store::audit::{self, By, Entry, Subject};
+use super::erase::erase_conversations;
+use crate::conversation::transcript::{PhoneNumber, UserId, UserRole, UserStatus};
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::codec::{ms, role_word, status_word};
-use crate::store::ledger::{self, Outcome};
-use crate::store::outbox::OPEN;
+use crate::store::confirmation::approvals;
+use crate::store::people::users as people;
+use crate::store::queue::inbound_messages::{self, MessageOutcome};
+use crate::store::queue::outbox as outbox_rows;
+use crate::store::queue::outbox::OPEN;
 use crate::store::schema::{audit_log, outbox, users};
-use crate::store::{Conn, QueryResult, approvals, outbox as outbox_rows, turns, users as people};
+use crate::store::turns::turn_lifecycle;
+use crate::store::{Conn, QueryResult};
 
-/// Outcome of a request to forget a user.
+/// Outcome of the erasure of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Forgetting {
-    Forgotten,
+pub enum ErasureOutcome {
+    Erased,
     /// The user is the last admin; without them, no one could let newcomers in.
     LastAdmin,
     /// A turn of the user is running, and its results would be written after the erasure.
@@ -26,50 +30,51 @@ pub enum Forgetting {
 
 /// Forgets a user. Outbound messages that are waiting for the user are suppressed, and the user's requests are
 /// withdrawn. Messages to others that contain the user's number are erased too. A second call has no further effect.
-pub fn forget(conn: &mut Conn, user: UserId, by: By, now: Timestamp) -> QueryResult<Forgetting> {
-    if turns::live(conn, user)?.is_some() {
-        return Ok(Forgetting::Busy);
+pub fn forget_user(conn: &mut Conn, user: UserId, by: Actor, now: Timestamp) -> QueryResult<ErasureOutcome> {
+    if turn_lifecycle::load_active_turn(conn, user)?.is_some() {
+        return Ok(ErasureOutcome::Busy);
     }
     if people::is_last_admin(conn, user)? {
-        return Ok(Forgetting::LastAdmin);
+        return Ok(ErasureOutcome::LastAdmin);
     }
-    let entry = Entry { by, kind: "forget", subject: Subject::User(user), detail: json!({}) };
-    audit::record(conn, &entry, now)?;
-    let phone = people::get(conn, user)?.phone;
-    approvals::withdraw(conn, user, now)?;
+    let entry =
+        NewAuditEntry { actor: by, kind: "forget", subject: AuditSubject::User(user), detail: json!({}) };
+    audit::record_change(conn, &entry, now)?;
+    let phone = people::load_user(conn, user)?.phone;
+    approvals::withdraw_approvals(conn, user, now)?;
     // Withdraws the messages that asked admins about the user, and the user's announcements to everyone.
-    for approval in approvals::ids_about(conn, user)? {
-        outbox_rows::withdraw(conn, &format!("approval:{approval}"), now)?;
+    for approval in approvals::load_approval_ids_about(conn, user)? {
+        outbox_rows::withdraw_messages_by_key(conn, &format!("approval:{approval}"), now)?;
     }
-    outbox_rows::withdraw(conn, &format!("told:{user}"), now)?;
+    outbox_rows::withdraw_messages_by_key(conn, &format!("told:{user}"), now)?;
     // The limit is open: a user has few waiting messages, since each is processed or skipped as it arrives.
-    for text in ledger::waiting(conn, user, i64::MAX)? {
-        ledger::end(conn, text.id, Outcome::Skipped("forgotten"), now)?;
+    for text in inbound_messages::load_waiting_messages(conn, user, i64::MAX)? {
+        inbound_messages::end_message(conn, text.id, MessageOutcome::Skipped("forgotten"), now)?;
     }
-    put_aside_texts(conn, user, now)?;
-    erase_talk(conn, user, now)?;
-    erase_number(conn, &phone)?;
+    suppress_user_texts(conn, user, now)?;
+    erase_conversations(conn, user, now)?;
+    erase_phone_number(conn, &phone)?;
     diesel::update(audit_log::table.filter(audit_log::user_id.eq(user.0)))
         .set(audit_log::detail.eq("{}"))
         .execute(conn)?;
-    make_anonymous(conn, user, now)?;
-    Ok(Forgetting::Forgotten)
+    anonymize_user(conn, user, now)?;
+    Ok(ErasureOutcome::Erased)
 }
 
 /// Suppresses the user's outbound messages, including those being sent: their arrival no longer matters, and a
 /// suppressed row is neither checked nor resent.
-fn put_aside_texts(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+fn suppress_user_texts(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user.0))))
         .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
         .execute(conn)?;
     diesel::update(outbox::table.filter(outbox::user_id.eq(user.0)))
-        .set(outbox::to_addr.eq(nobodys_number(user)))
+        .set(outbox::to_addr.eq(placeholder_number(user)))
         .execute(conn)
         .map(drop)
 }
 
 /// Erases all text that contains the number, in any grouping of the digits: an admin may have received or written it.
-fn erase_number(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<()> {
+fn erase_phone_number(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<()> {
     let digits = phone.as_str().trim_start_matches('+');
     for (table, column, settled) in [
         ("outbox", "body", "state NOT IN ('queued','attempting','unknown')"),
@@ -84,11 +89,11 @@ fn erase_number(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<()> {
         let erase = format!("UPDATE {table} SET {column} = '' WHERE {settled} AND instr({bare}, ?) > 0");
         diesel::sql_query(erase).bind::<Text, _>(digits).execute(conn)?;
     }
-    erase_number_in_memory(conn, digits)
+    erase_phone_number_in_memory(conn, digits)
 }
 
 /// Erases the remembered answers that contain the number, as whole rows, and the facts that do.
-fn erase_number_in_memory(conn: &mut Conn, digits: &str) -> QueryResult<()> {
+fn erase_phone_number_in_memory(conn: &mut Conn, digits: &str) -> QueryResult<()> {
     let bare = |text: &str| {
         let marks = [" ", "-", ".", "(", ")"];
         marks.iter().fold(text.to_owned(), |text, mark| format!("replace({text}, '{mark}', '')"))
@@ -112,15 +117,15 @@ fn erase_number_in_memory(conn: &mut Conn, digits: &str) -> QueryResult<()> {
 
 /// Returns a placeholder phone number. `+999` is no country's code: no one ever texts from it, and each row gets its
 /// own number.
-fn nobodys_number(user: UserId) -> String {
+fn placeholder_number(user: UserId) -> String {
     format!("+999{:04}", user.0)
 }
 
-fn make_anonymous(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+fn anonymize_user(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(user.0))
         .set((
-            (users::phone.eq(nobodys_number(user)), users::display_name.eq(None::<String>)),
-            (users::status.eq(status_word(Status::Blocked)), users::role.eq(role_word(Role::Member))),
+            (users::phone.eq(placeholder_number(user)), users::display_name.eq(None::<String>)),
+            (users::status.eq(status_word(UserStatus::Blocked)), users::role.eq(role_word(UserRole::Member))),
             (users::can_add.eq(0), users::can_delete.eq(0), users::can_4k.eq(0)),
             (users::movie_limit.eq(None::<i64>), users::season_limit.eq(None::<i64>)),
             (users::opted_out_at.eq(None::<i64>), users::waiting_since.eq(None::<i64>)),

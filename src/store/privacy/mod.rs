@@ -4,13 +4,13 @@
 
 mod erase;
 pub mod export;
+mod export_rows;
 pub mod forget;
-mod rows;
-pub mod sweep;
-mod words;
+pub mod retention;
+mod text_index;
 
-pub use erase::{erase_answer, erase_talk};
-pub use words::purge;
+pub use erase::{erase_answer, erase_conversations};
+pub use text_index::rebuild_due_index;
 
 #[cfg(test)]
 mod tests;

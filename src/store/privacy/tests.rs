@@ -7,32 +7,37 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::erase_talk;
-use super::export::export;
-use super::forget::{Forgetting, forget};
-use super::sweep::{Swept, sweep};
-use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
-use crate::conversation::inbound_message::{Media, Received, Via};
-use crate::conversation::spending::{Charge, Tokens};
-use crate::conversation::stream::Part;
+use super::erase_conversations;
+use super::export::export_user;
+use super::forget::{ErasureOutcome, forget_user};
+use super::retention::{RetentionProgress, erase_expired_text};
+use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, TargetFingerprint};
+use crate::conversation::model_cost::{ModelCharge, TokenUsage};
+use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource, ReceivedMessage};
+use crate::conversation::routing::verification::FieldAuthority;
+use crate::conversation::stream_events::BlockKind;
 use crate::conversation::transcript::{
-    Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId, MediaKind,
-    PhoneNumber, Stop, Tier, TurnId, UserId,
+    Address, CallFailure, CallResult, CallState, ChannelKind, ConversationId, EffectLevel, MediaKind,
+    PhoneNumber, Responder, StopReason, ToolArguments, TurnId, UserId,
 };
-use crate::conversation::turn::Failure;
-use crate::conversation::verification::FieldAuthority;
-use crate::store::agenda::{self, Todo};
-use crate::store::audit::{self, By, Entry, Subject};
-use crate::store::deliveries::Terms;
-use crate::store::ledger::{self, Admission, Outcome, Pace};
-use crate::store::outbox::{self, NewText, Taken, TextKind};
-use crate::store::pending::{self, Question};
-use crate::store::steps::{self, Abandoned, Attempt, NewCall, Response};
-use crate::store::stream::writing::{self, Piece};
-use crate::store::turns::{self as turn_rows, End, Kind, Live, NewTurn, Plan};
-use crate::store::upgrade::MIGRATIONS;
-use crate::store::users::{self as people, Newcomer};
-use crate::store::{Conn, calls, conversations as talks, ended_question, history, scratch};
+use crate::conversation::turn::StepFailure;
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::confirmation::ended_question;
+use crate::store::confirmation::pending_action::{self, NewPendingAction};
+use crate::store::conversation::{conversations as talks, history};
+use crate::store::database::migration::MIGRATIONS;
+use crate::store::people::users::{self as people, FirstContactRole};
+use crate::store::queue::delivery_reports::AcceptancePolicy;
+use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy, MessageOutcome};
+use crate::store::queue::outbox::{self, AcceptedMessage, NewOutboundMessage, OutboundKind};
+use crate::store::queue::outbox_schedule::{self, OutboxTask};
+use crate::store::stream::delta_writer::{self, BlockChunk};
+use crate::store::turns::calls;
+use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, NewCall, RecordedResponse};
+use crate::store::turns::turn_lifecycle::{
+    self as turn_rows, ActiveTurn, NewTurn, TurnEnd, TurnKind, TurnPlan,
+};
+use crate::store::{Conn, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
@@ -73,38 +78,46 @@ fn at(day: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * (100 + day))
 }
 
-fn person(conn: &mut Conn, phone: &str, newcomer: Newcomer) -> UserId {
-    people::ensure(conn, &PhoneNumber::parse(phone).unwrap(), newcomer, at(0)).unwrap()
+fn person(conn: &mut Conn, phone: &str, newcomer: FirstContactRole) -> UserId {
+    people::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), newcomer, at(0)).unwrap()
 }
 
 /// Creates Sam, a member, and Ann, the admin who was notified of Sam.
 fn household(conn: &mut Conn) -> (UserId, UserId) {
-    let (ann, sam) = (person(conn, ANN, Newcomer::Admin), person(conn, SAM, Newcomer::Member));
+    let (ann, sam) =
+        (person(conn, ANN, FirstContactRole::Admin), person(conn, SAM, FirstContactRole::Member));
     run(
         conn,
         "UPDATE users SET display_name = 'Walrus', first_request = 'Walrus', first_request_at = 1 WHERE role = 'member'",
     );
     let body = "New number +1 555 010 0077, \"Walrus\"".into();
-    let told = NewText { body, media: None, ..reply(ann, ANN, None) };
-    let told = outbox::queue(conn, &told, at(0)).unwrap();
-    outbox::accepted(conn, told, &Taken { sid: "SM-ann", created_at: None }, &terms(), at(0)).unwrap();
+    let told = NewOutboundMessage { body, media: None, ..reply(ann, ANN, None) };
+    let told = outbox::queue_message(conn, &told, at(0)).unwrap();
+    outbox::record_acceptance(
+        conn,
+        told,
+        &AcceptedMessage { sid: "SM-ann", created_at: None },
+        &terms(),
+        at(0),
+    )
+    .unwrap();
     (sam, ann)
 }
 
-fn terms() -> Terms {
-    Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
+fn terms() -> AcceptancePolicy {
+    AcceptancePolicy { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
 }
 
 fn run(conn: &mut Conn, statement: &str) {
     diesel::connection::SimpleConnection::batch_execute(conn, statement).unwrap();
 }
 
-fn reply(user: UserId, phone: &str, turn: Option<TurnId>) -> NewText {
-    NewText {
+fn reply(user: UserId, phone: &str, turn: Option<TurnId>) -> NewOutboundMessage {
+    NewOutboundMessage {
         key: format!("{user}:{turn:?}"),
         user,
         turn,
-        kind: TextKind::Reply,
+        kind: OutboundKind::Reply,
         to: Address::new(phone),
         from: Address::new("+15550100000"),
         body: "Hello walrus.".into(),
@@ -114,72 +127,78 @@ fn reply(user: UserId, phone: &str, turn: Option<TurnId>) -> NewText {
 }
 
 fn texts(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, crate::conversation::transcript::EventId) {
-    let text = Received {
+    let text = ReceivedMessage {
         channel: ChannelKind::Twilio,
         external_id: sid.into(),
         from: PhoneNumber::parse(SAM).unwrap(),
         to: Address::new("+15550100000"),
         body: "find the walrus".into(),
-        media: vec![Media { url: "https://walrus.invalid".into(), content_type: "image/png".into() }],
-        via: Via::Webhook,
+        media: vec![MessageMedia { url: "https://walrus.invalid".into(), content_type: "image/png".into() }],
+        via: MessageSource::Webhook,
         authority: FieldAuthority::Certain,
         provider_at: now,
         received_at: now,
         carrier_word: None,
     };
-    let pace = Pace { quiet_ms: 0, at_most_ms: 0 };
-    match ledger::admit(conn, &text, pace).unwrap() {
-        Admission::New { user, event } => (user, event),
-        Admission::Duplicate | Admission::Nobody => panic!("the text is not taken in"),
+    let pace = DebouncePolicy { quiet_ms: 0, at_most_ms: 0 };
+    match inbound_messages::admit_message(conn, &text, pace).unwrap() {
+        AdmissionOutcome::New { user, event } => (user, event),
+        AdmissionOutcome::Duplicate | AdmissionOutcome::NoUser => panic!("the text is not taken in"),
     }
 }
 
 /// Receives a message from Sam and begins its turn.
 fn begins(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, ConversationId, TurnId) {
     let (user, event) = texts(conn, sid, now);
-    let conversation = match talks::open(conn, user).unwrap() {
+    let conversation = match talks::load_open_conversation(conn, user).unwrap() {
         Some(open) => open.id,
-        None => talks::begin(conn, user, "Walrus", now).unwrap(),
+        None => talks::start_conversation(conn, user, "Walrus", now).unwrap(),
     };
-    let plan = Plan {
+    let plan = TurnPlan {
         notes: vec!["a walrus was kept".into()],
         preface: Some("Walrus is kept.".into()),
-        ..Plan::by(Brain::Model)
+        ..TurnPlan::for_responder(Responder::Model)
     };
-    let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
-    let turn = turn_rows::create(conn, new, now).unwrap();
-    ledger::take(conn, &[event], turn, now).unwrap();
+    let new = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
+    let turn = turn_rows::create_turn(conn, new, now).unwrap();
+    inbound_messages::assign_to_turn(conn, &[event], turn, now).unwrap();
     (user, conversation, turn)
 }
 
-fn call(name: &str, tier: Tier) -> NewCall {
-    NewCall { name: name.into(), arguments: Arguments::parse(json!({ "query": "walrus" })), tier }
+fn call(name: &str, tier: EffectLevel) -> NewCall {
+    NewCall { name: name.into(), arguments: ToolArguments::parse(json!({ "query": "walrus" })), tier }
 }
 
 /// Adds a step that failed once, with three calls.
 fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
-    let first = Attempt { turn, step: 0, attempt: 1 };
-    steps::start(conn, first, Brain::Model, "a-model", now).unwrap();
-    let piece = Piece { part: Part::Text, ord: 0, text: "A walrus".into() };
-    writing::append(conn, first, &[piece], now).unwrap();
-    let (why, message) = (Failure::Lasting, "no walrus served".to_owned());
-    steps::abandon(conn, first, Abandoned { why, message, charge: Charge::Nothing }, now).unwrap();
-    let second = Attempt { attempt: 2, ..first };
-    steps::start(conn, second, Brain::Model, "a-model", now).unwrap();
-    let response = Response {
+    let first = AttemptId { turn, step: 0, attempt: 1 };
+    model_steps::start_attempt(conn, first, Responder::Model, "a-model", now).unwrap();
+    let piece = BlockChunk { part: BlockKind::Text, ord: 0, text: "A walrus".into() };
+    delta_writer::append_chunks(conn, first, &[piece], now).unwrap();
+    let (why, message) = (StepFailure::Lasting, "no walrus served".to_owned());
+    model_steps::abandon_attempt(
+        conn,
+        first,
+        AbandonedAttempt { failure: why, message, charge: ModelCharge::Nothing },
+        now,
+    )
+    .unwrap();
+    let second = AttemptId { attempt: 2, ..first };
+    model_steps::start_attempt(conn, second, Responder::Model, "a-model", now).unwrap();
+    let response = RecordedResponse {
         text: "I look for the walrus.".into(),
         thinking: "Which walrus?".into(),
-        stop: Stop::Done,
+        stop: StopReason::Done,
         calls: vec![
-            call("search_media", Tier::Read),
-            call("add_movie", Tier::Write),
-            call("check_status", Tier::Read),
+            call("search_media", EffectLevel::Read),
+            call("add_movie", EffectLevel::Write),
+            call("check_status", EffectLevel::Read),
         ],
-        tokens: Some(Tokens { input: 10, cached: 0, output: 5 }),
-        charge: Charge::Nothing,
+        tokens: Some(TokenUsage { input: 10, cached: 0, output: 5 }),
+        charge: ModelCharge::Nothing,
         response_id: None,
     };
-    steps::complete(conn, second, &response, now).unwrap();
+    model_steps::complete_attempt(conn, second, &response, now).unwrap();
     let of_turn = steps_with_calls(conn, turn);
     let found = CallResult {
         for_model: json!({ "title": "Walrus" }),
@@ -191,14 +210,14 @@ fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
         for_model: json!({ "error": "no walrus" }),
         for_user: Some("No walrus.".into()),
     };
-    calls::finish(conn, of_turn[0], &CallState::Done(found), now).unwrap();
-    calls::finish(conn, of_turn[1], &CallState::Failed(refused), now).unwrap();
+    calls::finish_call(conn, of_turn[0], &CallState::Done(found), now).unwrap();
+    calls::finish_call(conn, of_turn[1], &CallState::Failed(refused), now).unwrap();
 }
 
 fn steps_with_calls(conn: &mut Conn, turn: TurnId) -> Vec<crate::conversation::transcript::CallRow> {
     let conversation = conversation_of(conn, turn);
-    let live = Live { id: turn, kind: Kind::Chat, conversation };
-    let loaded = turn_rows::load(conn, live).unwrap();
+    let live = ActiveTurn { id: turn, kind: TurnKind::Chat, conversation };
+    let loaded = turn_rows::load_turn(conn, live).unwrap();
     loaded.turn.steps.iter().flat_map(|step| &step.calls).map(|call| call.row).collect()
 }
 
@@ -211,13 +230,18 @@ fn conversation_of(conn: &mut Conn, turn: TurnId) -> ConversationId {
 fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     let (user, _, turn) = begins(conn, sid, now);
     steps_of(conn, turn, now);
-    let texts = vec![NewText { key: sid.into(), ..reply(user, SAM, Some(turn)) }];
-    let end =
-        End { turn, outcome: Outcome::Replied, answer: Some("Hello walrus. And more.".to_owned()), texts };
-    turn_rows::finish(conn, &end, now).unwrap();
-    let due = agenda::of(conn, &[], now).unwrap().due;
-    for (id, _) in due.into_iter().filter(|(_, todo)| *todo == Todo::Send) {
-        outbox::accepted(conn, id, &Taken { sid, created_at: None }, &terms(), now).unwrap();
+    let texts = vec![NewOutboundMessage { key: sid.into(), ..reply(user, SAM, Some(turn)) }];
+    let end = TurnEnd {
+        turn,
+        outcome: MessageOutcome::Replied,
+        answer: Some("Hello walrus. And more.".to_owned()),
+        texts,
+    };
+    turn_rows::finish_turn(conn, &end, now).unwrap();
+    let due = outbox_schedule::load_outbox_schedule(conn, &[], now).unwrap().due;
+    for (id, _) in due.into_iter().filter(|(_, todo)| *todo == OutboxTask::Send) {
+        outbox::record_acceptance(conn, id, &AcceptedMessage { sid, created_at: None }, &terms(), now)
+            .unwrap();
     }
     turn
 }
@@ -225,26 +249,34 @@ fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
 /// Asks Sam whether to delete Walrus, with a confirmation prompt that waits to be sent.
 fn is_asked(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     let (user, conversation, turn) = begins(conn, sid, now);
-    let row = steps::add_call(conn, turn, "remove_media", now).unwrap();
-    let fingerprint = Fingerprint {
+    let row = model_steps::add_call(conn, turn, "remove_media", now).unwrap();
+    let fingerprint = TargetFingerprint {
         title: "Walrus".into(),
         year: 2021,
         path: "/movies/walrus".into(),
         size_bytes: 1,
         seasons: None,
     };
-    let item = FrozenItem {
+    let item = DeletionTarget {
         instance: "radarr".into(),
         kind: MediaKind::Movie,
         id: 1,
         delete_files: true,
-        extent: Extent::Whole,
+        scope: DeletionScope::Whole,
         fingerprint,
     };
     let words = "Delete Walrus (2021)?".to_owned();
-    let text = NewText { body: words.clone(), key: sid.into(), ..reply(user, SAM, Some(turn)) };
-    let question = Question { turn, user, conversation, items: vec![item], words, code: None, text };
-    pending::hold(conn, row, &question, now).unwrap();
+    let text = NewOutboundMessage { body: words.clone(), key: sid.into(), ..reply(user, SAM, Some(turn)) };
+    let question = NewPendingAction {
+        turn,
+        user,
+        conversation,
+        items: vec![item],
+        summary: words,
+        code: None,
+        prompt: text,
+    };
+    pending_action::hold_deletion(conn, row, &question, now).unwrap();
     turn
 }
 
@@ -283,8 +315,9 @@ fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
          FROM inbound_events LIMIT 1;",
     );
     let detail = json!({ "tool": "add_movie", "arguments": { "query": "walrus" } });
-    let entry = Entry { by: By::User(user), kind: "write", subject: Subject::User(user), detail };
-    audit::record(conn, &entry, at(0)).unwrap();
+    let entry =
+        NewAuditEntry { actor: Actor::User(user), kind: "write", subject: AuditSubject::User(user), detail };
+    audit::record_change(conn, &entry, at(0)).unwrap();
 }
 
 #[derive(QueryableByName)]
@@ -323,11 +356,11 @@ fn places(conn: &mut Conn, word: &str) -> Vec<String> {
 /// Reads everything that a later turn would read.
 fn reads_back(conn: &mut Conn, turn: TurnId) {
     let conversation = conversation_of(conn, turn);
-    turn_rows::load(conn, Live { id: turn, kind: Kind::Chat, conversation }).unwrap();
-    history::window(conn, conversation).unwrap();
-    calls::shown(conn, conversation).unwrap();
+    turn_rows::load_turn(conn, ActiveTurn { id: turn, kind: TurnKind::Chat, conversation }).unwrap();
+    history::load_conversation_window(conn, conversation).unwrap();
+    calls::load_shown_media(conn, conversation).unwrap();
     for call in steps_with_calls(conn, turn) {
-        pending::items(conn, call).unwrap();
+        pending_action::load_deletion_items(conn, call).unwrap();
     }
 }
 
@@ -343,20 +376,20 @@ fn erased_talk_leaves_no_word_and_can_still_be_read() {
          + (SELECT count(*) FROM tool_calls) + (SELECT count(*) FROM outbox) AS n";
     let before = count(&mut conn, rows);
 
-    erase_talk(&mut conn, sam, at(1)).unwrap();
+    erase_conversations(&mut conn, sam, at(1)).unwrap();
 
     // The confirmation prompt is closed but on its way; the messages to Ann are hers.
     let left = ["audit_log.detail", "outbox.body", "outbox.media_url", "users.display_name"];
     assert_eq!(places(&mut conn, "walrus"), left);
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM outbox WHERE user_id = 2 AND body <> ''"), 1);
     assert_eq!(count(&mut conn, rows), before);
-    assert_eq!(talks::open(&mut conn, sam).unwrap(), None);
-    assert_eq!(pending::open(&mut conn, sam).unwrap(), None);
+    assert_eq!(talks::load_open_conversation(&mut conn, sam).unwrap(), None);
+    assert_eq!(pending_action::load_pending_action(&mut conn, sam).unwrap(), None);
     assert_eq!(ended_question::load_ended_question(&mut conn, sam, at(1)).unwrap(), None);
     for turn in [told, asked] {
         reads_back(&mut conn, turn);
         let conversation = conversation_of(&mut conn, turn);
-        assert_eq!(history::window(&mut conn, conversation).unwrap().turns.len(), 0);
+        assert_eq!(history::load_conversation_window(&mut conn, conversation).unwrap().turns.len(), 0);
     }
 }
 
@@ -366,8 +399,8 @@ fn a_text_that_waits_for_its_turn_keeps_its_words() {
     let (sam, _) = household(&mut conn);
     talks(&mut conn, "SM1", at(0));
     texts(&mut conn, "SM2", at(0));
-    erase_talk(&mut conn, sam, at(0)).unwrap();
-    let waiting = ledger::waiting(&mut conn, sam, 10).unwrap();
+    erase_conversations(&mut conn, sam, at(0)).unwrap();
+    let waiting = inbound_messages::load_waiting_messages(&mut conn, sam, 10).unwrap();
     assert_eq!(waiting.iter().map(|text| text.body.as_str()).collect::<Vec<_>>(), ["find the walrus"]);
 }
 
@@ -382,16 +415,19 @@ fn nothing_of_a_forgotten_person_is_left_in_any_column() {
     assert_eq!(places(&mut conn, "walrus"), EVERYWHERE);
     assert_eq!(places(&mut conn, "15550100077"), ["outbox.body", "outbox.to_addr", "users.phone"]);
 
-    assert_eq!(forget(&mut conn, sam, By::Shell, at(2)).unwrap(), Forgetting::Forgotten);
+    assert_eq!(forget_user(&mut conn, sam, Actor::Shell, at(2)).unwrap(), ErasureOutcome::Erased);
 
     assert_eq!(places(&mut conn, "walrus"), Vec::<String>::new());
     assert_eq!(places(&mut conn, "15550100077"), Vec::<String>::new());
     reads_back(&mut conn, told);
-    assert_eq!(people::get(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
+    assert_eq!(people::load_user(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM approvals WHERE state = 'open'"), 0);
-    assert_eq!(ledger::waiting(&mut conn, sam, 10).unwrap(), []);
-    assert_eq!(agenda::of(&mut conn, &[], at(2)).unwrap(), agenda::Agenda::default());
-    let stranger = person(&mut conn, SAM, Newcomer::Stranger);
+    assert_eq!(inbound_messages::load_waiting_messages(&mut conn, sam, 10).unwrap(), []);
+    assert_eq!(
+        outbox_schedule::load_outbox_schedule(&mut conn, &[], at(2)).unwrap(),
+        outbox_schedule::OutboxSchedule::default()
+    );
+    let stranger = person(&mut conn, SAM, FirstContactRole::Newcomer);
     assert_ne!(stranger, sam);
 }
 
@@ -426,9 +462,9 @@ fn forgetting_twice_changes_nothing_more() {
     let (sam, _) = household(&mut conn);
     talks(&mut conn, "SM1", at(0));
     for _ in 0..2 {
-        assert_eq!(forget(&mut conn, sam, By::Shell, at(2)).unwrap(), Forgetting::Forgotten);
+        assert_eq!(forget_user(&mut conn, sam, Actor::Shell, at(2)).unwrap(), ErasureOutcome::Erased);
     }
-    assert_eq!(people::get(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
+    assert_eq!(people::load_user(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM users"), 2);
 }
 
@@ -436,9 +472,9 @@ fn forgetting_twice_changes_nothing_more() {
 fn the_last_admin_cannot_be_forgotten_until_there_is_another() {
     let mut conn = scratch();
     let (_, ann) = household(&mut conn);
-    assert_eq!(forget(&mut conn, ann, By::Shell, at(0)).unwrap(), Forgetting::LastAdmin);
-    person(&mut conn, "+15550100003", Newcomer::Admin);
-    assert_eq!(forget(&mut conn, ann, By::Shell, at(0)).unwrap(), Forgetting::Forgotten);
+    assert_eq!(forget_user(&mut conn, ann, Actor::Shell, at(0)).unwrap(), ErasureOutcome::LastAdmin);
+    person(&mut conn, "+15550100003", FirstContactRole::Admin);
+    assert_eq!(forget_user(&mut conn, ann, Actor::Shell, at(0)).unwrap(), ErasureOutcome::Erased);
 }
 
 #[test]
@@ -446,7 +482,7 @@ fn nobody_is_forgotten_while_a_text_of_theirs_is_worked_on() {
     let mut conn = scratch();
     let (sam, _) = household(&mut conn);
     begins(&mut conn, "SM1", at(0));
-    assert_eq!(forget(&mut conn, sam, By::Shell, at(0)).unwrap(), Forgetting::Busy);
+    assert_eq!(forget_user(&mut conn, sam, Actor::Shell, at(0)).unwrap(), ErasureOutcome::Busy);
 }
 
 /// Returns the days on which the turns that still hold text began, and the same for inbound and outbound messages.
@@ -467,15 +503,15 @@ fn a_sweep_erases_old_words_a_few_at_a_time_and_keeps_younger_ones() {
     for day in 1..6 {
         talks(&mut conn, &format!("SM{day}x"), at(day));
     }
-    assert_eq!(sweep(&mut conn, at(4), 2, at(9)).unwrap(), Swept::More);
+    assert_eq!(erase_expired_text(&mut conn, at(4), 2, at(9)).unwrap(), RetentionProgress::More);
     // The first row of the outbox is Ann's.
     assert_eq!(days_left(&mut conn), [vec![2, 3, 4, 5], vec![2, 3, 4, 5], vec![1, 2, 3, 4, 5]]);
-    assert_eq!(sweep(&mut conn, at(4), 2, at(9)).unwrap(), Swept::More);
+    assert_eq!(erase_expired_text(&mut conn, at(4), 2, at(9)).unwrap(), RetentionProgress::More);
     assert_eq!(days_left(&mut conn), [vec![4, 5], vec![4, 5], vec![3, 4, 5]]);
-    assert_eq!(sweep(&mut conn, at(4), 2, at(9)).unwrap(), Swept::Done);
+    assert_eq!(erase_expired_text(&mut conn, at(4), 2, at(9)).unwrap(), RetentionProgress::Done);
     assert_eq!(days_left(&mut conn), [vec![4, 5], vec![4, 5], vec![4, 5]]);
     reads_back(&mut conn, oldest);
-    assert_eq!(sweep(&mut conn, at(9), 100, at(9)).unwrap(), Swept::Done);
+    assert_eq!(erase_expired_text(&mut conn, at(9), 100, at(9)).unwrap(), RetentionProgress::Done);
     let kept = ["audit_log.detail", "users.display_name"];
     assert_eq!(places(&mut conn, "walrus"), kept[1..]);
 }
@@ -486,7 +522,7 @@ fn a_sweep_reaches_every_word_of_what_is_over() {
     let (sam, _) = household(&mut conn);
     talks(&mut conn, "SM1", at(0));
     reacts_and_asks_an_admin(&mut conn, sam);
-    assert_eq!(sweep(&mut conn, at(9), 100, at(9)).unwrap(), Swept::Done);
+    assert_eq!(erase_expired_text(&mut conn, at(9), 100, at(9)).unwrap(), RetentionProgress::Done);
     // Facts about Sam remain until they are changed or forgotten.
     let kept = ["audit_log.detail", "user_facts.key", "user_facts.value", "users.display_name"];
     assert_eq!(places(&mut conn, "walrus"), kept);
@@ -509,9 +545,9 @@ fn what_is_still_to_be_added_or_told_outlives_a_sweep_and_goes_with_its_person()
          SELECT id, 'radarr', 'movie', 1, 0 FROM users WHERE role = 'member';",
     );
     let open = "SELECT (SELECT count(*) FROM requests) + (SELECT count(*) FROM follows) AS n";
-    sweep(&mut conn, at(9), 100, at(9)).unwrap();
+    erase_expired_text(&mut conn, at(9), 100, at(9)).unwrap();
     assert_eq!(count(&mut conn, open), 2);
-    erase_talk(&mut conn, sam, at(9)).unwrap();
+    erase_conversations(&mut conn, sam, at(9)).unwrap();
     assert_eq!(count(&mut conn, open), 0);
 }
 
@@ -523,12 +559,12 @@ fn what_is_still_open_keeps_its_words_and_those_behind_it_until_it_is_over() {
     is_asked(&mut conn, "SM1", at(1));
     run(&mut conn, "UPDATE outbox SET state = 'unknown', unknown_at = 0 WHERE state = 'queued'");
     let (_, last) = (texts(&mut conn, "SM2", at(2)), talks(&mut conn, "SM3", at(3)));
-    sweep(&mut conn, at(9), 100, at(9)).unwrap();
+    erase_expired_text(&mut conn, at(9), 100, at(9)).unwrap();
     assert_eq!(days_left(&mut conn), [vec![1, 3], vec![2, 3], vec![1, 3]]);
 
     run(&mut conn, "UPDATE outbox SET state = 'failed' WHERE state IN ('unknown','queued')");
     run(&mut conn, "UPDATE inbound_events SET state = 'completed', outcome = 'skipped'");
-    sweep(&mut conn, at(9), 100, at(9)).unwrap();
+    erase_expired_text(&mut conn, at(9), 100, at(9)).unwrap();
     assert_eq!(days_left(&mut conn), [const { Vec::<i64>::new() }; 3]);
     reads_back(&mut conn, last);
 }
@@ -541,5 +577,5 @@ fn an_export_tells_everything_that_is_kept_of_a_person() {
     reacts_and_asks_an_admin(&mut conn, sam);
     is_asked(&mut conn, "SM2", at(1));
     texts(&mut conn, "SM3", at(1));
-    insta::assert_json_snapshot!(serde_json::to_value(export(&mut conn, sam).unwrap()).unwrap());
+    insta::assert_json_snapshot!(serde_json::to_value(export_user(&mut conn, sam).unwrap()).unwrap());
 }

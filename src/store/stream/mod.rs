@@ -1,10 +1,10 @@
 //! Log of the events in conversations. Triggers write most of it, in the commit of the change that they record; the
 //! deltas of responses are written here.
 
+pub mod delta_writer;
 pub mod details;
-pub mod forgetting;
-pub mod reading;
+pub mod event_reader;
+pub mod messages;
+pub mod pruning;
 pub mod snapshot;
-pub mod texts;
-pub mod watch;
-pub mod writing;
+pub mod subscriptions;

@@ -6,22 +6,26 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{Id, Params};
-use super::paging::{Page, Paging, Place};
-use super::users::Person;
-use super::{unavailable, users};
+use super::extract::{PathId, QueryParams};
+use super::paging::{Page, PageCursor, PagingParams};
+use super::users::UserIdentifier;
+use super::{database_unavailable, users};
 use crate::conversation::transcript::ConversationId;
-use crate::engine::console::Reopened;
-use crate::store::console::listing::{self as stored, Wanted};
+use crate::engine::operator_conversations::ReopenOutcome;
+use crate::store::console::api_conversations::{self as stored, ConversationRecordFilter};
 use crate::store::stream::snapshot;
 use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
-use crate::web::problem::Problem;
-use crate::web::sse_wire::{Asides, Question, Turn, asides, iso, question, turn};
+use crate::web::problem::ProblemDetails;
+use crate::web::sse_snapshot::{
+    QuestionJson, TurnJson, UnassignedMessagesJson, format_iso, question_json, turn_json,
+    unassigned_messages_json,
+};
 
 /// Conversation with one user.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Conversation {
+#[schema(as = Conversation)]
+pub(super) struct ConversationJson {
     id: i64,
     user: i64,
     #[schema(example = "add dune")]
@@ -37,16 +41,16 @@ pub(super) struct Conversation {
     end_reason: Option<String>,
 }
 
-impl Conversation {
-    fn of(conversation: stored::Conversation) -> Self {
+impl ConversationJson {
+    fn from_stored(conversation: stored::ConversationRecord) -> Self {
         let (ended_at, end_reason) = conversation.ended.unzip();
         Self {
             id: conversation.id.0,
             user: conversation.user.0,
             name: conversation.name,
-            started_at: iso(conversation.started_at),
-            last_activity_at: iso(conversation.last_activity_at),
-            ended_at: ended_at.map(iso),
+            started_at: format_iso(conversation.started_at),
+            last_activity_at: format_iso(conversation.last_activity_at),
+            ended_at: ended_at.map(format_iso),
             end_reason,
         }
     }
@@ -56,19 +60,19 @@ impl Conversation {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct WholeConversation {
     #[serde(flatten)]
-    conversation: Conversation,
+    conversation: ConversationJson,
     /// Turns, newest first.
-    turns: Page<Turn>,
+    turns: Page<TurnJson>,
     #[serde(flatten)]
-    asides: Asides,
+    asides: UnassignedMessagesJson,
     /// Pending action that awaits confirmation.
-    question: Option<Question>,
+    question: Option<QuestionJson>,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Filter {
+pub(super) struct ConversationsParams {
     /// Only conversations with this user: a user's id, or a phone number (write its `+` as `%2B`).
     #[param(pattern = r"^(\+[1-9][0-9]{6,14}|[0-9]{1,18})$")]
     user: Option<String>,
@@ -87,31 +91,33 @@ pub(super) struct Filter {
     path = "/conversations",
     tag = "conversations",
     operation_id = "list_conversations",
-    params(Filter),
+    params(ConversationsParams),
     responses(
-        (status = 200, description = "A page of conversations", body = Page<Conversation>),
+        (status = 200, description = "A page of conversations", body = Page<ConversationJson>),
         (status = 404, description = "Nobody is known by this id or number"),
         (status = 422, description = "The user is neither an id nor a phone number"),
     )
 )]
-pub(super) async fn list(
+pub(super) async fn list_conversations(
     State(console): State<ConsoleState>,
     _caller: Caller,
-    Params(filter): Params<Filter>,
-) -> Result<Json<Page<Conversation>>, Problem> {
-    let place = Place::of(filter.before, filter.limit)?;
+    QueryParams(filter): QueryParams<ConversationsParams>,
+) -> Result<Json<Page<ConversationJson>>, ProblemDetails> {
+    let place = PageCursor::from_params(filter.before, filter.limit)?;
     let user = match filter.user.as_deref() {
-        Some(text) => Some(users::find(&console, Person::read(text)?).await?.id),
+        Some(text) => Some(users::find_user(&console, UserIdentifier::parse(text)?).await?.id),
         None => None,
     };
     let wanted = match filter.open {
-        None => Wanted::All,
-        Some(true) => Wanted::Open,
-        Some(false) => Wanted::Ended,
+        None => ConversationRecordFilter::All,
+        Some(true) => ConversationRecordFilter::Open,
+        Some(false) => ConversationRecordFilter::Ended,
     };
-    let listed =
-        console.db.read(move |conn| stored::list(conn, user, wanted, place.before, place.fits)).await;
-    Ok(Json(Page::of(listed.map_err(unavailable)?, Conversation::of)))
+    let listed = console
+        .db
+        .read(move |conn| stored::load_conversation_records(conn, user, wanted, place.before, place.fits))
+        .await;
+    Ok(Json(Page::from_listed(listed.map_err(database_unavailable)?, ConversationJson::from_stored)))
 }
 
 /// Show a conversation and its turns, newest first
@@ -120,33 +126,33 @@ pub(super) async fn list(
     path = "/conversations/{id}",
     tag = "conversations",
     operation_id = "show_conversation",
-    params(("id" = i64, Path, description = "A conversation's id"), Paging),
+    params(("id" = i64, Path, description = "A conversation's id"), PagingParams),
     responses(
         (status = 200, description = "The conversation with a page of its turns", body = WholeConversation),
         (status = 404, description = "No conversation has this id"),
     )
 )]
-pub(super) async fn show(
+pub(super) async fn show_conversation(
     State(console): State<ConsoleState>,
     _caller: Caller,
-    Id(id): Id,
-    Params(paging): Params<Paging>,
-) -> Result<Json<WholeConversation>, Problem> {
-    let (id, place) = (ConversationId(id), paging.place()?);
+    PathId(id): PathId,
+    QueryParams(paging): QueryParams<PagingParams>,
+) -> Result<Json<WholeConversation>, ProblemDetails> {
+    let (id, place) = (ConversationId(id), paging.page_cursor()?);
     let read = move |conn: &mut _| {
-        let Some(conversation) = stored::one(conn, id)? else { return Ok(None) };
-        Ok(Some((conversation, snapshot::page(conn, id, place.before, place.fits)?)))
+        let Some(conversation) = stored::load_conversation_record(conn, id)? else { return Ok(None) };
+        Ok(Some((conversation, snapshot::load_snapshot_page(conn, id, place.before, place.fits)?)))
     };
-    let found = console.db.read(read).await.map_err(unavailable)?;
-    let (conversation, mut shown) = found.ok_or_else(unknown)?;
+    let found = console.db.read(read).await.map_err(database_unavailable)?;
+    let (conversation, mut shown) = found.ok_or_else(conversation_not_found)?;
     shown.turns.reverse();
-    let oldest = shown.turns.last().map(|turn| turn.id.0).filter(|_| shown.cut);
-    let listed = crate::store::console::Listed { rows: shown.turns, older: oldest };
+    let oldest = shown.turns.last().map(|turn| turn.id.0).filter(|_| shown.truncated);
+    let listed = crate::store::console::ResultPage { rows: shown.turns, older: oldest };
     Ok(Json(WholeConversation {
-        conversation: Conversation::of(conversation),
-        turns: Page::of(listed, turn),
-        asides: asides(shown.asides),
-        question: shown.question.map(question),
+        conversation: ConversationJson::from_stored(conversation),
+        turns: Page::from_listed(listed, turn_json),
+        asides: unassigned_messages_json(shown.unassigned),
+        question: shown.pending_action.map(question_json),
     }))
 }
 
@@ -160,28 +166,37 @@ pub(super) async fn show(
     operation_id = "reopen_conversation",
     params(("id" = i64, Path, description = "A conversation's id")),
     responses(
-        (status = 200, description = "It is open", body = Conversation),
+        (status = 200, description = "It is open", body = ConversationJson),
         (status = 404, description = "No conversation has this id"),
         (status = 409, description = "A text of theirs is being answered, or they are not let in"),
     )
 )]
-pub(super) async fn reopen(
+pub(super) async fn reopen_conversation(
     State(console): State<ConsoleState>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<Json<Conversation>, Problem> {
+    PathId(id): PathId,
+) -> Result<Json<ConversationJson>, ProblemDetails> {
     let id = ConversationId(id);
-    console.db.read(move |conn| stored::one(conn, id)).await.map_err(unavailable)?.ok_or_else(unknown)?;
-    let conflict = |detail| Err(Problem::new(StatusCode::CONFLICT, detail));
-    match console.engine.reopen(id, caller.by()).await.map_err(unavailable)? {
-        Reopened::Open | Reopened::WasOpen => {}
-        Reopened::Busy => return conflict("a text of theirs is being answered in another conversation"),
-        Reopened::NotActive => return conflict("they are blocked or not let in"),
+    console
+        .db
+        .read(move |conn| stored::load_conversation_record(conn, id))
+        .await
+        .map_err(database_unavailable)?
+        .ok_or_else(conversation_not_found)?;
+    let conflict = |detail| Err(ProblemDetails::new(StatusCode::CONFLICT, detail));
+    match console.engine.reopen_conversation(id, caller.actor()).await.map_err(database_unavailable)? {
+        ReopenOutcome::Reopened | ReopenOutcome::AlreadyOpen => {}
+        ReopenOutcome::Busy => return conflict("a text of theirs is being answered in another conversation"),
+        ReopenOutcome::NotActive => return conflict("they are blocked or not let in"),
     }
-    let found = console.db.read(move |conn| stored::one(conn, id)).await.map_err(unavailable)?;
-    Ok(Json(Conversation::of(found.ok_or_else(unknown)?)))
+    let found = console
+        .db
+        .read(move |conn| stored::load_conversation_record(conn, id))
+        .await
+        .map_err(database_unavailable)?;
+    Ok(Json(ConversationJson::from_stored(found.ok_or_else(conversation_not_found)?)))
 }
 
-fn unknown() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "no conversation has this id")
+fn conversation_not_found() -> ProblemDetails {
+    ProblemDetails::new(StatusCode::NOT_FOUND, "no conversation has this id")
 }

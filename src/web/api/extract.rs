@@ -6,45 +6,45 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use crate::web::console_state::ConsoleState;
-use crate::web::problem::Problem;
+use crate::web::problem::ProblemDetails;
 
 /// JSON body.
-pub(super) struct Body<T>(pub(super) T);
+pub(super) struct JsonBody<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequest<ConsoleState> for Body<T> {
-    type Rejection = Problem;
+impl<T: DeserializeOwned> FromRequest<ConsoleState> for JsonBody<T> {
+    type Rejection = ProblemDetails;
 
-    async fn from_request(request: Request, console: &ConsoleState) -> Result<Self, Problem> {
+    async fn from_request(request: Request, console: &ConsoleState) -> Result<Self, ProblemDetails> {
         let read = axum::Json::<T>::from_request(request, console).await;
         read.map(|axum::Json(body)| Self(body))
-            .map_err(|rejection| Problem::new(rejection.status(), rejection.body_text()))
+            .map_err(|rejection| ProblemDetails::new(rejection.status(), rejection.body_text()))
     }
 }
 
 /// Query parameters, after the `?`.
-pub(in crate::web) struct Params<T>(pub(in crate::web) T);
+pub(in crate::web) struct QueryParams<T>(pub(in crate::web) T);
 
-impl<T: DeserializeOwned> FromRequestParts<ConsoleState> for Params<T> {
-    type Rejection = Problem;
+impl<T: DeserializeOwned> FromRequestParts<ConsoleState> for QueryParams<T> {
+    type Rejection = ProblemDetails;
 
-    async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, ProblemDetails> {
         let read = Query::<T>::from_request_parts(parts, console).await;
         read.map(|Query(params)| Self(params))
-            .map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, rejection.body_text()))
+            .map_err(|rejection| ProblemDetails::new(StatusCode::BAD_REQUEST, rejection.body_text()))
     }
 }
 
 /// Number in the path. A value that is not a number identifies nothing.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::web) struct Id(pub(in crate::web) i64);
+pub(in crate::web) struct PathId(pub(in crate::web) i64);
 
-impl FromRequestParts<ConsoleState> for Id {
-    type Rejection = Problem;
+impl FromRequestParts<ConsoleState> for PathId {
+    type Rejection = ProblemDetails;
 
-    async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, ProblemDetails> {
         match Path::<i64>::from_request_parts(parts, console).await {
             Ok(Path(id)) => Ok(Self(id)),
-            Err(_) => Err(Problem::new(StatusCode::NOT_FOUND, "an id is a whole number")),
+            Err(_) => Err(ProblemDetails::new(StatusCode::NOT_FOUND, "an id is a whole number")),
         }
     }
 }

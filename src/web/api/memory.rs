@@ -6,18 +6,18 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{Body, Id, Params};
-use super::unavailable;
-use super::users::{Person, find};
-use crate::conversation::extraction::ResponseType;
-use crate::conversation::recall::{self, Found, Scope};
-use crate::engine::learning::{AddedFor, Addition, Progress};
-use crate::store::memory::everyone::Settled;
-use crate::store::memory::stats::{self, stats};
+use super::database_unavailable;
+use super::extract::{JsonBody, PathId, QueryParams};
+use super::users::{UserIdentifier, find_user};
+use crate::conversation::memory::answer_metadata::ResponseType;
+use crate::conversation::memory::recall::{self, RankedAnswer, RecallScope};
+use crate::engine::memory_indexing::{AnswerAudience, IndexingProgress, ManualAnswer};
+use crate::store::memory::shared_answers::ReviewOutcome;
+use crate::store::memory::stats::{self, load_answer_stats};
 use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
-use crate::web::problem::Problem;
-use crate::web::sse_wire::iso;
+use crate::web::problem::ProblemDetails;
+use crate::web::sse_snapshot::format_iso;
 
 /// Longest accepted texts: a question, and an answer.
 const MAX_QUESTION_CHARS: usize = 1_000;
@@ -27,7 +27,7 @@ const MAX_CHARS: usize = 2_000;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Asked {
+pub(super) struct RecallParams {
     /// User's id, or their phone number in E.164 form.
     #[param(example = "+15550100002", pattern = r"^([0-9]{1,18}|\+[1-9][0-9]{6,14})$")]
     user: String,
@@ -41,14 +41,15 @@ pub(super) struct Asked {
 pub(super) struct MemoryContext {
     /// Lines of the prompt.
     lines: Vec<String>,
-    similar_questions: Vec<Remembered>,
-    said_to_user: Vec<Remembered>,
-    said_in_group: Vec<Remembered>,
+    similar_questions: Vec<RecalledAnswerJson>,
+    said_to_user: Vec<RecalledAnswerJson>,
+    said_in_group: Vec<RecalledAnswerJson>,
 }
 
 /// Earlier answer.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Remembered {
+#[schema(as = Remembered)]
+pub(super) struct RecalledAnswerJson {
     id: i64,
     /// Scope: `user`, `group` or `global`.
     scope: &'static str,
@@ -69,30 +70,30 @@ pub(super) struct Remembered {
     said_at: String,
 }
 
-impl Remembered {
-    fn of(found: &Found) -> Self {
-        let row = found.row.clone();
+impl RecalledAnswerJson {
+    fn from_found(found: &RankedAnswer) -> Self {
+        let row = found.candidate.clone();
         Self {
             id: row.id,
             scope: match row.scope {
-                Scope::User => "user",
-                Scope::Group => "group",
-                Scope::Global => "global",
+                RecallScope::User => "user",
+                RecallScope::Group => "group",
+                RecallScope::Global => "global",
             },
             trigger: row.question,
             response: row.answer,
             summary: row.summary,
-            response_type: row.kind.map(type_word),
+            response_type: row.kind.map(response_type_name),
             importance: row.importance,
             score: found.score,
-            trigger_likeness: row.question_likeness,
-            response_likeness: row.answer_likeness,
-            said_at: iso(row.said_at),
+            trigger_likeness: row.question_similarity,
+            response_likeness: row.answer_similarity,
+            said_at: format_iso(row.answered_at),
         }
     }
 }
 
-fn type_word(kind: ResponseType) -> &'static str {
+fn response_type_name(kind: ResponseType) -> &'static str {
     match kind {
         ResponseType::Greeting => "greeting",
         ResponseType::Explanation => "explanation",
@@ -110,40 +111,40 @@ fn type_word(kind: ResponseType) -> &'static str {
     path = "/memory/context",
     tag = "memory",
     operation_id = "memory_context",
-    params(Asked),
+    params(RecallParams),
     responses(
         (status = 200, description = "What would stand in the prompt", body = MemoryContext),
         (status = 404, description = "Nobody is known by this id or number"),
         (status = 422, description = "The user is neither an id nor a phone number, or the query is blank or too long"),
     )
 )]
-pub(super) async fn context(
+pub(super) async fn show_memory_context(
     State(console): State<ConsoleState>,
     _caller: Caller,
-    Params(asked): Params<Asked>,
-) -> Result<Json<MemoryContext>, Problem> {
-    let query = bounded("query", &asked.query, MAX_QUESTION_CHARS)?;
-    let user = find(&console, Person::read(&asked.user)?).await?;
-    let recalled = console.engine.recall(user.id, query, None).await.map_err(unavailable)?;
-    let wire = |found: &[Found]| found.iter().map(Remembered::of).collect();
+    QueryParams(asked): QueryParams<RecallParams>,
+) -> Result<Json<MemoryContext>, ProblemDetails> {
+    let query = check_length("query", &asked.query, MAX_QUESTION_CHARS)?;
+    let user = find_user(&console, UserIdentifier::parse(&asked.user)?).await?;
+    let recalled = console.engine.recall_answers(user.id, query, None).await.map_err(database_unavailable)?;
+    let wire = |found: &[RankedAnswer]| found.iter().map(RecalledAnswerJson::from_found).collect();
     Ok(Json(MemoryContext {
-        lines: recall::lines(&recalled, &console.zone),
+        lines: recall::format_recall_lines(&recalled, &console.zone),
         similar_questions: wire(&recalled.similar_questions),
-        said_to_user: wire(&recalled.said_to_user),
-        said_in_group: wire(&recalled.said_in_group),
+        said_to_user: wire(&recalled.user_answers),
+        said_in_group: wire(&recalled.group_answers),
     }))
 }
 
 /// Counts of stored answers.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct MemoryStats {
-    by_state: Vec<Count>,
+    by_state: Vec<NamedCount>,
     /// Answers that can be found, by scope.
-    by_scope: Vec<Count>,
+    by_scope: Vec<NamedCount>,
     /// Answers that can be found and were indexed, by type.
-    by_type: Vec<Count>,
+    by_type: Vec<NamedCount>,
     /// Answers that can be found, by the model that made the vectors; "" without vectors.
-    by_model: Vec<Count>,
+    by_model: Vec<NamedCount>,
     /// Answers to be tried again.
     failing: i64,
     /// Current facts about users.
@@ -154,7 +155,8 @@ pub(super) struct MemoryStats {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Count {
+#[schema(as = Count)]
+pub(super) struct NamedCount {
     name: String,
     count: i64,
 }
@@ -167,13 +169,14 @@ pub(super) struct Count {
     operation_id = "memory_stats",
     responses((status = 200, description = "Counts", body = MemoryStats))
 )]
-pub(super) async fn count(
+pub(super) async fn show_memory_stats(
     State(console): State<ConsoleState>,
     _caller: Caller,
-) -> Result<Json<MemoryStats>, Problem> {
-    let counted: stats::Stats = console.db.read(stats).await.map_err(unavailable)?;
+) -> Result<Json<MemoryStats>, ProblemDetails> {
+    let counted: stats::StoredAnswerStats =
+        console.db.read(load_answer_stats).await.map_err(database_unavailable)?;
     let list = |counts: std::collections::BTreeMap<String, i64>| {
-        counts.into_iter().map(|(name, count)| Count { name, count }).collect()
+        counts.into_iter().map(|(name, count)| NamedCount { name, count }).collect()
     };
     Ok(Json(MemoryStats {
         by_state: list(counted.by_state),
@@ -183,7 +186,7 @@ pub(super) async fn count(
         failing: counted.failing,
         facts: counted.facts,
         vector_bytes: counted.vector_bytes,
-        last_worked_at: counted.last_worked_at.map(iso),
+        last_worked_at: counted.last_worked_at.map(format_iso),
     }))
 }
 
@@ -224,21 +227,23 @@ pub(super) struct AddedResponse {
         (status = 404, description = "Nobody is known by this id or number"),
     )
 )]
-pub(super) async fn add(
+pub(super) async fn add_memory_response(
     State(console): State<ConsoleState>,
     caller: Caller,
-    Body(new): Body<NewResponse>,
-) -> Result<(StatusCode, Json<AddedResponse>), Problem> {
+    JsonBody(new): JsonBody<NewResponse>,
+) -> Result<(StatusCode, Json<AddedResponse>), ProblemDetails> {
     let (question, answer) = (
-        bounded("trigger", &new.trigger, MAX_QUESTION_CHARS)?,
-        bounded("response", &new.response, MAX_CHARS)?,
+        check_length("trigger", &new.trigger, MAX_QUESTION_CHARS)?,
+        check_length("response", &new.response, MAX_CHARS)?,
     );
     let found_by = match &new.user {
-        Some(user) => AddedFor::User(find(&console, Person::read(user)?).await?.id),
-        None => AddedFor::Everyone,
+        Some(user) => AnswerAudience::User(find_user(&console, UserIdentifier::parse(user)?).await?.id),
+        None => AnswerAudience::Everyone,
     };
-    let addition = Addition { found_by, question: question.to_owned(), answer: answer.to_owned() };
-    let id = console.engine.add_answer(addition, caller.by()).await.map_err(unavailable)?;
+    let addition =
+        ManualAnswer { audience: found_by, question: question.to_owned(), answer: answer.to_owned() };
+    let id =
+        console.engine.add_manual_answer(addition, caller.actor()).await.map_err(database_unavailable)?;
     Ok((StatusCode::CREATED, Json(AddedResponse { id })))
 }
 
@@ -254,20 +259,21 @@ pub(super) async fn add(
         (status = 404, description = "There is no such answer, or it was forgotten before"),
     )
 )]
-pub(super) async fn forget(
+pub(super) async fn forget_memory_response(
     State(console): State<ConsoleState>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<StatusCode, Problem> {
-    match console.engine.forget_answer(id, caller.by()).await.map_err(unavailable)? {
-        Settled::Done => Ok(StatusCode::NO_CONTENT),
-        Settled::TooLate => Err(Problem::new(StatusCode::NOT_FOUND, "there is no such answer")),
+    PathId(id): PathId,
+) -> Result<StatusCode, ProblemDetails> {
+    match console.engine.forget_answer(id, caller.actor()).await.map_err(database_unavailable)? {
+        ReviewOutcome::Applied => Ok(StatusCode::NO_CONTENT),
+        ReviewOutcome::TooLate => Err(ProblemDetails::new(StatusCode::NOT_FOUND, "there is no such answer")),
     }
 }
 
 /// Outcome of indexing answers.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Processed {
+#[schema(as = Processed)]
+pub(super) struct IndexingSummary {
     /// Answers whose subject and vectors are now known.
     learned: usize,
     /// Greetings and the like, which are excluded from recall.
@@ -284,23 +290,23 @@ pub(super) struct Processed {
     path = "/memory/process-pending",
     tag = "memory",
     operation_id = "process_pending_memory",
-    responses((status = 200, description = "All that was due was worked on, each answer once", body = Processed))
+    responses((status = 200, description = "All that was due was worked on, each answer once", body = IndexingSummary))
 )]
-pub(super) async fn process_pending(
+pub(super) async fn process_pending_memory(
     State(console): State<ConsoleState>,
     _caller: Caller,
-) -> Result<Json<Processed>, Problem> {
-    let Progress { learned, skipped, failed, embedded } =
-        console.engine.learn_for().await.map_err(unavailable)?;
-    Ok(Json(Processed { learned, skipped, failed, embedded }))
+) -> Result<Json<IndexingSummary>, ProblemDetails> {
+    let IndexingProgress { indexed, skipped, failed, embedded } =
+        console.engine.index_for_caller().await.map_err(database_unavailable)?;
+    Ok(Json(IndexingSummary { learned: indexed, skipped, failed, embedded }))
 }
 
 /// Checks the length of a text and that it is not blank.
-fn bounded<'a>(field: &str, text: &'a str, most: usize) -> Result<&'a str, Problem> {
+fn check_length<'a>(field: &str, text: &'a str, most: usize) -> Result<&'a str, ProblemDetails> {
     let text = text.trim();
     if text.is_empty() || text.chars().count() > most {
         let detail = format!("{field} has 1 to {most} characters");
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+        return Err(ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
     Ok(text)
 }

@@ -16,20 +16,20 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use super::extract::{Body, Id};
-use super::users::Person;
-use super::{unavailable, users};
-use crate::conversation::inbound_message::{Received, Via};
+use super::extract::{JsonBody, PathId};
+use super::users::UserIdentifier;
+use super::{database_unavailable, users};
+use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::lifecycle;
-use crate::conversation::transcript::{Address, ChannelKind, EventId, Status, TurnId, User, UserId};
-use crate::conversation::triage::Wants;
-use crate::conversation::verification::FieldAuthority;
-use crate::store::answers::{self, Answer, Did, Progress};
-use crate::store::ledger::Admission;
+use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
+use crate::conversation::routing::verification::FieldAuthority;
+use crate::conversation::transcript::{Address, ChannelKind, EventId, TurnId, User, UserId, UserStatus};
+use crate::store::conversation::message_results::{self, MessageAction, MessageProgress, MessageResult};
+use crate::store::queue::inbound_messages::AdmissionOutcome;
 use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
-use crate::web::problem::Problem;
-use crate::web::sse_wire::iso;
+use crate::web::problem::ProblemDetails;
+use crate::web::sse_snapshot::format_iso;
 
 /// Longest message, in characters.
 const MAX_CHARACTERS: usize = 1600;
@@ -44,30 +44,31 @@ const REPEATED_FOR: SignedDuration = SignedDuration::from_hours(24);
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({ "user": "+15550100002", "text": "add dune" }))]
 pub(super) struct NewMessage {
-    user: Sender,
+    user: MessageSender,
     /// Message text; not only white space.
     #[schema(min_length = 1, max_length = 1600, pattern = r"\S")]
     text: String,
     /// `false`: the message only becomes part of the conversation, and gets no reply.
-    #[serde(default = "answered")]
+    #[serde(default = "respond_by_default")]
     #[schema(default = true)]
     respond: bool,
 }
 
-fn answered() -> bool {
+fn respond_by_default() -> bool {
     true
 }
 
 /// Id of a user, or a phone number.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
-enum Sender {
-    Id(#[serde(deserialize_with = "whole")] i64),
-    Phone(PhoneNumber),
+#[schema(as = Sender)]
+enum MessageSender {
+    Id(#[serde(deserialize_with = "deserialize_integer")] i64),
+    Phone(PhoneNumberJson),
 }
 
 /// Deserializes an integer. In JSON, 7.0 is the same number as 7.
-fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+fn deserialize_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let number = serde_json::Number::deserialize(deserializer)?;
     let rounded = || number.as_f64().filter(|number| number.fract() == 0.0);
     // A number that is too large becomes the largest one, which is no user's id.
@@ -78,26 +79,29 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
 /// Phone number in E.164 form.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(example = "+15550100002", pattern = r"^\+[1-9][0-9]{6,14}$")]
-struct PhoneNumber(String);
+#[schema(as = PhoneNumber)]
+struct PhoneNumberJson(String);
 
 /// Outcome of a message.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Reply {
+#[schema(as = Reply)]
+pub(super) struct MessageReply {
     message_id: i64,
     /// Whole reply. Empty if there is none: for a message that needs none, such as thanks, or `respond: false`.
     #[schema(example = "Added Dune (2021). I will text you when it is ready.")]
     content: String,
-    actions: Vec<Action>,
+    actions: Vec<ReplyAction>,
     /// Conversation of the message. Null for a message without a conversation.
-    lifecycle: Option<Lifecycle>,
+    lifecycle: Option<MessageConversation>,
     /// Turn of the message. Null for a message without a turn.
-    turn: Option<TurnState>,
+    turn: Option<MessageTurn>,
 }
 
 /// Effect on the conversation itself.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Action {
+#[schema(as = Action)]
+enum ReplyAction {
     /// Reaction to the message.
     React {
         emoji: String,
@@ -110,7 +114,8 @@ enum Action {
 
 /// Conversation that contains the message.
 #[derive(Debug, Serialize, ToSchema)]
-struct Lifecycle {
+#[schema(as = Lifecycle)]
+struct MessageConversation {
     is_new_conversation: bool,
     conversation_id: i64,
     #[schema(example = "Nov 20, 2026 21:04")]
@@ -121,7 +126,8 @@ struct Lifecycle {
 
 /// Turn that processed a message.
 #[derive(Debug, Serialize, ToSchema)]
-struct TurnState {
+#[schema(as = TurnState)]
+struct MessageTurn {
     id: i64,
     /// `CREATED`, `IN_PROGRESS`, `WAITING_FOR_TOOLS`, `FAILED`, `ERROR`, `COMPLETED` or `CANCELED`.
     state: String,
@@ -129,10 +135,11 @@ struct TurnState {
 
 /// Message without a complete reply yet.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Pending {
+#[schema(as = Pending)]
+pub(super) struct PendingReply {
     message_id: i64,
     /// Turn of the message. Null before a turn has claimed it.
-    turn: Option<TurnState>,
+    turn: Option<MessageTurn>,
 }
 
 /// Send a message as a user and wait for the reply
@@ -158,38 +165,38 @@ pub(super) struct Pending {
         ),
     ),
     responses(
-        (status = 200, description = "The answer, or that the text is stored", body = Reply),
+        (status = 200, description = "The answer, or that the text is stored", body = MessageReply),
         (
             status = 202,
             description = "The answer is not there yet, or the assistant is paused",
-            body = Pending,
+            body = PendingReply,
             headers(("Location" = String, description = "Where to ask for it"))
         ),
         (status = 404, description = "Nobody is known by this id or number"),
         (status = 409, description = "They are not let in, are blocked, or have opted out; the detail says which"),
     )
 )]
-pub(super) async fn send(
+pub(super) async fn send_message(
     State(console): State<ConsoleState>,
     caller: Caller,
     headers: HeaderMap,
-    Body(message): Body<NewMessage>,
-) -> Result<Response, Problem> {
+    JsonBody(message): JsonBody<NewMessage>,
+) -> Result<Response, ProblemDetails> {
     let key = idempotency_key(&headers)?;
-    let text = checked(&message.text)?;
+    let text = check_text(&message.text)?;
     let person = match message.user {
-        Sender::Id(id) => Person::Id(UserId(id)),
-        Sender::Phone(PhoneNumber(phone)) => Person::read(&phone)?,
+        MessageSender::Id(id) => UserIdentifier::Id(UserId(id)),
+        MessageSender::Phone(PhoneNumberJson(phone)) => UserIdentifier::parse(&phone)?,
     };
-    let user = users::find(&console, person).await?;
-    let wants = if message.respond { Wants::AnAnswer } else { Wants::NoAnswer };
-    let event = take_in(&console, caller, &user, New { text, wants, key }).await?;
-    let over = console.engine.over_or_left(user.id, event);
+    let user = users::find_user(&console, person).await?;
+    let wants = if message.respond { TriageDecision::Answer } else { TriageDecision::NoAnswer };
+    let event = store_message(&console, caller, &user, MessageDraft { text, wants, key }).await?;
+    let over = console.engine.wait_for_message(user.id, event);
     // If the turn takes longer, the response contains the address to query later.
-    if let Ok(ended) = tokio::time::timeout(wait(&headers), over).await {
-        ended.map_err(unavailable)?;
+    if let Ok(ended) = tokio::time::timeout(preferred_wait(&headers), over).await {
+        ended.map_err(database_unavailable)?;
     }
-    told(&console, event).await
+    message_response(&console, event).await
 }
 
 /// Get the outcome of a message
@@ -200,88 +207,98 @@ pub(super) async fn send(
     operation_id = "show_message",
     params(("id" = i64, Path, description = "The id of a text")),
     responses(
-        (status = 200, description = "The answer", body = Reply),
+        (status = 200, description = "The answer", body = MessageReply),
         (
             status = 202,
             description = "The answer is not there yet",
-            body = Pending,
+            body = PendingReply,
             headers(("Location" = String, description = "Where to ask for it"))
         ),
         (status = 404, description = "No text has this id"),
     )
 )]
-pub(super) async fn show(
+pub(super) async fn show_message(
     State(console): State<ConsoleState>,
     _caller: Caller,
-    Id(id): Id,
-) -> Result<Response, Problem> {
-    told(&console, EventId(id)).await
+    PathId(id): PathId,
+) -> Result<Response, ProblemDetails> {
+    message_response(&console, EventId(id)).await
 }
 
-async fn told(console: &ConsoleState, event: EventId) -> Result<Response, Problem> {
-    let answer = console.db.read(move |conn| answers::of(conn, event)).await.map_err(unavailable)?;
-    let answer = answer.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "no text has this id"))?;
+async fn message_response(console: &ConsoleState, event: EventId) -> Result<Response, ProblemDetails> {
+    let answer = console
+        .db
+        .read(move |conn| message_results::load_message_result(conn, event))
+        .await
+        .map_err(database_unavailable)?;
+    let answer = answer.ok_or_else(|| ProblemDetails::new(StatusCode::NOT_FOUND, "no text has this id"))?;
     Ok(match answer.progress {
-        Progress::Over => Json(reply(event, answer)).into_response(),
-        Progress::UnderWay => {
+        MessageProgress::Finished => Json(reply_json(event, answer)).into_response(),
+        MessageProgress::InProgress => {
             let location = format!("{}/messages/{event}", super::PREFIX);
-            let pending = Pending { message_id: event.0, turn: answer.turn.map(turn) };
+            let pending = PendingReply { message_id: event.0, turn: answer.turn.map(message_turn_json) };
             (StatusCode::ACCEPTED, [(LOCATION, location)], Json(pending)).into_response()
         }
     })
 }
 
 /// Message before it is stored.
-struct New {
+struct MessageDraft {
     text: String,
-    wants: Wants,
+    wants: TriageDecision,
     key: Option<String>,
 }
 
 /// Stores the text, or finds the one that was stored by the same key.
-async fn take_in(console: &ConsoleState, caller: Caller, user: &User, new: New) -> Result<EventId, Problem> {
-    let external_id = caller.origin().id(&match &new.key {
+async fn store_message(
+    console: &ConsoleState,
+    caller: Caller,
+    user: &User,
+    new: MessageDraft,
+) -> Result<EventId, ProblemDetails> {
+    let external_id = caller.message_origin().to_message_id(&match &new.key {
         // A key is chosen by the caller, and only a hash of it is stored. It identifies a request for all users: with
         // another user or text, the key is refused.
         Some(key) => hash(key),
         None => format!("{:032x}", rand::random::<u128>()),
     });
     let now = console.clock.now();
-    let request = SameRequest { user: user.id, text: new.text.clone(), wants: new.wants };
+    let request = RequestIdentity { user: user.id, text: new.text.clone(), wants: new.wants };
     let looked_for = external_id.clone();
-    let find = move |conn: &mut _| answers::known(conn, ChannelKind::Console, &looked_for);
+    let find =
+        move |conn: &mut _| message_results::find_stored_message(conn, ChannelKind::Console, &looked_for);
     if new.key.is_some()
-        && let Some(known) = console.db.read(find.clone()).await.map_err(unavailable)?
+        && let Some(known) = console.db.read(find.clone()).await.map_err(database_unavailable)?
     {
-        return request.check(&known);
+        return request.match_stored(&known);
     }
     if let Some(key) = &new.key
         && let Some(event) = known_before_upgrade(console, caller, key, &request).await?
     {
         return Ok(event);
     }
-    may_text(user, new.wants)?;
-    let received = Received {
+    check_may_text(user, new.wants)?;
+    let received = ReceivedMessage {
         channel: ChannelKind::Console,
         external_id,
         from: user.phone.clone(),
         to: Address::console(),
         body: new.text,
         media: Vec::new(),
-        via: Via::Local,
+        via: MessageSource::Local,
         authority: FieldAuthority::Certain,
         carrier_word: None,
         provider_at: now,
         received_at: now,
     };
-    let admission = console.engine.text_as(received, new.wants, caller.by()).await;
-    match admission.map_err(|error| unavailable(error.into()))? {
-        Admission::New { event, .. } => Ok(event),
-        Admission::Nobody => Err(users::nobody()),
+    let admission = console.engine.admit_message_as(received, new.wants, caller.actor()).await;
+    match admission.map_err(|error| database_unavailable(error.into()))? {
+        AdmissionOutcome::New { event, .. } => Ok(event),
+        AdmissionOutcome::NoUser => Err(users::user_not_found()),
         // A concurrent request with the same key was faster.
-        Admission::Duplicate => match console.db.read(find).await.map_err(unavailable)? {
-            Some(known) => request.check(&known),
-            None => Err(Problem::new(StatusCode::CONFLICT, "the text was stored and erased again")),
+        AdmissionOutcome::Duplicate => match console.db.read(find).await.map_err(database_unavailable)? {
+            Some(known) => request.match_stored(&known),
+            None => Err(ProblemDetails::new(StatusCode::CONFLICT, "the text was stored and erased again")),
         },
     }
 }
@@ -292,14 +309,15 @@ async fn known_before_upgrade(
     console: &ConsoleState,
     caller: Caller,
     key: &str,
-    request: &SameRequest,
-) -> Result<Option<EventId>, Problem> {
-    let external_id = caller.origin().id(&hash(&format!("{}:{key}", request.user)));
-    let find = move |conn: &mut _| answers::known(conn, ChannelKind::Console, &external_id);
-    let known = console.db.read(find).await.map_err(unavailable)?;
+    request: &RequestIdentity,
+) -> Result<Option<EventId>, ProblemDetails> {
+    let external_id = caller.message_origin().to_message_id(&hash(&format!("{}:{key}", request.user)));
+    let find =
+        move |conn: &mut _| message_results::find_stored_message(conn, ChannelKind::Console, &external_id);
+    let known = console.db.read(find).await.map_err(database_unavailable)?;
     let since = console.clock.now() - REPEATED_FOR;
     let known = known.filter(|known| known.received_at >= since);
-    Ok(known.and_then(|known| request.check(&known).ok()))
+    Ok(known.and_then(|known| request.match_stored(&known).ok()))
 }
 
 fn hash(key: &str) -> String {
@@ -307,16 +325,16 @@ fn hash(key: &str) -> String {
 }
 
 /// Fields in which a repeat of a request with the same key must match the first.
-struct SameRequest {
+struct RequestIdentity {
     user: UserId,
     text: String,
-    wants: Wants,
+    wants: TriageDecision,
 }
 
-impl SameRequest {
+impl RequestIdentity {
     /// Returns the message that was stored first, if it came from the same request.
-    fn check(&self, known: &answers::Known) -> Result<EventId, Problem> {
-        let refused = |detail| Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    fn match_stored(&self, known: &message_results::StoredMessage) -> Result<EventId, ProblemDetails> {
+        let refused = |detail| Err(ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
         if known.user != self.user {
             return refused("this Idempotency-Key was used for another user");
         }
@@ -328,20 +346,20 @@ impl SameRequest {
     }
 }
 
-fn may_text(user: &User, wants: Wants) -> Result<(), Problem> {
-    let conflict = |detail| Err(Problem::new(StatusCode::CONFLICT, detail));
+fn check_may_text(user: &User, wants: TriageDecision) -> Result<(), ProblemDetails> {
+    let conflict = |detail| Err(ProblemDetails::new(StatusCode::CONFLICT, detail));
     match (user.status, wants) {
-        (Status::Pending, _) => conflict("they are not let in yet: approve them first"),
-        (Status::Blocked, _) => conflict("they are blocked"),
-        (Status::Active, Wants::AnAnswer) if user.opted_out => {
+        (UserStatus::Pending, _) => conflict("they are not let in yet: approve them first"),
+        (UserStatus::Blocked, _) => conflict("they are blocked"),
+        (UserStatus::Active, TriageDecision::Answer) if user.opted_out => {
             conflict("they have opted out of texts, so nothing is answered")
         }
-        (Status::Active, Wants::AnAnswer | Wants::NoAnswer) => Ok(()),
+        (UserStatus::Active, TriageDecision::Answer | TriageDecision::NoAnswer) => Ok(()),
     }
 }
 
-fn checked(text: &str) -> Result<String, Problem> {
-    let wrong = |detail: &str| Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+fn check_text(text: &str) -> Result<String, ProblemDetails> {
+    let wrong = |detail: &str| Err(ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     if text.trim().is_empty() {
         return wrong("text is empty");
     }
@@ -352,20 +370,20 @@ fn checked(text: &str) -> Result<String, Problem> {
     Ok(text.replace('\0', "\u{fffd}"))
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ProblemDetails> {
     let Some(value) = headers.get(KEY) else { return Ok(None) };
     let key = value.to_str().ok().filter(|key| (1..=MAX_KEY_CHARACTERS).contains(&key.len()));
     match key {
         Some(key) => Ok(Some(key.to_owned())),
         None => {
             let detail = "Idempotency-Key has 1 to 255 characters of printable ASCII";
-            Err(Problem::new(StatusCode::BAD_REQUEST, detail))
+            Err(ProblemDetails::new(StatusCode::BAD_REQUEST, detail))
         }
     }
 }
 
 /// Returns the preferred wait. A preference that cannot be parsed is ignored.
-fn wait(headers: &HeaderMap) -> Duration {
+fn preferred_wait(headers: &HeaderMap) -> Duration {
     let preferences = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
     preferences
         .flat_map(|value| value.split(','))
@@ -377,26 +395,26 @@ fn wait(headers: &HeaderMap) -> Duration {
         .map_or(LONGEST_WAIT, |wanted| wanted.min(LONGEST_WAIT))
 }
 
-fn reply(event: EventId, answer: Answer) -> Reply {
+fn reply_json(event: EventId, answer: MessageResult) -> MessageReply {
     let action = |did| match did {
-        Did::React(emoji) => Action::React { emoji: emoji.as_str().to_owned() },
-        Did::SendPoster { name, url } => Action::SendPoster { title: name, url },
+        MessageAction::React(emoji) => ReplyAction::React { emoji: emoji.as_str().to_owned() },
+        MessageAction::SendPoster { name, url } => ReplyAction::SendPoster { title: name, url },
     };
-    let stands_in = |found: lifecycle::Lifecycle| Lifecycle {
+    let stands_in = |found: lifecycle::ConversationLifecycle| MessageConversation {
         is_new_conversation: found.is_new_conversation,
         conversation_id: found.conversation_id.0,
         conversation_name: found.conversation_name,
-        started_at: iso(found.started_at),
+        started_at: format_iso(found.started_at),
     };
-    Reply {
+    MessageReply {
         message_id: event.0,
         content: answer.content,
         actions: answer.actions.into_iter().map(action).collect(),
         lifecycle: answer.lifecycle.map(stands_in),
-        turn: answer.turn.map(turn),
+        turn: answer.turn.map(message_turn_json),
     }
 }
 
-fn turn((id, state): (TurnId, String)) -> TurnState {
-    TurnState { id: id.0, state }
+fn message_turn_json((id, state): (TurnId, String)) -> MessageTurn {
+    MessageTurn { id: id.0, state }
 }

@@ -7,7 +7,7 @@ use utoipa::openapi::security::{
 use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, ResponseBuilder, ResponsesBuilder};
 use utoipa::{OpenApi as _, ToSchema};
 
-use crate::web::problem::Problem;
+use crate::web::problem::ProblemDetails;
 use crate::web::sse_events;
 
 #[derive(utoipa::OpenApi)]
@@ -25,7 +25,7 @@ use crate::web::sse_events;
         (name = "users", description = "The people"),
     )
 )]
-struct Head;
+struct ApiDocument;
 
 const PROBLEM: &str = "application/problem+json";
 
@@ -44,27 +44,27 @@ const WITH_BODY: [(&str, &str); 3] = [
     ("422", "The body is JSON, but not what is described; the detail says where"),
 ];
 
-pub(super) fn head() -> OpenApi {
-    Head::openapi()
+pub(super) fn base_document() -> OpenApi {
+    ApiDocument::openapi()
 }
 
 /// Adds to the document the parts that its routes need not repeat.
-pub(super) fn completed(mut api: OpenApi) -> OpenApi {
+pub(super) fn complete_document(mut api: OpenApi) -> OpenApi {
     let components = api.components.get_or_insert_default();
-    secure(components);
-    components.schemas.insert("Problem".to_owned(), <Problem as utoipa::PartialSchema>::schema());
-    debug_assert_eq!(Problem::name(), "Problem");
-    let events = sse_events::Schemas::openapi().components.unwrap_or_default();
+    add_security_schemes(components);
+    components.schemas.insert("Problem".to_owned(), <ProblemDetails as utoipa::PartialSchema>::schema());
+    debug_assert_eq!(ProblemDetails::name(), "Problem");
+    let events = sse_events::EventSchemas::openapi().components.unwrap_or_default();
     // A schema of a route is not replaced: both are generated from the same type.
     for (name, schema) in events.schemas {
         components.schemas.entry(name).or_insert(schema);
     }
     for item in api.paths.paths.values_mut() {
-        for operation in operations(item) {
-            complete(operation);
+        for operation in path_operations(item) {
+            complete_operation(operation);
             if operation.operation_id.as_deref() == Some("follow_conversation") {
                 let description = operation.description.take().unwrap_or_default();
-                operation.description = Some(format!("{description}\n\n{}", sse_events::table()));
+                operation.description = Some(format!("{description}\n\n{}", sse_events::events_table()));
             }
         }
     }
@@ -74,7 +74,7 @@ pub(super) fn completed(mut api: OpenApi) -> OpenApi {
     api
 }
 
-fn secure(components: &mut Components) {
+fn add_security_schemes(components: &mut Components) {
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .description(Some("A key of the page API keys, as `Authorization: Bearer KEY`"))
@@ -91,12 +91,12 @@ fn secure(components: &mut Components) {
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+fn path_operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     let PathItem { get, post, put, delete, patch, .. } = item;
     [get, post, put, delete, patch].into_iter().filter_map(Option::as_mut)
 }
 
-fn complete(operation: &mut Operation) {
+fn complete_operation(operation: &mut Operation) {
     let with_body = operation.request_body.is_some();
     let shared = ALWAYS.iter().chain(WITH_BODY.iter().filter(|_| with_body));
     let mut responses = ResponsesBuilder::from(std::mem::take(&mut operation.responses)).build();

@@ -4,8 +4,8 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::store::console::{Listed, NEWEST};
-use crate::web::problem::Problem;
+use crate::store::console::{NEWEST, ResultPage};
+use crate::web::problem::ProblemDetails;
 
 const USUAL: usize = 50;
 const MOST: usize = 100;
@@ -14,7 +14,7 @@ const MOST: usize = 100;
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Paging {
+pub(super) struct PagingParams {
     /// Only entries older than this cursor: the `next` of another page.
     before: Option<i64>,
     /// Number of entries to return.
@@ -24,24 +24,27 @@ pub(super) struct Paging {
 
 /// Position of a page in its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct PageCursor {
     pub(super) before: i64,
     pub(super) fits: usize,
 }
 
-impl Place {
-    pub(super) fn of(before: Option<i64>, limit: Option<usize>) -> Result<Self, Problem> {
+impl PageCursor {
+    pub(super) fn from_params(before: Option<i64>, limit: Option<usize>) -> Result<Self, ProblemDetails> {
         let fits = limit.unwrap_or(USUAL);
         if !(1..=MOST).contains(&fits) {
-            return Err(Problem::new(StatusCode::BAD_REQUEST, format!("limit is a number from 1 to {MOST}")));
+            return Err(ProblemDetails::new(
+                StatusCode::BAD_REQUEST,
+                format!("limit is a number from 1 to {MOST}"),
+            ));
         }
         Ok(Self { before: before.unwrap_or(NEWEST), fits })
     }
 }
 
-impl Paging {
-    pub(super) fn place(self) -> Result<Place, Problem> {
-        Place::of(self.before, self.limit)
+impl PagingParams {
+    pub(super) fn page_cursor(self) -> Result<PageCursor, ProblemDetails> {
+        PageCursor::from_params(self.before, self.limit)
     }
 }
 
@@ -54,7 +57,7 @@ pub(super) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    pub(super) fn of<R>(listed: Listed<R>, wire: impl Fn(R) -> T) -> Self {
+    pub(super) fn from_listed<R>(listed: ResultPage<R>, wire: impl Fn(R) -> T) -> Self {
         Self { items: listed.rows.into_iter().map(wire).collect(), next: listed.older }
     }
 }

@@ -6,14 +6,14 @@ use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::extract::Id;
-use super::unavailable;
+use super::database_unavailable;
+use super::extract::PathId;
 use crate::conversation::transcript::TurnId;
-use crate::engine::intervening::{Cancellation, Resumption};
-use crate::store::resuming::Hindrance;
+use crate::engine::turn_control::{CancelRequestOutcome, ResumeTurnOutcome};
+use crate::store::turns::turn_resume::ResumeBlocker;
 use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
-use crate::web::problem::Problem;
+use crate::web::problem::ProblemDetails;
 
 /// Turn that is resumed or that ends.
 #[derive(Debug, Serialize, ToSchema)]
@@ -36,15 +36,17 @@ pub(super) struct Intervention {
         (status = 409, description = "It cannot go on; the detail says why"),
     )
 )]
-pub(super) async fn resume(
+pub(super) async fn resume_turn(
     State(console): State<ConsoleState>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<(StatusCode, Json<Intervention>), Problem> {
-    match console.engine.resume_turn(TurnId(id), caller.by()).await.map_err(unavailable)? {
-        Resumption::Resumed => Ok((StatusCode::ACCEPTED, Json(Intervention { turn_id: id }))),
-        Resumption::NotResumable(hindrance) => Err(Problem::new(StatusCode::CONFLICT, why(hindrance))),
-        Resumption::Unknown => Err(unknown()),
+    PathId(id): PathId,
+) -> Result<(StatusCode, Json<Intervention>), ProblemDetails> {
+    match console.engine.resume_turn(TurnId(id), caller.actor()).await.map_err(database_unavailable)? {
+        ResumeTurnOutcome::Resumed => Ok((StatusCode::ACCEPTED, Json(Intervention { turn_id: id }))),
+        ResumeTurnOutcome::NotResumable(hindrance) => {
+            Err(ProblemDetails::new(StatusCode::CONFLICT, blocker_message(hindrance)))
+        }
+        ResumeTurnOutcome::Unknown => Err(turn_not_found()),
     }
 }
 
@@ -64,30 +66,32 @@ pub(super) async fn resume(
         (status = 409, description = "It is over already"),
     )
 )]
-pub(super) async fn cancel(
+pub(super) async fn cancel_turn(
     State(console): State<ConsoleState>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<(StatusCode, Json<Intervention>), Problem> {
-    match console.engine.cancel_turn(TurnId(id), caller.by()).await.map_err(unavailable)? {
-        Cancellation::Requested => Ok((StatusCode::ACCEPTED, Json(Intervention { turn_id: id }))),
-        Cancellation::AlreadyOver => Err(Problem::new(StatusCode::CONFLICT, "the turn is over already")),
-        Cancellation::Unknown => Err(unknown()),
+    PathId(id): PathId,
+) -> Result<(StatusCode, Json<Intervention>), ProblemDetails> {
+    match console.engine.cancel_turn(TurnId(id), caller.actor()).await.map_err(database_unavailable)? {
+        CancelRequestOutcome::Requested => Ok((StatusCode::ACCEPTED, Json(Intervention { turn_id: id }))),
+        CancelRequestOutcome::AlreadyOver => {
+            Err(ProblemDetails::new(StatusCode::CONFLICT, "the turn is over already"))
+        }
+        CancelRequestOutcome::Unknown => Err(turn_not_found()),
     }
 }
 
-fn unknown() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "no turn has this id")
+fn turn_not_found() -> ProblemDetails {
+    ProblemDetails::new(StatusCode::NOT_FOUND, "no turn has this id")
 }
 
-fn why(hindrance: Hindrance) -> &'static str {
+fn blocker_message(hindrance: ResumeBlocker) -> &'static str {
     match hindrance {
-        Hindrance::NotFailed => "the turn runs, or did not fail",
-        Hindrance::NotNewest => "something was said in the conversation since",
-        Hindrance::ConversationEnded => "its conversation is over",
-        Hindrance::Busy => "another turn of the user runs, or a text of theirs waits",
-        Hindrance::NotServed => "the user is not active, or has opted out",
-        Hindrance::Paused => "the assistant is paused",
-        Hindrance::Erased => "what was said is erased",
+        ResumeBlocker::NotFailed => "the turn runs, or did not fail",
+        ResumeBlocker::NotNewest => "something was said in the conversation since",
+        ResumeBlocker::ConversationEnded => "its conversation is over",
+        ResumeBlocker::Busy => "another turn of the user runs, or a text of theirs waits",
+        ResumeBlocker::NotServed => "the user is not active, or has opted out",
+        ResumeBlocker::Paused => "the assistant is paused",
+        ResumeBlocker::Erased => "what was said is erased",
     }
 }

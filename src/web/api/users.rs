@@ -6,22 +6,23 @@ use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::extract::{Id, Params};
-use super::paging::{Page, Paging};
-use super::unavailable;
-use crate::conversation::transcript::{self, PhoneNumber, Role, Status, UserId};
-use crate::engine::operator::{Clearing, Joining};
-use crate::store::console::Listed;
-use crate::store::roster;
-use crate::store::spend::Day;
+use super::database_unavailable;
+use super::extract::{PathId, QueryParams};
+use super::paging::{Page, PagingParams};
+use crate::conversation::transcript::{self, PhoneNumber, UserId, UserRole, UserStatus};
+use crate::engine::operator_decisions::{AccessOutcome, CloseOutcome};
+use crate::store::console::ResultPage;
+use crate::store::people::user_admin;
+use crate::store::turns::daily_budget::Day;
 use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
-use crate::web::problem::Problem;
-use crate::web::sse_wire::iso;
+use crate::web::problem::ProblemDetails;
+use crate::web::sse_snapshot::format_iso;
 
 /// User who has texted, or may.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct User {
+#[schema(as = User)]
+pub(super) struct UserJson {
     id: i64,
     #[schema(example = "+15550100002")]
     phone: String,
@@ -44,42 +45,42 @@ pub(super) struct User {
     last_text_at: Option<String>,
 }
 
-impl User {
-    fn from_person(person: roster::Person, today: &Day) -> Self {
-        let roster::Person { user, last_text, code_misses, .. } = person;
+impl UserJson {
+    fn from_person(person: user_admin::UserAccount, today: &Day) -> Self {
+        let user_admin::UserAccount { user, last_message_at: last_text, code_misses, .. } = person;
         Self {
             id: user.id.0,
             phone: user.phone.as_str().to_owned(),
             name: user.name,
             status: match user.status {
-                Status::Pending => "pending",
-                Status::Active => "active",
-                Status::Blocked => "blocked",
+                UserStatus::Pending => "pending",
+                UserStatus::Active => "active",
+                UserStatus::Blocked => "blocked",
             },
             role: match user.rights.role {
-                Role::Admin => "admin",
-                Role::Member => "member",
+                UserRole::Admin => "admin",
+                UserRole::Member => "member",
             },
             may_add: user.rights.may_add(),
             may_delete: user.rights.may_delete(),
             may_4k: user.rights.may_four_k(),
             opted_out: user.opted_out,
-            codes_suspended: code_misses.suspend_on(today),
+            codes_suspended: code_misses.is_suspended_on(today),
             test: user.test,
-            last_text_at: last_text.map(iso),
+            last_text_at: last_text.map(format_iso),
         }
     }
 }
 
 /// Identifier of a user.
 #[derive(Debug, Clone)]
-pub(super) enum Person {
+pub(super) enum UserIdentifier {
     Id(UserId),
     Phone(PhoneNumber),
 }
 
-impl Person {
-    pub(super) fn read(text: &str) -> Result<Self, Problem> {
+impl UserIdentifier {
+    pub(super) fn parse(text: &str) -> Result<Self, ProblemDetails> {
         if let Ok(id) = text.parse() {
             // A value that begins with "+" is a phone number, however short.
             if !text.starts_with('+') {
@@ -88,25 +89,28 @@ impl Person {
         }
         PhoneNumber::parse(text).map(Self::Phone).map_err(|_| {
             let detail = "user is the id of a user or a phone number in E.164 form such as +15550100123";
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+            ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
         })
     }
 }
 
 /// Somebody who is known and not forgotten.
-pub(super) async fn find(console: &ConsoleState, person: Person) -> Result<transcript::User, Problem> {
+pub(super) async fn find_user(
+    console: &ConsoleState,
+    person: UserIdentifier,
+) -> Result<transcript::User, ProblemDetails> {
     let find = move |conn: &mut _| match person {
-        Person::Id(id) => roster::known(conn, id),
-        Person::Phone(phone) => match roster::by_phone(conn, &phone)? {
-            Some(id) => roster::known(conn, id),
+        UserIdentifier::Id(id) => user_admin::find_known_user(conn, id),
+        UserIdentifier::Phone(phone) => match user_admin::find_user_id_by_phone(conn, &phone)? {
+            Some(id) => user_admin::find_known_user(conn, id),
             None => Ok(None),
         },
     };
-    console.db.read(find).await.map_err(unavailable)?.ok_or_else(nobody)
+    console.db.read(find).await.map_err(database_unavailable)?.ok_or_else(user_not_found)
 }
 
-pub(super) fn nobody() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "nobody is known by this id or number")
+pub(super) fn user_not_found() -> ProblemDetails {
+    ProblemDetails::new(StatusCode::NOT_FOUND, "nobody is known by this id or number")
 }
 
 /// List users, newest first
@@ -115,23 +119,23 @@ pub(super) fn nobody() -> Problem {
     path = "/users",
     tag = "users",
     operation_id = "list_users",
-    params(Paging),
-    responses((status = 200, description = "A page of users", body = Page<User>))
+    params(PagingParams),
+    responses((status = 200, description = "A page of users", body = Page<UserJson>))
 )]
-pub(super) async fn list(
+pub(super) async fn list_users(
     State(console): State<ConsoleState>,
     _caller: Caller,
-    Params(paging): Params<Paging>,
-) -> Result<Json<Page<User>>, Problem> {
-    let place = paging.place()?;
-    let mut rows = console.db.read(roster::everyone).await.map_err(unavailable)?;
+    QueryParams(paging): QueryParams<PagingParams>,
+) -> Result<Json<Page<UserJson>>, ProblemDetails> {
+    let place = paging.page_cursor()?;
+    let mut rows = console.db.read(user_admin::load_user_accounts).await.map_err(database_unavailable)?;
     rows.retain(|person| person.user.id.0 < place.before);
     rows.sort_by_key(|person| std::cmp::Reverse(person.user.id));
     let goes_on = rows.len() > place.fits;
     rows.truncate(place.fits);
     let older = rows.last().map(|person| person.user.id.0).filter(|_| goes_on);
-    let today = today(&console);
-    Ok(Json(Page::of(Listed { rows, older }, |person| User::from_person(person, &today))))
+    let today = current_day(&console);
+    Ok(Json(Page::from_listed(ResultPage { rows, older }, |person| UserJson::from_person(person, &today))))
 }
 
 /// Approve a user, as an admin does by text
@@ -142,17 +146,18 @@ pub(super) async fn list(
     operation_id = "approve_user",
     params(("id" = i64, Path, description = "A user's id")),
     responses(
-        (status = 200, description = "They are let in, and told so if they had asked", body = User),
+        (status = 200, description = "They are let in, and told so if they had asked", body = UserJson),
         (status = 404, description = "Nobody is known by this id"),
     )
 )]
-pub(super) async fn approve(
+pub(super) async fn approve_user(
     State(console): State<ConsoleState>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<Json<User>, Problem> {
-    let joining = console.engine.let_in(UserId(id), caller.by()).await.map_err(unavailable)?;
-    changed(&console, id, joining).await
+    PathId(id): PathId,
+) -> Result<Json<UserJson>, ProblemDetails> {
+    let joining =
+        console.engine.approve_access(UserId(id), caller.actor()).await.map_err(database_unavailable)?;
+    access_change_response(&console, id, joining).await
 }
 
 /// Block a user: their messages get no reply from now on
@@ -163,40 +168,47 @@ pub(super) async fn approve(
     operation_id = "block_user",
     params(("id" = i64, Path, description = "A user's id")),
     responses(
-        (status = 200, description = "They are blocked, and what ran for them ends", body = User),
+        (status = 200, description = "They are blocked, and what ran for them ends", body = UserJson),
         (status = 404, description = "Nobody is known by this id"),
         (status = 409, description = "They are the last active admin"),
     )
 )]
-pub(super) async fn block(
+pub(super) async fn block_user(
     State(console): State<ConsoleState>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<Json<User>, Problem> {
-    let joining = console.engine.shut_out(UserId(id), caller.by()).await.map_err(unavailable)?;
-    changed(&console, id, joining).await
+    PathId(id): PathId,
+) -> Result<Json<UserJson>, ProblemDetails> {
+    let joining =
+        console.engine.block_access(UserId(id), caller.actor()).await.map_err(database_unavailable)?;
+    access_change_response(&console, id, joining).await
 }
 
-async fn changed(console: &ConsoleState, id: i64, joining: Joining) -> Result<Json<User>, Problem> {
+async fn access_change_response(
+    console: &ConsoleState,
+    id: i64,
+    joining: AccessOutcome,
+) -> Result<Json<UserJson>, ProblemDetails> {
     match joining {
-        Joining::Done => {
-            let person = console.db.read(move |conn| roster::person(conn, UserId(id))).await;
-            Ok(Json(User::from_person(person.map_err(unavailable)?, &today(console))))
+        AccessOutcome::Done => {
+            let person = console.db.read(move |conn| user_admin::load_user_account(conn, UserId(id))).await;
+            Ok(Json(UserJson::from_person(person.map_err(database_unavailable)?, &current_day(console))))
         }
-        Joining::LastAdmin => {
-            Err(Problem::new(StatusCode::CONFLICT, "they are the last active admin, make another one first"))
-        }
-        Joining::Nobody => Err(nobody()),
+        AccessOutcome::LastAdmin => Err(ProblemDetails::new(
+            StatusCode::CONFLICT,
+            "they are the last active admin, make another one first",
+        )),
+        AccessOutcome::UnknownUser => Err(user_not_found()),
     }
 }
 
-fn today(console: &ConsoleState) -> Day {
-    Day::of(console.clock.now(), &console.zone)
+fn current_day(console: &ConsoleState) -> Day {
+    Day::from_timestamp(console.clock.now(), &console.zone)
 }
 
 /// Outcome of clearing a conversation.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Cleared {
+#[schema(as = Cleared)]
+pub(super) struct ClearedConversation {
     /// Conversation that was ended. Null if none was open.
     conversation_id: Option<i64>,
 }
@@ -213,19 +225,21 @@ pub(super) struct Cleared {
             status = 200,
             description = "Their conversation is over: their next text begins another. What runs ends between two \
                 effects, and an open question is dropped.",
-            body = Cleared
+            body = ClearedConversation
         ),
         (status = 404, description = "Nobody is known by this id"),
     )
 )]
-pub(super) async fn clear(
+pub(super) async fn clear_conversation(
     State(console): State<ConsoleState>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<Json<Cleared>, Problem> {
-    match console.engine.clear(UserId(id), caller.by()).await.map_err(unavailable)? {
-        Clearing::Ended(conversation) => Ok(Json(Cleared { conversation_id: Some(conversation.0) })),
-        Clearing::NothingOpen => Ok(Json(Cleared { conversation_id: None })),
-        Clearing::Nobody => Err(nobody()),
+    PathId(id): PathId,
+) -> Result<Json<ClearedConversation>, ProblemDetails> {
+    match console.engine.close_conversation(UserId(id), caller.actor()).await.map_err(database_unavailable)? {
+        CloseOutcome::Ended(conversation) => {
+            Ok(Json(ClearedConversation { conversation_id: Some(conversation.0) }))
+        }
+        CloseOutcome::NothingOpen => Ok(Json(ClearedConversation { conversation_id: None })),
+        CloseOutcome::UnknownUser => Err(user_not_found()),
     }
 }

@@ -3,33 +3,33 @@
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
 
-use super::origin::is_encrypted;
-use super::token::Token;
+use super::same_origin::is_encrypted;
+use super::token::SecretToken;
 
 /// How long a browser keeps it after it was last given.
 pub(super) const SECONDS: i64 = 7 * 24 * 3600;
 
 /// How much a browser is told to look after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Care {
+pub(super) enum CookieSecurity {
     /// Over TLS: it keeps it for this very host, and takes it from nobody else.
     Secure,
     Plain,
 }
 
-impl Care {
-    pub(super) fn of(request: &HeaderMap) -> Self {
+impl CookieSecurity {
+    pub(super) fn from_headers(request: &HeaderMap) -> Self {
         if is_encrypted(request) { Self::Secure } else { Self::Plain }
     }
 
-    fn name(self) -> &'static str {
+    fn cookie_name(self) -> &'static str {
         match self {
             Self::Secure => "__Host-dialarr",
             Self::Plain => "dialarr",
         }
     }
 
-    fn attribute(self) -> &'static str {
+    fn secure_attribute(self) -> &'static str {
         match self {
             Self::Secure => "; Secure",
             Self::Plain => "",
@@ -38,30 +38,30 @@ impl Care {
 }
 
 /// What a browser is given. Lax, not strict: whoever comes by a link in a message is to be signed in.
-pub(super) fn give(token: &Token, care: Care) -> String {
-    let (name, value, attribute) = (care.name(), token.as_str(), care.attribute());
+pub(super) fn session_cookie(token: &SecretToken, care: CookieSecurity) -> String {
+    let (name, value, attribute) = (care.cookie_name(), token.as_str(), care.secure_attribute());
     format!("{name}={value}; Path=/; Max-Age={SECONDS}; HttpOnly; SameSite=Lax{attribute}")
 }
 
 /// What makes a browser forget it, by whichever name.
-pub(super) fn take_back() -> [String; 2] {
-    [Care::Plain, Care::Secure].map(|care| {
-        let (name, attribute) = (care.name(), care.attribute());
+pub(super) fn expired_cookies() -> [String; 2] {
+    [CookieSecurity::Plain, CookieSecurity::Secure].map(|care| {
+        let (name, attribute) = (care.cookie_name(), care.secure_attribute());
         format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax{attribute}")
     })
 }
 
 /// The session that a request comes with.
-pub(super) fn held(headers: &HeaderMap) -> Option<(Token, Care)> {
+pub(super) fn parse_session(headers: &HeaderMap) -> Option<(SecretToken, CookieSecurity)> {
     let cookies = || {
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
         lines.flat_map(|line| line.split(';')).filter_map(|cookie| cookie.trim().split_once('='))
     };
-    let (value, care) = [Care::Secure, Care::Plain].into_iter().find_map(|care| {
-        let (_, value) = cookies().find(|(name, _)| *name == care.name())?;
+    let (value, care) = [CookieSecurity::Secure, CookieSecurity::Plain].into_iter().find_map(|care| {
+        let (_, value) = cookies().find(|(name, _)| *name == care.cookie_name())?;
         Some((value, care))
     })?;
-    Some((Token::read(value)?, care))
+    Some((SecretToken::parse(value)?, care))
 }
 
 #[cfg(test)]
@@ -69,15 +69,15 @@ mod tests {
     use axum::http::HeaderMap;
     use axum::http::header::{COOKIE, HeaderValue, ORIGIN};
 
-    use super::{Care, give, held};
-    use crate::web::auth::token::Token;
+    use super::{CookieSecurity, parse_session, session_cookie};
+    use crate::web::auth::token::SecretToken;
 
     #[test]
     fn a_cookie_is_secure_wherever_tls_is() {
-        let token = Token::read(&"a".repeat(43)).unwrap();
+        let token = SecretToken::parse(&"a".repeat(43)).unwrap();
         let given = |origin: &'static str| {
             let headers = HeaderMap::from_iter([(ORIGIN, HeaderValue::from_static(origin))]);
-            give(&token, Care::of(&headers)).replace(token.as_str(), "TOKEN")
+            session_cookie(&token, CookieSecurity::from_headers(&headers)).replace(token.as_str(), "TOKEN")
         };
         assert_eq!(
             [given("http://localhost:3001"), given("https://dialarr.example.org")],
@@ -93,7 +93,7 @@ mod tests {
         let (ours, theirs) = ("b".repeat(43), "c".repeat(43));
         let line = format!("other=1; dialarr={theirs}; __Host-dialarr={ours}");
         let headers = HeaderMap::from_iter([(COOKIE, HeaderValue::from_str(&line).unwrap())]);
-        let (token, care) = held(&headers).unwrap();
-        assert_eq!((token.as_str(), care), (ours.as_str(), Care::Secure));
+        let (token, care) = parse_session(&headers).unwrap();
+        assert_eq!((token.as_str(), care), (ours.as_str(), CookieSecurity::Secure));
     }
 }

@@ -9,7 +9,7 @@ use axum::response::Response;
 const POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; \
                       frame-ancestors 'none'";
 
-pub(in crate::web) async fn add(mut response: Response) -> Response {
+pub(in crate::web) async fn add_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     let mut set = |name: HeaderName, value: &'static str| {
         headers.insert(name, HeaderValue::from_static(value));

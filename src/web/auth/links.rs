@@ -4,19 +4,20 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::token::Token;
-use crate::store::audit::{self, By, Entry, Subject};
-use crate::store::{Conn, QueryResult, access};
+use super::token::SecretToken;
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::{Conn, QueryResult, console_access};
 
 /// Where links lead.
 pub const LINK_PATH: &str = "/sign-in/link";
 const LASTS: SignedDuration = SignedDuration::from_mins(10);
 
 /// Returns what follows the console's address.
-pub fn offer(conn: &mut Conn, by: By, now: Timestamp) -> QueryResult<String> {
-    let entry = Entry { by, kind: "sign_in_link", subject: Subject::Console, detail: json!({}) };
-    audit::record(conn, &entry, now)?;
-    let token = Token::random();
-    access::offer_link(conn, token.hash(), now, now + LASTS)?;
+pub fn create_link(conn: &mut Conn, by: Actor, now: Timestamp) -> QueryResult<String> {
+    let entry =
+        NewAuditEntry { actor: by, kind: "sign_in_link", subject: AuditSubject::Console, detail: json!({}) };
+    audit::record_change(conn, &entry, now)?;
+    let token = SecretToken::random();
+    console_access::create_sign_in_link(conn, token.hash(), now, now + LASTS)?;
     Ok(format!("{LINK_PATH}?token={}", token.as_str()))
 }

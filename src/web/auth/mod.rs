@@ -1,13 +1,13 @@
 //! Who may use the console and the API. `gate` lets a request pass; the extractors here say who sent it.
 
 mod cookie;
-pub(super) mod entering;
-pub(super) mod gate;
 pub(super) mod headers;
 pub(super) mod keys;
 mod links;
-mod origin;
 mod password;
+pub(super) mod request_guard;
+mod same_origin;
+pub(super) mod sign_in;
 mod throttle;
 mod token;
 
@@ -23,41 +23,45 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::console_state::ConsoleState;
-use super::problem::Problem;
+use super::problem::ProblemDetails;
 use crate::access_rules::{AccessRules, SignIn};
-use crate::conversation::origin::Origin;
-use crate::store::audit::By;
-use crate::store::db::Db;
-use gate::Visitor;
-pub use links::{LINK_PATH, offer};
-use password::Hashing;
+use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::store::audit::Actor;
+use crate::store::database::db::Db;
+pub use links::{LINK_PATH, create_link};
+use password::HashingQueue;
 pub use password::PasswordError;
-use throttle::Throttle;
-use token::Token;
+use request_guard::RequestSender;
+use throttle::SignInThrottle;
+use token::SecretToken;
 
 /// The door to the console, as long as the program runs.
 #[derive(Debug)]
-pub struct Access {
+pub struct ConsoleAccess {
     rules: AccessRules,
-    hashing: Hashing,
-    throttle: Mutex<Throttle>,
+    hashing: HashingQueue,
+    throttle: Mutex<SignInThrottle>,
     /// What forms carry where nobody signs in.
-    seed: Token,
+    form_seed: SecretToken,
 }
 
-impl Access {
+impl ConsoleAccess {
     /// The stored password becomes the configured one.
-    pub(crate) async fn prepare(rules: AccessRules, db: &Db, now: Timestamp) -> Result<Self, PasswordError> {
-        let hashing = Hashing::default();
-        password::adopt(db, &hashing, &rules.sign_in, now).await?;
-        Ok(Self { rules, hashing, throttle: Mutex::default(), seed: Token::random() })
+    pub(crate) async fn from_rules(
+        rules: AccessRules,
+        db: &Db,
+        now: Timestamp,
+    ) -> Result<Self, PasswordError> {
+        let hashing = HashingQueue::default();
+        password::store_configured_password(db, &hashing, &rules.sign_in, now).await?;
+        Ok(Self { rules, hashing, throttle: Mutex::default(), form_seed: SecretToken::random() })
     }
 
-    pub(super) fn sign_in(&self) -> &SignIn {
+    pub(super) fn sign_in_method(&self) -> &SignIn {
         &self.rules.sign_in
     }
 
-    fn throttle(&self) -> MutexGuard<'_, Throttle> {
+    fn lock_throttle(&self) -> MutexGuard<'_, SignInThrottle> {
         self.throttle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -66,14 +70,14 @@ impl Access {
 #[derive(Debug, Clone)]
 pub(super) struct Operator {
     form_token: String,
-    leaving: Leaving,
+    sign_out_support: SignOutSupport,
 }
 
 /// Whether there is anything to sign out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leaving {
+pub(super) enum SignOutSupport {
     Possible,
-    Pointless,
+    Unnecessary,
 }
 
 impl Operator {
@@ -82,8 +86,8 @@ impl Operator {
         &self.form_token
     }
 
-    pub(super) fn leaving(&self) -> Leaving {
-        self.leaving
+    pub(super) fn sign_out_support(&self) -> SignOutSupport {
+        self.sign_out_support
     }
 }
 
@@ -92,12 +96,14 @@ impl FromRequestParts<ConsoleState> for Operator {
 
     async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, Redirect> {
         let leaving = match console.access.rules.sign_in {
-            SignIn::Open => Leaving::Pointless,
-            SignIn::Links | SignIn::Password(_) => Leaving::Possible,
+            SignIn::Open => SignOutSupport::Unnecessary,
+            SignIn::Links | SignIn::Password(_) => SignOutSupport::Possible,
         };
-        match parts.extensions.get::<Visitor>() {
-            Some(Visitor::Operator { form_token }) => Ok(Self { form_token: form_token.clone(), leaving }),
-            Some(Visitor::Program(_) | Visitor::Stranger | Visitor::Forwarded) | None => {
+        match parts.extensions.get::<RequestSender>() {
+            Some(RequestSender::Operator { form_token }) => {
+                Ok(Self { form_token: form_token.clone(), sign_out_support: leaving })
+            }
+            Some(RequestSender::Program(_) | RequestSender::Anonymous | RequestSender::Forwarded) | None => {
                 Err(Redirect::to("/sign-in"))
             }
         }
@@ -109,7 +115,7 @@ impl FromRequestParts<ConsoleState> for Operator {
 pub(super) struct SignedForm<T>(pub(super) T);
 
 #[derive(Deserialize)]
-struct Signature {
+struct FormSignature {
     token: String,
 }
 
@@ -122,8 +128,8 @@ impl<T: DeserializeOwned> FromRequest<ConsoleState> for SignedForm<T> {
         let operator = operator.map_err(IntoResponse::into_response)?;
         let form = Bytes::from_request(Request::from_parts(parts, body), console).await;
         let form = form.map_err(IntoResponse::into_response)?;
-        let signed = serde_urlencoded::from_bytes::<Signature>(&form)
-            .is_ok_and(|signature| token::is_same(&signature.token, &operator.form_token));
+        let signed = serde_urlencoded::from_bytes::<FormSignature>(&form)
+            .is_ok_and(|signature| token::constant_time_eq(&signature.token, &operator.form_token));
         if !signed {
             let why =
                 "This form belongs to a session that has ended. Go back, reload the page and try again.\n";
@@ -147,30 +153,30 @@ pub(super) enum Caller {
 
 impl Caller {
     /// In whose name changes stand in the audit log.
-    pub(super) fn by(self) -> By {
+    pub(super) fn actor(self) -> Actor {
         match self {
-            Self::Operator => By::Console,
-            Self::Program(key) => By::Key(key),
+            Self::Operator => Actor::Console,
+            Self::Program(key) => Actor::Key(key),
         }
     }
 
     /// Where a text comes from that they say for somebody.
-    pub(super) fn origin(self) -> Origin {
+    pub(super) fn message_origin(self) -> MessageOrigin {
         match self {
-            Self::Operator => Origin::Session,
-            Self::Program(key) => Origin::Key(key),
+            Self::Operator => MessageOrigin::Session,
+            Self::Program(key) => MessageOrigin::Key(key),
         }
     }
 }
 
 impl FromRequestParts<ConsoleState> for Caller {
-    type Rejection = Problem;
+    type Rejection = ProblemDetails;
 
-    async fn from_request_parts(parts: &mut Parts, _console: &ConsoleState) -> Result<Self, Problem> {
-        match parts.extensions.get::<Visitor>() {
-            Some(Visitor::Operator { .. }) => Ok(Self::Operator),
-            Some(Visitor::Program(key)) => Ok(Self::Program(*key)),
-            Some(Visitor::Stranger | Visitor::Forwarded) | None => Err(Problem::new(
+    async fn from_request_parts(parts: &mut Parts, _console: &ConsoleState) -> Result<Self, ProblemDetails> {
+        match parts.extensions.get::<RequestSender>() {
+            Some(RequestSender::Operator { .. }) => Ok(Self::Operator),
+            Some(RequestSender::Program(key)) => Ok(Self::Program(*key)),
+            Some(RequestSender::Anonymous | RequestSender::Forwarded) | None => Err(ProblemDetails::new(
                 StatusCode::UNAUTHORIZED,
                 "An API key or a session of the console is needed.",
             )),

@@ -10,14 +10,14 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::access_rules::{LONGEST_PASSWORD, Password, SignIn};
-use crate::store::access;
-use crate::store::audit::{self, By, Entry, Subject};
-use crate::store::db::{Db, DbError};
+use crate::access_rules::{ConsolePassword, LONGEST_PASSWORD, SignIn};
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::console_access;
+use crate::store::database::db::{Db, DbError};
 
 /// What somebody typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum PasswordMatch {
     Right,
     Wrong,
 }
@@ -35,39 +35,45 @@ pub enum PasswordError {
 
 /// Computes hashes, one at a time.
 #[derive(Debug, Clone)]
-pub(super) struct Hashing(Arc<Semaphore>);
+pub(super) struct HashingQueue(Arc<Semaphore>);
 
-impl Default for Hashing {
+impl Default for HashingQueue {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(1)))
     }
 }
 
-impl Hashing {
-    pub(super) async fn compare(&self, typed: SecretString, hash: String) -> Result<Typed, PasswordError> {
+impl HashingQueue {
+    pub(super) async fn compare_password(
+        &self,
+        typed: SecretString,
+        hash: String,
+    ) -> Result<PasswordMatch, PasswordError> {
         if typed.expose_secret().len() > LONGEST_PASSWORD {
-            return Ok(Typed::Wrong);
+            return Ok(PasswordMatch::Wrong);
         }
         let compared = self
-            .compute(move || Argon2::default().verify_password(typed.expose_secret().as_bytes(), &*hash))
+            .run_exclusive(move || {
+                Argon2::default().verify_password(typed.expose_secret().as_bytes(), &*hash)
+            })
             .await?;
         match compared {
-            Ok(()) => Ok(Typed::Right),
-            Err(password_hash::Error::PasswordInvalid) => Ok(Typed::Wrong),
+            Ok(()) => Ok(PasswordMatch::Right),
+            Err(password_hash::Error::PasswordInvalid) => Ok(PasswordMatch::Wrong),
             Err(error) => Err(PasswordError::Hash(error)),
         }
     }
 
-    async fn hash(&self, password: SecretString) -> Result<String, PasswordError> {
+    async fn hash_password(&self, password: SecretString) -> Result<String, PasswordError> {
         let hash = self
-            .compute(move || Argon2::default().hash_password(password.expose_secret().as_bytes()))
+            .run_exclusive(move || Argon2::default().hash_password(password.expose_secret().as_bytes()))
             .await?
             .map_err(PasswordError::Hash)?;
         Ok(hash.to_string())
     }
 
     /// The permit goes along: the work does not end when nobody waits for it any more.
-    async fn compute<R: Send + 'static>(
+    async fn run_exclusive<R: Send + 'static>(
         &self,
         work: impl FnOnce() -> R + Send + 'static,
     ) -> Result<R, PasswordError> {
@@ -84,34 +90,37 @@ impl Hashing {
 
 /// Makes the stored hash that of the configured password. Another password than before ends all sessions, and so does
 /// one that is configured no longer.
-pub(super) async fn adopt(
+pub(super) async fn store_configured_password(
     db: &Db,
-    hashing: &Hashing,
+    hashing: &HashingQueue,
     sign_in: &SignIn,
     now: Timestamp,
 ) -> Result<(), PasswordError> {
-    let stored = db.read(access::password).await?;
+    let stored = db.read(console_access::load_password_hash).await?;
     let wanted = match (sign_in, stored) {
         (SignIn::Open, _) | (SignIn::Links, None) => return Ok(()),
         (SignIn::Links, Some(_)) => None,
-        (SignIn::Password(Password::Hash(hash)), stored) => {
+        (SignIn::Password(ConsolePassword::Hash(hash)), stored) => {
             if stored.as_deref() == Some(hash.expose_secret()) {
                 return Ok(());
             }
             Some(hash.expose_secret().to_owned())
         }
-        (SignIn::Password(Password::Plain(plain)), Some(stored))
-            if hashing.compare(plain.clone(), stored.clone()).await? == Typed::Right =>
+        (SignIn::Password(ConsolePassword::Plain(plain)), Some(stored))
+            if hashing.compare_password(plain.clone(), stored.clone()).await? == PasswordMatch::Right =>
         {
             return Ok(());
         }
-        (SignIn::Password(Password::Plain(plain)), _) => Some(hashing.hash(plain.clone()).await?),
+        (SignIn::Password(ConsolePassword::Plain(plain)), _) => {
+            Some(hashing.hash_password(plain.clone()).await?)
+        }
     };
     let replace = move |conn: &mut _| {
         let detail = json!({ "set": wanted.is_some() });
-        let entry = Entry { by: By::Dialarr, kind: "password", subject: Subject::Console, detail };
-        audit::record(conn, &entry, now)?;
-        access::replace_password(conn, wanted.as_deref(), now)
+        let entry =
+            NewAuditEntry { actor: Actor::Dialarr, kind: "password", subject: AuditSubject::Console, detail };
+        audit::record_change(conn, &entry, now)?;
+        console_access::replace_password(conn, wanted.as_deref(), now)
     };
     db.write(replace).await?;
     tracing::info!("the console's password changed: all of its sessions are ended");
@@ -128,15 +137,15 @@ mod tests {
     use futures_util::future::join_all;
     use secrecy::SecretString;
 
-    use super::{Hashing, Typed};
+    use super::{HashingQueue, PasswordMatch};
 
     #[tokio::test]
     async fn however_many_sign_in_one_hash_is_computed_at_a_time() {
-        let hashing = Hashing::default();
+        let hashing = HashingQueue::default();
         let (under_way, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let sign_ins = (0..8).map(|_| {
             let (under_way, most) = (under_way.clone(), most.clone());
-            hashing.compute(move || {
+            hashing.run_exclusive(move || {
                 most.fetch_max(under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 let hash = Argon2::default().hash_password(b"correct horse");
                 under_way.fetch_sub(1, Ordering::SeqCst);
@@ -150,11 +159,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_hash_fits_its_password_alone() {
-        let hashing = Hashing::default();
-        let hash = hashing.hash(SecretString::from("correct horse")).await.unwrap();
-        let compare = |typed: &str| hashing.compare(typed.into(), hash.clone());
+        let hashing = HashingQueue::default();
+        let hash = hashing.hash_password(SecretString::from("correct horse")).await.unwrap();
+        let compare = |typed: &str| hashing.compare_password(typed.into(), hash.clone());
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        assert_eq!(compare("correct horse").await.unwrap(), Typed::Right);
-        assert_eq!(compare("battery staple").await.unwrap(), Typed::Wrong);
+        assert_eq!(compare("correct horse").await.unwrap(), PasswordMatch::Right);
+        assert_eq!(compare("battery staple").await.unwrap(), PasswordMatch::Wrong);
     }
 }

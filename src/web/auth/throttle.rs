@@ -16,21 +16,21 @@ const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(15);
 
 /// The tries since the last that succeeded.
 #[derive(Debug, Default)]
-pub(super) struct Throttle {
+pub(super) struct SignInThrottle {
     failed: u32,
     last: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Try {
+pub(super) enum PasswordAttempt {
     Allowed,
     /// Without looking at the password, even if it is the right one.
-    Later(Duration),
+    RetryAfter(Duration),
 }
 
-impl Throttle {
+impl SignInThrottle {
     /// A try counts as failed until it succeeds, so that whoever hangs up before the answer gains nothing.
-    pub(super) fn begin(&mut self, now: Timestamp) -> Try {
+    pub(super) fn begin_attempt(&mut self, now: Timestamp) -> PasswordAttempt {
         if let Some(last) = &mut self.last {
             // Where the clock was set back, the wait begins anew by the clock as it is: it neither ends nor lasts for longer.
             *last = now.min(*last);
@@ -41,27 +41,27 @@ impl Throttle {
             }
             let wait = wait_after(self.failed);
             if idle < wait {
-                return Try::Later((wait - idle).unsigned_abs());
+                return PasswordAttempt::RetryAfter((wait - idle).unsigned_abs());
             }
         }
         self.failed = self.failed.saturating_add(1);
         self.last = Some(now);
-        Try::Allowed
+        PasswordAttempt::Allowed
     }
 
     /// Forgets the failures, and tells how many there were before the try that succeeded.
-    pub(super) fn succeeded(&mut self) -> u32 {
+    pub(super) fn record_success(&mut self) -> u32 {
         let failed = std::mem::take(self).failed;
         failed.saturating_sub(1)
     }
 
-    pub(super) fn failed(&self) -> u32 {
+    pub(super) fn failure_count(&self) -> u32 {
         self.failed
     }
 }
 
 /// Whether so many failures are worth a line of the audit log: the first that lead to a wait, then every doubling.
-pub(super) fn is_remarkable(failed: u32) -> bool {
+pub(super) fn is_audited(failed: u32) -> bool {
     failed.is_multiple_of(FREE) && (failed / FREE).is_power_of_two()
 }
 
@@ -78,16 +78,16 @@ mod tests {
 
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{Throttle, Try, is_remarkable};
+    use super::{PasswordAttempt, SignInThrottle, is_audited};
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
     }
 
-    fn after_five_failures() -> Throttle {
-        let mut throttle = Throttle::default();
+    fn after_five_failures() -> SignInThrottle {
+        let mut throttle = SignInThrottle::default();
         for second in 0..5 {
-            assert_eq!(throttle.begin(at(second)), Try::Allowed);
+            assert_eq!(throttle.begin_attempt(at(second)), PasswordAttempt::Allowed);
         }
         throttle
     }
@@ -95,9 +95,9 @@ mod tests {
     #[test]
     fn the_sixth_try_waits_and_asking_again_does_not_make_it_longer() {
         let mut throttle = after_five_failures();
-        assert_eq!(throttle.begin(at(10)), Try::Later(Duration::from_secs(24)));
-        assert_eq!(throttle.begin(at(33)), Try::Later(Duration::from_secs(1)));
-        assert_eq!(throttle.begin(at(34)), Try::Allowed);
+        assert_eq!(throttle.begin_attempt(at(10)), PasswordAttempt::RetryAfter(Duration::from_secs(24)));
+        assert_eq!(throttle.begin_attempt(at(33)), PasswordAttempt::RetryAfter(Duration::from_secs(1)));
+        assert_eq!(throttle.begin_attempt(at(34)), PasswordAttempt::Allowed);
     }
 
     #[test]
@@ -106,47 +106,55 @@ mod tests {
         let mut now = 4;
         let mut waits = Vec::new();
         for _ in 0..8 {
-            let Try::Later(wait) = throttle.begin(at(now)) else { panic!("a try without a wait") };
+            let PasswordAttempt::RetryAfter(wait) = throttle.begin_attempt(at(now)) else {
+                panic!("a try without a wait")
+            };
             waits.push(wait.as_secs());
             now += i64::try_from(wait.as_secs()).unwrap();
-            assert_eq!(throttle.begin(at(now)), Try::Allowed);
+            assert_eq!(throttle.begin_attempt(at(now)), PasswordAttempt::Allowed);
         }
         assert_eq!(waits, [30, 60, 120, 240, 480, 900, 900, 900]);
     }
 
     #[test]
     fn a_clock_that_is_set_back_lets_nobody_in_earlier_and_locks_nobody_out() {
-        let mut throttle = Throttle::default();
-        throttle.begin(at(1_000_000));
-        assert_eq!(throttle.begin(at(0)), Try::Allowed);
+        let mut throttle = SignInThrottle::default();
+        throttle.begin_attempt(at(1_000_000));
+        assert_eq!(throttle.begin_attempt(at(0)), PasswordAttempt::Allowed);
 
         let mut throttle = after_five_failures();
-        assert_eq!(throttle.begin(at(-1_000_000)), Try::Later(Duration::from_secs(30)));
-        assert_eq!(throttle.begin(at(-1_000_000 + 29)), Try::Later(Duration::from_secs(1)));
-        assert_eq!(throttle.begin(at(-1_000_000 + 30)), Try::Allowed);
-        assert_eq!(throttle.failed(), 6);
+        assert_eq!(
+            throttle.begin_attempt(at(-1_000_000)),
+            PasswordAttempt::RetryAfter(Duration::from_secs(30))
+        );
+        assert_eq!(
+            throttle.begin_attempt(at(-1_000_000 + 29)),
+            PasswordAttempt::RetryAfter(Duration::from_secs(1))
+        );
+        assert_eq!(throttle.begin_attempt(at(-1_000_000 + 30)), PasswordAttempt::Allowed);
+        assert_eq!(throttle.failure_count(), 6);
     }
 
     #[test]
     fn failures_are_forgotten_after_a_quiet_time_and_after_a_success() {
         let mut throttle = after_five_failures();
-        assert_eq!(throttle.begin(at(4 + 3600)), Try::Allowed);
-        assert_eq!(throttle.failed(), 1);
+        assert_eq!(throttle.begin_attempt(at(4 + 3600)), PasswordAttempt::Allowed);
+        assert_eq!(throttle.failure_count(), 1);
 
-        let mut throttle = Throttle::default();
-        throttle.begin(at(0));
-        throttle.begin(at(900));
-        assert_eq!(throttle.failed(), 1);
+        let mut throttle = SignInThrottle::default();
+        throttle.begin_attempt(at(0));
+        throttle.begin_attempt(at(900));
+        assert_eq!(throttle.failure_count(), 1);
 
         let mut throttle = after_five_failures();
-        throttle.begin(at(100));
-        assert_eq!(throttle.succeeded(), 5);
-        assert_eq!(throttle.begin(at(101)), Try::Allowed);
+        throttle.begin_attempt(at(100));
+        assert_eq!(throttle.record_success(), 5);
+        assert_eq!(throttle.begin_attempt(at(101)), PasswordAttempt::Allowed);
     }
 
     #[test]
     fn of_many_failures_few_are_worth_a_line() {
-        let told: Vec<u32> = (1..100).filter(|failed| is_remarkable(*failed)).collect();
+        let told: Vec<u32> = (1..100).filter(|failed| is_audited(*failed)).collect();
         assert_eq!(told, [5, 10, 20, 40, 80]);
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::conversation::facts::{FORGOT, NOTED};
-use crate::conversation::requests::{FOLLOWING, NOT_FOLLOWING};
+use crate::conversation::people::facts::{FORGOT, NOTED};
+use crate::conversation::title_requests::{FOLLOWING, NOT_FOLLOWING};
 
 /// Kinds of audit rows with their labels, in the order of the filter.
 pub(super) const KINDS: [(&str, &str); 51] = [

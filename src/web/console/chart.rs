@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::words::count;
+use super::format::format_count;
 
 /// Measures of the drawing; it is scaled to the available width.
 const LEFT: u64 = 76;
@@ -11,7 +11,7 @@ const HEIGHT: u64 = 200;
 const WIDTH: u64 = 720;
 
 /// Row of days, each a stack with one part per series.
-pub(super) struct Days<'a> {
+pub(super) struct DailySeries<'a> {
     pub(super) title: &'a str,
     pub(super) series: &'a [&'a str],
     /// Days, oldest first.
@@ -20,29 +20,29 @@ pub(super) struct Days<'a> {
 
 #[derive(Template)]
 #[template(path = "chart.html")]
-pub(super) struct Bars {
+pub(super) struct BarChart {
     title: String,
     /// Whole chart in one sentence, for readers who cannot see it.
     told: String,
-    legend: Vec<Key>,
-    lines: Vec<Line>,
-    bars: Vec<Bar>,
-    labels: Vec<Label>,
+    legend: Vec<LegendKey>,
+    lines: Vec<GridLine>,
+    bars: Vec<ChartBar>,
+    labels: Vec<AxisLabel>,
     rows: Vec<(String, Vec<String>)>,
 }
 
 /// Legend entry of a color.
-struct Key {
+struct LegendKey {
     class: String,
     name: String,
 }
 
-struct Line {
+struct GridLine {
     y: u64,
     label: String,
 }
 
-struct Bar {
+struct ChartBar {
     x: u64,
     y: u64,
     width: u64,
@@ -51,14 +51,14 @@ struct Bar {
     told: String,
 }
 
-struct Label {
+struct AxisLabel {
     x: u64,
     anchor: &'static str,
     text: String,
 }
 
-impl Bars {
-    pub(super) fn of(days: &Days<'_>) -> Self {
+impl BarChart {
+    pub(super) fn from_days(days: &DailySeries<'_>) -> Self {
         let total = |(_, parts): &(String, Vec<u64>)| parts.iter().sum::<u64>();
         let highest = round_up(days.days.iter().map(total).max().unwrap_or(0));
         let slot = WIDTH / u64::try_from(days.days.len()).unwrap_or(1).max(1);
@@ -69,53 +69,58 @@ impl Bars {
                 let height = value.saturating_mul(HEIGHT).div_ceil(highest.max(1));
                 y = y.saturating_sub(height);
                 if *value > 0 {
-                    bars.push(Bar {
+                    bars.push(ChartBar {
                         x: LEFT + at * slot + slot / 8,
                         y,
                         width: (slot - slot / 4).max(1),
                         height,
                         class: format!("fill-{number}"),
-                        told: format!("{day}: {} {}", count(*value), name.to_lowercase()),
+                        told: format!("{day}: {} {}", format_count(*value), name.to_lowercase()),
                     });
                 }
             }
         }
-        let lines = [0, highest / 2, highest]
-            .map(|value| Line { y: TOP + HEIGHT - value * HEIGHT / highest.max(1), label: short(value) });
+        let lines = [0, highest / 2, highest].map(|value| GridLine {
+            y: TOP + HEIGHT - value * HEIGHT / highest.max(1),
+            label: format_short(value),
+        });
         let sums = days.series.iter().enumerate().map(|(at, name)| {
             let sum: u64 = days.days.iter().filter_map(|(_, parts)| parts.get(at)).sum();
-            format!("{} {}", count(sum), name.to_lowercase())
+            format!("{} {}", format_count(sum), name.to_lowercase())
         });
         let told = format!("{}: {}.", days.title, sums.collect::<Vec<_>>().join(", "));
-        let row =
-            |(day, parts): &(String, Vec<u64>)| (day.clone(), parts.iter().copied().map(count).collect());
+        let row = |(day, parts): &(String, Vec<u64>)| {
+            (day.clone(), parts.iter().copied().map(format_count).collect())
+        };
         Self {
             title: days.title.to_owned(),
             told,
-            legend: legend(days.series),
+            legend: legend_keys(days.series),
             lines: lines.into_iter().collect(),
             bars,
-            labels: labels(days.days),
+            labels: day_labels(days.days),
             rows: days.days.iter().rev().map(row).collect(),
         }
     }
 }
 
-fn legend(series: &[&str]) -> Vec<Key> {
-    let key =
-        |(at, name): (usize, &&str)| Key { class: format!("fill-{}", at + 1), name: (*name).to_owned() };
+fn legend_keys(series: &[&str]) -> Vec<LegendKey> {
+    let key = |(at, name): (usize, &&str)| LegendKey {
+        class: format!("fill-{}", at + 1),
+        name: (*name).to_owned(),
+    };
     series.iter().enumerate().map(key).collect()
 }
 
 /// Labels of the first, the middle and the last day.
-fn labels(days: &[(String, Vec<u64>)]) -> Vec<Label> {
+fn day_labels(days: &[(String, Vec<u64>)]) -> Vec<AxisLabel> {
     let named = |at: usize| days.get(at).map(|(day, _)| day.clone());
     let places = [
         (0, LEFT, "start"),
         (days.len() / 2, LEFT + WIDTH / 2, "middle"),
         (days.len().saturating_sub(1), LEFT + WIDTH, "end"),
     ];
-    places.into_iter().filter_map(|(at, x, anchor)| Some(Label { x, anchor, text: named(at)? })).collect()
+    places.into_iter().filter_map(|(at, x, anchor)| Some(AxisLabel { x, anchor, text: named(at)? })).collect()
 }
 
 /// Returns the next larger of 4, 6, 8, 10, 20, 30, 40, 60 and so on, so that the grid lines are at round numbers.
@@ -132,7 +137,7 @@ fn round_up(value: u64) -> u64 {
 }
 
 /// Formats a number in short form: `1.5M`, `20k`, `950`.
-fn short(value: u64) -> String {
+fn format_short(value: u64) -> String {
     let of = |unit: u64, name: &str| {
         let tenths = value / (unit / 10);
         match tenths % 10 {
@@ -150,13 +155,13 @@ fn short(value: u64) -> String {
 /// Shares of a whole, side by side.
 #[derive(Template)]
 #[template(path = "shares.html")]
-pub(super) struct Shares {
+pub(super) struct ShareChart {
     title: String,
     told: String,
-    parts: Vec<Part>,
+    parts: Vec<SharePart>,
 }
 
-struct Part {
+struct SharePart {
     name: String,
     class: String,
     count: String,
@@ -165,24 +170,25 @@ struct Part {
     width: u64,
 }
 
-impl Shares {
-    pub(super) fn of(title: &str, parts: &[(&str, u64)]) -> Self {
+impl ShareChart {
+    pub(super) fn from_parts(title: &str, parts: &[(&str, u64)]) -> Self {
         let whole: u64 = parts.iter().map(|(_, value)| value).sum();
         let mut x = 0;
         let mut shares = Vec::new();
         for (number, (name, value)) in (1..).zip(parts) {
             let width = value.saturating_mul(800) / whole.max(1);
-            shares.push(Part {
+            shares.push(SharePart {
                 name: (*name).to_owned(),
                 class: format!("share-{number}"),
-                count: count(*value),
+                count: format_count(*value),
                 percent: format!("{} %", value.saturating_mul(100) / whole.max(1)),
                 x,
                 width,
             });
             x += width;
         }
-        let told = parts.iter().map(|(name, value)| format!("{} {}", count(*value), name.to_lowercase()));
+        let told =
+            parts.iter().map(|(name, value)| format!("{} {}", format_count(*value), name.to_lowercase()));
         let told = format!("{title}: {}.", told.collect::<Vec<_>>().join(", "));
         Self { title: title.to_owned(), told, parts: shares }
     }
@@ -200,13 +206,14 @@ mod tests {
             [0, 3, 4, 5, 17, 21, 41, 900, 1_500].map(round_up),
             [4, 4, 4, 6, 20, 30, 60, 1_000, 2_000]
         );
-        assert_eq!([0, 950, 1_500, 20_000, 4_000_000].map(short), ["0", "950", "1.5k", "20k", "4M"]);
+        assert_eq!([0, 950, 1_500, 20_000, 4_000_000].map(format_short), ["0", "950", "1.5k", "20k", "4M"]);
     }
 
     #[test]
     fn a_day_is_a_pile_of_its_parts_and_a_row_of_the_table() {
         let days = [("Nov 19".to_owned(), vec![2, 2]), ("Nov 20".to_owned(), vec![0, 1])];
-        let bars = Bars::of(&Days { title: "Texts", series: &["Received", "Sent"], days: &days });
+        let bars =
+            BarChart::from_days(&DailySeries { title: "Texts", series: &["Received", "Sent"], days: &days });
         let piles: Vec<(u64, u64, &str)> =
             bars.bars.iter().map(|bar| (bar.y, bar.height, bar.told.as_str())).collect();
         assert_eq!(
@@ -219,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_name_in_a_drawing_is_escaped() {
-        let shares = Shares::of("<b>", &[("\"><script>", 1)]);
+        let shares = ShareChart::from_parts("<b>", &[("\"><script>", 1)]);
         assert!(!shares.render().unwrap().contains("<script>"));
     }
 }

@@ -4,36 +4,36 @@ use askama::Template;
 use axum::extract::State;
 use serde::Deserialize;
 
-use super::answers::{Asked, Failure, Id, Shown, back};
-use super::fates::{self, Mark};
-use super::frame::{Frame, Place, When, page};
-use super::home::Press;
-use super::said::{self, Said};
-use super::words::Named;
+use super::delivery_labels::{self, DeliveryLabel};
+use super::flash::{self, FlashMessage};
+use super::format::UserLink;
+use super::home::ButtonForm;
+use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
+use super::responses::{PageError, PageId, PageParams, PageResult, redirect_with_flash};
 use crate::conversation::transcript::UserId;
-use crate::store::console::deliveries::{self, Delivery, Which};
-use crate::store::console::fate::Fate;
-use crate::store::console::{NEWEST, who};
-use crate::store::resending::Again;
-use crate::store::roster;
+use crate::store::console::deliveries::{self, DeliveryFilter, DeliverySummary};
+use crate::store::console::delivery_status::DeliveryStatus;
+use crate::store::console::{NEWEST, user_ref};
+use crate::store::people::user_admin;
+use crate::store::queue::resend::ResendOutcome;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 
 const FITS: usize = 50;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(in crate::web) struct Query {
+pub(in crate::web) struct DeliveriesQuery {
     #[serde(default)]
-    which: Filter,
+    which: DeliveriesTab,
     user: Option<i64>,
     before: Option<i64>,
-    #[serde(default, deserialize_with = "said::known")]
-    said: Option<Said>,
+    #[serde(default, deserialize_with = "flash::deserialize_code")]
+    said: Option<FlashMessage>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Filter {
+enum DeliveriesTab {
     #[default]
     All,
     Waiting,
@@ -42,101 +42,101 @@ enum Filter {
 
 #[derive(Template)]
 #[template(path = "deliveries.html")]
-struct Deliveries {
-    frame: Frame,
+struct DeliveriesPage {
+    frame: PageLayout,
     filters: Vec<(&'static str, &'static str, bool)>,
     /// User whose messages are listed.
-    only: Option<Named>,
-    texts: Vec<Text>,
+    only: Option<UserLink>,
+    texts: Vec<DeliveryLine>,
     empty: &'static str,
     older: Option<String>,
 }
 
-struct Text {
+struct DeliveryLine {
     id: i64,
-    at: When,
-    to: Named,
+    at: DisplayTime,
+    to: UserLink,
     body: String,
     has_picture: bool,
     path: Option<String>,
     segments: u32,
-    state: Mark,
+    state: DeliveryLabel,
     why: Option<String>,
     may_be_sent_again: bool,
 }
 
-pub(in crate::web) async fn show(
+pub(in crate::web) async fn show_deliveries(
     State(console): State<ConsoleState>,
     operator: Operator,
-    Asked(query): Asked<Query>,
-) -> Shown {
+    PageParams(query): PageParams<DeliveriesQuery>,
+) -> PageResult {
     let before = query.before.unwrap_or(NEWEST);
     let read = console.db.read(move |conn| {
         let only = match query.user {
-            Some(id) if roster::known(conn, UserId(id))?.is_none() => return Ok(None),
-            Some(id) => Some(who::by_id(conn, UserId(id))?),
+            Some(id) if user_admin::find_known_user(conn, UserId(id))?.is_none() => return Ok(None),
+            Some(id) => Some(user_ref::load_user_ref(conn, UserId(id))?),
             None => None,
         };
         let which = match (&only, query.which) {
-            (Some(who), _) => Which::To(who.id),
-            (None, Filter::All) => Which::All,
-            (None, Filter::Waiting) => Which::Waiting,
-            (None, Filter::Failed) => Which::Failed,
+            (Some(who), _) => DeliveryFilter::To(who.id),
+            (None, DeliveriesTab::All) => DeliveryFilter::All,
+            (None, DeliveriesTab::Waiting) => DeliveryFilter::Waiting,
+            (None, DeliveriesTab::Failed) => DeliveryFilter::Failed,
         };
-        Ok(Some((only, deliveries::list(conn, which, before, FITS)?)))
+        Ok(Some((only, deliveries::load_delivery_summaries(conn, which, before, FITS)?)))
     });
-    let Some((only, listed)) = read.await? else { return Err(Failure::Missing) };
+    let Some((only, listed)) = read.await? else { return Err(PageError::NotFound) };
     let (word, empty) = match query.which {
-        Filter::All => ("all", "No text was sent yet."),
-        Filter::Waiting => ("waiting", "No text waits: everything was handed over."),
-        Filter::Failed => ("failed", "Every text so far was taken."),
+        DeliveriesTab::All => ("all", "No text was sent yet."),
+        DeliveriesTab::Waiting => ("waiting", "No text waits: everything was handed over."),
+        DeliveriesTab::Failed => ("failed", "Every text so far was taken."),
     };
     let filters = [
-        ("all", "All", Filter::All),
-        ("waiting", "Waiting", Filter::Waiting),
-        ("failed", "Failed", Filter::Failed),
+        ("all", "All", DeliveriesTab::All),
+        ("waiting", "Waiting", DeliveriesTab::Waiting),
+        ("failed", "Failed", DeliveriesTab::Failed),
     ];
-    let here = |of: Filter| only.is_none() && of == query.which;
+    let here = |of: DeliveriesTab| only.is_none() && of == query.which;
     let older = listed.older.map(|id| match &only {
         Some(who) => format!("/deliveries?user={}&before={id}", who.id),
         None => format!("/deliveries?which={word}&before={id}"),
     });
-    Ok(page(&Deliveries {
-        frame: Frame::new(&operator, Place::Deliveries, "Deliveries").saying(query.said),
+    Ok(render_page(&DeliveriesPage {
+        frame: PageLayout::new(&operator, ConsoleSection::Deliveries, "Deliveries").with_flash(query.said),
         filters: filters.map(|(word, name, of)| (word, name, here(of))).to_vec(),
-        only: only.as_ref().map(Named::from),
-        texts: listed.rows.iter().map(|text| Text::of(text, &console)).collect(),
+        only: only.as_ref().map(UserLink::from),
+        texts: listed.rows.iter().map(|text| DeliveryLine::from_delivery(text, &console)).collect(),
         empty,
         older,
     }))
 }
 
-impl Text {
-    fn of(text: &Delivery, console: &ConsoleState) -> Self {
+impl DeliveryLine {
+    fn from_delivery(text: &DeliverySummary, console: &ConsoleState) -> Self {
         Self {
             id: text.id,
-            may_be_sent_again: text.may_be_sent_again,
-            at: console.when(text.at),
-            to: Named::from(&text.to),
+            may_be_sent_again: text.can_resend,
+            at: console.display_time(text.at),
+            to: UserLink::from(&text.to),
             body: text.body.clone(),
             has_picture: text.has_picture,
             path: text.conversation.map(|id| format!("/conversations/{id}")),
             // A message that is only shown uses no segments.
-            segments: if text.fate == Fate::Shown { 0 } else { text.segments },
-            state: fates::mark(text.fate),
-            why: fates::reason(text.fate, &text.why),
+            segments: if text.status == DeliveryStatus::Shown { 0 } else { text.segments },
+            state: delivery_labels::delivery_label(text.status),
+            why: delivery_labels::delivery_reason(text.status, &text.failure),
         }
     }
 }
 
-pub(in crate::web) async fn send_again(
+pub(in crate::web) async fn resend_message(
     State(console): State<ConsoleState>,
-    Id(id): Id,
-    SignedForm(Press {}): SignedForm<Press>,
-) -> Shown {
-    match console.engine.send_again(id).await? {
-        Again::Queued => Ok(back("/deliveries", Said::SentAgain)),
-        Again::No => Ok(back("/deliveries", Said::NotSentAgain)),
-        Again::Unknown => Err(Failure::Missing),
+    PageId(id): PageId,
+    SignedForm(ButtonForm {}): SignedForm<ButtonForm>,
+) -> PageResult {
+    match console.engine.resend_message(id).await? {
+        ResendOutcome::Queued => Ok(redirect_with_flash("/deliveries", FlashMessage::SentAgain)),
+        ResendOutcome::NotAllowed => Ok(redirect_with_flash("/deliveries", FlashMessage::NotSentAgain)),
+        ResendOutcome::Unknown => Err(PageError::NotFound),
     }
 }

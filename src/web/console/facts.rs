@@ -5,14 +5,15 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answers::{Failure, Id, Shown, back};
-use super::frame::When;
-use super::said::Said;
-use crate::conversation::facts::{Fact, FactKind, Facts, Known};
+use super::flash::FlashMessage;
+use super::layout::DisplayTime;
+use super::responses::{PageError, PageId, PageResult, redirect_with_flash};
+use crate::conversation::people::facts::{FactKind, StoredFact, UserFact, UserFacts};
 use crate::conversation::transcript::UserId;
-use crate::store::audit::{self, By, Entry, Subject};
-use crate::store::memory::facts::{self, Noting, Source, Suggestion, Which};
-use crate::store::{Conn, QueryResult, roster};
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::memory::facts::{self, FactOutcome, FactSelector, FactSource, FactSuggestion};
+use crate::store::people::user_admin;
+use crate::store::{Conn, QueryResult};
 use crate::web::auth::SignedForm;
 use crate::web::console_state::ConsoleState;
 
@@ -20,7 +21,7 @@ use crate::web::console_state::ConsoleState;
 pub(super) struct FactLine {
     pub(super) number: u32,
     pub(super) told: String,
-    pub(super) since: When,
+    pub(super) since: DisplayTime,
     /// Stamp by which a button verifies that the number is still that of the fact next to it.
     pub(super) stamp: i64,
 }
@@ -28,144 +29,155 @@ pub(super) struct FactLine {
 pub(super) struct SuggestionLine {
     pub(super) id: i64,
     pub(super) told: String,
-    pub(super) at: When,
+    pub(super) at: DisplayTime,
 }
 
-pub(super) fn lines(facts: &Facts, console: &ConsoleState) -> Vec<FactLine> {
-    let line = |known: &Known| FactLine {
+pub(super) fn fact_lines(facts: &UserFacts, console: &ConsoleState) -> Vec<FactLine> {
+    let line = |known: &StoredFact| FactLine {
         number: known.number,
-        told: known.fact.told(),
-        since: console.when(known.since),
+        told: known.fact.to_sentence(),
+        since: console.display_time(known.since),
         stamp: known.since.as_millisecond(),
     };
     facts.0.iter().map(line).collect()
 }
 
-pub(super) fn suggested(suggestions: &[Suggestion], console: &ConsoleState) -> Vec<SuggestionLine> {
-    let line =
-        |one: &Suggestion| SuggestionLine { id: one.id, told: one.fact.told(), at: console.when(one.at) };
+pub(super) fn suggestion_lines(
+    suggestions: &[FactSuggestion],
+    console: &ConsoleState,
+) -> Vec<SuggestionLine> {
+    let line = |one: &FactSuggestion| SuggestionLine {
+        id: one.id,
+        told: one.fact.to_sentence(),
+        at: console.display_time(one.at),
+    };
     suggestions.iter().map(line).collect()
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(in crate::web) struct Typed {
+pub(in crate::web) struct FactForm {
     kind: String,
     about: String,
     value: String,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(in crate::web) struct Shows {
+pub(in crate::web) struct FactButtonForm {
     number: u32,
     stamp: i64,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(in crate::web) struct Suggested {
+pub(in crate::web) struct SuggestionButtonForm {
     suggestion: i64,
 }
 
-pub(in crate::web) async fn note(
+pub(in crate::web) async fn add_fact(
     State(console): State<ConsoleState>,
-    Id(id): Id,
-    SignedForm(typed): SignedForm<Typed>,
-) -> Shown {
-    let kind = FactKind::read(&typed.kind);
-    let Some(Ok(fact)) = kind.map(|kind| Fact::new(kind, Some(&typed.about), &typed.value)) else {
-        return Ok(back(&path(id), Said::NoFact));
+    PageId(id): PageId,
+    SignedForm(typed): SignedForm<FactForm>,
+) -> PageResult {
+    let kind = FactKind::parse(&typed.kind);
+    let Some(Ok(fact)) = kind.map(|kind| UserFact::new(kind, Some(&typed.about), &typed.value)) else {
+        return Ok(redirect_with_flash(&user_path(id), FlashMessage::NoFact));
     };
-    change(&console, id, move |conn, user, now| {
-        Ok(match facts::note(conn, user, &fact, Source::Operator, now)? {
-            Noting::Noted(number) => {
-                record(conn, user, ("note_fact", Some(number)), now)?;
-                Said::FactNoted
+    change_facts(&console, id, move |conn, user, now| {
+        Ok(match facts::record_fact(conn, user, &fact, FactSource::Operator, now)? {
+            FactOutcome::Recorded(number) => {
+                record_audit(conn, user, ("note_fact", Some(number)), now)?;
+                FlashMessage::FactNoted
             }
-            Noting::Known(_) => Said::Unchanged,
-            Noting::Full => Said::TooManyFacts,
+            FactOutcome::Known(_) => FlashMessage::Unchanged,
+            FactOutcome::Full => FlashMessage::TooManyFacts,
         })
     })
     .await
 }
 
-pub(in crate::web) async fn forget(
+pub(in crate::web) async fn forget_fact(
     State(console): State<ConsoleState>,
-    Id(id): Id,
-    SignedForm(shown): SignedForm<Shows>,
-) -> Shown {
-    change(&console, id, move |conn, user, now| {
-        let facts = facts::known(conn, user)?;
-        let still = facts.numbered(shown.number).filter(|known| known.since.as_millisecond() == shown.stamp);
+    PageId(id): PageId,
+    SignedForm(shown): SignedForm<FactButtonForm>,
+) -> PageResult {
+    change_facts(&console, id, move |conn, user, now| {
+        let facts = facts::load_facts(conn, user)?;
+        let still =
+            facts.find_by_number(shown.number).filter(|known| known.since.as_millisecond() == shown.stamp);
         if still.is_none() {
-            return Ok(Said::NoSuchFact);
+            return Ok(FlashMessage::NoSuchFact);
         }
-        facts::forget(conn, user, Which::Number(shown.number), now)?;
-        record(conn, user, ("forget_fact", Some(shown.number)), now)?;
-        Ok(Said::FactForgotten)
+        facts::forget_fact(conn, user, FactSelector::Number(shown.number), now)?;
+        record_audit(conn, user, ("forget_fact", Some(shown.number)), now)?;
+        Ok(FlashMessage::FactForgotten)
     })
     .await
 }
 
-pub(in crate::web) async fn keep(
+pub(in crate::web) async fn accept_suggestion(
     State(console): State<ConsoleState>,
-    Id(id): Id,
-    SignedForm(Suggested { suggestion }): SignedForm<Suggested>,
-) -> Shown {
-    change(&console, id, move |conn, user, now| {
-        Ok(match facts::accept(conn, user, suggestion, now)? {
-            None => Said::NoSuchFact,
-            Some((_, Noting::Full)) => Said::TooManyFacts,
-            Some((_, Noting::Noted(number) | Noting::Known(number))) => {
-                record(conn, user, ("note_fact", Some(number)), now)?;
-                Said::FactNoted
+    PageId(id): PageId,
+    SignedForm(SuggestionButtonForm { suggestion }): SignedForm<SuggestionButtonForm>,
+) -> PageResult {
+    change_facts(&console, id, move |conn, user, now| {
+        Ok(match facts::accept_suggestion(conn, user, suggestion, now)? {
+            None => FlashMessage::NoSuchFact,
+            Some((_, FactOutcome::Full)) => FlashMessage::TooManyFacts,
+            Some((_, FactOutcome::Recorded(number) | FactOutcome::Known(number))) => {
+                record_audit(conn, user, ("note_fact", Some(number)), now)?;
+                FlashMessage::FactNoted
             }
         })
     })
     .await
 }
 
-pub(in crate::web) async fn dismiss(
+pub(in crate::web) async fn dismiss_suggestion(
     State(console): State<ConsoleState>,
-    Id(id): Id,
-    SignedForm(Suggested { suggestion }): SignedForm<Suggested>,
-) -> Shown {
-    change(&console, id, move |conn, user, now| {
-        if !facts::dismiss(conn, user, suggestion, now)? {
-            return Ok(Said::NoSuchFact);
+    PageId(id): PageId,
+    SignedForm(SuggestionButtonForm { suggestion }): SignedForm<SuggestionButtonForm>,
+) -> PageResult {
+    change_facts(&console, id, move |conn, user, now| {
+        if !facts::dismiss_suggestion(conn, user, suggestion, now)? {
+            return Ok(FlashMessage::NoSuchFact);
         }
-        record(conn, user, ("dismiss_fact", None), now)?;
-        Ok(Said::Dismissed)
+        record_audit(conn, user, ("dismiss_fact", None), now)?;
+        Ok(FlashMessage::Dismissed)
     })
     .await
 }
 
 /// Changes the facts about an existing user, and returns to their page.
-async fn change(
+async fn change_facts(
     console: &ConsoleState,
     id: i64,
-    work: impl FnOnce(&mut Conn, UserId, Timestamp) -> QueryResult<Said> + Send + 'static,
-) -> Shown {
+    work: impl FnOnce(&mut Conn, UserId, Timestamp) -> QueryResult<FlashMessage> + Send + 'static,
+) -> PageResult {
     let (user, now) = (UserId(id), console.clock.now());
-    let said = console.db.write(move |conn| match roster::known(conn, user)? {
+    let said = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {
         Some(_) => work(conn, user, now).map(Some),
         None => Ok(None),
     });
     match said.await? {
-        Some(said) => Ok(back(&path(id), said)),
-        None => Err(Failure::Missing),
+        Some(said) => Ok(redirect_with_flash(&user_path(id), said)),
+        None => Err(PageError::NotFound),
     }
 }
 
-fn path(id: i64) -> String {
+fn user_path(id: i64) -> String {
     format!("/users/{id}")
 }
 
 /// Records a change of a fact. The text of a fact belongs to its user, so the record has only its number.
-fn record(
+fn record_audit(
     conn: &mut Conn,
     user: UserId,
     (kind, number): (&'static str, Option<u32>),
     now: Timestamp,
 ) -> QueryResult<()> {
     let detail = number.map_or_else(|| json!({}), |number| json!({ "number": number }));
-    audit::record(conn, &Entry { by: By::Console, kind, subject: Subject::User(user), detail }, now)
+    audit::record_change(
+        conn,
+        &NewAuditEntry { actor: Actor::Console, kind, subject: AuditSubject::User(user), detail },
+        now,
+    )
 }

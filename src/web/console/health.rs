@@ -8,96 +8,101 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::answers::{Failure, Shown};
-use super::frame::{Frame, Place, page};
-use crate::doctor::checkup::{Connection, Tested};
-use crate::doctor::{Finding, Grade, house, size};
-use crate::store::file;
+use super::layout::{ConsoleSection, PageLayout, render_page};
+use super::responses::{PageError, PageResult};
+use crate::doctor::connection_test::{ConnectionKind, TestOutcome};
+use crate::doctor::{Finding, FindingGrade, format_size, host};
+use crate::store::database::database_file;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
-use crate::web::health::Check;
+use crate::web::health::HealthCheckResult;
 
 #[derive(Template)]
 #[template(path = "health.html")]
-struct Health {
-    frame: Frame,
+struct HealthPage {
+    frame: PageLayout,
     version: &'static str,
     database_size: String,
-    disk: Line,
-    checks: Vec<Check>,
+    disk: FindingLine,
+    checks: Vec<HealthCheckResult>,
     is_simulated: bool,
-    connections: Vec<Connection>,
-    result: Option<TestResult>,
+    connections: Vec<ConnectionKind>,
+    result: Option<ConnectionTestResult>,
 }
 
 /// Result of a test.
-struct TestResult {
+struct ConnectionTestResult {
     label: &'static str,
-    lines: Vec<Line>,
+    lines: Vec<FindingLine>,
     is_busy: bool,
 }
 
-struct Line {
+struct FindingLine {
     grade: &'static str,
     class: &'static str,
     what: String,
     hint: Option<String>,
 }
 
-impl Line {
-    fn of(finding: Finding) -> Self {
+impl FindingLine {
+    fn from_finding(finding: Finding) -> Self {
         let class = match finding.grade {
-            Grade::Ok => "good",
-            Grade::Warning => "warn",
-            Grade::Failure => "bad",
+            FindingGrade::Ok => "good",
+            FindingGrade::Warning => "warn",
+            FindingGrade::Failure => "bad",
         };
-        Self { grade: finding.grade.word(), class, what: finding.what, hint: finding.hint }
+        Self { grade: finding.grade.as_str(), class, what: finding.what, hint: finding.hint }
     }
 }
 
 #[derive(Deserialize)]
-pub(in crate::web) struct Wanted {
+pub(in crate::web) struct ConnectionTestForm {
     connection: String,
 }
 
-pub(in crate::web) async fn show(State(console): State<ConsoleState>, operator: Operator) -> Shown {
-    Ok(page(&health(&console, &operator, None).await?))
-}
-
-pub(in crate::web) async fn test(
+pub(in crate::web) async fn show_health(
     State(console): State<ConsoleState>,
     operator: Operator,
-    SignedForm(wanted): SignedForm<Wanted>,
-) -> Shown {
+) -> PageResult {
+    Ok(render_page(&build_health_page(&console, &operator, None).await?))
+}
+
+pub(in crate::web) async fn check_connection(
+    State(console): State<ConsoleState>,
+    operator: Operator,
+    SignedForm(wanted): SignedForm<ConnectionTestForm>,
+) -> PageResult {
     let known = console.checkup.connections().into_iter();
     let connection = known
         .into_iter()
-        .find(|connection| connection.word() == wanted.connection)
-        .ok_or(Failure::Missing)?;
+        .find(|connection| connection.as_str() == wanted.connection)
+        .ok_or(PageError::NotFound)?;
     let label = connection.label();
-    let (status, result) = match console.checkup.test(connection).await {
-        Tested::Found(found) => {
-            let lines = found.into_iter().map(Line::of).collect();
-            (StatusCode::OK, TestResult { label, lines, is_busy: false })
+    let (status, result) = match console.checkup.check_connection(connection).await {
+        TestOutcome::Found(found) => {
+            let lines = found.into_iter().map(FindingLine::from_finding).collect();
+            (StatusCode::OK, ConnectionTestResult { label, lines, is_busy: false })
         }
-        Tested::Busy => (StatusCode::CONFLICT, TestResult { label, lines: Vec::new(), is_busy: true }),
+        TestOutcome::Busy => {
+            (StatusCode::CONFLICT, ConnectionTestResult { label, lines: Vec::new(), is_busy: true })
+        }
     };
-    let shown: Response = page(&health(&console, &operator, Some(result)).await?);
+    let shown: Response = render_page(&build_health_page(&console, &operator, Some(result)).await?);
     Ok((status, shown).into_response())
 }
 
-async fn health(
+async fn build_health_page(
     console: &ConsoleState,
     operator: &Operator,
-    result: Option<TestResult>,
-) -> Result<Health, Failure> {
-    let file = console.db.read(file::of).await?;
-    Ok(Health {
-        frame: Frame::new(operator, Place::Health, "Health"),
+    result: Option<ConnectionTestResult>,
+) -> Result<HealthPage, PageError> {
+    let file = console.db.read(database_file::load_database_file_size).await?;
+    Ok(HealthPage {
+        frame: PageLayout::new(operator, ConsoleSection::Health, "Health"),
         version: env!("DIALARR_VERSION"),
-        database_size: size(file.bytes),
-        disk: Line::of(house::disk(Path::new(&file.path))),
-        checks: console.health.ready().await.checks,
+        database_size: format_size(file.bytes),
+        disk: FindingLine::from_finding(host::disk_finding(Path::new(&file.path))),
+        checks: console.health.check_readiness().await.checks,
         is_simulated: console.checkup.is_simulated(),
         connections: console.checkup.connections(),
         result,

@@ -5,26 +5,31 @@ use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use super::answers::{Asked, Id, Shown, back};
-use super::fates;
-use super::frame::{Frame, Place, When, page};
-use super::said::{self, Said};
-use super::words::{Named, called, cost, count};
+use super::delivery_labels;
+use super::flash::{self, FlashMessage};
+use super::format::{UserLink, display_name, format_cost, format_count};
+use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
+use super::responses::{PageId, PageParams, PageResult, redirect_with_flash};
+use crate::conversation::deletion::deletion_messages;
+use crate::conversation::text::message_format;
 use crate::conversation::transcript::User;
-use crate::conversation::{deletion, text};
-use crate::engine::operator::Word;
-use crate::store::approvals::{Approval, Matter};
-use crate::store::console::deliveries::{Delivery, Which};
-use crate::store::console::figures::{self, Texts};
-use crate::store::console::home::{Needs, Unknown, UnknownWhat, needs};
-use crate::store::console::spending::{self, Spent};
-use crate::store::console::talks::{self, LastWords, Talk, TalkState};
+use crate::engine::operator_decisions::DecisionOutcome;
+use crate::store::confirmation::approvals::{Approval, ApprovalKind};
+use crate::store::console::attention::{
+    AttentionItems, UnresolvedEffect, UnresolvedEffectKind, load_attention_items,
+};
+use crate::store::console::conversation_summary::{
+    self, ConversationState, ConversationSummary, LastMessageText,
+};
+use crate::store::console::deliveries::{DeliveryFilter, DeliverySummary};
+use crate::store::console::message_counts::{self, MessageTimes};
+use crate::store::console::usage::{self, UsageTotals};
 use crate::store::console::{NEWEST, deliveries};
-use crate::store::household::Change;
-use crate::store::spend::Day;
+use crate::store::people::pauses::PauseOutcome;
+use crate::store::turns::daily_budget::Day;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
-use crate::web::health::{Check, Report};
+use crate::web::health::{HealthCheckResult, HealthReport};
 
 /// Period for which failures are shown here.
 const LATELY: SignedDuration = SignedDuration::from_hours(72);
@@ -32,32 +37,32 @@ const TALKS: usize = 15;
 const FAILED_TEXTS: usize = 3;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(in crate::web) struct Query {
-    #[serde(default, deserialize_with = "said::known")]
-    said: Option<Said>,
+pub(in crate::web) struct HomeQuery {
+    #[serde(default, deserialize_with = "flash::deserialize_code")]
+    said: Option<FlashMessage>,
 }
 
 #[derive(Template)]
 #[template(path = "home.html")]
-struct Home {
-    frame: Frame,
-    paused_since: Option<When>,
-    newcomers: Vec<Newcomer>,
-    wishes: Vec<Wish>,
-    troubles: Vec<Trouble>,
+struct HomePage {
+    frame: PageLayout,
+    paused_since: Option<DisplayTime>,
+    newcomers: Vec<NewcomerLine>,
+    wishes: Vec<RemovalRequestLine>,
+    troubles: Vec<ProblemLine>,
     /// True if there are failed messages beyond those in the list of problems.
     more_failed: bool,
     figures: Vec<(&'static str, String)>,
-    talks: Vec<TalkLine>,
+    talks: Vec<ConversationLine>,
 }
 
-struct Newcomer {
+struct NewcomerLine {
     id: i64,
     name: String,
     number: String,
 }
 
-struct Wish {
+struct RemovalRequestLine {
     id: i64,
     who: String,
     title: String,
@@ -65,28 +70,28 @@ struct Wish {
 }
 
 /// Problem to check, for which there is no button.
-struct Trouble {
+struct ProblemLine {
     what: &'static str,
-    who: Option<Named>,
+    who: Option<UserLink>,
     /// Text of the message or the name of the conversation.
     about: String,
     why: String,
-    at: Option<When>,
+    at: Option<DisplayTime>,
     path: String,
 }
 
 /// Conversation in a list.
-pub(super) struct TalkLine {
+pub(super) struct ConversationLine {
     pub(super) path: String,
     pub(super) name: String,
-    pub(super) who: Named,
-    pub(super) at: When,
+    pub(super) who: UserLink,
+    pub(super) at: DisplayTime,
     /// Last message and its author.
     pub(super) last: Option<(&'static str, String)>,
     pub(super) state: (&'static str, &'static str),
 }
 
-impl Home {
+impl HomePage {
     fn is_calm(&self) -> bool {
         self.paused_since.is_none()
             && self.newcomers.is_empty()
@@ -95,54 +100,58 @@ impl Home {
     }
 }
 
-struct Read {
-    needs: Needs,
-    failed: Vec<Delivery>,
-    today: Texts,
-    spent: Spent,
-    talks: Vec<Talk>,
+struct HomeSnapshot {
+    needs: AttentionItems,
+    failed: Vec<DeliverySummary>,
+    today: MessageTimes,
+    spent: UsageTotals,
+    talks: Vec<ConversationSummary>,
 }
 
-pub(in crate::web) async fn show(
+pub(in crate::web) async fn show_home(
     State(console): State<ConsoleState>,
     operator: Operator,
-    Asked(query): Asked<Query>,
-) -> Shown {
+    PageParams(query): PageParams<HomeQuery>,
+) -> PageResult {
     let now = console.clock.now();
-    let today = beginning_of_day(now, &console);
-    let day = Day::of(now, &console.zone);
+    let today = start_of_day(now, &console);
+    let day = Day::from_timestamp(now, &console.zone);
     let read = console.db.read(move |conn| {
         let since = now - LATELY;
-        let failed = deliveries::list(conn, Which::Failed, NEWEST, FAILED_TEXTS + 1)?;
-        Ok(Read {
-            needs: needs(conn, since, &day, now)?,
+        let failed =
+            deliveries::load_delivery_summaries(conn, DeliveryFilter::Failed, NEWEST, FAILED_TEXTS + 1)?;
+        Ok(HomeSnapshot {
+            needs: load_attention_items(conn, since, &day, now)?,
             failed: failed.rows.into_iter().filter(|text| text.at >= since).collect(),
-            today: figures::since(conn, today)?,
-            spent: spending::since(conn, day.as_str())?
+            today: message_counts::load_message_times(conn, today)?,
+            spent: usage::load_usage_report(conn, day.as_str())?
                 .days
                 .into_values()
-                .fold(Spent::default(), Spent::plus),
-            talks: talks::latest(conn, TALKS)?,
+                .fold(UsageTotals::default(), UsageTotals::combined_with),
+            talks: conversation_summary::load_latest_conversations(conn, TALKS)?,
         })
     });
-    let Read { needs, failed, today, spent, talks } = read.await?;
-    let ill = console.health.ready().await;
-    let wishes = needs.wishes.iter().filter_map(|(wish, about)| Wish::of(wish, about));
-    Ok(page(&Home {
-        frame: Frame::new(&operator, Place::Home, "Home").saying(query.said),
-        paused_since: needs.paused_since.map(|at| console.when(at)),
-        newcomers: needs.newcomers.iter().map(Newcomer::of).collect(),
+    let HomeSnapshot { needs, failed, today, spent, talks } = read.await?;
+    let ill = console.health.check_readiness().await;
+    let wishes = needs
+        .removal_requests
+        .iter()
+        .filter_map(|(wish, about)| RemovalRequestLine::from_approval(wish, about));
+    Ok(render_page(&HomePage {
+        frame: PageLayout::new(&operator, ConsoleSection::Home, "Home").with_flash(query.said),
+        paused_since: needs.paused_since.map(|at| console.display_time(at)),
+        newcomers: needs.newcomers.iter().map(NewcomerLine::from_user).collect(),
         wishes: wishes.collect(),
-        troubles: ill_health(&ill).chain(troubles(&needs, &failed, &console)).collect(),
+        troubles: health_problems(&ill).chain(list_problems(&needs, &failed, &console)).collect(),
         more_failed: failed.len() > FAILED_TEXTS,
-        figures: figures_of(&today, spent),
-        talks: talks.iter().map(|talk| TalkLine::of(talk, &console)).collect(),
+        figures: today_figures(&today, spent),
+        talks: talks.iter().map(|talk| ConversationLine::from_summary(talk, &console)).collect(),
     }))
 }
 
 /// Returns the problems that `/ready` finds.
-fn ill_health(report: &Report) -> impl Iterator<Item = Trouble> {
-    let trouble = |check: &Check| Trouble {
+fn health_problems(report: &HealthReport) -> impl Iterator<Item = ProblemLine> {
+    let trouble = |check: &HealthCheckResult| ProblemLine {
         what: "Not ready",
         who: None,
         about: check.name.to_owned(),
@@ -153,72 +162,81 @@ fn ill_health(report: &Report) -> impl Iterator<Item = Trouble> {
     report.checks.iter().filter(|check| !check.ok).map(trouble)
 }
 
-fn beginning_of_day(now: Timestamp, console: &ConsoleState) -> Timestamp {
+fn start_of_day(now: Timestamp, console: &ConsoleState) -> Timestamp {
     now.to_zoned(console.zone.clone()).start_of_day().map_or(now, |day| day.timestamp())
 }
 
-fn figures_of(today: &Texts, spent: Spent) -> Vec<(&'static str, String)> {
-    let number = |of: usize| count(u64::try_from(of).unwrap_or(u64::MAX));
+fn today_figures(today: &MessageTimes, spent: UsageTotals) -> Vec<(&'static str, String)> {
+    let number = |of: usize| format_count(u64::try_from(of).unwrap_or(u64::MAX));
     let mut figures = vec![
         ("Texts in", number(today.received.len())),
         ("Texts out", number(today.sent.len())),
-        ("Segments", count(spent.segments)),
-        ("Tokens", count(spent.tokens_in.saturating_add(spent.tokens_out))),
+        ("Segments", format_count(spent.segments)),
+        ("Tokens", format_count(spent.tokens_in.saturating_add(spent.tokens_out))),
     ];
     if spent.cost > 0 {
-        figures.push(("Cost", cost(spent.cost)));
+        figures.push(("Cost", format_cost(spent.cost)));
     }
     figures
 }
 
-impl Newcomer {
-    fn of(user: &User) -> Self {
-        Self { id: user.id.0, name: user.name.clone().unwrap_or_default(), number: user.phone.spaced() }
+impl NewcomerLine {
+    fn from_user(user: &User) -> Self {
+        Self {
+            id: user.id.0,
+            name: user.name.clone().unwrap_or_default(),
+            number: user.phone.format_grouped(),
+        }
     }
 }
 
-impl Wish {
-    fn of(wish: &Approval, about: &User) -> Option<Self> {
-        let Matter::Delete(item) = &wish.matter else { return None };
+impl RemovalRequestLine {
+    fn from_approval(wish: &Approval, about: &User) -> Option<Self> {
+        let ApprovalKind::Delete(item) = &wish.kind else { return None };
         Some(Self {
             id: wish.id,
-            who: called(about),
-            title: deletion::name(item),
-            size: (item.fingerprint.size_bytes > 0).then(|| text::size(item.fingerprint.size_bytes)),
+            who: display_name(about),
+            title: deletion_messages::format_target_name(item),
+            size: (item.fingerprint.size_bytes > 0)
+                .then(|| message_format::format_size(item.fingerprint.size_bytes)),
         })
     }
 }
 
-fn troubles(needs: &Needs, failed: &[Delivery], console: &ConsoleState) -> Vec<Trouble> {
-    let unknown = needs.unknown.iter().map(|unknown| Trouble::unknown(unknown, console));
-    let failed = failed.iter().take(FAILED_TEXTS).map(|text| Trouble {
+fn list_problems(
+    needs: &AttentionItems,
+    failed: &[DeliverySummary],
+    console: &ConsoleState,
+) -> Vec<ProblemLine> {
+    let unknown = needs.unresolved.iter().map(|unknown| ProblemLine::from_unknown(unknown, console));
+    let failed = failed.iter().take(FAILED_TEXTS).map(|text| ProblemLine {
         what: "A text did not arrive",
-        who: Some(Named::from(&text.to)),
+        who: Some(UserLink::from(&text.to)),
         about: text.body.clone(),
-        why: fates::reason(text.fate, &text.why).unwrap_or_default(),
-        at: Some(console.when(text.at)),
+        why: delivery_labels::delivery_reason(text.status, &text.failure).unwrap_or_default(),
+        at: Some(console.display_time(text.at)),
         path: "/deliveries?which=failed".to_owned(),
     });
-    let broken = needs.broken.iter().map(|turn| Trouble {
+    let broken = needs.failed_turns.iter().map(|turn| ProblemLine {
         what: "A text could not be answered properly",
-        who: Some(Named::from(&turn.who)),
+        who: Some(UserLink::from(&turn.user)),
         about: turn.name.clone(),
         why: "the conversation shows where it ended".to_owned(),
-        at: Some(console.when(turn.at)),
+        at: Some(console.display_time(turn.at)),
         path: format!("/conversations/{}", turn.conversation),
     });
-    let silent = needs.silent_admins.iter().map(|admin| Trouble {
+    let silent = needs.silent_admins.iter().map(|admin| ProblemLine {
         what: "An admin has opted out",
         who: None,
-        about: called(admin),
+        about: display_name(admin),
         why: "they hear of nothing until they text START".to_owned(),
         at: None,
         path: format!("/users/{}", admin.id),
     });
-    let suspended = needs.suspended.iter().map(|user| Trouble {
+    let suspended = needs.suspended.iter().map(|user| ProblemLine {
         what: "Deletions by text suspended",
         who: None,
-        about: called(user),
+        about: display_name(user),
         why: "deletions and approvals by text are suspended until tomorrow; their page can allow them again"
             .to_owned(),
         at: None,
@@ -227,13 +245,13 @@ fn troubles(needs: &Needs, failed: &[Delivery], console: &ConsoleState) -> Vec<T
     suspended.chain(unknown).chain(failed).chain(broken).chain(silent).collect()
 }
 
-impl Trouble {
-    fn unknown(unknown: &Unknown, console: &ConsoleState) -> Self {
-        let (what, about, elsewhere) = match &unknown.what {
-            UnknownWhat::Text => {
+impl ProblemLine {
+    fn from_unknown(unknown: &UnresolvedEffect, console: &ConsoleState) -> Self {
+        let (what, about, elsewhere) = match &unknown.kind {
+            UnresolvedEffectKind::Message => {
                 ("It is not known whether a text was taken", String::new(), "/deliveries?which=waiting")
             }
-            UnknownWhat::Call(tool) => {
+            UnresolvedEffectKind::Call(tool) => {
                 ("It is not known whether a change was made", tool.replace('_', " "), "/conversations")
             }
         };
@@ -243,28 +261,28 @@ impl Trouble {
             who: None,
             about,
             why: "it is being looked into".to_owned(),
-            at: Some(console.when(unknown.since)),
+            at: Some(console.display_time(unknown.since)),
             path: conversation.unwrap_or_else(|| elsewhere.to_owned()),
         }
     }
 }
 
-impl TalkLine {
-    pub(super) fn of(talk: &Talk, console: &ConsoleState) -> Self {
-        let last = talk.last.as_ref().map(|last| match last {
-            LastWords::Theirs(words) => ("", words.clone()),
-            LastWords::Ours(words) => ("Dialarr: ", words.clone()),
+impl ConversationLine {
+    pub(super) fn from_summary(talk: &ConversationSummary, console: &ConsoleState) -> Self {
+        let last = talk.last_message.as_ref().map(|last| match last {
+            LastMessageText::FromUser(words) => ("", words.clone()),
+            LastMessageText::FromAssistant(words) => ("Dialarr: ", words.clone()),
         });
         Self {
             path: format!("/conversations/{}", talk.id),
             name: talk.name.clone(),
-            who: Named::from(&talk.with),
-            at: console.when(talk.last_activity_at),
+            who: UserLink::from(&talk.user),
+            at: console.display_time(talk.last_activity_at),
             last,
             state: match talk.state {
-                TalkState::Live => ("live", "Working"),
-                TalkState::Open => ("open", "Open"),
-                TalkState::Ended => ("ended", "Ended"),
+                ConversationState::Live => ("live", "Working"),
+                ConversationState::Open => ("open", "Open"),
+                ConversationState::Ended => ("ended", "Ended"),
             },
         }
     }
@@ -272,38 +290,44 @@ impl TalkLine {
 
 /// Form with only a button.
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(in crate::web) struct Press {}
+pub(in crate::web) struct ButtonForm {}
 
-pub(in crate::web) async fn approve_wish(
+pub(in crate::web) async fn approve_removal(
     State(console): State<ConsoleState>,
-    id: Id,
-    SignedForm(Press {}): SignedForm<Press>,
-) -> Shown {
-    Ok(back("/", settled(console.engine.approve_wish(id.0).await?, Said::WishApproved)))
+    id: PageId,
+    SignedForm(ButtonForm {}): SignedForm<ButtonForm>,
+) -> PageResult {
+    Ok(redirect_with_flash(
+        "/",
+        decision_flash(console.engine.approve_removal_request(id.0).await?, FlashMessage::WishApproved),
+    ))
 }
 
-pub(in crate::web) async fn deny_wish(
+pub(in crate::web) async fn deny_removal(
     State(console): State<ConsoleState>,
-    id: Id,
-    SignedForm(Press {}): SignedForm<Press>,
-) -> Shown {
-    Ok(back("/", settled(console.engine.deny_wish(id.0).await?, Said::WishDenied)))
+    id: PageId,
+    SignedForm(ButtonForm {}): SignedForm<ButtonForm>,
+) -> PageResult {
+    Ok(redirect_with_flash(
+        "/",
+        decision_flash(console.engine.deny_removal_request(id.0).await?, FlashMessage::WishDenied),
+    ))
 }
 
-fn settled(word: Word, done: Said) -> Said {
+fn decision_flash(word: DecisionOutcome, done: FlashMessage) -> FlashMessage {
     match word {
-        Word::Taken => done,
-        Word::TooLate => Said::TooLate,
-        Word::NoAdmin => Said::NoAdmin,
+        DecisionOutcome::Decided => done,
+        DecisionOutcome::TooLate => FlashMessage::TooLate,
+        DecisionOutcome::NoAdmin => FlashMessage::NoAdmin,
     }
 }
 
-pub(in crate::web) async fn resume(
+pub(in crate::web) async fn resume_from_pause(
     State(console): State<ConsoleState>,
-    SignedForm(Press {}): SignedForm<Press>,
-) -> Shown {
+    SignedForm(ButtonForm {}): SignedForm<ButtonForm>,
+) -> PageResult {
     Ok(match console.engine.resume_from_pause().await? {
-        Change::Done => back("/", Said::PauseEnded),
-        Change::WasSo => back("/", Said::NotPaused),
+        PauseOutcome::Changed => redirect_with_flash("/", FlashMessage::PauseEnded),
+        PauseOutcome::Unchanged => redirect_with_flash("/", FlashMessage::NotPaused),
     })
 }

@@ -6,10 +6,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
-use super::frame::{Frame, Place, When, page};
-use super::trouble::trouble;
-use crate::store::access;
-use crate::store::db::DbError;
+use super::error_page::error_response;
+use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
+use crate::store::console_access;
+use crate::store::database::db::DbError;
 use crate::web::auth::{Operator, SignedForm, keys};
 use crate::web::console_state::ConsoleState;
 
@@ -18,41 +18,41 @@ const NAME: usize = 60;
 
 #[derive(Template)]
 #[template(path = "keys.html")]
-struct Keys {
-    frame: Frame,
-    keys: Vec<Line>,
+struct KeysPage {
+    frame: PageLayout,
+    keys: Vec<KeyLine>,
     /// Key that was just created, shown only on this one page.
     made: Option<String>,
     problem: Option<&'static str>,
 }
 
-struct Line {
+struct KeyLine {
     id: i64,
     name: String,
     ending: String,
-    made: When,
-    used: Option<When>,
+    made: DisplayTime,
+    used: Option<DisplayTime>,
 }
 
 #[derive(Deserialize)]
-pub(in crate::web) struct Named {
+pub(in crate::web) struct KeyForm {
     name: String,
 }
 
 #[derive(Deserialize)]
-pub(in crate::web) struct Nothing {}
+pub(in crate::web) struct RevokeKeyForm {}
 
-pub(in crate::web) async fn show(State(console): State<ConsoleState>, operator: Operator) -> Response {
-    match lines(&console).await {
-        Ok(keys) => page(&Keys { frame: frame(&operator), keys, made: None, problem: None }),
-        Err(error) => trouble(error),
+pub(in crate::web) async fn show_keys(State(console): State<ConsoleState>, operator: Operator) -> Response {
+    match load_key_lines(&console).await {
+        Ok(keys) => render_page(&KeysPage { frame: keys_layout(&operator), keys, made: None, problem: None }),
+        Err(error) => error_response(error),
     }
 }
 
-pub(in crate::web) async fn make(
+pub(in crate::web) async fn create_key(
     State(console): State<ConsoleState>,
     operator: Operator,
-    SignedForm(Named { name }): SignedForm<Named>,
+    SignedForm(KeyForm { name }): SignedForm<KeyForm>,
 ) -> Response {
     let name = name.trim().to_owned();
     let length = name.chars().count();
@@ -60,44 +60,44 @@ pub(in crate::web) async fn make(
         let problem = "Say in 1 to 60 characters what the key is for.";
         (StatusCode::UNPROCESSABLE_ENTITY, None, Some(problem))
     } else {
-        match keys::make(&console.db, name, console.clock.now()).await {
+        match keys::create_key(&console.db, name, console.clock.now()).await {
             Ok(key) => (StatusCode::OK, Some(key), None),
-            Err(error) => return trouble(error),
+            Err(error) => return error_response(error),
         }
     };
-    match lines(&console).await {
+    match load_key_lines(&console).await {
         Ok(keys) => {
-            let content = Keys { frame: frame(&operator), keys, made, problem };
-            (status, page(&content)).into_response()
+            let content = KeysPage { frame: keys_layout(&operator), keys, made, problem };
+            (status, render_page(&content)).into_response()
         }
-        Err(error) => trouble(error),
+        Err(error) => error_response(error),
     }
 }
 
-pub(in crate::web) async fn revoke(
+pub(in crate::web) async fn revoke_key(
     State(console): State<ConsoleState>,
     Path(id): Path<i64>,
-    SignedForm(Nothing {}): SignedForm<Nothing>,
+    SignedForm(RevokeKeyForm {}): SignedForm<RevokeKeyForm>,
 ) -> Response {
-    match keys::revoke(&console, id).await {
+    match keys::revoke_key(&console, id).await {
         Ok(()) => Redirect::to("/keys").into_response(),
-        Err(error) => trouble(error),
+        Err(error) => error_response(error),
     }
 }
 
-fn frame(operator: &Operator) -> Frame {
-    Frame::new(operator, Place::Keys, "API keys")
+fn keys_layout(operator: &Operator) -> PageLayout {
+    PageLayout::new(operator, ConsoleSection::Keys, "API keys")
 }
 
-async fn lines(console: &ConsoleState) -> Result<Vec<Line>, DbError> {
+async fn load_key_lines(console: &ConsoleState) -> Result<Vec<KeyLine>, DbError> {
     let now = console.clock.now();
-    let when = |at| When::of(at, now, &console.zone);
-    let line = |key: access::Key| Line {
+    let when = |at| DisplayTime::from_timestamp(at, now, &console.zone);
+    let line = |key: console_access::ApiKey| KeyLine {
         id: key.id,
         name: key.name,
         ending: key.ending,
         made: when(key.created_at),
         used: key.last_used_at.map(when),
     };
-    Ok(console.db.read(access::keys).await?.into_iter().map(line).collect())
+    Ok(console.db.read(console_access::load_api_keys).await?.into_iter().map(line).collect())
 }

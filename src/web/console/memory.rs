@@ -5,24 +5,25 @@ use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::answers::{Asked, Id, Shown, back};
-use super::frame::{Frame, Place, When, page};
-use super::said::{self, Said};
-use super::words::{called, count};
-use crate::conversation::recall::{Found, Recalled};
+use super::flash::{self, FlashMessage};
+use super::format::{display_name, format_count};
+use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
+use super::responses::{PageId, PageParams, PageResult, redirect_with_flash};
+use crate::conversation::memory::recall::{RankedAnswer, RecalledAnswers};
 use crate::conversation::transcript::UserId;
-use crate::engine::learning::Verdict;
-use crate::store::audit::By;
-use crate::store::memory::everyone::{self, General, Settled};
-use crate::store::memory::stats::{Stats, stats};
-use crate::store::{Conn, QueryResult, roster};
+use crate::engine::memory_indexing::SharingDecision;
+use crate::store::audit::Actor;
+use crate::store::memory::shared_answers::{self, ReviewOutcome, SharedAnswer};
+use crate::store::memory::stats::{StoredAnswerStats, load_answer_stats};
+use crate::store::people::user_admin;
+use crate::store::{Conn, QueryResult};
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(in crate::web) struct Query {
-    #[serde(default, deserialize_with = "said::known")]
-    said: Option<Said>,
+pub(in crate::web) struct MemoryQuery {
+    #[serde(default, deserialize_with = "flash::deserialize_code")]
+    said: Option<FlashMessage>,
     /// User whose memory is shown.
     user: Option<i64>,
     #[serde(default)]
@@ -30,97 +31,100 @@ pub(in crate::web) struct Query {
 }
 
 #[derive(Deserialize)]
-pub(in crate::web) struct Nothing {}
+pub(in crate::web) struct MemoryButtonForm {}
 
 #[derive(Template)]
 #[template(path = "memory.html")]
-struct Memory {
-    frame: Frame,
+struct MemoryPage {
+    frame: PageLayout,
     figures: Vec<(&'static str, String)>,
     /// Names of categories with their counts.
     sorts: Vec<(&'static str, Vec<(String, String)>)>,
-    worked: Option<When>,
+    worked: Option<DisplayTime>,
     waiting: i64,
-    suggestions: Vec<Line>,
+    suggestions: Vec<AnswerLine>,
     /// Answers that every user may find.
-    shared: Vec<Line>,
+    shared: Vec<AnswerLine>,
     people: Vec<(i64, String, bool)>,
     query: String,
-    found: Option<Vec<Shelf>>,
+    found: Option<Vec<RecallGroup>>,
     retention: String,
 }
 
 /// Entries under one heading.
-struct Shelf {
+struct RecallGroup {
     name: &'static str,
-    lines: Vec<Line>,
+    lines: Vec<AnswerLine>,
 }
 
-struct Line {
+struct AnswerLine {
     id: i64,
     question: String,
     answer: String,
-    said: When,
+    said: DisplayTime,
 }
 
-pub(in crate::web) async fn show(
+pub(in crate::web) async fn show_memory(
     State(console): State<ConsoleState>,
     operator: Operator,
-    Asked(query): Asked<Query>,
-) -> Shown {
+    PageParams(query): PageParams<MemoryQuery>,
+) -> PageResult {
     let now = console.clock.now();
     let read = |conn: &mut Conn| -> QueryResult<_> {
-        let (suggested, shared) = (everyone::suggestions(conn)?, everyone::shared(conn)?);
-        Ok((stats(conn)?, suggested, shared, roster::everyone(conn)?))
+        let (suggested, shared) =
+            (shared_answers::load_suggested_answers(conn)?, shared_answers::load_shared_answers(conn)?);
+        Ok((load_answer_stats(conn)?, suggested, shared, user_admin::load_user_accounts(conn)?))
     };
     let (stats, suggested, shared, people) = console.db.read(read).await?;
     let found = match query.user.filter(|_| !query.query.trim().is_empty()) {
-        Some(user) => Some(console.engine.recall(UserId(user), &query.query, None).await?),
+        Some(user) => Some(console.engine.recall_answers(UserId(user), &query.query, None).await?),
         None => None,
     };
-    let when = |at: Timestamp| When::of(at, now, &console.zone);
+    let when = |at: Timestamp| DisplayTime::from_timestamp(at, now, &console.zone);
     let days = console.retention.as_hours() / 24;
-    Ok(page(&Memory {
-        frame: Frame::new(&operator, Place::Memory, "Memory").saying(query.said),
-        figures: figures(&stats),
-        sorts: sorts(&stats),
+    Ok(render_page(&MemoryPage {
+        frame: PageLayout::new(&operator, ConsoleSection::Memory, "Memory").with_flash(query.said),
+        figures: memory_figures(&stats),
+        sorts: category_counts(&stats),
         worked: stats.last_worked_at.map(when),
         waiting: stats.by_state.get("pending").copied().unwrap_or(0),
-        suggestions: suggested.into_iter().map(|row| line_of(row, &when)).collect(),
-        shared: shared.into_iter().map(|row| line_of(row, &when)).collect(),
+        suggestions: suggested.into_iter().map(|row| answer_line(row, &when)).collect(),
+        shared: shared.into_iter().map(|row| answer_line(row, &when)).collect(),
         people: people
             .iter()
-            .map(|person| (person.user.id.0, called(&person.user), Some(person.user.id.0) == query.user))
+            .map(|person| {
+                (person.user.id.0, display_name(&person.user), Some(person.user.id.0) == query.user)
+            })
             .collect(),
-        found: found.map(|found| shelves(&found, &when)),
+        found: found.map(|found| recall_groups(&found, &when)),
         query: query.query,
         retention: if days == 1 { "a day".to_owned() } else { format!("{days} days") },
     }))
 }
 
-fn number(number: i64) -> String {
-    count(number.unsigned_abs())
+fn format_signed_count(number: i64) -> String {
+    format_count(number.unsigned_abs())
 }
 
-fn figures(stats: &Stats) -> Vec<(&'static str, String)> {
+fn memory_figures(stats: &StoredAnswerStats) -> Vec<(&'static str, String)> {
     let findable: i64 = stats.by_scope.values().sum();
     let of = |state: &str| stats.by_state.get(state).copied().unwrap_or(0);
     vec![
-        ("Answers that can be found", number(findable)),
-        ("Waiting to be worked on", number(of("pending"))),
-        ("Failed at their last try", number(stats.failing)),
-        ("Facts about people", number(stats.facts)),
+        ("Answers that can be found", format_signed_count(findable)),
+        ("Waiting to be worked on", format_signed_count(of("pending"))),
+        ("Failed at their last try", format_signed_count(stats.failing)),
+        ("Facts about people", format_signed_count(stats.facts)),
         ("Vectors", format!("{:.1} MB", stats.vector_bytes as f64 / 1e6)),
     ]
 }
 
-fn sorts(stats: &Stats) -> Vec<(&'static str, Vec<(String, String)>)> {
+fn category_counts(stats: &StoredAnswerStats) -> Vec<(&'static str, Vec<(String, String)>)> {
     let list = |counts: &std::collections::BTreeMap<String, i64>, name: fn(&str) -> String| {
-        counts.iter().map(|(word, of)| (name(word), number(*of))).collect::<Vec<_>>()
+        counts.iter().map(|(word, of)| (name(word), format_signed_count(*of))).collect::<Vec<_>>()
     };
     let sorts = vec![
         ("Who can find them", list(&stats.by_scope, scope_name)),
-        ("What they are", list(&stats.by_type, capital)),
+        ("What they are", list(&stats.by_type, capitalize_first)),
         ("Vectors by", list(&stats.by_model, model_name)),
         ("What became of them", list(&stats.by_state, state_name)),
     ];
@@ -142,7 +146,7 @@ fn state_name(word: &str) -> String {
         "pending" => "Waiting",
         "done" => "Can be found",
         "skipped" => "Greetings, not kept to be found",
-        "repeated" => "Said again later",
+        "repeated" => "FlashMessage again later",
         "erased" => "Erased",
         other => other,
     }
@@ -153,75 +157,75 @@ fn model_name(word: &str) -> String {
     if word.is_empty() { "None yet: found by words".to_owned() } else { word.to_owned() }
 }
 
-fn capital(word: &str) -> String {
+fn capitalize_first(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn line_of(row: General, when: &impl Fn(Timestamp) -> When) -> Line {
-    Line { id: row.id, question: row.question, answer: row.answer, said: when(row.said_at) }
+fn answer_line(row: SharedAnswer, when: &impl Fn(Timestamp) -> DisplayTime) -> AnswerLine {
+    AnswerLine { id: row.id, question: row.question, answer: row.answer, said: when(row.answered_at) }
 }
 
-fn shelves(found: &Recalled, when: &impl Fn(Timestamp) -> When) -> Vec<Shelf> {
-    let lines = |found: &[Found]| {
-        let line = |found: &Found| Line {
-            id: found.row.id,
-            question: found.row.question.clone(),
-            answer: found.row.answer.clone(),
-            said: when(found.row.said_at),
+fn recall_groups(found: &RecalledAnswers, when: &impl Fn(Timestamp) -> DisplayTime) -> Vec<RecallGroup> {
+    let lines = |found: &[RankedAnswer]| {
+        let line = |found: &RankedAnswer| AnswerLine {
+            id: found.candidate.id,
+            question: found.candidate.question.clone(),
+            answer: found.candidate.answer.clone(),
+            said: when(found.candidate.answered_at),
         };
         found.iter().map(line).collect::<Vec<_>>()
     };
     let shelves = [
-        Shelf { name: "Similar questions", lines: lines(&found.similar_questions) },
-        Shelf { name: "Said to them", lines: lines(&found.said_to_user) },
-        Shelf { name: "Said to several", lines: lines(&found.said_in_group) },
+        RecallGroup { name: "Similar questions", lines: lines(&found.similar_questions) },
+        RecallGroup { name: "FlashMessage to them", lines: lines(&found.user_answers) },
+        RecallGroup { name: "FlashMessage to several", lines: lines(&found.group_answers) },
     ];
     shelves.into_iter().filter(|shelf| !shelf.lines.is_empty()).collect()
 }
 
 /// Indexes everything that waits.
-pub(in crate::web) async fn process(
+pub(in crate::web) async fn index_waiting_answers(
     State(console): State<ConsoleState>,
-    SignedForm(Nothing {}): SignedForm<Nothing>,
-) -> Shown {
-    console.engine.learn_for().await?;
-    Ok(back("/memory", Said::Processed))
+    SignedForm(MemoryButtonForm {}): SignedForm<MemoryButtonForm>,
+) -> PageResult {
+    console.engine.index_for_caller().await?;
+    Ok(redirect_with_flash("/memory", FlashMessage::Processed))
 }
 
-pub(in crate::web) async fn share(
+pub(in crate::web) async fn share_answer(
     State(console): State<ConsoleState>,
-    Id(id): Id,
-    SignedForm(Nothing {}): SignedForm<Nothing>,
-) -> Shown {
-    settle(&console, id, Verdict::Share).await
+    PageId(id): PageId,
+    SignedForm(MemoryButtonForm {}): SignedForm<MemoryButtonForm>,
+) -> PageResult {
+    decide_suggestion(&console, id, SharingDecision::Share).await
 }
 
-pub(in crate::web) async fn keep(
+pub(in crate::web) async fn keep_answer_private(
     State(console): State<ConsoleState>,
-    Id(id): Id,
-    SignedForm(Nothing {}): SignedForm<Nothing>,
-) -> Shown {
-    settle(&console, id, Verdict::Keep).await
+    PageId(id): PageId,
+    SignedForm(MemoryButtonForm {}): SignedForm<MemoryButtonForm>,
+) -> PageResult {
+    decide_suggestion(&console, id, SharingDecision::Keep).await
 }
 
-pub(in crate::web) async fn forget(
+pub(in crate::web) async fn forget_answer(
     State(console): State<ConsoleState>,
-    Id(id): Id,
-    SignedForm(Nothing {}): SignedForm<Nothing>,
-) -> Shown {
-    let said = match console.engine.forget_answer(id, By::Console).await? {
-        Settled::Done => Said::AnswerForgotten,
-        Settled::TooLate => Said::TooLate,
+    PageId(id): PageId,
+    SignedForm(MemoryButtonForm {}): SignedForm<MemoryButtonForm>,
+) -> PageResult {
+    let said = match console.engine.forget_answer(id, Actor::Console).await? {
+        ReviewOutcome::Applied => FlashMessage::AnswerForgotten,
+        ReviewOutcome::TooLate => FlashMessage::TooLate,
     };
-    Ok(back("/memory", said))
+    Ok(redirect_with_flash("/memory", said))
 }
 
-async fn settle(console: &ConsoleState, id: i64, verdict: Verdict) -> Shown {
-    let said = match (console.engine.settle_suggestion(id, verdict, By::Console).await?, verdict) {
-        (Settled::TooLate, _) => Said::TooLate,
-        (Settled::Done, Verdict::Share) => Said::Shared,
-        (Settled::Done, Verdict::Keep) => Said::KeptPrivate,
+async fn decide_suggestion(console: &ConsoleState, id: i64, verdict: SharingDecision) -> PageResult {
+    let said = match (console.engine.decide_suggestion(id, verdict, Actor::Console).await?, verdict) {
+        (ReviewOutcome::TooLate, _) => FlashMessage::TooLate,
+        (ReviewOutcome::Applied, SharingDecision::Share) => FlashMessage::Shared,
+        (ReviewOutcome::Applied, SharingDecision::Keep) => FlashMessage::KeptPrivate,
     };
-    Ok(back("/memory", said))
+    Ok(redirect_with_flash("/memory", said))
 }

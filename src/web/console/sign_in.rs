@@ -11,10 +11,10 @@ use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::frame::page;
-use super::trouble::trouble;
+use super::error_page::error_response;
+use super::layout::render_page;
 use crate::access_rules::SignIn;
-use crate::web::auth::entering::{self, Entering};
+use crate::web::auth::sign_in::{self, SignInOutcome};
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 
@@ -28,116 +28,120 @@ struct SignInPage {
 
 #[derive(Template)]
 #[template(path = "sign_in_link.html")]
-struct LinkPage {
+struct SignInLinkPage {
     /// Token of the link. `None`: the link is not valid.
     token: Option<String>,
 }
 
 /// Page that the user requested before signing in.
 #[derive(Deserialize)]
-pub(in crate::web) struct Wanted {
+pub(in crate::web) struct SignInQuery {
     next: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(in crate::web) struct Typed {
+pub(in crate::web) struct PasswordForm {
     password: String,
     next: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(in crate::web) struct Link {
+pub(in crate::web) struct LinkForm {
     #[serde(default)]
     token: String,
 }
 
 #[derive(Deserialize)]
-pub(in crate::web) struct Nothing {}
+pub(in crate::web) struct SignOutForm {}
 
-pub(in crate::web) async fn show(
+pub(in crate::web) async fn show_sign_in(
     State(console): State<ConsoleState>,
     operator: Result<Operator, Redirect>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<SignInQuery>,
 ) -> Response {
-    let next = local(wanted.next);
+    let next = local_path(wanted.next);
     match operator {
         Ok(_) => Redirect::to(&next).into_response(),
-        Err(_) => page(&SignInPage { has_password: has_password(&console), next, problem: None }),
+        Err(_) => render_page(&SignInPage { has_password: has_password(&console), next, problem: None }),
     }
 }
 
-pub(in crate::web) async fn submit(
+pub(in crate::web) async fn submit_password(
     State(console): State<ConsoleState>,
     headers: HeaderMap,
-    Form(typed): Form<Typed>,
+    Form(typed): Form<PasswordForm>,
 ) -> Response {
-    let next = local(typed.next);
+    let next = local_path(typed.next);
     let again = |problem: String| {
-        page(&SignInPage { has_password: has_password(&console), next: next.clone(), problem: Some(problem) })
+        render_page(&SignInPage {
+            has_password: has_password(&console),
+            next: next.clone(),
+            problem: Some(problem),
+        })
     };
-    match entering::by_password(&console, &headers, SecretString::from(typed.password)).await {
-        Ok(Entering::Entered(cookie)) => ([(SET_COOKIE, cookie)], Redirect::to(&next)).into_response(),
-        Ok(Entering::Refused) => {
+    match sign_in::sign_in_with_password(&console, &headers, SecretString::from(typed.password)).await {
+        Ok(SignInOutcome::SignedIn(cookie)) => ([(SET_COOKIE, cookie)], Redirect::to(&next)).into_response(),
+        Ok(SignInOutcome::Refused) => {
             (StatusCode::FORBIDDEN, again("That is not the password.".to_owned())).into_response()
         }
-        Ok(Entering::Later(wait)) => {
+        Ok(SignInOutcome::RetryAfter(wait)) => {
             let seconds = wait.as_secs().max(1);
-            let problem = format!("Too many passwords were wrong. Try again in {}.", in_words(wait));
+            let problem = format!("Too many passwords were wrong. Try again in {}.", format_wait(wait));
             (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], again(problem))
                 .into_response()
         }
-        Err(error) => trouble(error),
+        Err(error) => error_response(error),
     }
 }
 
 pub(in crate::web) async fn show_link(
     State(console): State<ConsoleState>,
-    Query(link): Query<Link>,
+    Query(link): Query<LinkForm>,
 ) -> Response {
-    match entering::link_stands(&console, &link.token).await {
-        Ok(true) => page(&LinkPage { token: Some(link.token) }),
-        Ok(false) => dead(),
-        Err(error) => trouble(error),
+    match sign_in::is_link_valid(&console, &link.token).await {
+        Ok(true) => render_page(&SignInLinkPage { token: Some(link.token) }),
+        Ok(false) => invalid_link_response(),
+        Err(error) => error_response(error),
     }
 }
 
 pub(in crate::web) async fn use_link(
     State(console): State<ConsoleState>,
     headers: HeaderMap,
-    Form(link): Form<Link>,
+    Form(link): Form<LinkForm>,
 ) -> Response {
-    match entering::by_link(&console, &headers, &link.token).await {
-        Ok(Entering::Entered(cookie)) => ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
-        Ok(Entering::Refused | Entering::Later(_)) => dead(),
-        Err(error) => trouble(error),
+    match sign_in::sign_in_with_link(&console, &headers, &link.token).await {
+        Ok(SignInOutcome::SignedIn(cookie)) => ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
+        Ok(SignInOutcome::Refused | SignInOutcome::RetryAfter(_)) => invalid_link_response(),
+        Err(error) => error_response(error),
     }
 }
 
-pub(in crate::web) async fn leave(
+pub(in crate::web) async fn sign_out(
     State(console): State<ConsoleState>,
     headers: HeaderMap,
-    SignedForm(Nothing {}): SignedForm<Nothing>,
+    SignedForm(SignOutForm {}): SignedForm<SignOutForm>,
 ) -> Response {
-    match entering::leave(&console, &headers).await {
+    match sign_in::sign_out(&console, &headers).await {
         Ok(cookies) => {
             let cookies = AppendHeaders(cookies.map(|cookie| (SET_COOKIE, cookie)));
             (cookies, Redirect::to("/sign-in")).into_response()
         }
-        Err(error) => trouble(error),
+        Err(error) => error_response(error),
     }
 }
 
-fn dead() -> Response {
-    (StatusCode::GONE, page(&LinkPage { token: None })).into_response()
+fn invalid_link_response() -> Response {
+    (StatusCode::GONE, render_page(&SignInLinkPage { token: None })).into_response()
 }
 
 fn has_password(console: &ConsoleState) -> bool {
-    matches!(console.access.sign_in(), SignIn::Password(_))
+    matches!(console.access.sign_in_method(), SignIn::Password(_))
 }
 
 /// Returns a path of ours, or else the first page: no redirect leads to another site. A browser reads `//host` and
 /// `/\host` as another host, and ignores whitespace within.
-fn local(next: Option<String>) -> String {
+fn local_path(next: Option<String>) -> String {
     let is_ours = |next: &String| {
         next.starts_with('/')
             && !next.starts_with("//")
@@ -146,7 +150,7 @@ fn local(next: Option<String>) -> String {
     next.filter(is_ours).unwrap_or_else(|| "/".to_owned())
 }
 
-fn in_words(wait: Duration) -> String {
+fn format_wait(wait: Duration) -> String {
     match wait.as_secs() {
         0..=1 => "a second".to_owned(),
         seconds @ 2..=90 => format!("{seconds} seconds"),
@@ -158,11 +162,11 @@ fn in_words(wait: Duration) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{in_words, local};
+    use super::{format_wait, local_path};
 
     #[track_caller]
     fn check(next: &str, expected: &str) {
-        assert_eq!(local(Some(next.to_owned())), expected, "{next:?}");
+        assert_eq!(local_path(Some(next.to_owned())), expected, "{next:?}");
     }
 
     #[test]
@@ -175,12 +179,12 @@ mod tests {
         check("/a\r\nSet-Cookie: dialarr=x", "/");
         check("conversations", "/");
         check("", "/");
-        assert_eq!(local(None), "/");
+        assert_eq!(local_path(None), "/");
     }
 
     #[test]
     fn a_wait_is_told_as_people_say_it() {
-        let told = [1, 30, 90, 91, 240].map(|seconds| in_words(Duration::from_secs(seconds)));
+        let told = [1, 30, 90, 91, 240].map(|seconds| format_wait(Duration::from_secs(seconds)));
         assert_eq!(told, ["a second", "30 seconds", "90 seconds", "2 minutes", "4 minutes"]);
     }
 }

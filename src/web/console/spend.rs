@@ -7,13 +7,13 @@ use axum::extract::State;
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
 
-use super::answers::Shown;
-use super::chart::{Bars, Days, Shares};
-use super::fates;
-use super::frame::{Frame, Place, page};
-use super::words::{Named, cost, count};
-use crate::store::console::figures::{self, Texts};
-use crate::store::console::spending::{self, Spending, Spent};
+use super::chart::{BarChart, DailySeries, ShareChart};
+use super::delivery_labels;
+use super::format::{UserLink, format_cost, format_count};
+use super::layout::{ConsoleSection, PageLayout, render_page};
+use super::responses::PageResult;
+use crate::store::console::message_counts::{self, MessageTimes};
+use crate::store::console::usage::{self, UsageReport, UsageTotals};
 use crate::web::auth::Operator;
 use crate::web::console_state::ConsoleState;
 
@@ -21,19 +21,19 @@ const DAYS: i64 = 30;
 
 #[derive(Template)]
 #[template(path = "spend.html")]
-struct Spend {
-    frame: Frame,
-    sums: Row,
+struct SpendPage {
+    frame: PageLayout,
+    sums: SpendRow,
     is_priced: bool,
-    charts: Vec<Bars>,
-    outcomes: Option<Shares>,
-    people: Vec<(Named, Row)>,
+    charts: Vec<BarChart>,
+    outcomes: Option<ShareChart>,
+    people: Vec<(UserLink, SpendRow)>,
     /// Days, newest first; days without cost are left out.
-    days: Vec<(String, Row)>,
+    days: Vec<(String, SpendRow)>,
 }
 
 /// Costs, as text.
-pub(super) struct Row {
+pub(super) struct SpendRow {
     pub(super) calls: String,
     pub(super) tokens_in: String,
     pub(super) cached: String,
@@ -42,15 +42,15 @@ pub(super) struct Row {
     pub(super) cost: String,
 }
 
-impl From<Spent> for Row {
-    fn from(spent: Spent) -> Self {
+impl From<UsageTotals> for SpendRow {
+    fn from(spent: UsageTotals) -> Self {
         Self {
-            calls: count(spent.model_calls),
-            tokens_in: count(spent.tokens_in),
-            cached: count(spent.tokens_cached),
-            tokens_out: count(spent.tokens_out),
-            segments: count(spent.segments),
-            cost: cost(spent.cost),
+            calls: format_count(spent.model_calls),
+            tokens_in: format_count(spent.tokens_in),
+            cached: format_count(spent.tokens_cached),
+            tokens_out: format_count(spent.tokens_out),
+            segments: format_count(spent.segments),
+            cost: format_cost(spent.cost),
         }
     }
 }
@@ -61,29 +61,39 @@ pub(super) fn first_day(now: Timestamp, console: &ConsoleState) -> Date {
     today.checked_sub((DAYS - 1).days()).unwrap_or(today)
 }
 
-pub(in crate::web) async fn show(State(console): State<ConsoleState>, operator: Operator) -> Shown {
+pub(in crate::web) async fn show_spend(
+    State(console): State<ConsoleState>,
+    operator: Operator,
+) -> PageResult {
     let now = console.clock.now();
     let first = first_day(now, &console);
     let from = first.to_zoned(console.zone.clone()).map_or(now, |day| day.timestamp());
     let day = first.to_string();
-    let read = console.db.read(move |conn| Ok((figures::since(conn, from)?, spending::since(conn, &day)?)));
+    let read = console.db.read(move |conn| {
+        Ok((message_counts::load_message_times(conn, from)?, usage::load_usage_report(conn, &day)?))
+    });
     let (texts, spending) = read.await?;
-    let sums = spending.days.values().copied().fold(Spent::default(), Spent::plus);
+    let sums = spending.days.values().copied().fold(UsageTotals::default(), UsageTotals::combined_with);
     let days: Vec<Date> = first.series(1.day()).take(30).collect();
-    let outcomes = fates::outcomes(texts.sent.iter().map(|(_, fate)| *fate));
+    let outcomes = delivery_labels::count_outcomes(texts.sent.iter().map(|(_, fate)| *fate));
     let has_outcomes = outcomes.iter().any(|(_, count)| *count > 0);
-    Ok(page(&Spend {
-        frame: Frame::new(&operator, Place::Spend, "Spend"),
+    Ok(render_page(&SpendPage {
+        frame: PageLayout::new(&operator, ConsoleSection::Spend, "Spend"),
         is_priced: sums.cost > 0,
         sums: sums.into(),
-        charts: charts(&days, &texts, &spending, &console),
-        outcomes: has_outcomes.then(|| Shares::of("What became of our texts", &outcomes)),
-        people: spending.people.iter().map(|(who, spent)| (Named::from(who), (*spent).into())).collect(),
+        charts: build_charts(&days, &texts, &spending, &console),
+        outcomes: has_outcomes.then(|| ShareChart::from_parts("What became of our texts", &outcomes)),
+        people: spending.users.iter().map(|(who, spent)| (UserLink::from(who), (*spent).into())).collect(),
         days: spending.days.iter().rev().map(|(day, spent)| (day.clone(), (*spent).into())).collect(),
     }))
 }
 
-fn charts(days: &[Date], texts: &Texts, spending: &Spending, console: &ConsoleState) -> Vec<Bars> {
+fn build_charts(
+    days: &[Date],
+    texts: &MessageTimes,
+    spending: &UsageReport,
+    console: &ConsoleState,
+) -> Vec<BarChart> {
     let per_day = |times: &mut dyn Iterator<Item = Timestamp>| {
         let mut counts: BTreeMap<Date, u64> = BTreeMap::new();
         for at in times {
@@ -105,8 +115,9 @@ fn charts(days: &[Date], texts: &Texts, spending: &Spending, console: &ConsoleSt
         vec![spent.tokens_in - cached, cached, spent.tokens_out]
     });
     let segments = by_day(&|day| vec![spent(day).segments]);
-    let chart =
-        |title: &str, series: &[&str], days: &[(String, Vec<u64>)]| Bars::of(&Days { title, series, days });
+    let chart = |title: &str, series: &[&str], days: &[(String, Vec<u64>)]| {
+        BarChart::from_days(&DailySeries { title, series, days })
+    };
     vec![
         chart("Texts per day", &["Received", "Sent"], &texts),
         chart("Tokens per day", &["Read", "Read from cache", "Written"], &tokens),

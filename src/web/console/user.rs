@@ -4,55 +4,55 @@ use askama::Template;
 use axum::extract::State;
 use serde::Deserialize;
 
-use super::answers::{Asked, Failure, Id, Shown};
 use super::facts::{self, FactLine, SuggestionLine};
-use super::frame::{Frame, Place, When, page};
-use super::home::TalkLine;
-use super::said::{self, Said};
-use super::spend::{Row as SpentRow, first_day};
-use super::users::{Used, role_word, status};
-use super::words::called;
-use crate::conversation::facts::Facts;
-use crate::conversation::rate::Rate;
-use crate::conversation::transcript::{Role, Status, UserId};
-use crate::store::console::people::{self, Known, Wanted, WantedState};
-use crate::store::console::spending::{self, Spent};
-use crate::store::console::talks::{self, Talk};
-use crate::store::console::{Listed, NEWEST};
-use crate::store::memory::facts::{self as kept, Suggestion};
-use crate::store::spend::Day;
+use super::flash::{self, FlashMessage};
+use super::format::display_name;
+use super::home::ConversationLine;
+use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
+use super::responses::{PageError, PageId, PageParams, PageResult};
+use super::spend::{SpendRow as SpentRow, first_day};
+use super::users::{LimitUsage, role_label, status_label};
+use crate::conversation::people::facts::UserFacts;
+use crate::conversation::rate_limit::RateLimit;
+use crate::conversation::transcript::{UserId, UserRole, UserStatus};
+use crate::store::console::conversation_summary::{self, ConversationSummary};
+use crate::store::console::usage::{self, UsageTotals};
+use crate::store::console::user_details::{self, UserDetails, UserTitleRequest, UserTitleRequestState};
+use crate::store::console::{NEWEST, ResultPage};
+use crate::store::memory::facts::{self as kept, FactSuggestion};
+use crate::store::turns::daily_budget::Day;
 use crate::web::auth::Operator;
 use crate::web::console_state::ConsoleState;
 
 const FITS: usize = 10;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(in crate::web) struct Query {
+pub(in crate::web) struct UserPageQuery {
     /// Cursor: conversations older than this one.
     before: Option<i64>,
     /// Cursor: titles older than this one.
     titles_before: Option<i64>,
-    #[serde(default, deserialize_with = "said::known")]
-    said: Option<Said>,
+    #[serde(default, deserialize_with = "flash::deserialize_code")]
+    said: Option<FlashMessage>,
 }
 
 #[derive(Template)]
 #[template(path = "user.html")]
-struct Page {
-    frame: Frame,
+struct UserPage {
+    frame: PageLayout,
     id: i64,
     called: String,
     number: String,
     is_test: bool,
     role: &'static str,
     status: (&'static str, &'static str),
-    since: When,
-    last_text: Option<When>,
-    opted_out: Option<When>,
+    since: DisplayTime,
+    last_text: Option<DisplayTime>,
+    opted_out: Option<DisplayTime>,
     /// True if deletions and approvals by text are suspended, after too many wrong codes.
     is_suspended: bool,
     notices: String,
-    form: Form,
+    form: SettingsView,
     is_admin: bool,
     is_blocked: bool,
     is_active: bool,
@@ -61,14 +61,14 @@ struct Page {
     is_priced: bool,
     facts: Vec<FactLine>,
     suggestions: Vec<SuggestionLine>,
-    titles: Vec<Title>,
+    titles: Vec<TitleLine>,
     older_titles: Option<String>,
-    talks: Vec<TalkLine>,
+    talks: Vec<ConversationLine>,
     older_talks: Option<String>,
 }
 
 /// Settings that can be changed, with their current values.
-struct Form {
+struct SettingsView {
     name: String,
     add: bool,
     delete: bool,
@@ -82,112 +82,128 @@ struct Form {
 struct LimitLine {
     what: &'static str,
     within: String,
-    used: Used,
+    used: LimitUsage,
 }
 
-struct Title {
+struct TitleLine {
     title: String,
     seasons: Option<String>,
     state: (&'static str, &'static str),
-    at: When,
+    at: DisplayTime,
 }
 
-struct Read {
-    known: Known,
-    facts: Facts,
-    suggestions: Vec<Suggestion>,
-    titles: Listed<Wanted>,
-    talks: Listed<Talk>,
-    spent: Spent,
+struct UserSnapshot {
+    known: UserDetails,
+    facts: UserFacts,
+    suggestions: Vec<FactSuggestion>,
+    titles: ResultPage<UserTitleRequest>,
+    talks: ResultPage<ConversationSummary>,
+    spent: UsageTotals,
 }
 
-pub(in crate::web) async fn show(
+pub(in crate::web) async fn show_user(
     State(console): State<ConsoleState>,
     operator: Operator,
-    Id(id): Id,
-    Asked(query): Asked<Query>,
-) -> Shown {
-    let (quotas, now) = (console.engine.quotas(), console.clock.now());
+    PageId(id): PageId,
+    PageParams(query): PageParams<UserPageQuery>,
+) -> PageResult {
+    let (quotas, now) = (console.engine.default_quotas(), console.clock.now());
     let (movies, seasons) = (quotas.movies, quotas.seasons);
     let first = first_day(now, &console).to_string();
     let user = UserId(id);
     let read = console.db.read(move |conn| {
-        let Some(known) = people::one(conn, user, (movies, seasons), now)? else { return Ok(None) };
-        Ok(Some(Read {
+        let Some(known) = user_details::load_user_details(conn, user, (movies, seasons), now)? else {
+            return Ok(None);
+        };
+        Ok(Some(UserSnapshot {
             known,
-            facts: kept::known(conn, user)?,
-            suggestions: kept::suggestions(conn, user)?,
-            titles: people::wanted(conn, user, query.titles_before.unwrap_or(NEWEST), FITS)?,
-            talks: talks::of_person(conn, user, query.before.unwrap_or(NEWEST), FITS)?,
-            spent: spending::of_person(conn, user, &first)?,
+            facts: kept::load_facts(conn, user)?,
+            suggestions: kept::load_fact_suggestions(conn, user)?,
+            titles: user_details::load_user_title_requests(
+                conn,
+                user,
+                query.titles_before.unwrap_or(NEWEST),
+                FITS,
+            )?,
+            talks: conversation_summary::load_user_conversations(
+                conn,
+                user,
+                query.before.unwrap_or(NEWEST),
+                FITS,
+            )?,
+            spent: usage::load_user_usage(conn, user, &first)?,
         }))
     });
-    let Some(read) = read.await? else { return Err(Failure::Missing) };
-    let frame = Frame::new(&operator, Place::Users, called(&read.known.person.user)).saying(query.said);
-    Ok(page(&Page::of(frame, &read, (movies, seasons), &console)))
+    let Some(read) = read.await? else { return Err(PageError::NotFound) };
+    let frame = PageLayout::new(&operator, ConsoleSection::Users, display_name(&read.known.account.user))
+        .with_flash(query.said);
+    Ok(render_page(&UserPage::from_snapshot(frame, &read, (movies, seasons), &console)))
 }
 
-impl Page {
-    fn of(
-        frame: Frame,
-        read: &Read,
-        (movies, seasons): (Option<Rate>, Option<Rate>),
+impl UserPage {
+    fn from_snapshot(
+        frame: PageLayout,
+        read: &UserSnapshot,
+        (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
         console: &ConsoleState,
     ) -> Self {
-        let Read { known, facts, suggestions, titles, talks, spent } = read;
-        let user = &known.person.user;
+        let UserSnapshot { known, facts, suggestions, titles, talks, spent } = read;
+        let user = &known.account.user;
         let (id, role) = (user.id.0, user.rights.role);
-        let limit = |what, used, own, rate: Option<Rate>| LimitLine {
+        let limit = |what, used, own, rate: Option<RateLimit>| LimitLine {
             what,
-            within: rate.map(within).unwrap_or_default(),
-            used: Used::of(used, own, (rate, role)),
+            within: rate.map(format_period).unwrap_or_default(),
+            used: LimitUsage::from_limit(used, own, (rate, role)),
         };
         Self {
             frame,
             id,
-            called: called(user),
-            number: user.phone.spaced(),
+            called: display_name(user),
+            number: user.phone.format_grouped(),
             is_test: known.is_test,
-            role: role_word(role),
-            status: status(user),
-            since: console.when(known.since),
-            last_text: known.person.last_text.map(|at| console.when(at)),
-            opted_out: known.opted_out_at.map(|at| console.when(at)),
-            is_suspended: known.person.code_misses.suspend_on(&Day::of(console.clock.now(), &console.zone)),
-            notices: notices(known),
-            form: Form::of(known, (movies, seasons)),
-            is_admin: role == Role::Admin,
-            is_blocked: user.status == Status::Blocked,
-            is_active: user.status == Status::Active,
+            role: role_label(role),
+            status: status_label(user),
+            since: console.display_time(known.since),
+            last_text: known.account.last_message_at.map(|at| console.display_time(at)),
+            opted_out: known.opted_out_at.map(|at| console.display_time(at)),
+            is_suspended: known
+                .account
+                .code_misses
+                .is_suspended_on(&Day::from_timestamp(console.clock.now(), &console.zone)),
+            notices: format_notification_setting(known),
+            form: SettingsView::from_known(known, (movies, seasons)),
+            is_admin: role == UserRole::Admin,
+            is_blocked: user.status == UserStatus::Blocked,
+            is_active: user.status == UserStatus::Active,
             limits: vec![
-                limit("Movies", known.movies, known.person.movies, movies),
-                limit("Seasons", known.seasons, known.person.seasons, seasons),
+                limit("Movies", known.movies, known.account.movies, movies),
+                limit("Seasons", known.seasons, known.account.seasons, seasons),
             ],
             is_priced: spent.cost > 0,
             spent: (*spent).into(),
-            facts: facts::lines(facts, console),
-            suggestions: facts::suggested(suggestions, console),
-            titles: titles.rows.iter().map(|wanted| Title::of(wanted, console)).collect(),
+            facts: facts::fact_lines(facts, console),
+            suggestions: facts::suggestion_lines(suggestions, console),
+            titles: titles.rows.iter().map(|wanted| TitleLine::from_request(wanted, console)).collect(),
             older_titles: titles.older.map(|at| format!("/users/{id}?titles_before={at}#titles")),
-            talks: talks.rows.iter().map(|talk| TalkLine::of(talk, console)).collect(),
+            talks: talks.rows.iter().map(|talk| ConversationLine::from_summary(talk, console)).collect(),
             older_talks: talks.older.map(|at| format!("/users/{id}?before={at}#conversations")),
         }
     }
 }
 
-impl Form {
-    fn of(known: &Known, (movies, seasons): (Option<Rate>, Option<Rate>)) -> Self {
-        let rights = known.person.user.rights;
+impl SettingsView {
+    fn from_known(known: &UserDetails, (movies, seasons): (Option<RateLimit>, Option<RateLimit>)) -> Self {
+        let rights = known.account.user.rights;
         let own = |own: Option<u32>| own.map(|own| own.to_string()).unwrap_or_default();
         let household =
-            |rate: Option<Rate>| rate.map_or_else(|| "none".to_owned(), |rate| rate.most.to_string());
+            |rate: Option<RateLimit>| rate.map_or_else(|| "none".to_owned(), |rate| rate.max.to_string());
         Self {
-            name: known.person.user.name.clone().unwrap_or_default(),
+            name: known.account.user.name.clone().unwrap_or_default(),
             add: rights.add,
             delete: rights.delete,
             four_k: rights.four_k,
-            movies: own(known.own.movies),
-            seasons: own(known.own.seasons),
+            movies: own(known.quota_override.movies),
+            seasons: own(known.quota_override.seasons),
             household_movies: household(movies),
             household_seasons: household(seasons),
         }
@@ -195,21 +211,21 @@ impl Form {
 }
 
 /// Formats the period of a limit, such as `in 7 days`.
-fn within(rate: Rate) -> String {
-    let whole = rate.of("");
+fn format_period(rate: RateLimit) -> String {
+    let whole = rate.format_limit("");
     whole.split_once("within ").map_or(String::new(), |(_, stretch)| format!("in {stretch}"))
 }
 
-fn notices(known: &Known) -> String {
-    match (known.wants_notices, known.quiet) {
+fn format_notification_setting(known: &UserDetails) -> String {
+    match (known.wants_notifications, known.quiet_hours) {
         (false, _) => "off".to_owned(),
         (true, None) => "on".to_owned(),
         (true, Some((from, to))) => format!("on, quiet from {from}:00 to {to}:00"),
     }
 }
 
-impl Title {
-    fn of(wanted: &Wanted, console: &ConsoleState) -> Self {
+impl TitleLine {
+    fn from_request(wanted: &UserTitleRequest, console: &ConsoleState) -> Self {
         let year = if wanted.year == 0 { String::new() } else { format!(" ({})", wanted.year) };
         let seasons = wanted.seasons.as_ref().map(|seasons| {
             let numbers: Vec<String> = seasons.iter().map(u32::to_string).collect();
@@ -219,11 +235,11 @@ impl Title {
             title: format!("{}{year}", wanted.title),
             seasons,
             state: match wanted.state {
-                WantedState::Waiting => ("warn", "Tried again"),
-                WantedState::Added => ("good", "Added"),
-                WantedState::GivenUp => ("", "Given up"),
+                UserTitleRequestState::Waiting => ("warn", "Tried again"),
+                UserTitleRequestState::Added => ("good", "Added"),
+                UserTitleRequestState::GivenUp => ("", "Given up"),
             },
-            at: console.when(wanted.at),
+            at: console.display_time(wanted.at),
         }
     }
 }

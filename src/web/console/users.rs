@@ -4,30 +4,30 @@ use askama::Template;
 use axum::extract::State;
 use serde::Deserialize;
 
-use super::answers::{Asked, Shown};
-use super::frame::{Frame, Place, When, page};
-use super::said::{self, Said};
-use crate::conversation::rate::Rate;
-use crate::conversation::transcript::{Rights, Role, Status, User};
-use crate::store::console::people::{self, Listing};
-use crate::store::roster::Limit;
+use super::flash::{self, FlashMessage};
+use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
+use super::responses::{PageParams, PageResult};
+use crate::conversation::rate_limit::RateLimit;
+use crate::conversation::transcript::{User, UserRights, UserRole, UserStatus};
+use crate::store::console::user_details::{self, UserSummary};
+use crate::store::people::user_admin::UserLimit;
 use crate::web::auth::Operator;
 use crate::web::console_state::ConsoleState;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(in crate::web) struct Query {
-    #[serde(default, deserialize_with = "said::known")]
-    said: Option<Said>,
+pub(in crate::web) struct UsersQuery {
+    #[serde(default, deserialize_with = "flash::deserialize_code")]
+    said: Option<FlashMessage>,
 }
 
 #[derive(Template)]
 #[template(path = "users.html")]
-struct Users {
-    frame: Frame,
-    people: Vec<Row>,
+struct UsersPage {
+    frame: PageLayout,
+    people: Vec<UserLine>,
 }
 
-struct Row {
+struct UserLine {
     path: String,
     name: Option<String>,
     number: String,
@@ -36,13 +36,13 @@ struct Row {
     status: (&'static str, &'static str),
     is_opted_out: bool,
     may: String,
-    movies: Used,
-    seasons: Used,
-    last_text: Option<When>,
+    movies: LimitUsage,
+    seasons: LimitUsage,
+    last_text: Option<DisplayTime>,
 }
 
 /// Used part of a limit.
-pub(super) struct Used {
+pub(super) struct LimitUsage {
     pub(super) used: u32,
     /// Limit; none for a user without a limit.
     pub(super) most: Option<u32>,
@@ -50,12 +50,16 @@ pub(super) struct Used {
     pub(super) told: String,
 }
 
-impl Used {
-    pub(super) fn of(used: u32, limit: Limit, (rate, role): (Option<Rate>, Role)) -> Self {
+impl LimitUsage {
+    pub(super) fn from_limit(
+        used: u32,
+        limit: UserLimit,
+        (rate, role): (Option<RateLimit>, UserRole),
+    ) -> Self {
         let most = match (role, rate, limit) {
-            (Role::Admin, ..) | (_, None, _) => None,
-            (Role::Member, Some(rate), Limit::Household) => Some(rate.most),
-            (Role::Member, Some(_), Limit::Own(own)) => Some(own),
+            (UserRole::Admin, ..) | (_, None, _) => None,
+            (UserRole::Member, Some(rate), UserLimit::Household) => Some(rate.max),
+            (UserRole::Member, Some(_), UserLimit::Own(own)) => Some(own),
         };
         let told = match most {
             Some(most) => format!("{used} of {most}"),
@@ -65,64 +69,67 @@ impl Used {
     }
 }
 
-pub(in crate::web) async fn list(
+pub(in crate::web) async fn show_users(
     State(console): State<ConsoleState>,
     operator: Operator,
-    Asked(query): Asked<Query>,
-) -> Shown {
-    let (quotas, now) = (console.engine.quotas(), console.clock.now());
-    let everyone =
-        console.db.read(move |conn| people::everyone(conn, (quotas.movies, quotas.seasons), now)).await?;
-    let row = |listing: &Listing| Row::of(listing, (quotas.movies, quotas.seasons), &console);
-    Ok(page(&Users {
-        frame: Frame::new(&operator, Place::Users, "Users").saying(query.said),
+    PageParams(query): PageParams<UsersQuery>,
+) -> PageResult {
+    let (quotas, now) = (console.engine.default_quotas(), console.clock.now());
+    let everyone = console
+        .db
+        .read(move |conn| user_details::load_user_summaries(conn, (quotas.movies, quotas.seasons), now))
+        .await?;
+    let row =
+        |listing: &UserSummary| UserLine::from_listing(listing, (quotas.movies, quotas.seasons), &console);
+    Ok(render_page(&UsersPage {
+        frame: PageLayout::new(&operator, ConsoleSection::Users, "Users").with_flash(query.said),
         people: everyone.iter().map(row).collect(),
     }))
 }
 
-impl Row {
-    fn of(
-        listing: &Listing,
-        (movies, seasons): (Option<Rate>, Option<Rate>),
+impl UserLine {
+    fn from_listing(
+        listing: &UserSummary,
+        (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
         console: &ConsoleState,
     ) -> Self {
-        let person = &listing.person;
+        let person = &listing.account;
         let user = &person.user;
         let role = user.rights.role;
         Self {
             path: format!("/users/{}", user.id),
             name: user.name.clone(),
-            number: user.phone.spaced(),
+            number: user.phone.format_grouped(),
             is_test: listing.is_test,
-            role: role_word(role),
-            status: status(user),
+            role: role_label(role),
+            status: status_label(user),
             is_opted_out: user.opted_out,
-            may: may(user.rights),
-            movies: Used::of(listing.movies, person.movies, (movies, role)),
-            seasons: Used::of(listing.seasons, person.seasons, (seasons, role)),
-            last_text: person.last_text.map(|at| console.when(at)),
+            may: format_permissions(user.rights),
+            movies: LimitUsage::from_limit(listing.movies, person.movies, (movies, role)),
+            seasons: LimitUsage::from_limit(listing.seasons, person.seasons, (seasons, role)),
+            last_text: person.last_message_at.map(|at| console.display_time(at)),
         }
     }
 }
 
-pub(super) fn role_word(role: Role) -> &'static str {
+pub(super) fn role_label(role: UserRole) -> &'static str {
     match role {
-        Role::Admin => "Admin",
-        Role::Member => "Member",
+        UserRole::Admin => "Admin",
+        UserRole::Member => "Member",
     }
 }
 
 /// Returns the CSS class and the label of a user's status.
-pub(super) fn status(user: &User) -> (&'static str, &'static str) {
+pub(super) fn status_label(user: &User) -> (&'static str, &'static str) {
     match user.status {
-        Status::Pending => ("warn", "Pending"),
-        Status::Active => ("good", "Active"),
-        Status::Blocked => ("bad", "Blocked"),
+        UserStatus::Pending => ("warn", "Pending"),
+        UserStatus::Active => ("good", "Active"),
+        UserStatus::Blocked => ("bad", "Blocked"),
     }
 }
 
 /// Formats a user's permissions beyond making requests.
-fn may(rights: Rights) -> String {
+fn format_permissions(rights: UserRights) -> String {
     let rights = [("add", rights.may_add()), ("delete", rights.may_delete()), ("4K", rights.may_four_k())];
     let granted: Vec<&str> = rights.into_iter().filter(|(_, granted)| *granted).map(|(may, _)| may).collect();
     if granted.is_empty() { "ask".to_owned() } else { granted.join(", ") }

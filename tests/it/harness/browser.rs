@@ -1,8 +1,8 @@
 //! A browser at the console: signed in, with a cookie, and what its pages say.
 
 use bytes::Bytes;
-use dialarr::http::Http;
-use dialarr::store::audit::By;
+use dialarr::http::HttpClient;
+use dialarr::store::audit::Actor;
 use dialarr::web::{self, auth};
 use http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use http::{Request, Response};
@@ -45,12 +45,13 @@ impl TestApp {
     /// What `dialarr console-link` prints, from the path on.
     pub(crate) async fn sign_in_link(&self) -> String {
         let now = self.now();
-        self.app().db.write(move |conn| auth::offer(conn, By::Shell, now)).await.unwrap()
+        self.app().db.write(move |conn| auth::create_link(conn, Actor::Shell, now)).await.unwrap()
     }
 
     /// Any request to the console's listener.
     pub(crate) async fn ask_console(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let console = Http::in_process(web::in_process(web::console_router(self.app().console.clone())));
+        let console =
+            HttpClient::in_process(web::in_process(web::console_router(self.app().console.clone())));
         console.send(request, std::time::Duration::from_secs(20)).await.unwrap()
     }
 }

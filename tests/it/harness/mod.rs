@@ -26,27 +26,30 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::clock::Clock;
-use dialarr::conversation::inbound_message::{Received, Via};
-use dialarr::conversation::lifecycle::Lifecycle;
-use dialarr::conversation::model_request::{Message, ModelRequest};
-use dialarr::conversation::naming::Name;
-use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber, Rights, Role, Status};
-use dialarr::conversation::verification::FieldAuthority;
+use dialarr::conversation::lifecycle::ConversationLifecycle;
+use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
+use dialarr::conversation::people::naming::UserName;
+use dialarr::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
+use dialarr::conversation::routing::verification::FieldAuthority;
+use dialarr::conversation::transcript::{
+    Address, ChannelKind, PhoneNumber, UserRights, UserRole, UserStatus,
+};
 use dialarr::engine;
-use dialarr::engine::Settings;
-use dialarr::engine::joining::Blocking;
-use dialarr::http::Http;
-use dialarr::llm::scripted::{Line, Scripted};
+use dialarr::engine::HouseholdSettings;
+use dialarr::engine::newcomers::BlockOutcome;
+use dialarr::http::HttpClient;
+use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
-use dialarr::messaging::signature::Verifier;
+use dialarr::messaging::signature::SignatureVerifier;
 use dialarr::response_budget::ResponseBudget;
-use dialarr::simulation::{ACCOUNT, Peers};
-use dialarr::store::audit::By;
-use dialarr::store::db::Db;
-use dialarr::store::users::{self, Newcomer};
-use dialarr::store::{conversations, joining};
+use dialarr::simulation::{ACCOUNT, SimulatedPeers};
+use dialarr::store::audit::Actor;
+use dialarr::store::conversation::conversations;
+use dialarr::store::database::db::Db;
+use dialarr::store::people::join_requests;
+use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::tools::library::Instance;
-use dialarr::tools::shelf::freshness::Shelf;
+use dialarr::tools::library_cache::refresh::LibraryCache;
 use dialarr::web;
 use futures_util::future::join_all;
 use http::{Request, Response};
@@ -75,7 +78,7 @@ pub(crate) struct TestApp {
 /// Everything that outlives a crash of the program.
 struct World {
     setup: Setup,
-    peers: Peers,
+    peers: SimulatedPeers,
     folder: tempfile::TempDir,
 }
 
@@ -95,7 +98,7 @@ impl TestApp {
         Setup::default().four_k(four_k).start().await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut HouseholdSettings)) -> Self {
         Setup::default().with(change).start().await
     }
 
@@ -134,13 +137,13 @@ impl TestApp {
         self.app.as_ref().unwrap()
     }
 
-    pub(crate) fn model(&self) -> &Scripted {
+    pub(crate) fn model(&self) -> &ScriptedModel {
         self.world.setup.scripted().unwrap()
     }
 
     /// What the model answers from here on.
-    pub(crate) fn model_plays(&self, lines: impl IntoIterator<Item = Line>) {
-        self.model().play(lines.into_iter().collect());
+    pub(crate) fn model_plays(&self, lines: impl IntoIterator<Item = ScriptedReply>) {
+        self.model().replace_script(lines.into_iter().collect());
     }
 
     /// What the model was asked last.
@@ -151,8 +154,8 @@ impl TestApp {
     /// The results of all tool calls in the last request, as the model reads them.
     pub(crate) fn results(&self) -> Vec<String> {
         let result = |message| match message {
-            Message::ToolResult { content, .. } => Some(content),
-            Message::User(_) | Message::Assistant { .. } => None,
+            ModelMessage::ToolResult { content, .. } => Some(content),
+            ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
         };
         self.last_request().messages.into_iter().filter_map(result).collect()
     }
@@ -184,7 +187,7 @@ impl TestApp {
 
     pub(crate) async fn sms_from(&self, from: &str, body: &str) -> String {
         self.pass(1);
-        let before = self.twilio().sent().len();
+        let before = self.twilio().sent_messages().len();
         let status = self.post(self.text(from, body)).await;
         assert_eq!(status, 200, "the webhook takes the text");
         self.settle().await;
@@ -195,27 +198,27 @@ impl TestApp {
     pub(crate) async fn types(&self, phone: &str, body: &str) {
         self.pass(1);
         let now = self.now();
-        let typed = Received {
+        let typed = ReceivedMessage {
             channel: ChannelKind::Local,
             external_id: format!("local-{now}"),
             from: PhoneNumber::parse(phone).unwrap(),
             to: Address::local(),
             body: body.to_owned(),
             media: Vec::new(),
-            via: Via::Local,
+            via: MessageSource::Local,
             authority: FieldAuthority::Certain,
             carrier_word: None,
             provider_at: now,
             received_at: now,
         };
-        self.app().engine.admit(typed).await.unwrap();
+        self.app().engine.admit_message(typed).await.unwrap();
         self.settle().await;
     }
 
     /// Texts of one person that arrive in the same instant. Returns what came of all of them.
     pub(crate) async fn sms_at_once(&self, bodies: &[&str]) -> String {
         self.pass(1);
-        let before = self.twilio().sent().len();
+        let before = self.twilio().sent_messages().len();
         let posts = bodies.iter().map(|body| self.post(self.text(ANN, body)));
         assert!(join_all(posts).await.iter().all(|status| *status == 200));
         self.settle().await;
@@ -225,7 +228,7 @@ impl TestApp {
     /// Texts that arrive while the program stops: all of them wait when it starts again.
     pub(crate) async fn sms_during_restart(&mut self, bodies: &[&str]) -> String {
         self.pass(1);
-        let before = self.twilio().sent().len();
+        let before = self.twilio().sent_messages().len();
         self.app().engine.abort().await;
         for body in bodies {
             assert_eq!(self.post(self.text(ANN, body)).await, 200);
@@ -237,7 +240,7 @@ impl TestApp {
 
     /// What was sent to a person after the first `before` texts to anyone.
     pub(crate) fn texts_to(&self, phone: &str, before: usize) -> String {
-        let sent = self.twilio().sent();
+        let sent = self.twilio().sent_messages();
         let texts: Vec<&str> = sent[before..]
             .iter()
             .filter(|text| text.to.as_str().ends_with(phone))
@@ -248,38 +251,39 @@ impl TestApp {
 
     /// A text on its way to our number.
     pub(crate) fn text(&self, from: &str, body: &str) -> InboundForm {
-        self.twilio().text(from, body)
+        self.twilio().inbound_form(from, body)
     }
 
     /// Brings a text to the webhook, without waiting for what comes of it.
     pub(crate) async fn post(&self, text: InboundForm) -> u16 {
-        self.request(text.arrive().unwrap()).await.status().as_u16()
+        self.request(text.into_signed_request().unwrap()).await.status().as_u16()
     }
 
     pub(crate) async fn request(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let webhook = Http::in_process(web::in_process(web::webhook_router(self.app().webhooks.clone())));
+        let webhook =
+            HttpClient::in_process(web::in_process(web::webhook_router(self.app().webhooks.clone())));
         webhook.send(request, std::time::Duration::from_secs(20)).await.unwrap()
     }
 
     /// Waits until nobody's text is being worked on and everything that can be sent is sent.
     pub(crate) async fn settle(&self) {
-        self.app().engine.settled().await;
-        self.app().relay.settled().await.unwrap();
+        self.app().engine.wait_until_idle().await;
+        self.app().relay.wait_until_settled().await.unwrap();
     }
 
     /// Makes a person known and active.
     pub(crate) async fn knows(&self, phone: &str, has: Has) {
         let rights = match has {
-            Has::EveryRight => Rights { role: Role::Admin, add: true, delete: true, four_k: true },
-            Has::AddRight => Rights { role: Role::Member, add: true, delete: false, four_k: false },
-            Has::NoRights => Rights { role: Role::Member, add: false, delete: false, four_k: false },
+            Has::EveryRight => UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true },
+            Has::AddRight => UserRights { role: UserRole::Member, add: true, delete: false, four_k: false },
+            Has::NoRights => UserRights { role: UserRole::Member, add: false, delete: false, four_k: false },
         };
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.world.peers.clock.now());
         self.app()
             .db
             .write(move |conn| {
-                let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
-                users::set_status(conn, id, Status::Active, now)?;
+                let id = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
+                users::set_status(conn, id, UserStatus::Active, now)?;
                 users::set_rights(conn, id, rights, now)
             })
             .await
@@ -291,15 +295,15 @@ impl TestApp {
         self.knows(phone, has).await;
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let introduce = move |conn: &mut _| {
-            let user = users::by_phone(conn, &phone)?.unwrap();
-            joining::introduce(conn, user.id, &Name::parse(name).unwrap(), now)
+            let user = users::find_user_by_phone(conn, &phone)?.unwrap();
+            join_requests::record_introduction(conn, user.id, &UserName::parse(name).unwrap(), now)
         };
         self.app().db.write(introduce).await.unwrap();
     }
 
     /// Every text that a person was sent so far.
     pub(crate) fn heard_by(&self, phone: &str) -> Vec<String> {
-        let sent = self.twilio().sent().into_iter();
+        let sent = self.twilio().sent_messages().into_iter();
         sent.filter(|text| text.to.as_str().ends_with(phone)).map(|text| text.body).collect()
     }
 
@@ -318,10 +322,10 @@ impl TestApp {
     pub(crate) async fn lifecycle(&self, phone: &str) -> String {
         let phone = PhoneNumber::parse(phone).unwrap();
         let read = move |conn: &mut _| {
-            let user = users::by_phone(conn, &phone)?.unwrap();
-            conversations::last_lifecycle(conn, user.id)
+            let user = users::find_user_by_phone(conn, &phone)?.unwrap();
+            conversations::load_last_lifecycle(conn, user.id)
         };
-        let Lifecycle { is_new_conversation, conversation_id, conversation_name, started_at } =
+        let ConversationLifecycle { is_new_conversation, conversation_id, conversation_name, started_at } =
             self.app().db.read(read).await.unwrap().unwrap();
         let new = if is_new_conversation { "new " } else { "" };
         format!("{new}conversation {conversation_id} {conversation_name} since {started_at:.0}")
@@ -331,19 +335,19 @@ impl TestApp {
     pub(crate) async fn block(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let block = move |conn: &mut _| {
-            let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
-            let user = users::get(conn, id)?;
-            engine::joining::block(conn, &user, By::Shell, now)
+            let id = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
+            let user = users::load_user(conn, id)?;
+            engine::newcomers::block_user(conn, &user, Actor::Shell, now)
         };
-        assert_eq!(self.app().db.write(block).await.unwrap(), Blocking::Blocked);
+        assert_eq!(self.app().db.write(block).await.unwrap(), BlockOutcome::Blocked);
     }
 
     /// The operator approves a user at the shell.
     pub(crate) async fn approve(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let approve = move |conn: &mut _| {
-            let user = users::by_phone(conn, &phone)?.unwrap();
-            engine::joining::approve(conn, &user, By::Shell, None, now)
+            let user = users::find_user_by_phone(conn, &phone)?.unwrap();
+            engine::newcomers::approve_user(conn, &user, Actor::Shell, None, now)
         };
         self.app().db.write(approve).await.unwrap();
     }
@@ -366,8 +370,8 @@ impl World {
             setup::Embeddings::Nothing => blueprint.embedder = None,
         }
         if let Some(tokens) = &setup.tokens {
-            let verifier = Verifier { tokens: tokens.clone(), shared_keys: BTreeMap::new() };
-            blueprint.trust = Some(Arc::new(web::Trust {
+            let verifier = SignatureVerifier { tokens: tokens.clone(), shared_keys: BTreeMap::new() };
+            blueprint.trust = Some(Arc::new(web::TwilioVerification {
                 verifier,
                 public_url: setup.public_url.clone(),
                 account_sid: ACCOUNT.to_owned(),
@@ -375,15 +379,15 @@ impl World {
         }
         if let Some(four_k) = &setup.four_k {
             let client = Radarr::new(
-                Http::in_process(four_k.in_process()),
+                HttpClient::in_process(four_k.in_process()),
                 "http://radarr4k.invalid".parse().unwrap(),
-                four_k.key().into(),
+                four_k.api_key().into(),
             );
             blueprint.library.movies.push(Instance {
                 name: "radarr-4k",
                 four_k: true,
                 client,
-                shelf: Shelf::default(),
+                cache: LibraryCache::default(),
             });
         }
         App::start(blueprint).await.unwrap()
@@ -393,7 +397,7 @@ impl World {
 impl Drop for TestApp {
     /// A script that was not played to its end means that the test did not test what it says.
     fn drop(&mut self) {
-        let left = self.world.setup.scripted().map_or(0, Scripted::left);
+        let left = self.world.setup.scripted().map_or(0, ScriptedModel::remaining_replies);
         if left > 0 && !std::thread::panicking() {
             panic!("{left} lines of the model's script were not played");
         }

@@ -4,23 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dialarr::conversation::model_request::{Message, ModelRequest};
-use dialarr::conversation::spending::Tokens;
-use dialarr::conversation::transcript::{Arguments, Stop};
-use dialarr::llm::scripted::{Line, Scripted};
-use dialarr::llm::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
+use dialarr::conversation::model_cost::TokenUsage;
+use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
+use dialarr::conversation::transcript::{StopReason, ToolArguments};
+use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
+use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, RawCall, ResponseDelta};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 /// Plays a script, and takes so many seconds for each line.
 pub(crate) struct Slow {
-    script: Scripted,
+    script: ScriptedModel,
     seconds: u64,
 }
 
 impl Slow {
-    pub(crate) fn playing(seconds: u64, lines: impl IntoIterator<Item = Line>) -> Arc<Self> {
-        Arc::new(Self { script: Scripted::new(lines.into_iter().collect()), seconds })
+    pub(crate) fn playing(seconds: u64, lines: impl IntoIterator<Item = ScriptedReply>) -> Arc<Self> {
+        Arc::new(Self { script: ScriptedModel::new(lines.into_iter().collect()), seconds })
     }
 }
 
@@ -30,10 +30,14 @@ impl Model for Slow {
         "slow"
     }
 
-    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+    async fn next_response(
+        &self,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
         let thinking = std::future::pending::<()>();
         let _ = tokio::time::timeout(Duration::from_secs(self.seconds), thinking).await;
-        self.script.step(request, sink).await
+        self.script.next_response(request, sink).await
     }
 }
 
@@ -64,23 +68,27 @@ impl Model for Holding {
         "holding"
     }
 
-    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+    async fn next_response(
+        &self,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
         if said(request).contains("hold") {
-            sink(Delta::Text("Fi".to_owned()));
+            sink(ResponseDelta::Text("Fi".to_owned()));
             self.asked.add_permits(1);
             let _permit = self.let_go.acquire().await.unwrap();
         }
         let text = "Fine.".to_owned();
         let (thinking, calls) = (String::new(), Vec::new());
-        Ok(StepOut { text, thinking, calls, stop: Stop::Done, usage: None, response_id: None })
+        Ok(ModelResponse { text, thinking, calls, stop: StopReason::Done, usage: None, response_id: None })
     }
 }
 
 /// The words of all messages of a request, both sides'.
 pub(crate) fn said(request: &ModelRequest) -> String {
     let words = request.messages.iter().map(|message| match message {
-        Message::User(text) | Message::Assistant { text, .. } => text.as_str(),
-        Message::ToolResult { content, .. } => content,
+        ModelMessage::User(text) | ModelMessage::Assistant { text, .. } => text.as_str(),
+        ModelMessage::ToolResult { content, .. } => content,
     });
     words.collect::<Vec<_>>().join("\n")
 }
@@ -90,95 +98,96 @@ pub(crate) fn offered(request: &ModelRequest) -> Vec<&str> {
     request.tools.iter().map(|tool| tool.name).collect()
 }
 
-pub(crate) fn says(text: &str) -> Line {
-    Line::Says(text.to_owned())
+pub(crate) fn says(text: &str) -> ScriptedReply {
+    ScriptedReply::Text(text.to_owned())
 }
 
-pub(crate) fn calls(tool: &str, arguments: Value) -> Line {
-    Line::Calls(vec![(tool.to_owned(), Arguments::parse(arguments))])
+pub(crate) fn calls(tool: &str, arguments: Value) -> ScriptedReply {
+    ScriptedReply::Calls(vec![(tool.to_owned(), ToolArguments::parse(arguments))])
 }
 
 /// Several calls in one response.
-pub(crate) fn calls_together(calls: &[(&str, Value)]) -> Line {
-    let call = |(tool, arguments): &(&str, Value)| (tool.to_string(), Arguments::parse(arguments.clone()));
-    Line::Calls(calls.iter().map(call).collect())
+pub(crate) fn calls_together(calls: &[(&str, Value)]) -> ScriptedReply {
+    let call =
+        |(tool, arguments): &(&str, Value)| (tool.to_string(), ToolArguments::parse(arguments.clone()));
+    ScriptedReply::Calls(calls.iter().map(call).collect())
 }
 
 /// A call whose arguments are no JSON.
-pub(crate) fn calls_with_broken_arguments(tool: &str, arguments: &str) -> Line {
-    Line::Calls(vec![(tool.to_owned(), Arguments::Malformed(arguments.to_owned()))])
+pub(crate) fn calls_with_broken_arguments(tool: &str, arguments: &str) -> ScriptedReply {
+    ScriptedReply::Calls(vec![(tool.to_owned(), ToolArguments::Malformed(arguments.to_owned()))])
 }
 
 /// The same line with the server's count of its tokens.
-pub(crate) fn counted(tokens: Tokens, line: Line) -> Line {
+pub(crate) fn counted(tokens: TokenUsage, line: ScriptedReply) -> ScriptedReply {
     let plain = match line {
-        Line::Says(text) => step(&text, Vec::new()),
-        Line::Calls(calls) => {
+        ScriptedReply::Text(text) => step(&text, Vec::new()),
+        ScriptedReply::Calls(calls) => {
             let call = |(name, arguments)| RawCall { name, arguments };
             step("", calls.into_iter().map(call).collect())
         }
-        Line::Step(step) => step,
-        Line::Fails(_) => panic!("a failure has no count"),
+        ScriptedReply::Response(step) => step,
+        ScriptedReply::Error(_) => panic!("a failure has no count"),
     };
-    Line::Step(StepOut { usage: Some(tokens), ..plain })
+    ScriptedReply::Response(ModelResponse { usage: Some(tokens), ..plain })
 }
 
-pub(crate) fn fails(error: ModelError) -> Line {
-    Line::Fails(error)
+pub(crate) fn fails(error: ModelError) -> ScriptedReply {
+    ScriptedReply::Error(error)
 }
 
 /// A response that ended for this reason.
-pub(crate) fn ends(stop: Stop, text: &str) -> Line {
-    Line::Step(StepOut { stop, ..step(text, Vec::new()) })
+pub(crate) fn ends(stop: StopReason, text: &str) -> ScriptedReply {
+    ScriptedReply::Response(ModelResponse { stop, ..step(text, Vec::new()) })
 }
 
 /// A call in a response that was cut off.
-pub(crate) fn is_cut_off_in(tool: &str, arguments: Value) -> Line {
-    let call = RawCall { name: tool.to_owned(), arguments: Arguments::parse(arguments) };
-    Line::Step(StepOut { stop: Stop::Length, ..step("", vec![call]) })
+pub(crate) fn is_cut_off_in(tool: &str, arguments: Value) -> ScriptedReply {
+    let call = RawCall { name: tool.to_owned(), arguments: ToolArguments::parse(arguments) };
+    ScriptedReply::Response(ModelResponse { stop: StopReason::Length, ..step("", vec![call]) })
 }
 
-pub(crate) fn says_beside_a_call(text: &str, tool: &str, arguments: Value) -> Line {
-    let call = RawCall { name: tool.to_owned(), arguments: Arguments::parse(arguments) };
-    Line::Step(step(text, vec![call]))
+pub(crate) fn says_beside_a_call(text: &str, tool: &str, arguments: Value) -> ScriptedReply {
+    let call = RawCall { name: tool.to_owned(), arguments: ToolArguments::parse(arguments) };
+    ScriptedReply::Response(step(text, vec![call]))
 }
 
 /// The two steps in which a model asks for a movie's deletion.
-pub(crate) fn removes_movie(title: &str, id: i64) -> [Line; 2] {
+pub(crate) fn removes_movie(title: &str, id: i64) -> [ScriptedReply; 2] {
     [finds(title), removes(&json!([{ "type": "movie", "id": id }]))]
 }
 
-pub(crate) fn removes_series(title: &str, id: i64) -> [Line; 2] {
+pub(crate) fn removes_series(title: &str, id: i64) -> [ScriptedReply; 2] {
     [finds(title), removes(&json!([{ "type": "series", "id": id }]))]
 }
 
 /// Several movies: each is found, then all are asked for together.
-pub(crate) fn removes_movies(movies: &[(&str, i64)]) -> Vec<Line> {
+pub(crate) fn removes_movies(movies: &[(&str, i64)]) -> Vec<ScriptedReply> {
     let items: Vec<Value> = movies.iter().map(|(_, id)| json!({ "type": "movie", "id": id })).collect();
     let finds = movies.iter().map(|(title, _)| ("find_in_library", json!({ "query": title })));
     vec![calls_together(&finds.collect::<Vec<_>>()), removes(&json!(items))]
 }
 
-pub(crate) fn finds(title: &str) -> Line {
+pub(crate) fn finds(title: &str) -> ScriptedReply {
     calls("find_in_library", json!({ "query": title }))
 }
 
 /// Items to be deleted with their files.
-pub(crate) fn removes(items: &Value) -> Line {
+pub(crate) fn removes(items: &Value) -> ScriptedReply {
     calls("remove_media", json!({ "items": items, "delete_files": true }))
 }
 
 /// The two steps in which a model adds a movie.
-pub(crate) fn adds_movie(title: &str, tmdb: i64) -> [Line; 2] {
+pub(crate) fn adds_movie(title: &str, tmdb: i64) -> [ScriptedReply; 2] {
     [calls("search_media", json!({ "query": title })), calls("add_movie", json!({ "tmdb": tmdb }))]
 }
 
-fn step(text: &str, calls: Vec<RawCall>) -> StepOut {
-    StepOut {
+fn step(text: &str, calls: Vec<RawCall>) -> ModelResponse {
+    ModelResponse {
         text: text.to_owned(),
         thinking: String::new(),
         calls,
-        stop: Stop::Done,
+        stop: StopReason::Done,
         usage: None,
         response_id: None,
     }

@@ -1,34 +1,34 @@
 //! What the operator does at the shell while the program runs, and what the program does by itself every hour.
 
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
-use dialarr::store::audit::By;
-use dialarr::store::db;
-use dialarr::store::privacy::export::export;
-use dialarr::store::privacy::forget::{Forgetting, forget};
-use dialarr::store::roster;
+use dialarr::store::audit::Actor;
+use dialarr::store::database::db;
+use dialarr::store::people::user_admin;
+use dialarr::store::privacy::export::export_user;
+use dialarr::store::privacy::forget::{ErasureOutcome, forget_user};
 use dialarr::store::{Conn, QueryResult};
 use serde_json::Value;
 
 use super::TestApp;
 
 impl TestApp {
-    pub(crate) fn forgets(&self, phone: &str) -> Forgetting {
+    pub(crate) fn forgets(&self, phone: &str) -> ErasureOutcome {
         let now = self.now();
-        self.at_the_shell(phone, |conn, user| forget(conn, user, By::Shell, now))
+        self.at_the_shell(phone, |conn, user| forget_user(conn, user, Actor::Shell, now))
     }
 
     /// What is kept of a person, as they would read it.
     pub(crate) fn exports(&self, phone: &str) -> Value {
-        serde_json::to_value(self.at_the_shell(phone, export)).unwrap()
+        serde_json::to_value(self.at_the_shell(phone, export_user)).unwrap()
     }
 
     fn at_the_shell<R>(&self, phone: &str, work: impl FnOnce(&mut Conn, UserId) -> QueryResult<R>) -> R {
         let (path, phone) = (self.world.folder.path().join("test.db"), PhoneNumber::parse(phone).unwrap());
         let visit = |conn: &mut Conn| {
-            let user = roster::by_phone(conn, &phone)?.unwrap();
+            let user = user_admin::find_user_id_by_phone(conn, &phone)?.unwrap();
             work(conn, user)
         };
-        db::visit(path.to_str().unwrap(), visit).unwrap()
+        db::visit_database(path.to_str().unwrap(), visit).unwrap()
     }
 
     pub(crate) async fn days_pass(&self, days: i64) {

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use dialarr::conversation::transcript::{MediaKind, PhoneNumber};
-use dialarr::store::follows::{self, FollowReason, Followed};
-use dialarr::store::users;
+use dialarr::store::library::follows::{self, FollowReason, FollowedTitle};
+use dialarr::store::people::users;
 use http::Request;
 use serde_json::Value;
 
@@ -59,10 +59,10 @@ impl TestApp {
         season: Option<u32>,
     ) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
-        let what = Followed { instance: instance.to_owned(), kind, catalog_id, season };
+        let what = FollowedTitle { instance: instance.to_owned(), kind, catalog_id, season };
         let follow = move |conn: &mut _| {
-            let user = users::by_phone(conn, &phone)?.unwrap();
-            follows::follow(conn, user.id, &what, FollowReason::Request, now)
+            let user = users::find_user_by_phone(conn, &phone)?.unwrap();
+            follows::follow_title(conn, user.id, &what, FollowReason::Request, now)
         };
         self.app().db.write(follow).await.unwrap();
     }

@@ -32,7 +32,7 @@ pub(crate) struct Street {
 impl Street {
     pub(crate) async fn open() -> Self {
         let clock = Clock::System;
-        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
+        let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
         let account = FakeAccount {
             account_sid: ACCOUNT.to_owned(),
             auth_token: TOKEN.to_owned().into(),
@@ -50,9 +50,9 @@ impl Street {
             ("TWILIO_PHONE_NUMBER", "+15550100000".to_owned()),
             ("TWILIO_API_URL", twilio_url),
             ("SONARR_URL", sonarr_url),
-            ("SONARR_API_KEY", sonarr.key().to_owned()),
+            ("SONARR_API_KEY", sonarr.api_key().to_owned()),
             ("RADARR_URL", radarr_url),
-            ("RADARR_API_KEY", radarr.key().to_owned()),
+            ("RADARR_API_KEY", radarr.api_key().to_owned()),
             ("NOTIFICATION_URL", "http://dialarr:3000".to_owned()),
             ("NOTIFICATION_SECRET", SECRET.to_owned()),
         ];

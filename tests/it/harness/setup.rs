@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use dialarr::access_rules::{AccessRules, Hosts, Password, SignIn, parse_host};
+use dialarr::access_rules::{AccessRules, AllowedHosts, ConsolePassword, SignIn, parse_host};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::PhoneNumber;
-use dialarr::engine::{Codes, Settings};
+use dialarr::engine::{CodeSource, HouseholdSettings};
 use dialarr::llm::Model;
 use dialarr::llm::embeddings::Embedder;
-use dialarr::llm::scripted::Scripted;
-use dialarr::simulation::{self, Peers};
+use dialarr::llm::scripted::ScriptedModel;
+use dialarr::simulation::{self, SimulatedPeers};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
@@ -20,7 +20,7 @@ use super::model::Holding;
 use super::{ANN, Has, PUBLIC_URL, TestApp, World, reports};
 
 pub(crate) struct Setup {
-    pub(super) settings: Settings,
+    pub(super) settings: HouseholdSettings,
     pub(super) brain: Brain,
     pub(super) public_url: String,
     /// In place of the one token that the carrier signs with.
@@ -47,23 +47,23 @@ pub(super) enum Embeddings {
 /// Who answers.
 pub(super) enum Brain {
     Keyword,
-    Scripted(Arc<Scripted>),
+    Scripted(Arc<ScriptedModel>),
     Other(Arc<dyn Model>),
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        let mut settings = simulation::settings(TimeZone::UTC);
-        settings.codes = Codes::Fixed(47);
+        let mut settings = simulation::simulation_settings(TimeZone::UTC);
+        settings.codes = CodeSource::Fixed(47);
         Self {
             settings,
-            brain: Brain::Scripted(Arc::new(Scripted::new(Vec::new()))),
+            brain: Brain::Scripted(Arc::new(ScriptedModel::new(Vec::new()))),
             public_url: PUBLIC_URL.to_owned(),
             tokens: None,
             admin: None,
             members: Vec::new(),
             report_secret: Some(SecretString::from(reports::SECRET)),
-            console: AccessRules { sign_in: SignIn::Links, hosts: Hosts::local() },
+            console: AccessRules { sign_in: SignIn::Links, hosts: AllowedHosts::local() },
             embeddings: Embeddings::Letters,
             four_k: None,
         }
@@ -71,7 +71,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    pub(crate) fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut HouseholdSettings)) -> Self {
         change(&mut self.settings);
         self
     }
@@ -109,7 +109,7 @@ impl Setup {
 
     /// `CONSOLE_PASSWORD`, plain or hashed.
     pub(crate) fn console_password(mut self, password: &str) -> Self {
-        self.console.sign_in = SignIn::Password(Password::parse(password).unwrap());
+        self.console.sign_in = SignIn::Password(ConsolePassword::parse(password).unwrap());
         self
     }
 
@@ -121,7 +121,8 @@ impl Setup {
 
     /// `CONSOLE_HOSTS`.
     pub(crate) fn console_hosts(mut self, names: &[&str]) -> Self {
-        self.console.hosts = self.console.hosts.and(names.iter().map(|name| parse_host(name).unwrap()));
+        self.console.hosts =
+            self.console.hosts.with_further_hosts(names.iter().map(|name| parse_host(name).unwrap()));
         self
     }
 
@@ -147,9 +148,9 @@ impl Setup {
 
     pub(crate) async fn start(self) -> TestApp {
         let start: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
-        let clock = Clock::manual(start);
-        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
-        let peers = Peers::new(clock, radarr, sonarr, &self.public_url);
+        let clock = Clock::stopped_at(start);
+        let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
+        let peers = SimulatedPeers::new(clock, radarr, sonarr, &self.public_url);
         let world = World { setup: self, peers, folder: tempfile::tempdir().unwrap() };
         let app = world.run().await;
         let this = TestApp { app: Some(app), world };
@@ -157,7 +158,7 @@ impl Setup {
         this
     }
 
-    pub(super) fn scripted(&self) -> Option<&Scripted> {
+    pub(super) fn scripted(&self) -> Option<&ScriptedModel> {
         match &self.brain {
             Brain::Scripted(model) => Some(model),
             Brain::Keyword | Brain::Other(_) => None,

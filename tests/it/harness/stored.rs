@@ -1,6 +1,6 @@
 //! What a test may know of the database, in words.
 
-use dialarr::store::db::Db;
+use dialarr::store::database::db::Db;
 use diesel::sql_types::{Nullable, Text};
 use diesel::{QueryableByName, RunQueryDsl};
 

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::serve::Listener;
-use dialarr::web::serving::{Limits, serve_listener};
+use dialarr::web::http_server::{ListenerLimits, serve_listener};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,7 @@ impl Listener for MemoryListener {
 
 impl MemoryServer {
     /// Serves until the test ends.
-    pub(crate) fn start(router: Router, limits: Limits) -> Self {
+    pub(crate) fn start(router: Router, limits: ListenerLimits) -> Self {
         let (connect, connections) = mpsc::unbounded_channel();
         tokio::spawn(serve_listener(MemoryListener(connections), router, limits, CancellationToken::new()));
         Self(connect)

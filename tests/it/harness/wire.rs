@@ -4,8 +4,8 @@ use std::convert::Infallible;
 
 use axum::body::Body;
 use bytes::Bytes;
-use dialarr::messaging::fake::{Delivery, SentText};
-use dialarr::messaging::signature::{SIGNATURE_HEADER, sign};
+use dialarr::messaging::fake::{FakeDelivery, SentText};
+use dialarr::messaging::signature::{SIGNATURE_HEADER, sign_form};
 use dialarr::simulation::ACCOUNT;
 use dialarr::web;
 use futures_util::StreamExt;
@@ -93,7 +93,7 @@ impl Form {
         let token = SecretString::from(self.token.to_owned());
         Request::post("/webhook/twilio")
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .header(SIGNATURE_HEADER, sign(&token, &self.signed_for, &self.fields))
+            .header(SIGNATURE_HEADER, sign_form(&token, &self.signed_for, &self.fields))
             .body(body.into())
             .unwrap()
     }
@@ -134,7 +134,7 @@ impl TestApp {
     }
 
     /// The carrier reports how far a text has come.
-    pub(crate) async fn report(&self, text: &SentText, delivery: Delivery) -> u16 {
+    pub(crate) async fn report(&self, text: &SentText, delivery: FakeDelivery) -> u16 {
         self.status_of(self.twilio().status_callback(text, delivery).unwrap().unwrap()).await
     }
 

@@ -8,33 +8,33 @@ use std::time::Duration;
 use bytes::Bytes;
 use dialarr::access_rules::SignIn;
 use dialarr::app::App;
-use dialarr::arr::fake::item::{movie, series};
+use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
-use dialarr::conversation::model_request::Message;
-use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, Rights, Role};
-use dialarr::conversation::triage::Routing;
-use dialarr::engine::joining::Blocking;
-use dialarr::engine::{self, Engine, Settings};
-use dialarr::http::Http;
+use dialarr::conversation::grammar::triage::TriageLevel;
+use dialarr::conversation::model_request::ModelMessage;
+use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, UserRights, UserRole};
+use dialarr::engine::newcomers::BlockOutcome;
+use dialarr::engine::{self, Engine, HouseholdSettings};
+use dialarr::http::HttpClient;
 use dialarr::llm::Model;
 use dialarr::llm::embeddings::Embedder;
-use dialarr::llm::scripted::{Line, Scripted};
+use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::response_budget::ResponseBudget;
-use dialarr::simulation::{self, Peers};
-use dialarr::store::audit::By;
-use dialarr::store::db::Db;
-use dialarr::store::follows::{self, FollowReason, Followed};
-use dialarr::store::outbox::{self, NewText, TextKind};
-use dialarr::store::privacy::erase_talk;
-use dialarr::store::privacy::forget::{Forgetting, forget};
-use dialarr::store::privacy::sweep::{Swept, sweep};
-use dialarr::store::users::{self, Newcomer};
+use dialarr::simulation::{self, SimulatedPeers};
+use dialarr::store::audit::Actor;
+use dialarr::store::database::db::Db;
+use dialarr::store::library::follows::{self, FollowReason, FollowedTitle};
+use dialarr::store::people::users::{self, FirstContactRole};
+use dialarr::store::privacy::erase_conversations;
+use dialarr::store::privacy::forget::{ErasureOutcome, forget_user};
+use dialarr::store::privacy::retention::{RetentionProgress, erase_expired_text};
+use dialarr::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
 use dialarr::store::{Conn, QueryResult};
 use dialarr::web::console_state::ConsoleState;
-use dialarr::web::{self, Webhooks};
+use dialarr::web::{self, WebhookState};
 use diesel::connection::SimpleConnection;
 use http::Request;
 use jiff::tz::TimeZone;
@@ -47,29 +47,29 @@ use super::{ANN, PUBLIC_URL, stored};
 pub(crate) struct World {
     /// `None` while the program is down.
     app: Option<App>,
-    peers: Peers,
-    script: Arc<Scripted>,
+    peers: SimulatedPeers,
+    script: Arc<ScriptedModel>,
     model: Arc<dyn Model>,
     /// In place of the usual one.
     embedder: Option<Arc<dyn Embedder>>,
-    routing: Routing,
+    routing: TriageLevel,
     folder: tempfile::TempDir,
 }
 
 impl World {
     /// With a model that plays a script.
     pub(crate) async fn start() -> Self {
-        let script = Arc::new(Scripted::new(Vec::new()));
-        Self::build(script.clone(), script, Routing::Heuristic).await
+        let script = Arc::new(ScriptedModel::new(Vec::new()));
+        Self::build(script.clone(), script, TriageLevel::Heuristic).await
     }
 
     pub(crate) async fn start_with(model: Arc<dyn Model>) -> Self {
-        Self::build(Arc::new(Scripted::new(Vec::new())), model, Routing::Heuristic).await
+        Self::build(Arc::new(ScriptedModel::new(Vec::new())), model, TriageLevel::Heuristic).await
     }
 
     /// The model is first asked whether a text wants an answer.
     pub(crate) async fn start_with_triage_by(model: Arc<dyn Model>) -> Self {
-        Self::build(Arc::new(Scripted::new(Vec::new())), model, Routing::Ai).await
+        Self::build(Arc::new(ScriptedModel::new(Vec::new())), model, TriageLevel::Ai).await
     }
 
     /// What turns texts into vectors is another from here on.
@@ -80,24 +80,28 @@ impl World {
     }
 
     /// On a database that an earlier program left behind, at a time, with what the libraries hold by then.
-    pub(crate) async fn upgraded(at: &str, leave: impl FnOnce(&Path), fill: impl FnOnce(&Peers)) -> Self {
-        let script = Arc::new(Scripted::new(Vec::new()));
-        let mut world = Self::down(script.clone(), script, Routing::Heuristic, at);
+    pub(crate) async fn upgraded(
+        at: &str,
+        leave: impl FnOnce(&Path),
+        fill: impl FnOnce(&SimulatedPeers),
+    ) -> Self {
+        let script = Arc::new(ScriptedModel::new(Vec::new()));
+        let mut world = Self::down(script.clone(), script, TriageLevel::Heuristic, at);
         leave(&world.database());
         fill(&world.peers);
         world.is_started().await;
         world
     }
 
-    fn down(script: Arc<Scripted>, model: Arc<dyn Model>, routing: Routing, at: &str) -> Self {
-        let clock = Clock::runtime(at.parse().unwrap());
-        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
-        let peers = Peers::new(clock, radarr, sonarr, PUBLIC_URL);
+    fn down(script: Arc<ScriptedModel>, model: Arc<dyn Model>, routing: TriageLevel, at: &str) -> Self {
+        let clock = Clock::from_runtime(at.parse().unwrap());
+        let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
+        let peers = SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL);
         let folder = tempfile::tempdir().unwrap();
         Self { app: None, peers, script, model, embedder: None, routing, folder }
     }
 
-    async fn build(script: Arc<Scripted>, model: Arc<dyn Model>, routing: Routing) -> Self {
+    async fn build(script: Arc<ScriptedModel>, model: Arc<dyn Model>, routing: TriageLevel) -> Self {
         let mut world = Self::down(script, model, routing, "2026-11-20T21:04:00Z");
         world.is_started().await;
         world.knows_ann().await;
@@ -108,9 +112,9 @@ impl World {
     /// Makes somebody known who may add.
     pub(crate) async fn knows(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
-        let rights = Rights { role: Role::Member, add: true, delete: false, four_k: false };
+        let rights = UserRights { role: UserRole::Member, add: true, delete: false, four_k: false };
         let know = move |conn: &mut _| {
-            let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
+            let id = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
             users::set_rights(conn, id, rights, now)
         };
         self.app.as_ref().unwrap().db.write(know).await.unwrap();
@@ -119,15 +123,16 @@ impl World {
     /// Makes an admin known.
     pub(crate) async fn knows_an_admin(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
-        let know = move |conn: &mut _| users::ensure(conn, &phone, Newcomer::Admin, now).map(drop);
+        let know =
+            move |conn: &mut _| users::ensure_user(conn, &phone, FirstContactRole::Admin, now).map(drop);
         self.app.as_ref().unwrap().db.write(know).await.unwrap();
     }
 
     async fn knows_ann(&self) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
-        let rights = Rights { role: Role::Member, add: true, delete: true, four_k: false };
+        let rights = UserRights { role: UserRole::Member, add: true, delete: true, four_k: false };
         let know = move |conn: &mut _| {
-            let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
+            let id = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
             users::set_rights(conn, id, rights, now)
         };
         self.app.as_ref().unwrap().db.write(know).await.unwrap();
@@ -140,10 +145,13 @@ impl World {
 
     pub(crate) async fn is_started(&mut self) {
         let db = Db::open_simulated(self.database().to_str().unwrap(), 1).unwrap();
-        let settings = Settings { routing: self.routing, ..simulation::settings(TimeZone::UTC) };
+        let settings = HouseholdSettings {
+            triage_level: self.routing,
+            ..simulation::simulation_settings(TimeZone::UTC)
+        };
         let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
         blueprint.report_secret = Some(SECRET.into());
-        blueprint.missed = Some(self.peers.missed());
+        blueprint.missed = Some(self.peers.missed_messages());
         if let Some(embedder) = &self.embedder {
             blueprint.embedder = Some(embedder.clone());
         }
@@ -169,7 +177,7 @@ impl World {
         self.app.as_ref().unwrap().console.clone()
     }
 
-    pub(crate) fn webhooks(&self) -> Webhooks {
+    pub(crate) fn webhooks(&self) -> WebhookState {
         self.app.as_ref().unwrap().webhooks.clone()
     }
 
@@ -216,16 +224,16 @@ impl World {
         &self.peers.twilio
     }
 
-    pub(crate) fn model_plays(&self, lines: impl IntoIterator<Item = Line>) {
-        self.script.play(lines.into_iter().collect());
+    pub(crate) fn model_plays(&self, lines: impl IntoIterator<Item = ScriptedReply>) {
+        self.script.replace_script(lines.into_iter().collect());
     }
 
     /// What people said in the last request to the model.
     pub(crate) fn model_was_told(&self) -> String {
         let requests = self.script.requests();
-        let said = |message: &Message| match message {
-            Message::User(text) => Some(text.clone()),
-            Message::Assistant { .. } | Message::ToolResult { .. } => None,
+        let said = |message: &ModelMessage| match message {
+            ModelMessage::User(text) => Some(text.clone()),
+            ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => None,
         };
         requests.last().and_then(|request| request.messages.iter().rev().find_map(said)).unwrap_or_default()
     }
@@ -238,9 +246,9 @@ impl World {
     /// What a tool told the model last.
     pub(crate) fn model_was_shown(&self) -> String {
         let requests = self.script.requests();
-        let shown = |message: &Message| match message {
-            Message::ToolResult { content, .. } => Some(content.clone()),
-            Message::User(_) | Message::Assistant { .. } => None,
+        let shown = |message: &ModelMessage| match message {
+            ModelMessage::ToolResult { content, .. } => Some(content.clone()),
+            ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
         };
         requests.last().and_then(|request| request.messages.iter().rev().find_map(shown)).unwrap_or_default()
     }
@@ -258,12 +266,12 @@ impl World {
     }
 
     fn text(&self, body: &str) -> InboundForm {
-        self.peers.twilio.text(ANN, body)
+        self.peers.twilio.inbound_form(ANN, body)
     }
 
     /// A text of Ann's that is taken in, whatever comes of it.
     pub(crate) async fn texts(&self, body: &str) {
-        let status = self.bring(self.text(body).arrive().unwrap()).await;
+        let status = self.bring(self.text(body).into_signed_request().unwrap()).await;
         assert_eq!(status, 200, "the webhook takes the text");
     }
 
@@ -276,15 +284,15 @@ impl World {
 
     /// A text of anybody's, and what they have heard altogether ten seconds later.
     pub(crate) async fn sms_from(&self, phone: &str, body: &str) -> Vec<String> {
-        let text = self.peers.twilio.text(phone, body);
-        assert_eq!(self.bring(text.arrive().unwrap()).await, 200, "the webhook takes the text");
+        let text = self.peers.twilio.inbound_form(phone, body);
+        assert_eq!(self.bring(text.into_signed_request().unwrap()).await, 200, "the webhook takes the text");
         self.passes(10).await;
         self.heard_by(phone)
     }
 
     /// Every text that a person was sent so far.
     pub(crate) fn heard_by(&self, phone: &str) -> Vec<String> {
-        let sent = self.peers.twilio.sent().into_iter();
+        let sent = self.peers.twilio.sent_messages().into_iter();
         sent.filter(|text| text.to.as_str().ends_with(phone)).map(|text| text.body).collect()
     }
 
@@ -308,32 +316,32 @@ impl World {
     pub(crate) async fn forgets(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let forget = move |conn: &mut _| {
-            let user = users::by_phone(conn, &phone)?.unwrap();
-            forget(conn, user.id, By::Shell, now)
+            let user = users::find_user_by_phone(conn, &phone)?.unwrap();
+            forget_user(conn, user.id, Actor::Shell, now)
         };
         let forgotten = self.app.as_ref().unwrap().db.write(forget).await.unwrap();
-        assert_eq!(forgotten, Forgetting::Forgotten);
+        assert_eq!(forgotten, ErasureOutcome::Erased);
     }
 
     /// As the operator does it.
     pub(crate) async fn blocks(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let block = move |conn: &mut _| {
-            let user = users::by_phone(conn, &phone)?.unwrap();
-            engine::joining::block(conn, &user, By::Shell, now)
+            let user = users::find_user_by_phone(conn, &phone)?.unwrap();
+            engine::newcomers::block_user(conn, &user, Actor::Shell, now)
         };
-        assert_eq!(self.app.as_ref().unwrap().db.write(block).await.unwrap(), Blocking::Blocked);
+        assert_eq!(self.app.as_ref().unwrap().db.write(block).await.unwrap(), BlockOutcome::Blocked);
     }
 
     /// A text of Ann's that the carrier has and never brings.
     pub(crate) async fn misses(&self, body: &str) {
-        drop(self.text(body).arrive().unwrap());
+        drop(self.text(body).into_signed_request().unwrap());
         self.passes(1).await;
     }
 
     /// The same, and the list does not show it for so many seconds.
     pub(crate) async fn misses_and_is_listed_after(&self, body: &str, seconds: i64) {
-        drop(self.text(body).listed_after(SignedDuration::from_secs(seconds)).arrive().unwrap());
+        drop(self.text(body).listed_after(SignedDuration::from_secs(seconds)).into_signed_request().unwrap());
         self.passes(1).await;
     }
 
@@ -341,12 +349,13 @@ impl World {
     /// next one.
     pub(crate) async fn notifies(&self, body: &str) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
-        let (to, from) = (Address::new(ANN), self.peers.missed().number);
-        let (key, body, kind) = (format!("notice:{body}"), body.to_owned(), TextKind::Reply);
+        let (to, from) = (Address::new(ANN), self.peers.missed_messages().number);
+        let (key, body, kind) = (format!("notice:{body}"), body.to_owned(), OutboundKind::Reply);
         let queue = move |conn: &mut _| {
-            let user = users::ensure(conn, &phone, Newcomer::Member, now)?;
-            let text = NewText { key, user, turn: None, kind, to, from, body, media: None, segments: 1 };
-            outbox::queue(conn, &text, now)
+            let user = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
+            let text =
+                NewOutboundMessage { key, user, turn: None, kind, to, from, body, media: None, segments: 1 };
+            outbox::queue_message(conn, &text, now)
         };
         self.app.as_ref().unwrap().db.write(queue).await.unwrap();
     }
@@ -359,19 +368,19 @@ impl World {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
         let followed = [("radarr", MediaKind::Movie, 949), ("sonarr", MediaKind::Series, 403_294)];
         let follow = move |conn: &mut _| {
-            let ann = users::ensure(conn, &phone, Newcomer::Member, now)?;
+            let ann = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
             for (instance, kind, catalog_id) in followed {
-                let what = Followed { instance: instance.to_owned(), kind, catalog_id, season: None };
-                follows::follow(conn, ann, &what, FollowReason::Request, now)?;
+                let what = FollowedTitle { instance: instance.to_owned(), kind, catalog_id, season: None };
+                follows::follow_title(conn, ann, &what, FollowReason::Request, now)?;
             }
             Ok(())
         };
         app.db.write(follow).await.unwrap();
         for season in ["The Bear S01", "The Bear S02E01"] {
-            self.peers.sonarr.imports(season);
+            self.peers.sonarr.import_event(season);
             self.passes(500).await;
         }
-        self.peers.radarr.imports("Heat");
+        self.peers.radarr.import_event("Heat");
         let event = self.peers.radarr.import_report("Heat");
         assert_eq!(self.bring(report("radarr", &event, SECRET)).await, 200);
         let ill = self.peers.radarr.health_report("error", "IndexerSearchCheck", "No indexers are available");
@@ -388,15 +397,16 @@ impl World {
     /// As the upkeep does once everything so far is old.
     pub(crate) async fn erases_old_words(&self) {
         let now = self.peers.clock.now();
-        let erased = self.app.as_ref().unwrap().db.write(move |conn| sweep(conn, now, 1_000, now)).await;
-        assert_eq!(erased.unwrap(), Swept::Done);
+        let erased =
+            self.app.as_ref().unwrap().db.write(move |conn| erase_expired_text(conn, now, 1_000, now)).await;
+        assert_eq!(erased.unwrap(), RetentionProgress::Done);
     }
 
     pub(crate) async fn erases_all_that_ann_said(&self) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
         let erase = move |conn: &mut _| {
-            let ann = users::ensure(conn, &phone, Newcomer::Member, now)?;
-            erase_talk(conn, ann, now)
+            let ann = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
+            erase_conversations(conn, ann, now)
         };
         self.app.as_ref().unwrap().db.write(erase).await.unwrap();
         assert!(self.texts_stored().await.iter().all(String::is_empty));
@@ -421,7 +431,7 @@ impl World {
     }
 
     pub(crate) async fn bring(&self, request: Request<Bytes>) -> u16 {
-        let webhook = Http::in_process(web::in_process(web::webhook_router(
+        let webhook = HttpClient::in_process(web::in_process(web::webhook_router(
             self.app.as_ref().unwrap().webhooks.clone(),
         )));
         webhook.send(request, Duration::from_secs(20)).await.unwrap().status().as_u16()
@@ -429,6 +439,6 @@ impl World {
 
     /// Every text that the carrier has taken from us.
     pub(crate) fn said(&self) -> Vec<String> {
-        self.peers.twilio.sent().into_iter().map(|text| text.body).collect()
+        self.peers.twilio.sent_messages().into_iter().map(|text| text.body).collect()
     }
 }

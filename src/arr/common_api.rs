@@ -1,0 +1,231 @@
+//! Features that Sonarr and Radarr share besides their libraries: queue, grabs, commands, disks and health.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::api::ApiClient;
+use super::{ArrError, QualityProfile, RemovalOutcome, RootFolder, SystemStatus, error_message, wire};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerKind {
+    Sonarr,
+    Radarr,
+}
+
+/// One instance of either Sonarr or Radarr.
+#[derive(Debug, Clone, Copy)]
+pub struct CommonApi<'a>(pub(super) &'a ApiClient);
+
+/// Treatment of the release when a download is removed from the queue, including its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiscardMode {
+    /// The same release may be fetched again.
+    Forget,
+    /// The same release is never fetched again, and no other release is searched for.
+    Block,
+    /// As `StreamBlock`, and the instance searches for another release if `replaces_failed` returns true.
+    BlockAndReplace,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskSpace {
+    pub path: String,
+    pub free_bytes: u64,
+    pub total_bytes: u64,
+}
+
+/// Problem that the instance reports about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HealthProblem {
+    pub level: AilmentLevel,
+    /// Name of the check, such as `IndexerStatusCheck`.
+    pub source: String,
+    /// Message without file paths.
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AilmentLevel {
+    Notice,
+    Warning,
+    Error,
+}
+
+/// Progress of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandState {
+    /// The command is waiting or running.
+    Underway,
+    /// Last message of the command, such as "Completed search for 1 movies. 1 reports downloaded."
+    Completed(String),
+    Failed(String),
+}
+
+impl ServerKind {
+    /// Returns the name that the application uses for itself.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sonarr => "Sonarr",
+            Self::Radarr => "Radarr",
+        }
+    }
+}
+
+impl CommonApi<'_> {
+    pub async fn fetch_status(self) -> Result<SystemStatus, ArrError> {
+        Ok(self.0.get::<wire::SystemStatusResource>("system/status", &[]).await?.into())
+    }
+
+    pub async fn fetch_profiles(self) -> Result<Vec<QualityProfile>, ArrError> {
+        self.0.get_list::<wire::ProfileResource, _>("qualityprofile", &[]).await
+    }
+
+    pub async fn root_folders(self) -> Result<Vec<RootFolder>, ArrError> {
+        self.0.get_list::<wire::RootFolderResource, _>("rootfolder", &[]).await
+    }
+
+    /// Returns a counter that grows whenever the instance may have changed, as far as we know: data that was read at a
+    /// smaller number may be outdated.
+    pub fn change_count(self) -> u64 {
+        self.0.change_count()
+    }
+
+    /// Records that the instance has changed according to another source.
+    pub fn record_change(self) {
+        self.0.record_change();
+    }
+
+    /// Removes the whole download that `row` belongs to from the queue and from the download client.
+    pub async fn discard_download(self, row: i64, how: DiscardMode) -> Result<RemovalOutcome, ArrError> {
+        let (blocklist, skip_redownload) = match how {
+            DiscardMode::Forget => ("false", "false"),
+            DiscardMode::Block => ("true", "true"),
+            DiscardMode::BlockAndReplace => ("true", "false"),
+        };
+        let query = [
+            ("removeFromClient", "true"),
+            ("blocklist", blocklist),
+            ("skipRedownload", skip_redownload),
+            ("changeCategory", "false"),
+        ];
+        gone_or_removed(self.0.delete(&format!("queue/{row}"), &query).await)
+    }
+
+    /// Marks a grab of the history as failed: its release is never fetched again, and another one is searched for if
+    /// `replaces_failed` returns true. Returns `NotFound` if the history does not contain the grab.
+    pub async fn fail_grab(self, history: i64) -> Result<(), ArrError> {
+        self.0.post(&format!("history/failed/{history}")).await
+    }
+
+    /// Returns whether the instance automatically searches for another release after one has failed, regardless of how
+    /// that one was picked.
+    pub async fn replaces_failed(self) -> Result<bool, ArrError> {
+        let config: ClientConfig = self.0.get("config/downloadclient", &[]).await?;
+        // Older versions make no difference between their own picks and manual picks.
+        let by_hand_too = config.auto_redownload_failed_from_interactive_search != Some(false);
+        Ok(config.auto_redownload_failed == Some(true) && by_hand_too)
+    }
+
+    /// Fetches every mount of the instance; the same disk may appear more than once.
+    pub async fn fetch_disks(self) -> Result<Vec<DiskSpace>, ArrError> {
+        self.0.get_list::<WireDisk, _>("diskspace", &[]).await
+    }
+
+    /// Fetches the health problems; empty if there are none.
+    pub async fn fetch_health(self) -> Result<Vec<HealthProblem>, ArrError> {
+        let checks: Vec<HealthCheck> = self.0.get("health", &[]).await?;
+        Ok(checks.into_iter().filter_map(HealthCheck::into_problem).collect())
+    }
+
+    /// Fetches the state of a command; `None` if the instance no longer lists it.
+    pub async fn fetch_command(self, id: i64) -> Result<Option<CommandState>, ArrError> {
+        self.0.get_item::<CommandStatus, _>(&format!("command/{id}")).await
+    }
+
+    /// Starts a command and returns its id; a command that is already under way is not started a second time.
+    pub(super) async fn start_command(self, command: &Value) -> Result<i64, ArrError> {
+        Ok(self.0.create_json::<StartedCommand>("command", command).await?.id.unwrap_or_default())
+    }
+}
+
+/// Converts the outcome of a deletion; deleting a record that is already gone is not a failure.
+pub(super) fn gone_or_removed(outcome: Result<(), ArrError>) -> Result<RemovalOutcome, ArrError> {
+    match outcome {
+        Ok(()) => Ok(RemovalOutcome::Removed),
+        Err(ArrError::NotFound) => Ok(RemovalOutcome::AlreadyGone),
+        Err(error) => Err(error),
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ClientConfig {
+    auto_redownload_failed: Option<bool>,
+    auto_redownload_failed_from_interactive_search: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct StartedCommand {
+    id: Option<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CommandStatus {
+    status: Option<String>,
+    result: Option<String>,
+    message: Option<String>,
+}
+
+impl From<CommandStatus> for CommandState {
+    fn from(wire: CommandStatus) -> Self {
+        let message = wire.message.as_deref().map(error_message::plain_message).unwrap_or_default();
+        match (wire.status.as_deref(), wire.result.as_deref()) {
+            (Some("completed"), Some("unsuccessful")) => Self::Failed(message),
+            (Some("completed"), _) => Self::Completed(message),
+            (Some("failed" | "aborted" | "cancelled" | "orphaned"), _) => Self::Failed(message),
+            _ => Self::Underway,
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireDisk {
+    path: Option<String>,
+    free_space: Option<u64>,
+    total_space: Option<u64>,
+}
+
+impl From<WireDisk> for DiskSpace {
+    fn from(wire: WireDisk) -> Self {
+        Self {
+            path: wire.path.unwrap_or_default(),
+            free_bytes: wire.free_space.unwrap_or_default(),
+            total_bytes: wire.total_space.unwrap_or_default(),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct HealthCheck {
+    source: Option<String>,
+    r#type: Option<String>,
+    message: Option<String>,
+}
+
+impl HealthCheck {
+    fn into_problem(self) -> Option<HealthProblem> {
+        let level = match self.r#type.as_deref() {
+            Some("ok") => return None,
+            Some("notice") => AilmentLevel::Notice,
+            Some("error") => AilmentLevel::Error,
+            // An unknown level deserves a check, but is no alarm.
+            Some(_) | None => AilmentLevel::Warning,
+        };
+        let message = self.message.as_deref().map(error_message::plain_message).unwrap_or_default();
+        Some(HealthProblem { level, source: self.source.unwrap_or_default(), message })
+    }
+}

@@ -1,0 +1,213 @@
+//! Connect API of both servers: the list of entries that are notified of events, with masked secrets, and its test.
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::fake_server::{FakeServer, ServerFlavor};
+use super::responses::{
+    ValidationFailure, created_response, malformed_body_response, not_found, ok_response, validation_response,
+};
+
+const MASK: &str = "********";
+const PASSWORD: &str = "password";
+const COMMON_EVENTS: [&str; 8] = [
+    "onGrab",
+    "onDownload",
+    "onUpgrade",
+    "onRename",
+    "onHealthIssue",
+    "onHealthRestored",
+    "onApplicationUpdate",
+    "onManualInteractionRequired",
+];
+const SONARR_EVENTS: [&str; 4] = ["onImportComplete", "onSeriesAdd", "onSeriesDelete", "onEpisodeFileDelete"];
+const RADARR_EVENTS: [&str; 3] = ["onMovieAdded", "onMovieDelete", "onMovieFileDelete"];
+
+/// Stored Connect entries, with secrets in clear text.
+#[derive(Debug, Default)]
+pub(super) struct ConnectEntries {
+    stored: Vec<Value>,
+    last_id: i64,
+    /// Error with which the test of a webhook fails; `None` while it passes.
+    fault: Option<String>,
+}
+
+impl<D: Clone> FakeServer<D> {
+    /// Creates a webhook for these events as a user would in the web interface; returns its id.
+    pub fn add_connect_entry(&self, name: &str, url: &str, events: &[&str]) -> i64 {
+        let mut connection = blank_webhook(self.app);
+        connection["name"] = json!(name);
+        for event in events {
+            connection[*event] = json!(true);
+        }
+        set_field(&mut connection, "url", &json!(url));
+        self.lock_state().connections.store_entry(connection)
+    }
+
+    /// Changes a field of a stored connection without using the API.
+    pub fn change_connection(&self, id: i64, field: &str, value: &Value) {
+        let mut world = self.lock_state();
+        for stored in world.connections.stored.iter_mut().filter(|stored| stored["id"] == id) {
+            set_field(stored, field, value);
+        }
+    }
+
+    /// From now on, the test of a webhook fails for this reason.
+    pub fn refuse_webhooks(&self, reason: &str) {
+        self.lock_state().connections.fault = Some(reason.to_owned());
+    }
+
+    /// Formats the stored connections as `name url username:password events`.
+    pub fn connect_entry_names(&self) -> Vec<String> {
+        let describe = |stored: &Value| {
+            let events = stored.as_object().into_iter().flatten().filter(|(name, value)| {
+                name.starts_with("on") && !name.starts_with("only") && **value == json!(true)
+            });
+            let events: Vec<&str> = events.map(|(name, _)| name.as_str()).collect();
+            let field = |name| get_field(stored, name).and_then(Value::as_str).unwrap_or_default();
+            let name = stored["name"].as_str().unwrap_or_default();
+            let (url, username, password) = (field("url"), field("username"), field(PASSWORD));
+            format!("{name} {url} {username}:{password} {}", events.join(","))
+        };
+        self.lock_state().connections.stored.iter().map(describe).collect()
+    }
+}
+
+impl ConnectEntries {
+    fn store_entry(&mut self, mut connection: Value) -> i64 {
+        self.last_id += 1;
+        connection["id"] = json!(self.last_id);
+        self.stored.push(connection);
+        self.last_id
+    }
+
+    fn entry_failure(&self, body: &Value) -> Option<Response> {
+        let failure = |property, message| {
+            validation_response(&[ValidationFailure { property, message, attempted: Value::Null, code: "" }])
+        };
+        if body["name"].as_str().is_none_or(str::is_empty) {
+            return Some(failure("Name", "'Name' must not be empty.".to_owned()));
+        }
+        let shares_name = |stored: &Value| stored["name"] == body["name"] && stored["id"] != body["id"];
+        if self.stored.iter().any(shares_name) {
+            return Some(failure("Name", "Should be unique".to_owned()));
+        }
+        let reason = self.fault.as_ref()?;
+        Some(failure("Url", format!("Unable to send test message. Error: {reason}")))
+    }
+}
+
+pub(super) fn routes<D: Clone + Send + 'static>(fake: FakeServer<D>) -> Router {
+    Router::new()
+        .route("/notification", get(list_entries::<D>).post(create_entry::<D>))
+        .route("/notification/schema", get(entry_schemas::<D>))
+        .route("/notification/test", post(try_entry::<D>))
+        .route("/notification/{id}", get(get_entry::<D>).put(replace_entry::<D>))
+        .with_state(fake)
+}
+
+async fn list_entries<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
+    ok_response(fake.lock_state().connections.stored.iter().map(masked_entry).collect())
+}
+
+async fn get_entry<D: Clone>(State(fake): State<FakeServer<D>>, Path(id): Path<i64>) -> Response {
+    let world = fake.lock_state();
+    let found = world.connections.stored.iter().find(|stored| stored["id"] == id);
+    found.map_or_else(not_found, |stored| ok_response(masked_entry(stored)))
+}
+
+async fn entry_schemas<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
+    let mail = json!({ "implementation": "Email", "configContract": "EmailSettings", "fields": [] });
+    ok_response(json!([mail, blank_webhook(fake.app)]))
+}
+
+async fn try_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -> Response {
+    let Ok(connection) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
+    fake.lock_state().connections.entry_failure(&connection).unwrap_or_else(|| ok_response(json!({})))
+}
+
+async fn create_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -> Response {
+    let Ok(connection) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
+    let mut world = fake.lock_state();
+    if let Some(failure) = world.connections.entry_failure(&connection) {
+        return failure;
+    }
+    world.connections.store_entry(connection);
+    created_response(world.connections.stored.last().map(masked_entry).unwrap_or_default())
+}
+
+async fn replace_entry<D: Clone>(
+    State(fake): State<FakeServer<D>>,
+    Path(id): Path<i64>,
+    body: Bytes,
+) -> Response {
+    let Ok(mut connection) = serde_json::from_slice::<Value>(&body) else {
+        return malformed_body_response("$");
+    };
+    let mut world = fake.lock_state();
+    if let Some(failure) = world.connections.entry_failure(&connection) {
+        return failure;
+    }
+    let Some(stored) = world.connections.stored.iter_mut().find(|stored| stored["id"] == id) else {
+        return not_found();
+    };
+    if get_field(&connection, PASSWORD) == Some(&json!(MASK)) {
+        let kept = get_field(stored, PASSWORD).cloned().unwrap_or_default();
+        set_field(&mut connection, PASSWORD, &kept);
+    }
+    *stored = connection;
+    (StatusCode::ACCEPTED, ok_response(masked_entry(stored))).into_response()
+}
+
+fn masked_entry(stored: &Value) -> Value {
+    let mut shown = stored.clone();
+    if get_field(stored, PASSWORD).and_then(Value::as_str).is_some_and(|password| !password.is_empty()) {
+        set_field(&mut shown, PASSWORD, &json!(MASK));
+    }
+    shown
+}
+
+fn blank_webhook(app: ServerFlavor) -> Value {
+    let field = |name: &str, privacy: &str| json!({ "name": name, "label": name, "privacy": privacy });
+    let mut method = field("method", "normal");
+    method["value"] = json!(1);
+    let mut webhook = json!({
+        "implementation": "Webhook",
+        "implementationName": "Webhook",
+        "configContract": "WebhookSettings",
+        "includeHealthWarnings": false,
+        "tags": [],
+        "fields": [
+            field("url", "normal"),
+            method,
+            field("username", "userName"),
+            field(PASSWORD, PASSWORD),
+            field("headers", "normal"),
+        ],
+    });
+    let own: &[&str] = match app {
+        ServerFlavor::Radarr => &RADARR_EVENTS,
+        ServerFlavor::Sonarr => &SONARR_EVENTS,
+    };
+    for event in COMMON_EVENTS.iter().chain(own) {
+        webhook[*event] = json!(false);
+        webhook[event.replacen("on", "supportsOn", 1)] = json!(true);
+    }
+    webhook
+}
+
+fn get_field<'a>(connection: &'a Value, name: &str) -> Option<&'a Value> {
+    connection["fields"].as_array()?.iter().find(|field| field["name"] == name)?.get("value")
+}
+
+fn set_field(connection: &mut Value, name: &str, value: &Value) {
+    let fields = connection["fields"].as_array_mut();
+    for field in fields.into_iter().flatten().filter(|field| field["name"] == name) {
+        field["value"] = value.clone();
+    }
+}

@@ -1,0 +1,237 @@
+//! Fake Sonarr's API for individual episodes: their files, flags, searches and history.
+
+use axum::Json;
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post, put};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::activity::{HistoryFixture, parse_title_episodes as meant_by};
+use super::activity_api::{begun_command_json, unknown_command};
+use super::fake_server::FakeLibraryState;
+use super::media_fixtures::SeriesDetails;
+use super::release_search::SearchReason;
+use super::responses::{
+    RequestQuery, created_response, exception_response, malformed_body_response, ok_response, page_response,
+    query_flag, records_since,
+};
+use super::series_json::{
+    dated_episodes, described_episode_json, episode_id, episode_json, episode_numbers, file_bytes,
+    owned_series_json, stray_series,
+};
+use super::sonarr::FakeSonarr;
+
+pub(super) fn routes(sonarr: FakeSonarr) -> Router {
+    Router::new()
+        .route("/episode", get(list_episodes))
+        .route("/episode/monitor", put(monitor_episodes))
+        .route("/episodefile/bulk", delete(delete_files))
+        .route("/wanted/missing", get(list_missing))
+        .route("/command", post(post_command))
+        .route("/history/series", get(history_of_one))
+        .route("/history/since", get(history_since))
+        .with_state(sonarr)
+}
+
+async fn list_episodes(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
+    let world = sonarr.lock_state();
+    let Some(id) = query.get("seriesId") else {
+        return exception_response(StatusCode::BAD_REQUEST, "seriesId or episodeIds must be provided");
+    };
+    let season = query.get("seasonNumber").and_then(|number| number.parse::<u32>().ok());
+    let Some(show) = world.library.iter().find(|show| show.id.to_string() == *id) else {
+        return ok_response(json!([]));
+    };
+    let all = dated_episodes(&world, show);
+    let size = file_bytes(show, &all);
+    let describe = |one| {
+        let mut body = described_episode_json(show, one);
+        if query_flag(&query, "includeEpisodeFile") && body["hasFile"] == true {
+            body["episodeFile"] = json!({
+                "id": body["episodeFileId"],
+                "seriesId": show.id,
+                "seasonNumber": body["seasonNumber"],
+                "size": size,
+                "quality": { "quality": { "id": 3, "name": show.file_quality } },
+            });
+        }
+        body
+    };
+    ok_response(
+        all.iter().filter(|one| season.is_none_or(|season| one.season == season)).map(describe).collect(),
+    )
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MonitorBody {
+    episode_ids: Vec<i64>,
+    monitored: bool,
+}
+
+async fn monitor_episodes(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
+    let Ok(MonitorBody { episode_ids, monitored }) = serde_json::from_slice(&body) else {
+        return malformed_body_response("$");
+    };
+    for show in &mut sonarr.lock_state().library {
+        let of_show = show.clone();
+        let named = |season, number| episode_ids.contains(&episode_id(&of_show, season, number));
+        if of_show.all_episodes().iter().any(|one| named(one.season, one.number)) {
+            let named = show.told_apart().iter_mut().filter(|one| named(one.season, one.number));
+            named.for_each(|one| one.monitored = monitored);
+        }
+    }
+    (StatusCode::ACCEPTED, Json(json!([]))).into_response()
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EpisodeFilesBody {
+    episode_file_ids: Vec<i64>,
+}
+
+async fn delete_files(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
+    let Ok(EpisodeFilesBody { episode_file_ids }) = serde_json::from_slice(&body) else {
+        return malformed_body_response("$");
+    };
+    if episode_file_ids.is_empty() {
+        return exception_response(StatusCode::INTERNAL_SERVER_ERROR, "Sequence contains no elements");
+    }
+    let mut world = sonarr.lock_state();
+    let mut deleted = Vec::new();
+    for place in 0..world.library.len() {
+        let all = dated_episodes(&world, &world.library[place]);
+        let show = &mut world.library[place];
+        let size = file_bytes(show, &all);
+        let of_show = show.clone();
+        let meant = |season, number| episode_file_ids.contains(&episode_id(&of_show, season, number));
+        if !all.iter().any(|one| one.on_disk && meant(one.season, one.number)) {
+            continue;
+        }
+        for one in show.told_apart() {
+            if one.on_disk && meant(one.season, one.number) {
+                one.on_disk = false;
+                deleted.push(format!("{} S{:02}E{:02}", of_show.title, one.season, one.number));
+            }
+        }
+        let left = show.episodes_on_disk().len() as u64;
+        show.size_bytes = left * size;
+    }
+    for title in deleted {
+        let (event, at) = ("episodeFileDeleted", world.clock.now());
+        let reason = Some("Manual".to_owned());
+        world.record.deleted_files.push(title.clone());
+        let release = format!("{title}.mkv");
+        world.history.push(HistoryFixture { title, release, event, at, download: 0, reason });
+    }
+    ok_response(json!({}))
+}
+
+async fn list_missing(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
+    let world = sonarr.lock_state();
+    let now = world.clock.now();
+    let mut records = Vec::new();
+    for show in world.library.iter().filter(|show| show.monitored) {
+        let wanted = dated_episodes(&world, show).into_iter().filter(|one| one.monitored && !one.on_disk);
+        for one in wanted.filter(|one| one.airs.is_some_and(|at| at <= now)) {
+            let mut record = described_episode_json(show, &one);
+            if query_flag(&query, "includeSeries") {
+                record["series"] = owned_series_json(&world, show);
+            }
+            records.push((one.airs, record));
+        }
+    }
+    records.sort_by_key(|(airs, _)| *airs);
+    page_response(records.into_iter().map(|(_, record)| record).collect(), "episodes.airDateUtc", &query)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EpisodeSearchBody {
+    name: String,
+    series_id: Option<i64>,
+    season_number: Option<u32>,
+    #[serde(default)]
+    episode_ids: Vec<i64>,
+}
+
+async fn post_command(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
+    let Ok(command) = serde_json::from_slice::<EpisodeSearchBody>(&body) else {
+        return malformed_body_response("$");
+    };
+    let mut world = sonarr.lock_state();
+    let show = command.series_id.unwrap_or_default();
+    let (name, grabbed) = match (command.name.as_str(), command.season_number) {
+        ("SeasonSearch", Some(season)) => ("SeasonSearch", search_season(&mut world, show, season)),
+        ("EpisodeSearch", _) => ("EpisodeSearch", search_single(&mut world, &command.episode_ids)),
+        ("MissingEpisodeSearch", _) => ("MissingEpisodeSearch", world.search_missing(show)),
+        _ => return unknown_command(),
+    };
+    created_response(begun_command_json(
+        &mut world,
+        name,
+        format!("Search completed. {grabbed} reports downloaded."),
+    ))
+}
+
+/// Searches for the monitored episodes only, even though a user requested the search.
+fn search_season(world: &mut FakeLibraryState<SeriesDetails>, id: i64, season: u32) -> usize {
+    let title = world.library.iter().find(|show| show.id == id).map(|show| show.title.clone());
+    let words = format!("{} S{season:02}", title.unwrap_or_default());
+    world.search_episodes(id, words, SearchReason::Asked, |one| one.season == season && one.monitored)
+}
+
+fn search_single(world: &mut FakeLibraryState<SeriesDetails>, ids: &[i64]) -> usize {
+    let mut meant = Vec::new();
+    for show in &world.library {
+        let named = |season, number| ids.contains(&episode_id(show, season, number));
+        let numbers = show.all_episodes().into_iter().map(|one| (one.season, one.number));
+        meant.extend(numbers.filter(|one| named(one.0, one.1)).map(|one| (show.id, show.title.clone(), one)));
+    }
+    let search = |(id, title, (season, number)): (i64, String, (u32, u32))| {
+        let words = format!("{title} S{season:02}E{number:02}");
+        world.search_episodes(id, words, SearchReason::Asked, |one| {
+            (one.season, one.number) == (season, number)
+        })
+    };
+    meant.into_iter().map(search).sum()
+}
+
+async fn history_of_one(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
+    let world = sonarr.lock_state();
+    let mut records = history_records(&world, &query);
+    records.retain(|(_, record)| query.get("seriesId") == Some(&record["seriesId"].to_string()));
+    records_since(records, &query)
+}
+
+async fn history_since(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
+    records_since(history_records(&sonarr.lock_state(), &query), &query)
+}
+
+fn history_records(
+    world: &FakeLibraryState<SeriesDetails>,
+    query: &RequestQuery,
+) -> Vec<(&'static str, Value)> {
+    let mut records = Vec::new();
+    for (place, happened) in world.history.iter().enumerate() {
+        let Some(meant) = meant_by(&happened.title) else { continue };
+        let item = world.title_named(meant.show).cloned().unwrap_or_else(|| stray_series(meant.show, place));
+        for number in episode_numbers(&item, &meant) {
+            let mut record = happened.history_row_json(place, number);
+            record["seriesId"] = json!(item.id);
+            record["episodeId"] = json!(episode_id(&item, meant.season, number));
+            if query_flag(query, "includeSeries") {
+                record["series"] = owned_series_json(world, &item);
+            }
+            if query_flag(query, "includeEpisode") {
+                record["episode"] = episode_json(world, &item, meant.season, number);
+            }
+            records.push((happened.event, record));
+        }
+    }
+    records
+}

@@ -1,0 +1,203 @@
+//! Fake Radarr's API for changes to its movies, searches, their history and collections.
+
+use axum::Json;
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post, put};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::activity::HistoryFixture;
+use super::activity_api::{begun_command_json, unknown_command, unknown_rows};
+use super::fake_server::FakeLibraryState;
+use super::media_fixtures::{FakeMovie, MovieDetails};
+use super::movie_json::{catalog_movie_json, owned_movie_json, stray_movie};
+use super::radarr::{AVAILABILITIES, FakeRadarr};
+use super::release_search::SearchReason;
+use super::responses::{
+    RequestQuery, created_response, malformed_body_response, not_found, ok_response, query_flag,
+    records_since,
+};
+
+pub(super) fn routes(radarr: FakeRadarr) -> Router {
+    Router::new()
+        .route("/movie/editor", put(edit_movies))
+        .route("/moviefile/{id}", delete(delete_file))
+        .route("/command", post(post_command))
+        .route("/history/movie", get(history_of_one))
+        .route("/history/since", get(history_since))
+        .route("/collection", get(list_collections))
+        .route("/importlist/movie", get(list_suggestions))
+        .with_state(radarr)
+}
+
+impl FakeRadarr {
+    /// Adds a movie to the suggestions; returns its catalog id.
+    pub fn add_suggestion(&self, film: FakeMovie) -> i64 {
+        let id = self.add_to_catalog(film);
+        self.lock_state().suggested.push(id);
+        id
+    }
+
+    /// Marks a movie as popular at present; returns its catalog id.
+    pub fn add_popular(&self, film: FakeMovie) -> i64 {
+        let id = self.add_to_catalog(film);
+        self.lock_state().popular.push(id);
+        id
+    }
+
+    /// Excludes the movie with this catalog id from addition by any list.
+    pub fn exclude_movie(&self, id: i64) {
+        self.lock_state().excluded.push(id);
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MovieEditBody {
+    movie_ids: Vec<i64>,
+    monitored: Option<bool>,
+    quality_profile_id: Option<i64>,
+    minimum_availability: Option<String>,
+}
+
+async fn edit_movies(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
+    let Ok(edit) = serde_json::from_slice::<MovieEditBody>(&body) else {
+        return malformed_body_response("$");
+    };
+    let availability = match edit.minimum_availability.as_deref() {
+        None => None,
+        Some(word) => match AVAILABILITIES.into_iter().find(|known| *known == word) {
+            None => return malformed_body_response("$.minimumAvailability"),
+            known => known,
+        },
+    };
+    let mut world = radarr.lock_state();
+    if edit.movie_ids.iter().any(|id| world.library.iter().all(|film| film.id != *id)) {
+        return unknown_rows();
+    }
+    let profile = edit.quality_profile_id.and_then(|id| world.profile_name(id)).map(str::to_owned);
+    for film in world.library.iter_mut().filter(|film| edit.movie_ids.contains(&film.id)) {
+        film.monitored = edit.monitored.unwrap_or(film.monitored);
+        film.details.availability = availability.unwrap_or(film.details.availability);
+        profile.as_ref().unwrap_or(&film.profile).clone().clone_into(&mut film.profile);
+    }
+    let edited: Value = edit
+        .movie_ids
+        .iter()
+        .filter_map(|id| world.library.iter().find(|film| film.id == *id))
+        .map(|film| owned_movie_json(&world, film))
+        .collect();
+    (StatusCode::ACCEPTED, Json(edited)).into_response()
+}
+
+async fn delete_file(State(radarr): State<FakeRadarr>, Path(id): Path<i64>) -> Response {
+    let mut world = radarr.lock_state();
+    let Some(film) = world.library.iter_mut().find(|film| film.id == id && film.size_bytes > 0) else {
+        return not_found();
+    };
+    film.size_bytes = 0;
+    let title = film.title.clone();
+    world.record.deleted_files.push(title.clone());
+    let at = world.clock.now();
+    let event = "movieFileDeleted";
+    let release = format!("{title}.mkv");
+    world.history.push(HistoryFixture {
+        title,
+        release,
+        event,
+        at,
+        download: 0,
+        reason: Some("Manual".to_owned()),
+    });
+    ok_response(json!({}))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MovieSearchBody {
+    name: String,
+    #[serde(default)]
+    movie_ids: Vec<i64>,
+}
+
+async fn post_command(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
+    let Ok(command) = serde_json::from_slice::<MovieSearchBody>(&body) else {
+        return malformed_body_response("$");
+    };
+    if command.name != "MoviesSearch" {
+        return unknown_command();
+    }
+    let mut world = radarr.lock_state();
+    let count = command.movie_ids.len();
+    let grabbed: usize =
+        command.movie_ids.iter().map(|id| world.search_release(*id, SearchReason::Asked)).sum();
+    let message = format!("Completed search for {count} movies. {grabbed} reports downloaded.");
+    created_response(begun_command_json(&mut world, "MoviesSearch", message))
+}
+
+async fn history_of_one(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
+    let world = radarr.lock_state();
+    let mut records = history_records(&world, &query);
+    records.retain(|(_, record)| query.get("movieId") == Some(&record["movieId"].to_string()));
+    records_since(records, &query)
+}
+
+async fn history_since(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
+    records_since(history_records(&radarr.lock_state(), &query), &query)
+}
+
+fn history_records(
+    world: &FakeLibraryState<MovieDetails>,
+    query: &RequestQuery,
+) -> Vec<(&'static str, Value)> {
+    let describe = |(place, happened): (usize, &HistoryFixture)| {
+        let film = world.title_named(&happened.title).cloned();
+        let film = film.unwrap_or_else(|| stray_movie(&happened.title, happened.at, place));
+        let mut record = happened.history_row_json(place, 0);
+        record["movieId"] = json!(film.id);
+        if query_flag(query, "includeMovie") {
+            record["movie"] = owned_movie_json(world, &film);
+        }
+        (happened.event, record)
+    };
+    world.history.iter().enumerate().map(describe).collect()
+}
+
+async fn list_collections(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
+    let world = radarr.lock_state();
+    let wanted = query.get("tmdbId").and_then(|id| id.parse::<i64>().ok());
+    let mut named: Vec<(i64, String)> =
+        world.library.iter().filter_map(|film| film.details.collection.clone()).collect();
+    named.sort();
+    named.dedup();
+    let describe = |(id, title): (i64, String)| {
+        let belongs = |film: &&FakeMovie| film.details.collection.as_ref().is_some_and(|(of, _)| *of == id);
+        let films: Vec<Value> =
+            world.catalog.iter().filter(belongs).map(|film| suggestion_json(&world, film)).collect();
+        json!({ "id": id, "tmdbId": id, "title": title, "monitored": false, "movies": films })
+    };
+    ok_response(
+        named.into_iter().filter(|(id, _)| wanted.is_none_or(|wanted| wanted == *id)).map(describe).collect(),
+    )
+}
+
+async fn list_suggestions(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
+    let world = radarr.lock_state();
+    let is_meant = |film: &&FakeMovie| {
+        let id = &film.catalog_id;
+        (query_flag(&query, "includeRecommendations") && world.suggested.contains(id))
+            || (query_flag(&query, "includePopular") && world.popular.contains(id))
+    };
+    ok_response(world.catalog.iter().filter(is_meant).map(|film| suggestion_json(&world, film)).collect())
+}
+
+fn suggestion_json(world: &FakeLibraryState<MovieDetails>, film: &FakeMovie) -> Value {
+    let mut body = catalog_movie_json(film);
+    body["isExisting"] = json!(world.in_library(film.catalog_id).is_some());
+    body["isExcluded"] = json!(world.excluded.contains(&film.catalog_id));
+    body
+}

@@ -1,0 +1,195 @@
+//! Search results of the fakes: copies that a test has made available, of titles that are wanted and not on disk.
+
+use super::activity::{FakeDownload, download, parse_title_episodes};
+use super::fake_server::FakeLibraryState;
+use super::media_fixtures::{MovieDetails, SeriesDetails, ShowEpisode};
+use super::movie_json::is_available;
+use super::radarr::FakeRadarr;
+use super::search::same_name;
+use super::series_json::{dated_episodes, episode_numbers};
+use super::sonarr::FakeSonarr;
+
+const TIME_TAKEN: u32 = 30;
+
+/// Reason for a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SearchReason {
+    /// A user requested the search, so the title may be unreleased or unmonitored.
+    Asked,
+    /// The server searches automatically, for titles that are released and monitored.
+    ByItself,
+}
+
+/// Library that searches for another copy of a failed download.
+pub(super) trait ReleaseSearch: Clone + Send + Sized + 'static {
+    fn seek_again(world: &mut FakeLibraryState<Self>, title: &str);
+
+    /// Imports a download: its title is now on disk.
+    fn find_replacement(world: &mut FakeLibraryState<Self>, download: &FakeDownload);
+}
+
+impl ReleaseSearch for MovieDetails {
+    fn seek_again(world: &mut FakeLibraryState<Self>, title: &str) {
+        if let Some(id) = world.title_named(title).map(|film| film.id) {
+            world.search_release(id, SearchReason::ByItself);
+        }
+    }
+
+    fn find_replacement(world: &mut FakeLibraryState<Self>, download: &FakeDownload) {
+        let id = world.title_named(&download.title).map(|film| film.id);
+        if let Some(film) = world.library.iter_mut().find(|film| Some(film.id) == id) {
+            film.size_bytes = download.size_bytes;
+        }
+    }
+}
+
+impl ReleaseSearch for SeriesDetails {
+    fn seek_again(world: &mut FakeLibraryState<Self>, title: &str) {
+        let Some(meant) = parse_title_episodes(title) else { return };
+        let Some(show) = world.title_named(meant.show) else { return };
+        let (id, numbers) = (show.id, episode_numbers(show, &meant));
+        world.search_episodes(id, title.to_owned(), SearchReason::ByItself, |one| {
+            one.season == meant.season && numbers.contains(&one.number)
+        });
+    }
+
+    fn find_replacement(world: &mut FakeLibraryState<Self>, download: &FakeDownload) {
+        let Some(meant) = parse_title_episodes(&download.title) else { return };
+        let Some(show) = world.title_named(meant.show) else { return };
+        let (id, numbers) = (show.id, episode_numbers(show, &meant));
+        let Some(show) = world.library.iter_mut().find(|show| show.id == id) else { return };
+        for one in show.told_apart() {
+            one.on_disk |= one.season == meant.season && numbers.contains(&one.number);
+        }
+        show.size_bytes += download.size_bytes;
+    }
+}
+
+impl FakeLibraryState<MovieDetails> {
+    /// Searches for a movie and returns the number of grabbed copies.
+    pub(super) fn search_release(&mut self, id: i64, reason: SearchReason) -> usize {
+        let now = self.clock.now();
+        let Some(place) = self.library.iter().position(|film| film.id == id) else { return 0 };
+        let title = self.library[place].title.clone();
+        self.library[place].details.last_search = Some(now);
+        self.record.searches.push(title.clone());
+        let film = &self.library[place];
+        let wanted = reason == SearchReason::Asked || (film.monitored && is_available(self, &film.details));
+        // A copy that is no better than the existing one is rejected.
+        let has_one = film.size_bytes > 0 || self.downloads.iter().any(|it| same_name(&it.title, &title));
+        let found = self.copies.iter().position(|copy| self.title_named(copy).is_some_and(|it| it.id == id));
+        match found {
+            Some(copy) if wanted && !has_one => {
+                self.grab_copy(copy);
+                1
+            }
+            Some(_) | None => 0,
+        }
+    }
+}
+
+impl FakeLibraryState<SeriesDetails> {
+    pub(super) fn search_missing(&mut self, id: i64) -> usize {
+        let Some(title) = self.library.iter().find(|show| show.id == id).map(|show| show.title.clone())
+        else {
+            return 0;
+        };
+        self.search_episodes(id, format!("{title} missing"), SearchReason::ByItself, |_| true)
+    }
+
+    /// Searches for the episodes of a series that `meant` selects; `words` is the description in the record. Returns
+    /// the number of grabbed copies.
+    pub(super) fn search_episodes(
+        &mut self,
+        id: i64,
+        words: String,
+        reason: SearchReason,
+        meant: impl Fn(&ShowEpisode) -> bool,
+    ) -> usize {
+        let now = self.clock.now();
+        self.record.searches.push(words);
+        let Some(show) = self.library.iter().find(|show| show.id == id) else { return 0 };
+        let wanted = |one: &ShowEpisode| {
+            let out = one.airs.is_some_and(|at| at <= now);
+            meant(one)
+                && !one.on_disk
+                && (reason == SearchReason::Asked || (show.monitored && one.monitored && out))
+        };
+        let wanted: Vec<(u32, u32)> = dated_episodes(self, show)
+            .iter()
+            .filter(|one| wanted(one))
+            .map(|one| (one.season, one.number))
+            .collect();
+        if let Some(show) = self.library.iter_mut().find(|show| show.id == id) {
+            let searched = |one: &&mut ShowEpisode| wanted.contains(&(one.season, one.number));
+            show.told_apart().iter_mut().filter(searched).for_each(|one| one.last_search = Some(now));
+        }
+        let mut grabbed = 0;
+        while let Some(copy) = self.copies.iter().position(|copy| self.copy_matches(copy, id, &wanted)) {
+            self.grab_copy(copy);
+            grabbed += 1;
+        }
+        grabbed
+    }
+
+    /// Returns whether a copy has one of these episodes, and none that is already being downloaded.
+    fn copy_matches(&self, copy: &str, id: i64, wanted: &[(u32, u32)]) -> bool {
+        let Some(meant) = parse_title_episodes(copy) else { return false };
+        let Some(show) = self.title_named(meant.show).filter(|show| show.id == id) else { return false };
+        let underway = self.downloads.iter().filter_map(|it| parse_title_episodes(&it.title)).any(|other| {
+            same_name(other.show, meant.show)
+                && other.season == meant.season
+                && (other.episode.is_none() || meant.episode.is_none() || other.episode == meant.episode)
+        });
+        !underway && episode_numbers(show, &meant).any(|number| wanted.contains(&(meant.season, number)))
+    }
+}
+
+impl<D> FakeLibraryState<D> {
+    /// Starts to download a copy and removes it from the available copies.
+    fn grab_copy(&mut self, copy: usize) {
+        let mut found = download(&self.copies.remove(copy)).minutes_left(TIME_TAKEN);
+        self.copies_said += 1;
+        found.release.push_str(&self.copies_said.to_string());
+        self.enqueue_download(found);
+        if let Some(found) = self.downloads.last().cloned() {
+            self.record_event(&found, "grabbed", None);
+        }
+    }
+}
+
+impl FakeRadarr {
+    /// Imports the first download of this title.
+    pub fn finish_download(&self, title: &str) {
+        self.lock_state().finish_download(title);
+    }
+
+    /// Processes the indexers' feeds, as happens automatically: grabs every copy of a movie that is released, monitored
+    /// and not on disk.
+    pub fn run_rss(&self) {
+        let mut world = self.lock_state();
+        let searches = world.record.searches.clone();
+        for id in world.library.iter().map(|film| film.id).collect::<Vec<_>>() {
+            world.search_release(id, SearchReason::ByItself);
+        }
+        world.record.searches = searches;
+    }
+}
+
+impl FakeSonarr {
+    /// Imports the first download of this title.
+    pub fn finish_download(&self, title: &str) {
+        self.lock_state().finish_download(title);
+    }
+
+    /// Processes the indexers' feeds, as happens automatically: grabs every copy of an episode that has aired, is
+    /// monitored and is not on disk.
+    pub fn run_rss(&self) {
+        let mut world = self.lock_state();
+        let searches = world.record.searches.clone();
+        for id in world.library.iter().map(|show| show.id).collect::<Vec<_>>() {
+            world.search_missing(id);
+        }
+        world.record.searches = searches;
+    }
+}

@@ -1,0 +1,107 @@
+//! Server information of both servers: profiles, folders, version and health.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use serde_json::{Value, json};
+
+use super::connect_api;
+use super::fake_server::FakeServer;
+use super::responses::ok_response;
+
+pub(super) fn routes<D: Clone + Send + 'static>(fake: FakeServer<D>) -> Router {
+    Router::new()
+        .route("/qualityprofile", get(list_profiles::<D>))
+        .route("/rootfolder", get(root_folders::<D>))
+        .route("/system/status", get(system_status::<D>))
+        .route("/health", get(list_health::<D>))
+        .route("/diskspace", get(list_disks::<D>))
+        .route("/config/downloadclient", get(download_clients::<D>))
+        .with_state(fake.clone())
+        .merge(connect_api::routes(fake))
+}
+
+async fn list_profiles<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
+    let world = fake.lock_state();
+    let describe = |(id, name): &(i64, String)| {
+        json!({
+            "id": id,
+            "name": name,
+            "upgradeAllowed": true,
+            "cutoff": 3,
+            "items": qualities_json(world.four_k_profiles.contains(name)),
+            "minFormatScore": 0,
+            "cutoffFormatScore": 0,
+            "formatItems": [],
+        })
+    };
+    ok_response(world.profiles.iter().map(describe).collect())
+}
+
+/// Individual quality, and groups of qualities that are allowed or not as one.
+fn qualities_json(four_k: bool) -> Value {
+    let quality =
+        |name: &str, resolution: u32| json!({ "name": name, "source": "web", "resolution": resolution });
+    let single = |name, resolution, allowed: bool| json!({ "quality": quality(name, resolution), "items": [], "allowed": allowed });
+    let group = |id: u32, name: &str, items: Value, allowed: bool| json!({ "id": id, "name": name, "items": items, "allowed": allowed });
+    json!([
+        single("SDTV", 480, false),
+        group(1002, "WEB 1080p", json!([single("WEBDL-1080p", 1080, true)]), true),
+        group(1003, "WEB 2160p", json!([single("WEBDL-2160p", 2160, four_k)]), four_k),
+    ])
+}
+
+async fn root_folders<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
+    let roots = fake.lock_state().roots.clone();
+    let describe = |(id, root): (usize, super::fake_server::FakeRoot)| {
+        json!({
+            "id": id + 1,
+            "path": root.path,
+            "accessible": root.free_bytes.is_some(),
+            "freeSpace": root.free_bytes,
+            "unmappedFolders": [],
+        })
+    };
+    ok_response(roots.into_iter().enumerate().map(describe).collect::<Value>())
+}
+
+async fn system_status<D>(State(fake): State<FakeServer<D>>) -> Response {
+    ok_response(json!({
+        "appName": fake.app.name(),
+        "instanceName": fake.app.name(),
+        "version": fake.app.version(),
+        "isProduction": true,
+        "isDocker": true,
+        "branch": "main",
+        "databaseType": "sqLite",
+        "authentication": "forms",
+        "urlBase": "",
+        "runtimeName": "netcore",
+    }))
+}
+
+async fn list_health<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
+    let describe = |[level, source, message]: &[String; 3]| json!({ "type": level, "source": source, "message": message, "wikiUrl": "https://wiki.servarr.com" });
+    ok_response(fake.lock_state().ailments.iter().map(describe).collect())
+}
+
+/// Lists a separate disk for each accessible folder; a quarter of its total space is in use, and the rest is free.
+async fn list_disks<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
+    let roots = fake.lock_state().roots.clone();
+    let describe = |root: super::fake_server::FakeRoot| {
+        let free = root.free_bytes?;
+        Some(json!({ "path": root.path, "label": "", "freeSpace": free, "totalSpace": free / 3 * 4 }))
+    };
+    ok_response(roots.into_iter().filter_map(describe).collect::<Value>())
+}
+
+async fn download_clients<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
+    let replaces = fake.lock_state().replaces_failed;
+    ok_response(json!({
+        "id": 1,
+        "enableCompletedDownloadHandling": true,
+        "autoRedownloadFailed": replaces,
+        "autoRedownloadFailedFromInteractiveSearch": replaces,
+    }))
+}

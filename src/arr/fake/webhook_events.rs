@@ -1,0 +1,175 @@
+//! Connect events that a fake server would send about its current state.
+
+use serde_json::{Value, json};
+
+use super::activity::{HistoryFixture, download_id, parse_title_episodes};
+use super::fake_server::{FakeLibraryState, FakeServer};
+use super::media_fixtures::{FakeMovie, FakeSeries};
+use super::radarr::FakeRadarr;
+use super::series_json::{episode_id, episode_numbers, stray_series};
+use super::sonarr::FakeSonarr;
+
+const IMPORTED: &str = "downloadFolderImported";
+
+impl FakeRadarr {
+    /// Downloads and imports a movie.
+    pub fn import_event(&self, title: &str) {
+        self.add_download(title, 99, 1);
+        self.finish_download(title);
+    }
+
+    /// Downloads and imports a movie, replacing the existing file.
+    pub fn upgrade_event(&self, title: &str) {
+        self.lock_state().loss_event(title, "movieFileDeleted");
+        self.import_event(title);
+    }
+
+    /// Event for an imported movie.
+    pub fn import_report(&self, title: &str) -> Value {
+        let world = self.lock_state();
+        json!({
+            "movie": world.title_named(title).map(movie_json),
+            "isUpgrade": world.was_upgraded(title),
+            "downloadId": world.last_download_of(title),
+            "eventType": "Download",
+            "instanceName": "Radarr",
+        })
+    }
+
+    /// Event for a download that cannot be imported.
+    pub fn stuck_report(&self, title: &str) -> Value {
+        let world = self.lock_state();
+        json!({
+            "movie": world.title_named(title).map(movie_json),
+            "downloadInfo": { "title": title },
+            "downloadId": format!("stuck-{title}"),
+            "downloadStatus": "Warning",
+            "eventType": "ManualInteractionRequired",
+            "instanceName": "Radarr",
+        })
+    }
+}
+
+impl FakeSonarr {
+    /// Downloads and imports `The Bear S02E03` or, for a season pack, `The Bear S02`.
+    pub fn import_event(&self, title: &str) {
+        self.add_download(title, 99, 1);
+        self.finish_download(title);
+    }
+
+    /// Downloads and imports episodes, replacing the existing files.
+    pub fn upgrade_event(&self, title: &str) {
+        self.lock_state().loss_event(title, "episodeFileDeleted");
+        self.import_event(title);
+    }
+
+    /// Event for the import of a whole download, which may have been an upgrade.
+    pub fn import_report(&self, title: &str) -> Value {
+        let world = self.lock_state();
+        let mut event = import_event_json(&world, title, &|_| true);
+        event["episodeFiles"] = json!([]);
+        event["fileCount"] = json!(event["episodes"].as_array().map_or(0, Vec::len));
+        event
+    }
+
+    /// Event for one file of a download.
+    pub fn file_report(&self, title: &str, number: u32) -> Value {
+        let world = self.lock_state();
+        let mut event = import_event_json(&world, title, &|one| one == number);
+        event["episodeFile"] = json!({ "id": number });
+        event["isUpgrade"] = json!(world.was_upgraded(title));
+        event
+    }
+}
+
+impl<D: Clone> FakeServer<D> {
+    /// Adds a history event that concerns no current download.
+    pub fn download_event(&self, title: &str, event: &'static str, reason: &str) {
+        let mut world = self.lock_state();
+        world.last_download += 1;
+        let (at, download) = (world.clock.now(), world.last_download);
+        let (title, reason) = (title.to_owned(), Some(reason.to_owned()));
+        world.history.push(HistoryFixture {
+            release: format!("{title}.mkv"),
+            title,
+            event,
+            at,
+            download,
+            reason,
+        });
+    }
+
+    /// Event for a health problem of the server; the level is `warning` or `error`.
+    pub fn health_report(&self, level: &str, check: &str, message: &str) -> Value {
+        json!({ "level": level, "type": check, "message": message, "eventType": "Health" })
+    }
+
+    pub fn healed_report(&self, check: &str) -> Value {
+        json!({ "level": "warning", "type": check, "eventType": "HealthRestored" })
+    }
+
+    /// Event of a connection test.
+    pub fn trial_report(&self) -> Value {
+        json!({ "movie": { "id": 1, "title": "Test Title", "tmdbId": 0 }, "eventType": "Test" })
+    }
+}
+
+impl<D> FakeLibraryState<D> {
+    fn loss_event(&mut self, title: &str, event: &'static str) {
+        let at = self.clock.now();
+        self.history.push(HistoryFixture {
+            title: title.to_owned(),
+            release: format!("{title}.mkv"),
+            event,
+            at,
+            download: 0,
+            reason: Some("Upgrade".to_owned()),
+        });
+    }
+
+    fn was_upgraded(&self, title: &str) -> bool {
+        let mut before = self.history.iter().rev().filter(|happened| happened.title == title).skip(1);
+        before.next().is_some_and(|happened| happened.reason.as_deref() == Some("Upgrade"))
+    }
+
+    fn last_download_of(&self, title: &str) -> Option<String> {
+        let imports = self.history.iter().rev().filter(|happened| happened.event == IMPORTED);
+        let mut of_title = imports.filter(|happened| happened.title == title && happened.download > 0);
+        of_title.next().map(|happened| download_id(happened.download))
+    }
+}
+
+fn movie_json(film: &FakeMovie) -> Value {
+    json!({ "id": film.id, "title": film.title, "year": film.year, "tmdbId": film.catalog_id })
+}
+
+fn import_event_json(
+    world: &FakeLibraryState<super::media_fixtures::SeriesDetails>,
+    title: &str,
+    wanted: &dyn Fn(u32) -> bool,
+) -> Value {
+    let meant = parse_title_episodes(title);
+    let known = meant.as_ref().and_then(|meant| world.title_named(meant.show)).cloned();
+    let item: FakeSeries = known.unwrap_or_else(|| stray_series(title, 0));
+    let described = |season: u32, number: u32| {
+        json!({
+            "id": episode_id(&item, season, number),
+            "seasonNumber": season,
+            "episodeNumber": number,
+            "seriesId": item.id,
+        })
+    };
+    let of_it: Vec<Value> = meant.map_or_else(Vec::new, |meant| {
+        episode_numbers(&item, &meant)
+            .filter(|number| wanted(*number))
+            .map(|number| described(meant.season, number))
+            .collect()
+    });
+    json!({
+        "series": { "id": item.id, "title": item.title, "year": item.year, "tvdbId": item.catalog_id },
+        "episodes": of_it,
+        "downloadId": world.last_download_of(title),
+        "eventType": "Download",
+        "instanceName": "Sonarr",
+    })
+}

@@ -1,0 +1,308 @@
+//! Titles of a library as returned by a list of the whole library: for each title, only the fields that a query about
+//! many titles needs.
+
+use jiff::civil::Date;
+use serde::Deserialize;
+
+use super::MovieCollection;
+use super::time_format::parse_day;
+use super::wire::{bytes_or_zero, saturating_total, whole_or_default};
+
+/// Title of a library.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LibraryTitle {
+    pub id: i64,
+    /// Catalog id: TMDB for a movie, TVDB for a series.
+    pub catalog: i64,
+    pub title: String,
+    /// Other names of the title, in other languages and countries.
+    pub other_titles: Vec<String>,
+    /// Release year; 0 if unknown.
+    pub year: u16,
+    pub monitored: bool,
+    pub size_bytes: u64,
+    pub profile: i64,
+    pub genres: Vec<String>,
+    pub added: Option<Date>,
+    /// Rating out of 10; 0 if there is none.
+    pub rating: f32,
+    pub detail: LibraryTitleDetails,
+}
+
+/// Fields that only movies or only series have.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LibraryTitleDetails {
+    Movie { has_file: bool, available: bool, collection: Option<MovieCollection> },
+    Series(EpisodeCounts),
+}
+
+/// Number of regular seasons of a series and of their episodes, without the specials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EpisodeCounts {
+    pub seasons: u32,
+    pub on_disk: u32,
+    pub all: u32,
+    /// Number of episodes that have aired, are monitored and are not on disk.
+    pub missing: u32,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct MovieRecord {
+    id: Option<i64>,
+    tmdb_id: Option<i64>,
+    title: Option<String>,
+    original_title: Option<String>,
+    alternate_titles: Option<Vec<AlternateTitle>>,
+    year: Option<i64>,
+    monitored: Option<bool>,
+    has_file: Option<bool>,
+    is_available: Option<bool>,
+    size_on_disk: Option<i64>,
+    quality_profile_id: Option<i64>,
+    genres: Option<Vec<String>>,
+    added: Option<String>,
+    ratings: Option<MovieRatings>,
+    collection: Option<CollectionRecord>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AlternateTitle {
+    title: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct MovieRatings {
+    imdb: Option<LibraryRating>,
+    tmdb: Option<LibraryRating>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LibraryRating {
+    value: Option<f32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct CollectionRecord {
+    title: Option<String>,
+    tmdb_id: Option<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct SeriesRecord {
+    id: Option<i64>,
+    tvdb_id: Option<i64>,
+    title: Option<String>,
+    alternate_titles: Option<Vec<AlternateTitle>>,
+    year: Option<i64>,
+    monitored: Option<bool>,
+    quality_profile_id: Option<i64>,
+    genres: Option<Vec<String>>,
+    added: Option<String>,
+    ratings: Option<LibraryRating>,
+    seasons: Option<Vec<SeasonRecord>>,
+    statistics: Option<LibraryStatistics>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SeasonRecord {
+    season_number: Option<i64>,
+    statistics: Option<LibraryStatistics>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LibraryStatistics {
+    episode_file_count: Option<i64>,
+    /// Number of episodes that have aired and are monitored, plus those that are on disk.
+    episode_count: Option<i64>,
+    total_episode_count: Option<i64>,
+    size_on_disk: Option<i64>,
+}
+
+impl From<MovieRecord> for LibraryTitle {
+    fn from(record: MovieRecord) -> Self {
+        let ratings = record.ratings.unwrap_or_default();
+        let rated =
+            |rating: Option<LibraryRating>| rating.and_then(|it| it.value).filter(|value| *value > 0.0);
+        Self {
+            id: record.id.unwrap_or_default(),
+            catalog: record.tmdb_id.unwrap_or_default(),
+            title: record.title.unwrap_or_default(),
+            other_titles: record
+                .original_title
+                .into_iter()
+                .chain(alternate_titles(record.alternate_titles))
+                .collect(),
+            year: whole_or_default(record.year),
+            monitored: record.monitored.unwrap_or_default(),
+            size_bytes: bytes_or_zero(record.size_on_disk),
+            profile: record.quality_profile_id.unwrap_or_default(),
+            genres: record.genres.unwrap_or_default(),
+            added: parse_day(record.added.as_deref()),
+            rating: rated(ratings.imdb).or(rated(ratings.tmdb)).unwrap_or_default(),
+            detail: LibraryTitleDetails::Movie {
+                has_file: record.has_file.unwrap_or_default(),
+                available: record.is_available.unwrap_or_default(),
+                collection: record.collection.and_then(|collection| {
+                    let title = collection.title.filter(|title| !title.is_empty())?;
+                    Some(MovieCollection { tmdb: collection.tmdb_id?, title })
+                }),
+            },
+        }
+    }
+}
+
+impl From<SeriesRecord> for LibraryTitle {
+    fn from(record: SeriesRecord) -> Self {
+        let seasons: Vec<LibraryStatistics> = record
+            .seasons
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|season| season.season_number > Some(0))
+            .map(|season| season.statistics.unwrap_or_default())
+            .collect();
+        // The total is summed up here, because the server's totals include the specials.
+        let sum = |count: fn(&LibraryStatistics) -> Option<i64>| {
+            saturating_total(seasons.iter().map(|season| whole_or_default(count(season))))
+        };
+        let missing = |season: &LibraryStatistics| {
+            whole_or_default::<u32>(season.episode_count)
+                .saturating_sub(whole_or_default(season.episode_file_count))
+        };
+        let monitored = record.monitored.unwrap_or_default();
+        Self {
+            id: record.id.unwrap_or_default(),
+            catalog: record.tvdb_id.unwrap_or_default(),
+            title: record.title.unwrap_or_default(),
+            other_titles: alternate_titles(record.alternate_titles).collect(),
+            year: whole_or_default(record.year),
+            monitored,
+            size_bytes: bytes_or_zero(record.statistics.and_then(|statistics| statistics.size_on_disk)),
+            profile: record.quality_profile_id.unwrap_or_default(),
+            genres: record.genres.unwrap_or_default(),
+            added: parse_day(record.added.as_deref()),
+            rating: record.ratings.and_then(|rating| rating.value).unwrap_or_default(),
+            detail: LibraryTitleDetails::Series(EpisodeCounts {
+                seasons: u32::try_from(seasons.len()).unwrap_or(u32::MAX),
+                on_disk: sum(|season| season.episode_file_count),
+                all: sum(|season| season.total_episode_count),
+                missing: if monitored { saturating_total(seasons.iter().map(missing)) } else { 0 },
+            }),
+        }
+    }
+}
+
+fn alternate_titles(alternate: Option<Vec<AlternateTitle>>) -> impl Iterator<Item = String> {
+    alternate.unwrap_or_default().into_iter().filter_map(|it| it.title)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn check<W: Into<LibraryTitle> + serde::de::DeserializeOwned>(record: Value, expected: &LibraryTitle) {
+        assert_eq!(&serde_json::from_value::<W>(record).unwrap().into(), expected);
+    }
+
+    fn nothing(detail: LibraryTitleDetails) -> LibraryTitle {
+        LibraryTitle {
+            id: 0,
+            catalog: 0,
+            title: String::new(),
+            other_titles: Vec::new(),
+            year: 0,
+            monitored: false,
+            size_bytes: 0,
+            profile: 0,
+            genres: Vec::new(),
+            added: None,
+            rating: 0.0,
+            detail,
+        }
+    }
+
+    #[test]
+    fn a_movie_is_read_with_what_it_is_sorted_by() {
+        check::<MovieRecord>(
+            json!({ "id": 7, "tmdbId": 348, "title": "Alien", "year": 1979, "originalTitle": "Alien",
+                "alternateTitles": [{ "title": "Le huitieme passager" }, {}], "monitored": true, "hasFile": true,
+                "isAvailable": true, "sizeOnDisk": 9_000_000_000_u64, "qualityProfileId": 4,
+                "genres": ["Horror", "Science Fiction"], "added": "2024-05-01T10:00:00Z", "path": "/films/a",
+                "ratings": { "imdb": { "value": 8.5 }, "tmdb": { "value": 8.1 } },
+                "collection": { "title": "Alien Collection", "tmdbId": 8091 } }),
+            &LibraryTitle {
+                id: 7,
+                catalog: 348,
+                title: "Alien".into(),
+                other_titles: vec!["Alien".into(), "Le huitieme passager".into()],
+                year: 1979,
+                monitored: true,
+                size_bytes: 9_000_000_000,
+                profile: 4,
+                genres: vec!["Horror".into(), "Science Fiction".into()],
+                added: Some(date(2024, 5, 1)),
+                rating: 8.5,
+                ..nothing(LibraryTitleDetails::Movie {
+                    has_file: true,
+                    available: true,
+                    collection: Some(MovieCollection { tmdb: 8091, title: "Alien Collection".into() }),
+                })
+            },
+        );
+    }
+
+    #[test]
+    fn the_specials_of_a_show_are_not_counted() {
+        let season = |number, files, wanted, all| {
+            json!({ "seasonNumber": number, "statistics":
+                { "episodeFileCount": files, "episodeCount": wanted, "totalEpisodeCount": all } })
+        };
+        let episodes = EpisodeCounts { seasons: 2, on_disk: 9, all: 20, missing: 3 };
+        check::<SeriesRecord>(
+            json!({ "monitored": true, "ratings": { "value": 7.9 },
+                "seasons": [season(0, 1, 5, 9), season(1, 8, 10, 10), season(2, 1, 2, 10)],
+                "statistics": { "sizeOnDisk": 5, "episodeCount": 17 } }),
+            &LibraryTitle {
+                monitored: true,
+                size_bytes: 5,
+                rating: 7.9,
+                ..nothing(LibraryTitleDetails::Series(episodes))
+            },
+        );
+    }
+
+    #[test]
+    fn an_empty_record_is_no_trouble() {
+        check::<MovieRecord>(
+            json!({}),
+            &nothing(LibraryTitleDetails::Movie { has_file: false, available: false, collection: None }),
+        );
+        let episodes = EpisodeCounts { seasons: 0, on_disk: 0, all: 0, missing: 0 };
+        check::<SeriesRecord>(json!({}), &nothing(LibraryTitleDetails::Series(episodes)));
+    }
+
+    #[test]
+    fn figures_that_no_disk_has_add_up() {
+        let season = |number| {
+            json!({ "seasonNumber": number, "statistics": { "episodeFileCount": 0,
+                "episodeCount": u32::MAX, "totalEpisodeCount": u32::MAX } })
+        };
+        let most = u32::MAX;
+        let episodes = EpisodeCounts { seasons: 2, on_disk: 0, all: most, missing: most };
+        check::<SeriesRecord>(
+            json!({ "monitored": true, "seasons": [season(1), season(2)], "statistics": { "sizeOnDisk": i64::MAX } }),
+            &LibraryTitle { monitored: true, ..nothing(LibraryTitleDetails::Series(episodes)) },
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! A deletion that a yes has claimed, with the state of each of its items.
+
+use jiff::Timestamp;
+
+use super::deletion_messages::ItemOutcome;
+use super::target::DeletionTarget;
+use crate::conversation::transcript::CallRow;
+
+/// One item of a deletion, and its progress.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeletionItem {
+    pub ord: i64,
+    pub target: DeletionTarget,
+    pub state: DeletionItemState,
+    pub attempts: u32,
+    /// The last start.
+    pub started_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeletionItemState {
+    Held,
+    /// Started, and its outcome is not known.
+    Running,
+    Ended(ItemOutcome),
+    Canceled,
+}
+
+/// A deletion that a yes has claimed, as its turn carries it out. Proof of the yes, since only `store/confirmation/pending_action.rs` may
+/// construct one, from a stored call that names its yes; `tests/it/tidy.rs` checks this.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimedDeletion {
+    call: CallRow,
+    tool: String,
+    items: Vec<DeletionItem>,
+}
+
+impl ClaimedDeletion {
+    /// For `store/confirmation/pending_action.rs` alone: the caller has read that the call names its yes.
+    pub fn from_confirmed_call(call: CallRow, tool: String, items: Vec<DeletionItem>) -> Self {
+        Self { call, tool, items }
+    }
+
+    pub fn call(&self) -> CallRow {
+        self.call
+    }
+
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    pub fn items(&self) -> &[DeletionItem] {
+        &self.items
+    }
+}

@@ -1,0 +1,523 @@
+//! The words around a deletion: the question that names what goes, and the report of what went.
+
+use super::target::{DeletionScope, DeletionTarget, DownloadFollowUp, SeasonEpisodes};
+use crate::conversation::text::message_format;
+use crate::conversation::text::title::format_title;
+use crate::conversation::transcript::MediaKind;
+
+/// Items that one question may name; further ones of the same call are left for later.
+pub const MAX_ITEMS: usize = 5;
+/// Episodes of one copy that a question names one by one.
+const MAX_NAMED_EPISODES: usize = 4;
+/// Above this a bare yes is not enough.
+const CODE_REQUIRED_ABOVE_BYTES: u64 = 100_000_000_000;
+
+/// When a question asks for a code beside the yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodePolicy {
+    /// For two or more items, or over 100 GB.
+    Bulk,
+    Always,
+}
+
+impl CodePolicy {
+    pub fn needs_code(self, items: &[DeletionTarget]) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Bulk => items.len() > 1 || total_bytes(items) > CODE_REQUIRED_ABOVE_BYTES,
+        }
+    }
+}
+
+/// The question that is asked, word for word. `code` is shown in it.
+pub fn format_confirmation_prompt(items: &[DeletionTarget], code: Option<&str>) -> String {
+    let answer = match code {
+        Some(code) => format!("Reply YES {code} or NO."),
+        None => "Reply YES or NO.".to_owned(),
+    };
+    match items {
+        [item] => format!("{} {answer}", format_single_prompt(item)),
+        _ => {
+            let names: Vec<String> = items.iter().map(format_list_entry).collect();
+            let keeps = if items.iter().any(|item| item.delete_files) { "Delete" } else { "Remove" };
+            let total = match total_bytes(items) {
+                0 => String::new(),
+                bytes => format!(" Total {}.", message_format::format_size(bytes)),
+            };
+            format!("{keeps} {}: {}?{total} {answer}", items.len(), names.join("; "))
+        }
+    }
+}
+
+fn format_single_prompt(item: &DeletionTarget) -> String {
+    let name = format_target_name(item);
+    let size = message_format::format_size(item.fingerprint.size_bytes);
+    match &item.scope {
+        DeletionScope::Whole => format_whole_title_prompt(item, &name, &size),
+        DeletionScope::Season { files, .. } => {
+            format!("Delete {name}, {}, {size}, and stop looking for it?", format_file_count(files.len()))
+        }
+        DeletionScope::Copy { .. } => format!("Delete {name}, {size}, and look for another one?"),
+        DeletionScope::Download(DownloadFollowUp::SearchAgain) => {
+            format!("Remove {name} and look for another copy?")
+        }
+        DeletionScope::Download(DownloadFollowUp::Nothing) => {
+            format!("Remove {name}, and look for no other copy now?")
+        }
+    }
+}
+
+fn format_whole_title_prompt(item: &DeletionTarget, name: &str, size: &str) -> String {
+    match (item.delete_files, item.fingerprint.size_bytes, item.kind) {
+        (false, 0, _) | (true, 0, _) => format!("Remove {name} from the library? It has no files."),
+        (false, _, MediaKind::Movie) => format!("Remove {name} from the library and keep its file, {size}?"),
+        (false, _, MediaKind::Series) => {
+            format!("Remove {name} from the library and keep its files, {size}?")
+        }
+        (true, _, MediaKind::Movie) => format!("Delete {name} and its file, {size}?"),
+        (true, _, MediaKind::Series) => match item.fingerprint.seasons {
+            Some(1) => format!("Delete {name}, 1 season and the files, {size}?"),
+            Some(seasons) => format!("Delete {name}, {seasons} seasons and the files, {size}?"),
+            None => format!("Delete {name} and the files, {size}?"),
+        },
+    }
+}
+
+fn format_file_count(files: usize) -> String {
+    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
+}
+
+/// What the admins are asked for a member who may not delete.
+pub fn format_removal_request(who: &str, item: &DeletionTarget, code: &str) -> String {
+    format!("{who} asks to delete {}. Reply APPROVE {code} or DENY {code}", format_list_entry(item))
+}
+
+/// What the member hears of a wish that nobody carried out.
+pub fn format_removal_denied(item: &DeletionTarget) -> String {
+    format!("An admin would like to keep {}, so it stays.", format_target_name(item))
+}
+
+pub fn format_removal_expired(item: Option<&DeletionTarget>) -> String {
+    let name = item.map_or_else(|| "that title".to_owned(), format_target_name);
+    format!("Nobody has answered your request to delete {name}, so it is kept. You can ask again.")
+}
+
+/// Outcome of an approved removal request whose title cannot be read.
+pub fn untitled_wish_outcome(outcome: ItemOutcome) -> String {
+    match outcome {
+        ItemOutcome::Unknown => {
+            "An admin agreed to your removal request, but I could not find out whether the title is deleted."
+        }
+        ItemOutcome::Deleted | ItemOutcome::AlreadyGone => {
+            "An admin agreed to your removal request, and the title is deleted."
+        }
+        ItemOutcome::Changed
+        | ItemOutcome::Failed
+        | ItemOutcome::NotPermitted
+        | ItemOutcome::Stopped
+        | ItemOutcome::StillThere => {
+            "An admin agreed to your removal request, but the title could not be deleted. Please ask again later."
+        }
+    }
+    .to_owned()
+}
+
+/// What the member hears of a wish that an admin approved.
+pub fn format_removal_outcome(item: &DeletionTarget, outcome: ItemOutcome) -> String {
+    let name = format_target_name(item);
+    match outcome {
+        ItemOutcome::Deleted => format!("An admin agreed: {name} is deleted."),
+        ItemOutcome::AlreadyGone => format!("An admin agreed, and {name} was gone already."),
+        ItemOutcome::Changed => {
+            format!("{name} has changed since you asked, so it was kept. Ask again if it should go.")
+        }
+        ItemOutcome::Failed | ItemOutcome::NotPermitted | ItemOutcome::Stopped => {
+            format!("An admin agreed, but {name} could not be deleted. Please ask again later.")
+        }
+        ItemOutcome::StillThere => {
+            format!("An admin agreed, but {}", format_still_there(service_name(item), &[item]))
+        }
+        ItemOutcome::Unknown => {
+            format!("An admin agreed, but I could not find out whether {name} is deleted.")
+        }
+    }
+}
+
+fn format_list_entry(item: &DeletionTarget) -> String {
+    let seasons = match item.fingerprint.seasons {
+        Some(1) => ", 1 season".to_owned(),
+        Some(seasons) => format!(", {seasons} seasons"),
+        None => String::new(),
+    };
+    let size = match (item.fingerprint.size_bytes, item.delete_files) {
+        (0, _) => ", no files".to_owned(),
+        (bytes, true) => format!(", {}", message_format::format_size(bytes)),
+        (bytes, false) => format!(", keeps {}", message_format::format_size(bytes)),
+    };
+    format!("{}{seasons}{size}", format_target_name(item))
+}
+
+/// `Dune (2021)` or `season 2 of The Bear (2022)`, fit to stand in a question.
+pub fn format_target_name(item: &DeletionTarget) -> String {
+    let title = format_title(&item.fingerprint.title, item.fingerprint.year);
+    match &item.scope {
+        DeletionScope::Whole => title,
+        DeletionScope::Season { number, .. } => format!("{} of {title}", format_season(*number)),
+        DeletionScope::Copy { episodes: None, .. } => format!("this copy of {title}"),
+        DeletionScope::Copy { episodes: Some(episodes), .. } => {
+            format!("this copy of {}", format_episodes(&title, episodes))
+        }
+        DeletionScope::Download(_) => format!("the download of {title}"),
+    }
+}
+
+/// `season 2`, `the specials`.
+pub fn format_season(number: u32) -> String {
+    if number == 0 { "the specials".to_owned() } else { format!("season {number}") }
+}
+
+/// `The Bear (2022) S02E03, E04`, `10 episodes of season 2 of The Bear (2022)`.
+fn format_episodes(title: &str, SeasonEpisodes { season: number, numbers }: &SeasonEpisodes) -> String {
+    match numbers.as_slice() {
+        [] => format!("{} of {title}", format_season(*number)),
+        few if few.len() <= MAX_NAMED_EPISODES => {
+            let codes: Vec<String> = few.iter().map(|episode| format!("E{episode:02}")).collect();
+            format!("{title} S{number:02}{}", codes.join(", "))
+        }
+        many => format!("{} episodes of {} of {title}", many.len(), format_season(*number)),
+    }
+}
+
+fn total_bytes(items: &[DeletionTarget]) -> u64 {
+    items.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum()
+}
+
+/// A sentence that may begin with `season 2` or `this copy`.
+fn capitalize_sentence(sentence: &str) -> String {
+    let ours = ["the ", "this ", "season "].iter().any(|word| sentence.starts_with(word));
+    match sentence.split_at_checked(1) {
+        Some((first, rest)) if ours => first.to_ascii_uppercase() + rest,
+        Some(_) | None => sentence.to_owned(),
+    }
+}
+
+/// `Dune (2021) is kept.`
+pub fn format_kept(names: &[String]) -> String {
+    capitalize_sentence(&format_kept_sentence(names))
+}
+
+/// The first sentence of a message that closes a question: `OK, Dune (2021) is kept.`
+pub fn format_prompt_closed(names: &[String]) -> String {
+    format!("OK, {}", format_kept_sentence(names))
+}
+
+fn format_kept_sentence(names: &[String]) -> String {
+    match names {
+        [] => "nothing is deleted.".to_owned(),
+        [name] => format!("{name} is kept."),
+        [first @ .., last] => format!("{} and {last} are kept.", first.join(", ")),
+    }
+}
+
+/// Outcome of one confirmed item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemOutcome {
+    Deleted,
+    AlreadyGone,
+    /// It is not what was asked about any more, so it was kept.
+    Changed,
+    /// Sonarr or Radarr would not, or could not be reached.
+    Failed,
+    /// Sonarr or Radarr did not carry it out: a check after the last request found the item, or a part of it, in place.
+    StillThere,
+    /// The right to delete was taken away since the question.
+    NotPermitted,
+    /// The turn was taken back before it was begun.
+    Stopped,
+    /// It cannot be told.
+    Unknown,
+}
+
+/// The answer to a yes: what happened to each item.
+pub fn format_deletion_report(items: &[(DeletionTarget, ItemOutcome)]) -> String {
+    let with = |wanted: ItemOutcome| -> Vec<&DeletionTarget> {
+        items.iter().filter(|(_, outcome)| *outcome == wanted).map(|(item, _)| item).collect()
+    };
+    let by_service = |wanted: ItemOutcome| {
+        let (movies, series): (Vec<&DeletionTarget>, Vec<&DeletionTarget>) =
+            with(wanted).into_iter().partition(|item| item.kind == MediaKind::Movie);
+        [(RADARR, movies), (SONARR, series)]
+    };
+    let mut sentences = format_completed(&with(ItemOutcome::Deleted));
+    let mut tell = |items: &[&DeletionTarget], say: &dyn Fn(&str) -> String| {
+        if !items.is_empty() {
+            sentences.push(capitalize_sentence(&say(&format_target_list(items))));
+        }
+    };
+    let gone_before = with(ItemOutcome::AlreadyGone);
+    let were = if gone_before.len() > 1 { "were" } else { "was" };
+    tell(&gone_before, &|names| format!("{names} {were} already gone."));
+    tell(&with(ItemOutcome::Changed), &|names| format!("{names} changed since I asked, so I kept it."));
+    for (service, refused) in by_service(ItemOutcome::Failed) {
+        tell(&refused, &|names| format!("{service} could not delete {names}. Please try again later."));
+    }
+    for (service, left) in by_service(ItemOutcome::StillThere) {
+        tell(&left, &|_| format_still_there(service, &left));
+    }
+    tell(&with(ItemOutcome::NotPermitted), &|names| format!("You may not delete titles, so I kept {names}."));
+    tell(&with(ItemOutcome::Stopped), &|names| format!("I was stopped before {names}, so it is kept."));
+    tell(&with(ItemOutcome::Unknown), &|names| {
+        format!("I could not find out whether {names} was deleted. Please have a look.")
+    });
+    sentences.join(" ")
+}
+
+const RADARR: &str = "Radarr";
+const SONARR: &str = "Sonarr";
+
+fn service_name(item: &DeletionTarget) -> &'static str {
+    match item.kind {
+        MediaKind::Movie => RADARR,
+        MediaKind::Series => SONARR,
+    }
+}
+
+/// `Radarr could not do it. Dune (2021) is still there.` Of several files some may be gone.
+fn format_still_there(service: &str, items: &[&DeletionTarget]) -> String {
+    let names = format_target_list(items);
+    let is_whole =
+        |item: &&DeletionTarget| matches!(item.scope, DeletionScope::Whole | DeletionScope::Download(_));
+    if !items.iter().all(is_whole) {
+        return format!("{service} could not do all of it. Please have a look at {names}.");
+    }
+    let are = if items.len() > 1 { "are" } else { "is" };
+    format!("{service} could not do it. {}", capitalize_sentence(&format!("{names} {are} still there.")))
+}
+
+/// What is told of that which went: files with what they freed, then downloads, then what another copy is looked for of.
+fn format_completed(items: &[&DeletionTarget]) -> Vec<String> {
+    let of = |wanted: fn(&DeletionScope) -> bool| -> Vec<&DeletionTarget> {
+        items.iter().copied().filter(|item| wanted(&item.scope)).collect()
+    };
+    let gone = of(|extent| matches!(extent, DeletionScope::Whole | DeletionScope::Season { .. }));
+    let downloads = of(|extent| matches!(extent, DeletionScope::Download(_)));
+    let copies = of(|extent| matches!(extent, DeletionScope::Copy { .. }));
+    let another = of(|extent| matches!(extent, DeletionScope::Download(DownloadFollowUp::SearchAgain)));
+    let freed: u64 =
+        gone.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum();
+    let keeps_files = gone.iter().any(|item| !item.delete_files && item.fingerprint.size_bytes > 0);
+    let deletes_files = gone.iter().any(|item| item.delete_files);
+    let mut sentences = Vec::new();
+    let mut tell = |items: &[&DeletionTarget], say: &dyn Fn(&str) -> String| {
+        if !items.is_empty() {
+            sentences.push(say(&format_target_list(items)));
+        }
+    };
+    tell(&gone, &|names| match (deletes_files, keeps_files) {
+        (true, _) => format!("Deleted {names}. Freed {}.", message_format::format_size(freed)),
+        (false, true) => format!("Removed {names} from the library. The files are kept."),
+        (false, false) => format!("Removed {names} from the library."),
+    });
+    tell(&downloads, &|names| format!("Removed {names}."));
+    tell(&copies, &|names| format!("Deleted {names}."));
+    if !copies.is_empty() || !another.is_empty() {
+        sentences.push("I am looking for another copy.".to_owned());
+    }
+    sentences
+}
+
+fn format_target_list(items: &[&DeletionTarget]) -> String {
+    let names: Vec<String> = items.iter().map(|item| format_target_name(item)).collect();
+    names.join(", ")
+}
+
+/// Outcome of the last confirmation prompt of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptOutcome {
+    Done,
+    Denied,
+    Expired,
+    /// Something else was talked about, or another question took its place.
+    Dropped,
+    /// The yes came, but not all of it was carried out.
+    Failed,
+}
+
+/// The answer to a yes or no that comes after the question has ended. `outcomes` are those of the items that were
+/// carried out.
+pub fn format_late_answer(
+    ending: PromptOutcome,
+    items: &[DeletionTarget],
+    outcomes: &[(DeletionTarget, ItemOutcome)],
+) -> String {
+    let names: Vec<String> = items.iter().map(format_target_name).collect();
+    let all_deleted =
+        outcomes.iter().all(|(item, outcome)| *outcome == ItemOutcome::Deleted && item.delete_files);
+    match ending {
+        PromptOutcome::Done if all_deleted => {
+            let are = if names.len() > 1 { "are" } else { "is" };
+            format!("Already done: {} {are} deleted.", names.join(", "))
+        }
+        PromptOutcome::Done => format!("Already answered: {}", format_deletion_report(outcomes)),
+        PromptOutcome::Failed => {
+            let can_be_asked = outcomes.iter().any(|(_, outcome)| *outcome == ItemOutcome::StillThere);
+            let ask_again = if can_be_asked { " Ask again to delete." } else { "" };
+            format!("No question is open. {}{ask_again}", format_deletion_report(outcomes))
+        }
+        PromptOutcome::Denied => format!("{} Ask again to delete.", format_kept(&names)),
+        PromptOutcome::Expired => {
+            format!("That question has expired. {} Ask again to delete.", format_kept(&names))
+        }
+        PromptOutcome::Dropped => {
+            format!("That question is closed. {} Ask again to delete.", format_kept(&names))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::target::TargetFingerprint;
+    use super::*;
+
+    fn movie(title: &str, year: u16, gigabytes: f64) -> DeletionTarget {
+        DeletionTarget {
+            instance: "radarr".into(),
+            kind: MediaKind::Movie,
+            id: 7,
+            delete_files: true,
+            scope: DeletionScope::Whole,
+            fingerprint: TargetFingerprint {
+                title: title.into(),
+                year,
+                path: format!("/movies/{title}"),
+                size_bytes: (gigabytes * 1e9) as u64,
+                seasons: None,
+            },
+        }
+    }
+
+    fn series(title: &str, year: u16, seasons: u32, gigabytes: f64) -> DeletionTarget {
+        let mut item = movie(title, year, gigabytes);
+        item.kind = MediaKind::Series;
+        item.fingerprint.seasons = Some(seasons);
+        item
+    }
+
+    #[test]
+    fn a_question_names_title_year_what_goes_and_its_size() {
+        let dune = movie("Dune", 2021, 21.4);
+        assert_eq!(
+            format_confirmation_prompt(std::slice::from_ref(&dune), None),
+            "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO."
+        );
+        assert_eq!(
+            format_confirmation_prompt(&[series("Severance", 2022, 2, 41.0)], None),
+            "Delete Severance (2022), 2 seasons and the files, 41 GB? Reply YES or NO."
+        );
+        assert_eq!(
+            format_confirmation_prompt(&[DeletionTarget { delete_files: false, ..dune.clone() }], None),
+            "Remove Dune (2021) from the library and keep its file, 21.4 GB? Reply YES or NO."
+        );
+        assert_eq!(
+            format_confirmation_prompt(&[movie("Paddington", 2014, 0.0)], None),
+            "Remove Paddington (2014) from the library? It has no files. Reply YES or NO."
+        );
+        assert_eq!(
+            format_confirmation_prompt(&[dune, movie("Heat", 1995, 18.2)], Some("47")),
+            "Delete 2: Dune (2021), 21.4 GB; Heat (1995), 18.2 GB? Total 39.6 GB. Reply YES 47 or NO."
+        );
+    }
+
+    #[test]
+    fn a_part_of_a_title_is_named_with_what_follows() {
+        let bear = || series("The Bear", 2022, 3, 18.0);
+        let season = DeletionTarget {
+            scope: DeletionScope::Season { number: 2, files: vec![1; 10], monitored: None },
+            ..bear()
+        };
+        assert_eq!(
+            format_confirmation_prompt(std::slice::from_ref(&season), None),
+            "Delete season 2 of The Bear (2022), 10 files, 18 GB, and stop looking for it? Reply YES or NO."
+        );
+        assert_eq!(
+            format_deletion_report(&[(season.clone(), ItemOutcome::Deleted)]),
+            "Deleted season 2 of The Bear (2022). Freed 18 GB."
+        );
+        assert_eq!(
+            format_deletion_report(&[(season, ItemOutcome::Changed)]),
+            "Season 2 of The Bear (2022) changed since I asked, so I kept it."
+        );
+        let episodes = Some(SeasonEpisodes { season: 2, numbers: vec![3, 4] });
+        let copy = DeletionTarget { scope: DeletionScope::Copy { episodes, files: vec![1] }, ..bear() };
+        assert_eq!(
+            format_confirmation_prompt(std::slice::from_ref(&copy), None),
+            "Delete this copy of The Bear (2022) S02E03, E04, 18 GB, and look for another one? Reply YES or NO."
+        );
+        assert_eq!(
+            format_deletion_report(&[(copy, ItemOutcome::Deleted)]),
+            "Deleted this copy of The Bear (2022) S02E03, E04. I am looking for another copy."
+        );
+        let stuck = DeletionTarget {
+            scope: DeletionScope::Download(DownloadFollowUp::Nothing),
+            ..movie("Dune", 2021, 21.4)
+        };
+        assert_eq!(
+            format_confirmation_prompt(std::slice::from_ref(&stuck), None),
+            "Remove the download of Dune (2021), and look for no other copy now? Reply YES or NO."
+        );
+        assert_eq!(
+            format_late_answer(PromptOutcome::Denied, std::slice::from_ref(&stuck), &[]),
+            "The download of Dune (2021) is kept. Ask again to delete."
+        );
+    }
+
+    #[test]
+    fn a_code_is_asked_for_several_items_or_over_100_gb() {
+        assert!(!CodePolicy::Bulk.needs_code(&[movie("Dune", 2021, 21.4)]));
+        assert!(CodePolicy::Bulk.needs_code(&[movie("Dune", 2021, 100.1)]));
+        assert!(CodePolicy::Bulk.needs_code(&[movie("Dune", 2021, 1.0), movie("Heat", 1995, 1.0)]));
+        assert!(CodePolicy::Always.needs_code(&[movie("Dune", 2021, 1.0)]));
+    }
+
+    #[test]
+    fn a_report_says_what_happened_to_each_item() {
+        let dune = movie("Dune", 2021, 21.4);
+        let heat = movie("Heat", 1995, 18.2);
+        assert_eq!(
+            format_deletion_report(&[(dune.clone(), ItemOutcome::Deleted)]),
+            "Deleted Dune (2021). Freed 21.4 GB."
+        );
+        assert_eq!(
+            format_deletion_report(&[(dune, ItemOutcome::Deleted), (heat, ItemOutcome::Failed)]),
+            "Deleted Dune (2021). Freed 21.4 GB. Radarr could not delete Heat (1995). Please try again later."
+        );
+    }
+
+    #[test]
+    fn a_report_names_what_is_still_there_by_its_server() {
+        let left = |item| (item, ItemOutcome::StillThere);
+        let (dune, heat) = (movie("Dune", 2021, 21.4), movie("Heat", 1995, 18.2));
+        assert_eq!(
+            format_deletion_report(&[
+                left(dune.clone()),
+                left(heat),
+                left(series("The Bear", 2022, 3, 18.0))
+            ]),
+            "Radarr could not do it. Dune (2021), Heat (1995) are still there. \
+             Sonarr could not do it. The Bear (2022) is still there."
+        );
+        let scope = DeletionScope::Season { number: 2, files: vec![1, 2], monitored: None };
+        assert_eq!(
+            format_deletion_report(&[left(DeletionTarget { scope, ..series("The Bear", 2022, 3, 18.0) })]),
+            "Sonarr could not do all of it. Please have a look at season 2 of The Bear (2022)."
+        );
+        assert_eq!(
+            format_removal_outcome(&dune, ItemOutcome::StillThere),
+            "An admin agreed, but Radarr could not do it. Dune (2021) is still there."
+        );
+        assert_eq!(
+            format_late_answer(PromptOutcome::Failed, std::slice::from_ref(&dune), &[left(dune.clone())]),
+            "No question is open. Radarr could not do it. Dune (2021) is still there. Ask again to delete."
+        );
+    }
+}

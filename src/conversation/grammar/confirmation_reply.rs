@@ -1,0 +1,545 @@
+//! Does this text answer the open question with yes or with no? Any doubt is not a yes.
+//! Reactions are told apart before, by `reaction`.
+
+use std::fmt;
+
+use unicode_general_category::{GeneralCategory, get_general_category};
+use unicode_normalization::UnicodeNormalization;
+
+/// Meaning of a text as the reply to a confirmation prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfirmationReply {
+    Yes,
+    No,
+    /// Sounds like a yes and is none: the confirmation prompt is repeated.
+    UnclearYes(UnclearYes),
+    /// Not a reply to the prompt.
+    Unrelated,
+}
+
+/// Reason why a text that sounds like a yes is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnclearYes {
+    /// "ok thanks" may only acknowledge the question.
+    OkThanks,
+    ThumbsUp,
+    MissingCode,
+    WrongCode,
+}
+
+/// Digits that must come with the yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfirmationCode {
+    number: u16,
+    digits: usize,
+}
+
+impl ConfirmationCode {
+    /// Four digits, as they are drawn, or the two or three of an older or a played question; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_code = matches!(text.len(), 2..=4) && text.bytes().all(|byte| byte.is_ascii_digit());
+        Some(Self { number: text.parse().ok().filter(|_| is_code)?, digits: text.len() })
+    }
+}
+
+impl fmt::Display for ConfirmationCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:0width$}", self.number, width = self.digits)
+    }
+}
+
+/// A language whose words are understood beside the English ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplyLanguage {
+    Spanish,
+    French,
+    German,
+    Portuguese,
+    Italian,
+    Dutch,
+}
+
+impl ReplyLanguage {
+    /// Reads a two-letter code such as `es`.
+    pub fn parse(code: &str) -> Option<Self> {
+        match code {
+            "es" => Some(Self::Spanish),
+            "fr" => Some(Self::French),
+            "de" => Some(Self::German),
+            "pt" => Some(Self::Portuguese),
+            "it" => Some(Self::Italian),
+            "nl" => Some(Self::Dutch),
+            _ => None,
+        }
+    }
+
+    fn yes_words(self) -> &'static [&'static str] {
+        match self {
+            Self::Spanish => &["si", "sí", "vale", "claro"],
+            Self::French => &["oui", "ouais", "d'accord"],
+            Self::German => &["ja", "jawohl"],
+            Self::Portuguese => &["sim"],
+            Self::Italian => &["sì", "si"],
+            Self::Dutch => &["ja"],
+        }
+    }
+
+    fn no_words(self) -> &'static [&'static str] {
+        match self {
+            Self::Spanish => &["no", "cancelar"],
+            Self::French => &["non", "annuler"],
+            Self::German => &["nein", "abbrechen"],
+            Self::Portuguese => &["não", "nao"],
+            Self::Italian => &["no", "annulla"],
+            Self::Dutch => &["nee"],
+        }
+    }
+}
+
+/// Reads the whole of `text` as the answer to a question that demanded `code`, if any.
+pub fn parse_confirmation_reply(
+    text: &str,
+    code: Option<ConfirmationCode>,
+    languages: &[ReplyLanguage],
+) -> ConfirmationReply {
+    let text = normalize_reply(text);
+    let quotes = |c| matches!(c, '\u{201C}' | '\u{201D}' | '\u{201E}' | '«' | '»' | '"');
+    if text.is_empty() || text.starts_with('>') || text.contains(|c| quotes(c) || c == '?' || c == '\n') {
+        return ConfirmationReply::Unrelated;
+    }
+    if text.chars().all(|c| c.is_whitespace() || YES_EMOJI.contains(&c)) {
+        return ConfirmationReply::UnclearYes(UnclearYes::ThumbsUp);
+    }
+    if text.chars().all(|c| c.is_whitespace() || NO_EMOJI.contains(&c)) {
+        return ConfirmationReply::No;
+    }
+    let bare: String = text
+        .chars()
+        .filter(|c| !YES_EMOJI.contains(c))
+        .map(|c| if PUNCTUATION.contains(&c) { ' ' } else { c })
+        .collect();
+    let lexicon = ReplyLexicon::from_languages(languages);
+    if bare.contains(|c: char| c.is_ascii_digit()) {
+        return parse_reply_with_digits(&bare, code, &lexicon);
+    }
+    match (parse_reply_words(&bare, &lexicon), code) {
+        (ConfirmationReply::Yes, Some(_)) => ConfirmationReply::UnclearYes(UnclearYes::MissingCode),
+        (answer, _) => answer,
+    }
+}
+
+const YES: [&str; 12] =
+    ["yes", "y", "confirm", "confirmed", "do it", "go ahead", "ok", "okay", "sure", "yeah", "yep", "yup"];
+const NO: [&str; 12] = [
+    "no",
+    "n",
+    "cancel",
+    "stop",
+    "nevermind",
+    "never mind",
+    "nah",
+    "nope",
+    "dont",
+    "don't",
+    "do not",
+    "no way",
+];
+/// Go with a yes, but are none alone.
+const DELETE_PHRASES: [&str; 4] = ["delete it", "remove it", "delete them", "remove them"];
+const WEAK: [&str; 3] = ["ok", "okay", "sure"];
+const PLEASE: [&str; 3] = ["please", "pls", "plz"];
+const THANKS: [&str; 4] = ["thanks", "thank you", "thx", "ty"];
+/// Words that people draw out ("yesss"). None has a doubled letter.
+const DRAWN_OUT_WORDS: [&str; 8] = ["yes", "yep", "yeah", "yup", "ok", "no", "nope", "nah"];
+const YES_EMOJI: [char; 5] = ['👍', '👌', '✅', '🆗', '✔'];
+const NO_EMOJI: [char; 4] = ['👎', '❌', '🚫', '🛑'];
+const PUNCTUATION: [char; 14] =
+    ['!', '.', ',', ';', ':', '~', '*', '_', '\u{2026}', ')', '(', '-', '\u{2013}', '\u{2014}'];
+/// More words than this are a sentence, not an answer.
+const MAX_REPLY_WORDS: usize = 4;
+
+/// Take back what was asked, without a word that refuses alone.
+const RETRACTIONS: [&str; 6] = ["forget it", "cancel it", "cancel that", "stop it", "stop that", "nvm"];
+/// What a text that keeps something may name.
+const OBJECTS: [&str; 7] = ["it", "them", "that", "this", "those", "both", "all"];
+
+/// Whether the whole of `text` asks to keep what the question is about, in other words than a plain no.
+pub fn asks_to_keep(text: &str) -> bool {
+    let text = normalize_reply(text);
+    let bare: String = text.chars().map(|c| if PUNCTUATION.contains(&c) { ' ' } else { c }).collect();
+    let words: Vec<&str> = bare.split_whitespace().collect();
+    let (words, _) = strip_courtesy(&words);
+    !text.contains(['?', '\n']) && is_keep_phrase(words)
+}
+
+/// "keep it", "no, leave them", "please don't delete it", "forget it".
+fn is_keep_phrase(words: &[&str]) -> bool {
+    let is_object = |rest: &[&str]| matches!(rest, [object] if OBJECTS.contains(object));
+    let words = match words {
+        [first, rest @ ..] if PLEASE.contains(first) || matches!(*first, "no" | "nope" | "nah") => rest,
+        all => all,
+    };
+    match words {
+        ["don't" | "dont", "delete" | "remove", rest @ ..]
+        | ["do", "not", "delete" | "remove", rest @ ..]
+        | ["keep", rest @ ..] => rest.is_empty() || is_object(rest),
+        ["leave", rest @ ..] => is_object(rest),
+        _ => RETRACTIONS.contains(&words.join(" ").as_str()),
+    }
+}
+
+struct ReplyLexicon {
+    yes: Vec<&'static str>,
+    no: Vec<&'static str>,
+}
+
+impl ReplyLexicon {
+    /// A word that means yes in one language and no in another is a no.
+    fn from_languages(languages: &[ReplyLanguage]) -> Self {
+        let no: Vec<_> = NO.into_iter().chain(languages.iter().flat_map(|l| l.no_words()).copied()).collect();
+        let yes = YES.into_iter().chain(languages.iter().flat_map(|l| l.yes_words()).copied());
+        Self { yes: yes.filter(|word| !no.contains(word)).collect(), no }
+    }
+}
+
+/// One spelling for what looks the same: full-width letters, invisible characters, skin tones, apostrophes, case.
+fn normalize_reply(text: &str) -> String {
+    let visible = text.nfkc().filter(|&c| match get_general_category(c) {
+        GeneralCategory::Format => false,
+        GeneralCategory::Control => matches!(c, '\n' | '\t'),
+        _ => !matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{1F3FB}'..='\u{1F3FF}'),
+    });
+    let text: String = visible.map(|c| if matches!(c, '’' | '‘' | '`') { '\'' } else { c }).collect();
+    text.to_lowercase().trim().to_owned()
+}
+
+/// A yes with one number, or the number alone, answers a question that demanded a code.
+fn parse_reply_with_digits(
+    text: &str,
+    code: Option<ConfirmationCode>,
+    lexicon: &ReplyLexicon,
+) -> ConfirmationReply {
+    let Some(code) = code else { return ConfirmationReply::Unrelated };
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+    let (Some(number), None) = (numbers.next(), numbers.next()) else { return ConfirmationReply::Unrelated };
+    let words = text.replace(|c: char| c.is_ascii_digit(), " ");
+    let words = words.split_whitespace().map(unstretch_word).collect::<Vec<_>>().join(" ");
+    if !words.is_empty() && !lexicon.yes.contains(&words.as_str()) {
+        return ConfirmationReply::Unrelated;
+    }
+    if number == code.to_string() {
+        ConfirmationReply::Yes
+    } else {
+        ConfirmationReply::UnclearYes(UnclearYes::WrongCode)
+    }
+}
+
+fn parse_reply_words(text: &str, lexicon: &ReplyLexicon) -> ConfirmationReply {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (words, thanked) = strip_courtesy(&words);
+    if words.len() > MAX_REPLY_WORDS {
+        return ConfirmationReply::Unrelated;
+    }
+    let words: Vec<&str> = words.iter().map(|word| unstretch_word(word)).collect();
+    let whole = words.join(" ");
+    if lexicon.no.contains(&whole.as_str()) || is_keep_phrase(&words) {
+        return ConfirmationReply::No;
+    }
+    if words.iter().any(|word| lexicon.no.contains(word)) {
+        return ConfirmationReply::Unrelated;
+    }
+    if thanked && WEAK.contains(&whole.as_str()) {
+        return ConfirmationReply::UnclearYes(UnclearYes::OkThanks);
+    }
+    if is_yes_phrase(&words, lexicon) { ConfirmationReply::Yes } else { ConfirmationReply::Unrelated }
+}
+
+/// The words without one "please" or "thanks" at the end, and whether it was thanks.
+fn strip_courtesy<'w, 'a>(words: &'w [&'a str]) -> (&'w [&'a str], bool) {
+    let tails = PLEASE.map(|tail| (tail, false)).into_iter().chain(THANKS.map(|tail| (tail, true)));
+    for (tail, thanks) in tails {
+        let tail: Vec<&str> = tail.split(' ').collect();
+        if let Some(rest) = words.strip_suffix(tail.as_slice())
+            && !rest.is_empty()
+        {
+            return (rest, thanks);
+        }
+    }
+    (words, false)
+}
+
+/// "yes do it", "yes delete it": nothing but such phrases, at least one of them a yes.
+fn is_yes_phrase(words: &[&str], lexicon: &ReplyLexicon) -> bool {
+    let strip = |phrases: &[&str], words: &[&str]| {
+        phrases
+            .iter()
+            .map(|phrase| phrase.split(' ').collect::<Vec<_>>())
+            .find_map(|phrase| words.starts_with(&phrase).then_some(phrase.len()))
+    };
+    let (mut rest, mut said_yes) = (words, false);
+    while !rest.is_empty() {
+        let length = if let Some(length) = strip(&lexicon.yes, rest) {
+            said_yes = true;
+            length
+        } else if let Some(length) = strip(&DELETE_PHRASES, rest) {
+            length
+        } else {
+            return false;
+        };
+        rest = &rest[length..];
+    }
+    said_yes
+}
+
+/// "yesss" and "noo" as the word they draw out; any other word as it is.
+fn unstretch_word(word: &str) -> &str {
+    DRAWN_OUT_WORDS.into_iter().find(|base| is_stretched(word, base)).unwrap_or(word)
+}
+
+fn is_stretched(word: &str, base: &str) -> bool {
+    let mut runs: Vec<(char, usize)> = Vec::new();
+    for letter in word.chars() {
+        match runs.last_mut() {
+            Some((last, count)) if *last == letter => *count += 1,
+            _ => runs.push((letter, 1)),
+        }
+    }
+    let only_the_end = runs.iter().rev().skip(1).all(|&(_, count)| count == 1);
+    let slightly_everywhere =
+        runs.iter().all(|&(_, count)| count <= 4) && word.chars().count() <= base.chars().count() + 4;
+    runs.iter().map(|&(letter, _)| letter).eq(base.chars()) && (only_the_end || slightly_everywhere)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+    use serde::Deserialize;
+
+    use super::super::reaction::looks_like_reaction;
+    use super::*;
+
+    fn two_digits(number: u8) -> Option<ConfirmationCode> {
+        ConfirmationCode::parse(&format!("{number:02}"))
+    }
+
+    #[track_caller]
+    fn check(text: &str, code: Option<u8>, expected: ConfirmationReply) {
+        assert_eq!(parse_confirmation_reply(text, code.and_then(two_digits), &[]), expected, "{text:?}");
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        text: String,
+        code: Option<u8>,
+        langs: Vec<String>,
+        kind: String,
+    }
+
+    #[test]
+    fn every_recorded_answer_is_read() {
+        let cases: Vec<Case> =
+            serde_json::from_str(include_str!("../../../tests/data/confirm_cases.json")).unwrap();
+        for case in cases {
+            let code = case.code.and_then(two_digits);
+            let languages: Vec<_> = case.langs.iter().filter_map(|code| ReplyLanguage::parse(code)).collect();
+            let kind = match parse_confirmation_reply(&case.text, code, &languages) {
+                _ if looks_like_reaction(&case.text) => "REACTION",
+                ConfirmationReply::Yes => "CONFIRM",
+                ConfirmationReply::No => "DENY",
+                ConfirmationReply::UnclearYes(_) => "SOFT",
+                ConfirmationReply::Unrelated => "OTHER",
+            };
+            assert_eq!(kind, case.kind, "{:?}", case.text);
+        }
+    }
+
+    #[test]
+    fn a_yes_without_its_code_or_with_another_asks_again() {
+        check("yes", Some(47), ConfirmationReply::UnclearYes(UnclearYes::MissingCode));
+        check("yes delete them", Some(47), ConfirmationReply::UnclearYes(UnclearYes::MissingCode));
+        check("yes 48", Some(47), ConfirmationReply::UnclearYes(UnclearYes::WrongCode));
+        check("yes 7", Some(7), ConfirmationReply::UnclearYes(UnclearYes::WrongCode));
+    }
+
+    #[test]
+    fn the_code_alone_or_behind_a_yes_is_a_yes() {
+        for text in ["47", "47.", "yes 47", "YES47", "yess 47!", "ok, 47", "４７"] {
+            check(text, Some(47), ConfirmationReply::Yes);
+        }
+        check("yes 07", Some(7), ConfirmationReply::Yes);
+        check("00", Some(0), ConfirmationReply::Yes);
+    }
+
+    #[test]
+    fn a_code_is_compared_with_all_of_its_digits() {
+        for (code, right, wrong) in
+            [("0047", "yes 0047", "yes 47"), ("47", "47", "yes 0047"), ("4821", "4821", "482")]
+        {
+            let code = ConfirmationCode::parse(code);
+            assert_eq!(parse_confirmation_reply(right, code, &[]), ConfirmationReply::Yes, "{right:?}");
+            assert_eq!(
+                parse_confirmation_reply(wrong, code, &[]),
+                ConfirmationReply::UnclearYes(UnclearYes::WrongCode),
+                "{wrong:?}"
+            );
+        }
+        assert_eq!(["", "7", "48213", "4 21", "+421", "-821"].map(ConfirmationCode::parse), [None; 6]);
+        assert_eq!(ConfirmationCode::parse("0047").map(|code| code.to_string()).as_deref(), Some("0047"));
+    }
+
+    #[test]
+    fn numbers_that_nobody_asked_for_are_no_answer() {
+        check("yes 47", None, ConfirmationReply::Unrelated);
+        check("47", None, ConfirmationReply::Unrelated);
+        check("no 47", Some(47), ConfirmationReply::Unrelated);
+        check("4 7", Some(47), ConfirmationReply::Unrelated);
+        check("season 47", Some(47), ConfirmationReply::Unrelated);
+    }
+
+    #[test]
+    fn acknowledgements_and_thumbs_are_soft() {
+        for text in ["ok thanks", "Okay, thank you!", "sure thx"] {
+            check(text, None, ConfirmationReply::UnclearYes(UnclearYes::OkThanks));
+        }
+        for text in ["👍", "👍🏽👍🏽", "✅", "✔️"] {
+            check(text, None, ConfirmationReply::UnclearYes(UnclearYes::ThumbsUp));
+        }
+    }
+
+    #[test]
+    fn a_no_stays_a_no_with_a_code_and_in_any_spelling() {
+        for text in ["no", "NO.", "noooo", "don’t", "Never mind!", "no thank you", "👎👎", "stop"] {
+            check(text, Some(47), ConfirmationReply::No);
+        }
+    }
+
+    #[test]
+    fn request_to_keep_is_a_no_and_never_more() {
+        for text in [
+            "keep it",
+            "Keep them!",
+            "don\u{2019}t delete it",
+            "dont remove that",
+            "no, keep it",
+            "nvm",
+            "Forget it.",
+        ] {
+            assert!(asks_to_keep(text), "{text:?}");
+            check(text, None, ConfirmationReply::No);
+            check(text, Some(47), ConfirmationReply::No);
+        }
+        for text in [
+            "no",
+            "keep season 1",
+            "keep it?",
+            "keep the files",
+            "don't delete season 2",
+            "leave",
+            "yes keep it",
+        ] {
+            assert!(!asks_to_keep(text), "{text:?}");
+        }
+        for text in ["keep season 1", "don't delete season 2", "yes keep it", "keep it 47"] {
+            check(text, Some(47), ConfirmationReply::Unrelated);
+        }
+    }
+
+    #[test]
+    fn an_order_alone_or_a_mixture_is_no_answer() {
+        for text in
+            ["delete it", "ok no", "yes don't", "thanks", "please", "y e s", "yes yes yes yes yes", ""]
+        {
+            check(text, None, ConfirmationReply::Unrelated);
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_a_no_in_another_language_is_a_no() {
+        let all = ["es", "fr", "de", "pt", "it", "nl"].map(|code| ReplyLanguage::parse(code).unwrap());
+        for (text, expected) in [
+            ("ja", ConfirmationReply::Yes),
+            ("no", ConfirmationReply::No),
+            ("Nee", ConfirmationReply::No),
+            ("D'accord", ConfirmationReply::Yes),
+        ] {
+            assert_eq!(parse_confirmation_reply(text, None, &all), expected, "{text:?}");
+        }
+        assert_eq!(ReplyLanguage::parse("en"), None);
+    }
+
+    /// Answers made of words that people answer with, and words that make a yes no yes.
+    fn said() -> impl Strategy<Value = String> {
+        let words = [
+            "yes",
+            "Yes!",
+            "ok",
+            "do it",
+            "sure",
+            "please",
+            "thanks",
+            "y",
+            "\u{1F44D}",
+            "42",
+            "07",
+            "7",
+            "si",
+            "ja",
+            "no",
+            "not",
+            "don't",
+            "Don\u{2019}t",
+            "never",
+            "cancel",
+            "n",
+            "stop",
+            "wait",
+            "?",
+            "\u{201C}",
+            "delete it",
+            "\u{200B}",
+        ];
+        proptest::collection::vec(proptest::sample::select(words.to_vec()), 1..6)
+            .prop_map(|words| words.join(" "))
+    }
+
+    proptest! {
+        #[test]
+        fn a_yes_has_no_refusing_word_and_means_the_same_in_capitals(
+            text in prop_oneof![said(), any::<String>()],
+            code in prop_oneof![Just(None), Just(two_digits(42)), Just(two_digits(7))],
+        ) {
+            let all = ["es", "fr", "de", "pt", "it", "nl"].map(|code| ReplyLanguage::parse(code).unwrap());
+            for languages in [&[][..], &all] {
+                let answer = parse_confirmation_reply(&text, code, languages);
+                assert_eq!(parse_confirmation_reply(&text.to_ascii_uppercase(), code, languages), answer);
+                assert_eq!(parse_confirmation_reply(&format!(" {text} "), code, languages), answer);
+                if answer == ConfirmationReply::Yes {
+                    let refusing = ["no", "not", "don't", "don\u{2019}t", "never", "cancel", "n", "stop", "wait"];
+                    let lower = text.to_lowercase();
+                    assert!(!lower.split_whitespace().any(|word| refusing.contains(&word)), "{text:?}");
+                    assert!(!text.contains(['?', '\u{201C}']), "{text:?}");
+                    assert!(code.is_some() || !text.contains("42"), "{text:?}");
+                    assert!(!looks_like_reaction(&text), "{text:?}");
+                }
+            }
+        }
+
+        #[test]
+        fn a_yes_names_no_number_but_the_code_and_a_no_needs_none(
+            text in prop_oneof![said(), any::<String>(), "(yes|ok|no)? ?[0-9]{0,3} ?(yes|[0-9]{1,2})?"],
+            code in prop_oneof![Just(42), Just(7), 0..100_u8],
+        ) {
+            let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+            let answer = parse_confirmation_reply(&text, None, &[]);
+            assert!(answer != ConfirmationReply::Yes || digits.is_empty(), "{text:?}");
+            let with_code = parse_confirmation_reply(&text, two_digits(code), &[]);
+            if with_code == ConfirmationReply::Yes {
+                // Other digits mean the same as ours, and are no ASCII.
+                let asked_for = format!("{code:02}");
+                assert!(if text.is_ascii() { digits == asked_for } else { asked_for.contains(&digits) }, "{text:?} for {asked_for}");
+                assert_ne!(parse_confirmation_reply(&text, two_digits((code + 1) % 100), &[]), ConfirmationReply::Yes, "{text:?} with any code");
+            }
+            assert!(with_code != ConfirmationReply::No || answer == ConfirmationReply::No, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Fixed grammars of received text: keywords, confirmation replies, reactions, list references and triage hints.
+
+pub mod confirmation_reply;
+pub mod keyword_grammar;
+pub mod reaction;
+pub mod title_reference;
+pub mod triage;

@@ -1,0 +1,344 @@
+//! Is this text a reaction, which phones send as an ordinary text: `Liked “…”`? A reaction never says yes or no,
+//! whatever stands in its quote.
+
+/// A reaction that a phone wrote out in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParsedReaction<'a> {
+    /// None for a sticker.
+    pub emoji: Option<&'a str>,
+    pub quote: ReactionQuote<'a>,
+    pub removal: bool,
+}
+
+/// What was reacted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReactionQuote<'a> {
+    /// The text in the quote; an ellipsis at its end means that the phone cut it off.
+    Text(&'a str),
+    /// "an image" and the like.
+    Media(&'a str),
+}
+
+/// The reaction that the whole of `text` is, in one of the forms that iPhones and Google Messages write. Only
+/// [`find_reaction_target`] distinguishes it from a person who types the same words.
+pub fn parse_reaction(text: &str) -> Option<ParsedReaction<'_>> {
+    // Hair spaces at the ends belong to Google's form, so only ASCII blanks go.
+    let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
+    parse_google_reaction(text).or_else(|| parse_apple_reaction(text))
+}
+
+/// What a reaction is to, among the recent texts of the thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReactionTarget {
+    /// The text at this place.
+    Text(usize),
+    /// A picture or the like, whichever it was.
+    Media,
+    /// Nothing that was said lately: a person typed these words.
+    NotFound,
+}
+
+/// Which of the recent texts, of either side, the reaction is to.
+pub fn find_reaction_target<'t>(
+    reaction: &ParsedReaction<'_>,
+    mut recent: impl Iterator<Item = &'t str>,
+) -> ReactionTarget {
+    match reaction.quote {
+        ReactionQuote::Media(_) => ReactionTarget::Media,
+        ReactionQuote::Text("") => ReactionTarget::NotFound,
+        ReactionQuote::Text(target) => {
+            let place = recent.position(|text| {
+                let text = text.trim();
+                let target = target.trim();
+                match target.strip_suffix('\u{2026}').map(str::trim_end) {
+                    Some(start) if !start.is_empty() => text == target || text.starts_with(start),
+                    Some(_) | None => text == target,
+                }
+            });
+            place.map_or(ReactionTarget::NotFound, ReactionTarget::Text)
+        }
+    }
+}
+
+/// The wider reading for the time in which a question is open: any case, any quotes, and a quote whose end was lost.
+pub fn looks_like_reaction(text: &str) -> bool {
+    if parse_reaction(text).is_some() {
+        return true;
+    }
+    let visible: String =
+        text.chars().filter(|c| !matches!(c, '\u{200A}'..='\u{200F}' | '\u{2060}')).collect();
+    let lower = visible.trim().to_lowercase();
+    if let Some(head) = MEDIA.iter().find_map(|noun| lower.strip_suffix(&noun.to_lowercase())) {
+        return is_reaction_phrase(head.trim_end());
+    }
+    let Some(open) = lower.find(QUOTES) else { return false };
+    let quote = lower[open..].trim_start_matches(QUOTES);
+    let closed_at_the_end_or_never = quote.trim_end().ends_with(QUOTES) || !quote.contains(QUOTES);
+    closed_at_the_end_or_never && is_reaction_phrase(lower[..open].trim_end())
+}
+
+const HAIR_SPACE: char = '\u{200A}';
+
+const QUOTES: [char; 7] = ['\u{201C}', '\u{201D}', '\u{201E}', '\u{201F}', '"', '«', '»'];
+
+/// Opening and closing marks: English, transliterated, German, French.
+const QUOTE_PAIRS: [(char, char); 4] =
+    [('\u{201C}', '\u{201D}'), ('"', '"'), ('\u{201E}', '\u{201C}'), ('«', '»')];
+
+const VERBS: [(&str, &str); 8] = [
+    ("Loved", "❤️"),
+    ("Liked", "👍"),
+    ("Disliked", "👎"),
+    ("Laughed at", "😂"),
+    ("Emphasized", "‼️"),
+    ("Emphasised", "‼️"),
+    ("Questioned", "❓"),
+    ("Gefällt:", "👍"),
+];
+
+const REMOVALS: [(&str, &str); 6] = [
+    ("a heart", "❤️"),
+    ("a like", "👍"),
+    ("a dislike", "👎"),
+    ("a laugh", "😂"),
+    ("an exclamation", "‼️"),
+    ("a question mark", "❓"),
+];
+
+const MEDIA: [&str; 9] = [
+    "an image",
+    "a photo",
+    "a movie",
+    "a video",
+    "an audio message",
+    "an attachment",
+    "a sticker",
+    "a link",
+    "a GIF",
+];
+
+/// Google Messages marks its parts with invisible characters; the words between them are in the phone's language.
+fn parse_google_reaction(text: &str) -> Option<ParsedReaction<'_>> {
+    let text = text.strip_prefix(HAIR_SPACE).unwrap_or(text);
+    let text = text.strip_suffix(HAIR_SPACE).unwrap_or(text);
+    [('\u{200B}', false), ('\u{200C}', true)].into_iter().find_map(|(mark, removal)| {
+        let (lead, rest) = text.split_once(mark)?;
+        let (emoji, rest) = rest.split_once(mark)?;
+        let (_, rest) = rest.split_once(HAIR_SPACE)?;
+        let (target, _) = rest.rsplit_once(HAIR_SPACE)?;
+        let fits = is_emoji(emoji) && !lead.contains(HAIR_SPACE);
+        fits.then_some(ParsedReaction { emoji: Some(emoji), quote: ReactionQuote::Text(target), removal })
+    })
+}
+
+fn parse_apple_reaction(text: &str) -> Option<ParsedReaction<'_>> {
+    if let Some((head, noun)) = MEDIA.iter().find_map(|noun| Some((text.strip_suffix(noun)?, *noun))) {
+        let (emoji, removal) = parse_reaction_head(head.strip_suffix(' ')?)?;
+        return Some(ParsedReaction { emoji, quote: ReactionQuote::Media(noun), removal });
+    }
+    let (text, german) = match text.strip_suffix(" reagiert") {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    let (head, target) = split_quote(text)?;
+    let head = head.strip_suffix(' ')?;
+    let (emoji, removal) = if german {
+        (Some(emoji_between(head, "Hat mit ", " auf")?), false)
+    } else {
+        // Google's form without its invisible characters, which some carriers drop, begins with the emoji.
+        parse_reaction_head(head).or_else(|| Some((Some(emoji_between(head, "", " to")?), false)))?
+    };
+    Some(ParsedReaction { emoji, quote: ReactionQuote::Text(target), removal })
+}
+
+/// What stands before the quote that runs to the end of the text, and the quote.
+fn split_quote(text: &str) -> Option<(&str, &str)> {
+    QUOTE_PAIRS.into_iter().find_map(|(open, close)| text.strip_suffix(close)?.split_once(open))
+}
+
+/// The emoji that the words before the target stand for, and whether they take it back.
+fn parse_reaction_head(head: &str) -> Option<(Option<&str>, bool)> {
+    if let Some((_, emoji)) = VERBS.iter().find(|(verb, _)| *verb == head) {
+        return Some((Some(emoji), false));
+    }
+    if let Some(emoji) = emoji_between(head, "Reacted ", " to") {
+        return Some((Some(emoji), false));
+    }
+    if head == "Reacted with a sticker to" {
+        return Some((None, false));
+    }
+    let removed = head.strip_prefix("Removed ")?.strip_suffix(" from")?;
+    match REMOVALS.iter().find(|(noun, _)| *noun == removed) {
+        Some((_, emoji)) => Some((Some(emoji), true)),
+        None => is_emoji(removed).then_some((Some(removed), true)),
+    }
+}
+
+fn emoji_between<'a>(head: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    head.strip_prefix(before)?.strip_suffix(after).filter(|emoji| is_emoji(emoji))
+}
+
+/// Symbols only: "Removed milk from" and "Reacted badly to" are words of a person.
+pub(in crate::conversation) fn is_emoji(text: &str) -> bool {
+    let symbol = |c: char| !c.is_whitespace() && (c >= '\u{2000}' || matches!(c, '©' | '®'));
+    text.chars().any(symbol)
+        && text.chars().count() <= 16
+        && text.chars().all(|c| symbol(c) || matches!(c, '0'..='9' | '#' | '*'))
+}
+
+/// Whether lower-case words before a quote are those of a reaction, read widely.
+fn is_reaction_phrase(head: &str) -> bool {
+    let short_between = |start: &str, end: &str| {
+        head.strip_prefix(start)
+            .and_then(|rest| rest.strip_suffix(end))
+            .is_some_and(|middle| (1..=16).contains(&middle.trim().chars().count()))
+    };
+    VERBS.iter().any(|(verb, _)| verb.to_lowercase() == head)
+        || short_between("reacted", " to")
+        || short_between("removed", " from")
+        || emoji_between(head, "", " to").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::proptest;
+    use serde_json::Value;
+
+    use super::super::confirmation_reply::{self, ConfirmationReply};
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<ParsedReaction<'_>>) {
+        assert_eq!(parse_reaction(text), expected, "{text:?}");
+    }
+
+    #[test]
+    fn every_recorded_wording_is_read_and_routed() {
+        let file: Value = serde_json::from_str(include_str!("../../../tests/data/tapbacks.json")).unwrap();
+        for vector in file["vectors"].as_array().unwrap() {
+            let text = vector["text"].as_str().unwrap();
+            let expected = vector["target"].as_str().map(|target| ParsedReaction {
+                emoji: vector["emoji"].as_str(),
+                quote: if MEDIA.contains(&target) {
+                    ReactionQuote::Media(target)
+                } else {
+                    ReactionQuote::Text(target)
+                },
+                removal: vector["removal"].as_bool().unwrap(),
+            });
+            check(text, expected);
+            let recent = vector["recent"].as_array().unwrap().iter().filter_map(Value::as_str);
+            let skipped = parse_reaction(text)
+                .is_some_and(|reaction| find_reaction_target(&reaction, recent) != ReactionTarget::NotFound);
+            assert_eq!(skipped, vector["route"] == "skip", "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_sticker_is_a_reaction_without_an_emoji() {
+        let target = ReactionQuote::Text("Added Dune (2021).");
+        check(
+            "Reacted with a sticker to “Added Dune (2021).”",
+            Some(ParsedReaction { emoji: None, quote: target, removal: false }),
+        );
+    }
+
+    #[test]
+    fn a_reaction_to_media_may_be_taken_back() {
+        let target = ReactionQuote::Media("an image");
+        check(
+            "Removed a heart from an image",
+            Some(ParsedReaction { emoji: Some("❤️"), quote: target, removal: true }),
+        );
+    }
+
+    #[test]
+    fn a_quote_of_nothing_recent_is_a_persons_own_words() {
+        let reaction = parse_reaction("Loved “Dune”").unwrap();
+        assert_eq!(
+            find_reaction_target(&reaction, ["Added Heat (1995)."].into_iter()),
+            ReactionTarget::NotFound
+        );
+        let blank_first = parse_reaction("Loved “\u{2001}Added Heat…”").unwrap();
+        assert_eq!(
+            find_reaction_target(&blank_first, ["\u{2001}Added Heat (1995)."].into_iter()),
+            ReactionTarget::Text(0)
+        );
+        let cut_to_nothing = parse_reaction("Liked “\u{2001}…”").unwrap();
+        assert_eq!(
+            find_reaction_target(&cut_to_nothing, ["Added Heat (1995)."].into_iter()),
+            ReactionTarget::NotFound
+        );
+    }
+
+    #[test]
+    fn an_open_question_widens_what_counts_as_a_reaction() {
+        for text in [
+            "liked “Delete Dune?”",
+            "Liked“Delete Dune?”",
+            "LOVED \"Delete Dune?\"",
+            "Liked “Delete Dune (2021) and its fi",
+            "👍 to «Delete Dune?»",
+            "loved an Image",
+            "Removed his heart from “Delete Dune?”",
+        ] {
+            assert!(looks_like_reaction(text), "{text:?}");
+        }
+        for text in [
+            "yes",
+            "👍",
+            "liked",
+            "he said “yes”",
+            "Loved it, add the sequel",
+            "Liked “Dune”, add the sequel",
+            "I liked a movie",
+        ] {
+            assert!(!looks_like_reaction(text), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_reacted_to_is_read_as_it_was_written(target: String) {
+            // Google's marks inside a quote make it one of Google's.
+            if target.contains(['\u{200B}', '\u{200C}']) {
+                return Ok(());
+            }
+            let target = target.as_str();
+            let mut written = Vec::new();
+            for (verb, emoji) in VERBS.into_iter().filter(|(verb, _)| !verb.ends_with(':')) {
+                written.push((format!("{verb} \u{201C}{target}\u{201D}"), emoji, false));
+            }
+            for (noun, emoji) in REMOVALS {
+                written.push((format!("Removed {noun} from \u{201C}{target}\u{201D}"), emoji, true));
+            }
+            written.push((format!("Reacted 🎉 to \u{201C}{target}\u{201D}"), "🎉", false));
+            written.push((format!("Removed 🎉 from \u{201C}{target}\u{201D}"), "🎉", true));
+            for (text, emoji, removal) in written {
+                check(&text, Some(ParsedReaction { emoji: Some(emoji), quote: ReactionQuote::Text(target), removal }));
+                assert!(looks_like_reaction(&text), "{text:?}");
+                assert!(!matches!(confirmation_reply::parse_confirmation_reply(&text, None, &[]), ConfirmationReply::Yes | ConfirmationReply::No), "{text:?} decides");
+            }
+            let sticker = format!("Reacted with a sticker to \u{201C}{target}\u{201D}");
+            check(&sticker, Some(ParsedReaction { emoji: None, quote: ReactionQuote::Text(target), removal: false }));
+        }
+
+        #[test]
+        fn what_is_quoted_is_found_again_whole_or_cut(text in ".{0,20}[a-z ]{0,9}", letters in 0..20_usize) {
+            let start: String = text.chars().take(letters).collect();
+            for target in [text.clone(), format!("{start}\u{2026}")] {
+                let reaction = ParsedReaction { emoji: None, quote: ReactionQuote::Text(&target), removal: false };
+                let names_some = !target.is_empty() && (target == text || !start.trim().is_empty());
+                let place = if names_some { ReactionTarget::Text(1) } else { ReactionTarget::NotFound };
+                assert_eq!(find_reaction_target(&reaction, ["\u{1F6AA} Something else.", &text].into_iter()), place, "{target:?}");
+            }
+        }
+
+        #[test]
+        fn any_text_is_looked_at_and_what_is_read_of_it_stands_in_it(text in "\\PC*|[\u{200A}\u{200B}👍a\u{201C}\u{201D} ]{0,30}") {
+            if let Some(ParsedReaction { quote: ReactionQuote::Text(target) | ReactionQuote::Media(target), .. }) = parse_reaction(&text) {
+                assert!(text.contains(target) && looks_like_reaction(&text));
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Whether a text wants an answer at all. Thanks and bare emoji do not; in doubt it does.
+
+use super::keyword_grammar;
+use crate::conversation::text::normalization::normalize_title;
+
+/// Decision whether a message gets an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TriageDecision {
+    Answer,
+    /// It is only remembered: whoever brought it answers it elsewhere.
+    NoAnswer,
+}
+
+/// Level of triage: how many messages may stay unanswered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TriageLevel {
+    /// Nothing.
+    Off,
+    /// What is plainly small talk.
+    Heuristic,
+    /// Also what the model takes for small talk, where that is not plain.
+    Ai,
+}
+
+/// Hint from the words of a message alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TriageHint {
+    Respond,
+    /// Thanks, an emoji, a laugh.
+    SmallTalk,
+    None,
+}
+
+/// The model's word that a text needs no answer; anything else means that it does.
+pub const SKIP: &str = "SKIP";
+
+/// What the model is told when it is asked whether a text wants an answer.
+pub const INSTRUCTIONS: &str = "\
+You see the last message of an assistant for a home media server and the text that its user sent after it. Decide \
+whether the text wants any answer or action. Thanks, laughter, praise and remarks to nobody want none. Requests, \
+questions, titles, complaints and anything unclear want one. Reply with one word: RESPOND or SKIP.";
+
+pub fn triage_hint(text: &str) -> TriageHint {
+    let has_words = text.chars().any(char::is_alphanumeric);
+    if !has_words {
+        // "?" is a command; what else has no letter or digit is emoji and dots.
+        return if text.contains('?') { TriageHint::Respond } else { TriageHint::SmallTalk };
+    }
+    let plain = normalize_title(text);
+    let said: Vec<&str> = plain.split(' ').collect();
+    let courteous = |word: &&str| FILLERS.contains(word) || is_courtesy(word);
+    if !text.contains('?')
+        && said.len() <= LONGEST_COURTESY
+        && said.iter().any(|word| is_courtesy(word))
+        && said.iter().all(courteous)
+    {
+        return TriageHint::SmallTalk;
+    }
+    let wants = text.contains('?')
+        || said.len() > LONGEST_REMARK
+        || text.chars().any(|c| c.is_ascii_digit())
+        || keyword_grammar::parse_command(text).is_some()
+        || keyword_grammar::parse_keyword_request(text).is_some()
+        || said.iter().any(|word| REQUESTS.contains(word));
+    if wants { TriageHint::Respond } else { TriageHint::None }
+}
+
+/// More words than this are not only thanks.
+const LONGEST_COURTESY: usize = 7;
+/// A text with more words than this says something.
+const LONGEST_REMARK: usize = 14;
+
+const COURTESIES: [&str; 34] = [
+    "thanks",
+    "thank",
+    "thx",
+    "thnx",
+    "ty",
+    "tysm",
+    "tyvm",
+    "cheers",
+    "ok",
+    "okay",
+    "okey",
+    "k",
+    "kk",
+    "cool",
+    "great",
+    "nice",
+    "awesome",
+    "perfect",
+    "amazing",
+    "excellent",
+    "sweet",
+    "yay",
+    "wow",
+    "lol",
+    "lmao",
+    "rofl",
+    "haha",
+    "hehe",
+    "gotcha",
+    "alright",
+    "gracias",
+    "merci",
+    "danke",
+    "welcome",
+];
+
+/// Stand beside a courtesy and mean nothing by themselves.
+const FILLERS: [&str; 36] = [
+    "you", "u", "so", "much", "very", "a", "lot", "ton", "bunch", "got", "it", "sounds", "good", "thats",
+    "that", "s", "is", "all", "again", "man", "dude", "mate", "buddy", "the", "best", "are", "youre", "oh",
+    "ah", "well", "done", "for", "now", "just", "really", "and",
+];
+
+/// Words of somebody who wants something.
+const REQUESTS: [&str; 24] = [
+    "add", "get", "find", "search", "download", "remove", "delete", "want", "need", "can", "could", "please",
+    "pls", "what", "whats", "when", "where", "which", "who", "why", "how", "is", "are", "do",
+];
+
+/// Also drawn out: "thankss", "hahahaha", "cooool".
+fn is_courtesy(word: &str) -> bool {
+    let squeezed = collapse_repeats(word);
+    COURTESIES.iter().any(|courtesy| *courtesy == word || collapse_repeats(courtesy) == squeezed)
+        || (word.len() >= 4 && word.chars().all(|c| matches!(c, 'h' | 'a')))
+        || (word.len() >= 4 && word.chars().all(|c| matches!(c, 'h' | 'e')) && word.contains('h'))
+}
+
+/// The word with each run of a letter as one letter.
+fn collapse_repeats(word: &str) -> String {
+    let mut letters: Vec<char> = word.chars().collect();
+    letters.dedup();
+    letters.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(texts: &[&str], expected: TriageHint) {
+        for text in texts {
+            assert_eq!(triage_hint(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn thanks_laughter_and_bare_emoji_are_small_talk() {
+        check(
+            &[
+                "thanks",
+                "Thanks!",
+                "thank you so much",
+                "ok",
+                "OK cool",
+                "ok thanks",
+                "thx 🙏",
+                "👍",
+                "❤️❤️",
+                "🎉!!",
+                "...",
+                "lol",
+                "hahahaha",
+                "cooool",
+                "Great, thanks a lot",
+                "awesome!!",
+                "perfect",
+                "got it thanks",
+                "thankssss man",
+                "Danke",
+            ],
+            TriageHint::SmallTalk,
+        );
+    }
+
+    #[test]
+    fn requests_questions_and_long_texts_want_an_answer() {
+        check(
+            &[
+                "?",
+                "add dune",
+                "thanks, add heat too",
+                "is it ready?",
+                "what about dune",
+                "can you get heat",
+                "2",
+                "status",
+                "ok and dune 2",
+                "I want the new one",
+                "thanks?",
+                "👍?",
+            ],
+            TriageHint::Respond,
+        );
+    }
+
+    #[test]
+    fn what_could_be_either_is_left_open() {
+        check(&["the bear", "that movie was fun", "no way", "yes", "good", "we loved it"], TriageHint::None);
+    }
+}

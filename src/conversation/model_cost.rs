@@ -1,0 +1,180 @@
+//! What a model call costs, what it may come to, and how much a day may come to.
+
+use super::model_request::ModelRequest;
+
+/// Tokens of one model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TokenUsage {
+    /// With the cached ones.
+    pub input: u64,
+    /// Those of the input that the server had from an earlier call.
+    pub cached: u64,
+    pub output: u64,
+}
+
+impl TokenUsage {
+    pub fn total(self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(more.input),
+            cached: self.cached.saturating_add(more.cached),
+            output: self.output.saturating_add(more.output),
+        }
+    }
+}
+
+/// Prices per million tokens, in millionths of the operator's currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ModelPrices {
+    pub input: u64,
+    pub cached: u64,
+    pub output: u64,
+}
+
+impl ModelPrices {
+    /// In millionths of the currency, rounded up.
+    pub fn cost(self, tokens: TokenUsage) -> u64 {
+        let cached = tokens.cached.min(tokens.input);
+        let price = |count: u64, price: u64| u128::from(count) * u128::from(price);
+        let sum = price(tokens.input - cached, self.input)
+            + price(cached, self.cached)
+            + price(tokens.output, self.output);
+        u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+}
+
+/// Limit for all model calls of a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DailyBudget {
+    pub tokens: Option<u64>,
+    /// In millionths of the currency.
+    pub cost: Option<u64>,
+}
+
+/// Tokens and cost together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ModelSpending {
+    pub tokens: u64,
+    pub cost: u64,
+}
+
+impl ModelSpending {
+    pub fn plus(self, more: Self) -> Self {
+        Self { tokens: self.tokens.saturating_add(more.tokens), cost: self.cost.saturating_add(more.cost) }
+    }
+}
+
+/// Estimated maximum cost of a model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CostEstimate {
+    pub input: ModelSpending,
+    /// The longest answer.
+    pub output: ModelSpending,
+}
+
+impl CostEstimate {
+    pub fn from_request(request: &ModelRequest, prices: ModelPrices) -> Self {
+        let spent = |tokens: TokenUsage| ModelSpending { tokens: tokens.total(), cost: prices.cost(tokens) };
+        Self {
+            input: spent(TokenUsage { input: estimate_tokens(request.byte_size()), ..TokenUsage::default() }),
+            output: spent(TokenUsage { output: request.max_output_tokens.into(), ..TokenUsage::default() }),
+        }
+    }
+
+    pub fn total(self) -> ModelSpending {
+        self.input.plus(self.output)
+    }
+}
+
+/// Tokens in a text of this length. Every model counts them differently; four bytes are about one.
+pub fn estimate_tokens(bytes: usize) -> u64 {
+    u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
+}
+
+/// Actual charge of a model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelCharge {
+    /// The server turned it away.
+    Nothing,
+    /// The server may have read the request; what it wrote to it is not known.
+    Input,
+    Used {
+        tokens: TokenUsage,
+        cost: u64,
+    },
+}
+
+impl DailyBudget {
+    /// Whether a call that may come to `more` still fits beside `spent`.
+    pub fn has_room(self, spent: ModelSpending, more: ModelSpending) -> bool {
+        let fits = |limit: Option<u64>, spent: u64, more: u64| {
+            limit.is_none_or(|limit| spent.saturating_add(more) <= limit)
+        };
+        fits(self.tokens, spent.tokens, more.tokens) && fits(self.cost, spent.cost, more.cost)
+    }
+
+    /// What a day's calls that nobody waits for keep within, so that they leave the rest to people.
+    pub fn background_half(self) -> Self {
+        Self { tokens: self.tokens.map(|limit| limit / 2), cost: self.cost.map(|limit| limit / 2) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::model_request::{ModelMessage, ToolChoice};
+
+    #[test]
+    fn half_a_budget_is_half_of_what_is_bounded() {
+        let budget = DailyBudget { tokens: Some(1_001), cost: None };
+        let spent = |tokens| ModelSpending { tokens, cost: 9 };
+        assert!(
+            budget.background_half().has_room(spent(400), spent(100))
+                && !budget.background_half().has_room(spent(400), spent(101))
+        );
+        assert_eq!(DailyBudget::default().background_half(), DailyBudget::default());
+    }
+
+    #[test]
+    fn cached_input_has_its_own_price_and_parts_of_a_millionth_count_whole() {
+        let prices = ModelPrices { input: 2_000_000, cached: 500_000, output: 8_000_000 };
+        assert_eq!(prices.cost(TokenUsage { input: 1_000, cached: 0, output: 100 }), 2_800);
+        assert_eq!(prices.cost(TokenUsage { input: 1_000, cached: 400, output: 100 }), 2_200);
+        assert_eq!(prices.cost(TokenUsage { input: 0, cached: 1, output: 0 }), 0);
+        assert_eq!(ModelPrices { input: 1, ..prices }.cost(TokenUsage { input: 1, cached: 0, output: 0 }), 1);
+        assert_eq!(ModelPrices::default().cost(TokenUsage { input: 9, cached: 0, output: 9 }), 0);
+    }
+
+    #[test]
+    fn a_call_may_come_to_its_texts_by_length_and_its_longest_answer() {
+        let request = ModelRequest {
+            system: "x".repeat(399),
+            tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
+            messages: vec![ModelMessage::User("hi".to_owned())],
+            max_output_tokens: 50,
+            reply_schema: None,
+        };
+        let prices = ModelPrices { input: 1_000_000, cached: 0, output: 3_000_000 };
+        let estimate = CostEstimate::from_request(&request, prices);
+        let expected = CostEstimate {
+            input: ModelSpending { tokens: 101, cost: 101 },
+            output: ModelSpending { tokens: 50, cost: 150 },
+        };
+        assert_eq!(estimate, expected);
+        assert_eq!(estimate.total(), ModelSpending { tokens: 151, cost: 251 });
+    }
+
+    #[test]
+    fn a_call_fits_only_if_both_limits_hold_what_it_may_come_to() {
+        let budget = DailyBudget { tokens: Some(100), cost: Some(50) };
+        let spent = ModelSpending { tokens: 60, cost: 10 };
+        assert!(budget.has_room(spent, ModelSpending { tokens: 40, cost: 40 }));
+        assert!(!budget.has_room(spent, ModelSpending { tokens: 41, cost: 0 }));
+        assert!(!budget.has_room(spent, ModelSpending { tokens: 0, cost: 41 }));
+        assert!(DailyBudget::default().has_room(spent, ModelSpending { tokens: u64::MAX, cost: u64::MAX }));
+    }
+}

@@ -1,0 +1,452 @@
+//! What Sonarr and Radarr report, which reports belong together, when a notice of them may leave, and its words.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::quiet_hours::QuietHours;
+use crate::conversation::text::title::{clean_line, clean_title, format_title};
+
+/// Reports of one show that come within this time of each other are one matter for people: a pack comes file by file.
+const GROUP_DELAY: SignedDuration = SignedDuration::from_secs(60);
+/// A pack that never ends is told of after this time.
+const MAX_GROUP_DELAY: SignedDuration = SignedDuration::from_mins(10);
+/// A server that falls ill and gets well again within this time worries nobody.
+const HEALTH_ISSUE_DELAY: SignedDuration = SignedDuration::from_mins(10);
+/// Single episodes of a show are told of this often at most.
+pub const EPISODE_NOTIFICATION_INTERVAL: SignedDuration = SignedDuration::from_hours(1);
+/// The same trouble is told of this often at most.
+pub const TROUBLE_NOTIFICATION_INTERVAL: SignedDuration = SignedDuration::from_hours(24);
+/// Notices that one person gets within an hour; what is more waits and comes in one text.
+const MAX_NOTIFICATIONS_PER_HOUR: usize = 5;
+pub const HOUR: SignedDuration = SignedDuration::from_hours(1);
+/// Titles that a text of several names.
+const MAX_NAMED_TITLES: usize = 3;
+const MESSAGE_UNITS: usize = 90;
+
+/// A movie or a show of one library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArrTitle {
+    /// The library's own id.
+    pub id: i64,
+    /// Of TMDB for a movie, of TheTVDB for a show.
+    pub catalog_id: i64,
+    pub title: String,
+    /// 0 where it is not known.
+    pub year: u16,
+}
+
+/// Event that Sonarr or Radarr reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArrEvent {
+    /// A movie's file is in place.
+    MovieImported(ArrTitle, ImportKind),
+    /// An episode's file is in place.
+    EpisodeImported { show: ArrTitle, season: u32, number: u32, copy: ImportKind },
+    /// A download is finished and cannot be put in place; what it is of.
+    ImportBlocked(String),
+    /// A download failed, and no other is looked for.
+    DownloadFailed(String),
+    /// The server finds something wrong with itself.
+    HealthIssue { check: String, message: String },
+    /// That is over.
+    HealthRestored { check: String },
+}
+
+/// Whether a file is the first of what it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ImportKind {
+    First,
+    /// It takes the place of one that was there, so nobody waited for it.
+    Upgrade,
+}
+
+/// Arr event with the key that identifies it, from a webhook or from the history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyedArrEvent {
+    pub matter: String,
+    pub event: ArrEvent,
+}
+
+impl KeyedArrEvent {
+    /// `download` is the id that a download keeps from its grab on, empty where there is none. `at` is when it happened.
+    pub fn new(report: ArrEvent, download: &str, at: Timestamp) -> Self {
+        // A release that is got again has the same download: the day tells it from the first time. What comes twice
+        // around midnight is two rows, and nobody is told of the second.
+        let day = at.strftime("%F");
+        let by = if download.is_empty() { day.to_string() } else { format!("{download}:{day}") };
+        let matter = match &report {
+            ArrEvent::MovieImported(movie, _) => format!("movie:{}:{by}", movie.id),
+            ArrEvent::EpisodeImported { show, season, number, .. } => {
+                format!("episode:{}:{season}:{number}:{by}", show.id)
+            }
+            // Told again on another day, it is another report.
+            ArrEvent::ImportBlocked(of) if download.is_empty() => format!("stuck:{of}:{day}"),
+            ArrEvent::ImportBlocked(_) => format!("stuck:{download}:{day}"),
+            ArrEvent::DownloadFailed(of) if download.is_empty() => format!("failed:{of}:{day}"),
+            ArrEvent::DownloadFailed(_) => format!("failed:{download}"),
+            ArrEvent::HealthIssue { check, .. } => format!("ill:{check}:{}", at.as_millisecond()),
+            ArrEvent::HealthRestored { check } => format!("well:{check}:{}", at.as_millisecond()),
+        };
+        Self { matter, event: report }
+    }
+}
+
+/// Stored arr event that no user was notified of yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingArrEvent {
+    pub id: i64,
+    pub instance: String,
+    pub event: ArrEvent,
+    pub received_at: Timestamp,
+}
+
+/// Subject of a notification: arr events of the same subject share a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventSubject {
+    Movie(i64),
+    Series(i64),
+    /// A download that wants a hand, by what it is of.
+    Download(String),
+    Check(String),
+}
+
+/// Arr events that belong together, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventGroup {
+    pub instance: String,
+    pub subject: EventSubject,
+    pub events: Vec<PendingArrEvent>,
+}
+
+/// `untold` is in the order in which it came; a group stands where its first report does.
+pub fn group_events(untold: Vec<PendingArrEvent>) -> Vec<EventGroup> {
+    let mut groups: Vec<EventGroup> = Vec::new();
+    for one in untold {
+        let subject = match &one.event {
+            ArrEvent::MovieImported(movie, _) => EventSubject::Movie(movie.id),
+            ArrEvent::EpisodeImported { show, .. } => EventSubject::Series(show.id),
+            ArrEvent::ImportBlocked(of) | ArrEvent::DownloadFailed(of) => EventSubject::Download(of.clone()),
+            ArrEvent::HealthIssue { check, .. } | ArrEvent::HealthRestored { check } => {
+                EventSubject::Check(check.clone())
+            }
+        };
+        match groups.iter_mut().find(|group| group.instance == one.instance && group.subject == subject) {
+            Some(group) => group.events.push(one),
+            None => groups.push(EventGroup { instance: one.instance.clone(), subject, events: vec![one] }),
+        }
+    }
+    groups
+}
+
+impl EventGroup {
+    /// From when on it may be told of: more that belongs to it may be on its way.
+    pub fn ready_at(&self) -> Timestamp {
+        let times = self.events.iter().map(|report| report.received_at);
+        let (first, last) = (times.clone().min().unwrap_or_default(), times.max().unwrap_or_default());
+        match &self.subject {
+            EventSubject::Movie(_) | EventSubject::Download(_) => first,
+            EventSubject::Series(_) => (last + GROUP_DELAY).min(first + MAX_GROUP_DELAY),
+            EventSubject::Check(_) => match self.events.last().map(|report| &report.event) {
+                Some(ArrEvent::HealthRestored { .. }) => first,
+                Some(_) | None => first + HEALTH_ISSUE_DELAY,
+            },
+        }
+    }
+}
+
+/// Earliest send time of a notification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SendTime {
+    Now,
+    At(Timestamp),
+}
+
+/// `lately` is when the notices of the last hour were made. One that is ahead of `now` does not count: the clock was set
+/// back since.
+pub fn plan_send_time(
+    quiet: Option<QuietHours>,
+    lately: &[Timestamp],
+    now: Timestamp,
+    zone: &TimeZone,
+) -> SendTime {
+    let mut lately: Vec<Timestamp> = lately.iter().copied().filter(|at| *at <= now).collect();
+    lately.sort_unstable();
+    let over = lately.len().checked_sub(MAX_NOTIFICATIONS_PER_HOUR).and_then(|place| lately.get(place));
+    let at = over.map_or(now, |oldest| (*oldest + HOUR).max(now));
+    match quiet.and_then(|quiet| quiet.next_end(at, zone)) {
+        Some(morning) => SendTime::At(morning),
+        None if at > now => SendTime::At(at),
+        None => SendTime::Now,
+    }
+}
+
+/// Text of a notification: alone, and combined with others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotificationText {
+    pub sentence: String,
+    /// `Dune (2021)`, `3 new episodes of The Bear season 2`.
+    pub phrase: String,
+}
+
+/// Which notices share a text when they have to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotificationTopic {
+    Ready,
+    Trouble,
+}
+
+pub fn format_movie_ready(movie: &ArrTitle) -> NotificationText {
+    let phrase = format_arr_title(movie);
+    NotificationText { sentence: format!("{phrase} is ready to watch."), phrase }
+}
+
+/// `complete` are seasons of which every episode is there, `episodes` are new ones of others by season and number; not
+/// both are empty.
+pub fn format_show_ready(show: &ArrTitle, complete: &[u32], episodes: &[(u32, u32)]) -> NotificationText {
+    let title = clean_title(&show.title);
+    let mut seasons: Vec<u32> = episodes.iter().map(|(season, _)| *season).collect();
+    seasons.dedup();
+    let part = match episodes {
+        [(season, number)] => format!("S{season:02}E{number:02}"),
+        _ => format!("{} new episodes of {}", episodes.len(), format_season_list(&seasons)),
+    };
+    match (complete, episodes) {
+        ([], [_]) => {
+            let phrase = format!("{title} {part}");
+            NotificationText { sentence: format!("{phrase} is ready to watch."), phrase }
+        }
+        ([], _) => NotificationText {
+            sentence: format!("{title}: {part} are ready."),
+            phrase: format!("{} new episodes of {title}", episodes.len()),
+        },
+        (_, rest) => {
+            let phrase = format!("{title} {}", format_season_list(complete));
+            let verb = if matches!(complete, [season] if *season > 0) { "is" } else { "are" };
+            let more = if rest.is_empty() { String::new() } else { format!(", and {part}") };
+            NotificationText { sentence: format!("{phrase} {verb} ready to watch{more}."), phrase }
+        }
+    }
+}
+
+pub fn format_import_blocked(of: &str, service: &str) -> NotificationText {
+    let phrase = clean_title(of);
+    let sentence =
+        format!("{service} wants a hand with {phrase}: it could not be imported. Text STATUS to see why.");
+    NotificationText { sentence, phrase }
+}
+
+pub fn format_download_failed(of: &str, service: &str) -> NotificationText {
+    let phrase = clean_title(of);
+    let sentence = format!(
+        "The download of {phrase} failed, and {service} looks for no other. Text me to look for {} again.",
+        strip_year(&phrase)
+    );
+    NotificationText { sentence, phrase }
+}
+
+pub fn format_health_issue(message: &str, service: &str) -> NotificationText {
+    let message = clean_line(message, MESSAGE_UNITS).unwrap_or_default();
+    let what = match message.trim_end_matches(['.', ',', ' ']) {
+        "" => String::new(),
+        message => format!(": {message}"),
+    };
+    NotificationText {
+        sentence: format!("{service} has a problem{what}. See System, Status there."),
+        phrase: format!("{service} itself"),
+    }
+}
+
+/// The words of one text for what would have been several.
+pub fn combine_phrases(topic: NotificationTopic, phrases: &[String]) -> String {
+    let more = phrases.len().saturating_sub(MAX_NAMED_TITLES);
+    let named = &phrases[..phrases.len().min(MAX_NAMED_TITLES)];
+    let list = match (named, more) {
+        ([first @ .., last], 0) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        (_, 0) => named.concat(),
+        (_, more) => format!("{} and {more} more", named.join(", ")),
+    };
+    match (topic, more) {
+        (NotificationTopic::Ready, 0) => format!("{list} are ready to watch."),
+        (NotificationTopic::Ready, 1) => format!("{list} title are ready."),
+        (NotificationTopic::Ready, _) => format!("{list} titles are ready."),
+        (NotificationTopic::Trouble, _) => format!("These want a hand: {list}. Text STATUS to see more."),
+    }
+}
+
+/// `The Bear S02E03`, or `The Bear season 2` where it is about more than one.
+pub fn format_episodes(show: &str, episodes: &[(u32, u32)]) -> String {
+    let title = clean_title(show);
+    match episodes {
+        [] => title,
+        [(season, number)] => format!("{title} S{season:02}E{number:02}"),
+        [(season, _), ..] => format!("{title} {}", format_season_list(&[*season])),
+    }
+}
+
+/// `Dune (2021)`.
+pub fn format_arr_title(title: &ArrTitle) -> String {
+    format_title(&title.title, title.year)
+}
+
+fn strip_year(name: &str) -> &str {
+    match name.rsplit_once(" (") {
+        Some((bare, year)) if year.len() == 5 && year.ends_with(')') => bare,
+        Some(_) | None => name,
+    }
+}
+
+/// `season 2`, `seasons 1, 2 and 4`; season 0 are the specials.
+fn format_season_list(seasons: &[u32]) -> String {
+    let numbers: Vec<String> = seasons.iter().filter(|season| **season > 0).map(u32::to_string).collect();
+    let specials = if seasons.contains(&0) { "specials" } else { "" };
+    let listed = match numbers.as_slice() {
+        [] => String::new(),
+        [one] => format!("season {one}"),
+        [first @ .., last] => format!("seasons {} and {last}", first.join(", ")),
+    };
+    match (specials, listed.as_str()) {
+        ("", _) => listed,
+        (_, "") => specials.to_owned(),
+        (_, _) => format!("{specials} and {listed}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn the_bear() -> ArrTitle {
+        ArrTitle { id: 15, catalog_id: 403_294, title: "The Bear".into(), year: 2022 }
+    }
+
+    fn episode(number: u32) -> ArrEvent {
+        ArrEvent::EpisodeImported { show: the_bear(), season: 2, number, copy: ImportKind::First }
+    }
+
+    fn untold(id: i64, at: i64, report: ArrEvent) -> PendingArrEvent {
+        PendingArrEvent { id, instance: "sonarr".into(), event: report, received_at: second(at) }
+    }
+
+    #[track_caller]
+    fn check_show(complete: &[u32], episodes: &[(u32, u32)], sentence: &str, phrase: &str) {
+        let NotificationText { sentence: said, phrase: listed } =
+            format_show_ready(&the_bear(), complete, episodes);
+        assert_eq!((said.as_str(), listed.as_str()), (sentence, phrase));
+    }
+
+    #[test]
+    fn what_is_ready_is_one_plain_sentence() {
+        let dune = ArrTitle { id: 1, catalog_id: 438_631, title: "Dune".into(), year: 2021 };
+        assert_eq!(format_movie_ready(&dune).sentence, "Dune (2021) is ready to watch.");
+        check_show(&[2], &[], "The Bear season 2 is ready to watch.", "The Bear season 2");
+        check_show(&[0], &[], "The Bear specials are ready to watch.", "The Bear specials");
+        check_show(
+            &[1, 2, 3],
+            &[],
+            "The Bear seasons 1, 2 and 3 are ready to watch.",
+            "The Bear seasons 1, 2 and 3",
+        );
+        check_show(&[], &[(2, 3)], "The Bear S02E03 is ready to watch.", "The Bear S02E03");
+        check_show(
+            &[],
+            &[(2, 1), (2, 2), (2, 3)],
+            "The Bear: 3 new episodes of season 2 are ready.",
+            "3 new episodes of The Bear",
+        );
+        check_show(
+            &[1],
+            &[(0, 1), (2, 1)],
+            "The Bear season 1 is ready to watch, and 2 new episodes of specials and season 2.",
+            "The Bear season 1",
+        );
+    }
+
+    #[test]
+    fn admins_hear_what_is_wrong_and_what_to_do() {
+        assert_eq!(
+            format_import_blocked("Dune (2021)", "Radarr").sentence,
+            "Radarr wants a hand with Dune (2021): it could not be imported. Text STATUS to see why."
+        );
+        assert_eq!(
+            format_download_failed("The Bear S02E03", "Sonarr 4K").sentence,
+            "The download of The Bear S02E03 failed, and Sonarr 4K looks for no other. Text me to look for The Bear \
+             S02E03 again."
+        );
+        let message =
+            "Indexers unavailable due to failures: Alpha, Beta, Gamma, Delta, Epsilon, Zeta, Eta, Theta.";
+        let told = format_health_issue(message, "Radarr").sentence;
+        assert_eq!(
+            told,
+            "Radarr has a problem: Indexers unavailable due to failures: Alpha, Beta, Gamma, Delta, Epsilon, Zeta, \
+             Eta. See System, Status there."
+        );
+    }
+
+    #[test]
+    fn a_text_of_several_names_three_and_counts_the_rest() {
+        let phrases = ["Dune (2021)", "Heat (1995)", "Up (2009)", "Alien (1979)", "Arrival (2016)"];
+        let phrases = phrases.map(str::to_owned);
+        let ready = |count: usize| combine_phrases(NotificationTopic::Ready, &phrases[..count]);
+        assert_eq!(ready(2), "Dune (2021) and Heat (1995) are ready to watch.");
+        assert_eq!(ready(3), "Dune (2021), Heat (1995) and Up (2009) are ready to watch.");
+        assert_eq!(ready(4), "Dune (2021), Heat (1995), Up (2009) and 1 more title are ready.");
+        assert_eq!(ready(5), "Dune (2021), Heat (1995), Up (2009) and 2 more titles are ready.");
+        assert_eq!(
+            combine_phrases(NotificationTopic::Trouble, &phrases[..2]),
+            "These want a hand: Dune (2021) and Heat (1995). Text STATUS to see more."
+        );
+    }
+
+    #[test]
+    fn a_matter_is_the_same_whichever_way_it_comes_and_another_for_another_download_or_day() {
+        let matter = |download, at| KeyedArrEvent::new(episode(3), download, second(at)).matter;
+        assert_eq!(matter("abc", 0), matter("abc", 80_000));
+        assert_ne!(matter("abc", 0), matter("abc", 90_000));
+        assert_ne!(matter("abc", 0), matter("abd", 0));
+        assert_ne!(matter("", 0), matter("", 90_000));
+        let stuck =
+            |at| KeyedArrEvent::new(ArrEvent::ImportBlocked("Dune (2021)".into()), "abc", second(at)).matter;
+        assert_eq!((stuck(0) == stuck(60), stuck(0) == stuck(90_000)), (true, false));
+    }
+
+    #[test]
+    fn a_pack_is_waited_for_until_it_is_quiet_but_not_for_ever() {
+        let reports: Vec<PendingArrEvent> = (0..20).map(|at| untold(at, at * 50, episode(1))).collect();
+        let group = |count: usize| group_events(reports[..count].to_vec()).remove(0);
+        assert_eq!(group(1).ready_at(), second(60));
+        assert_eq!(group(3).ready_at(), second(160));
+        assert_eq!(group(20).ready_at(), second(600));
+    }
+
+    #[test]
+    fn an_illness_that_passes_is_not_waited_for() {
+        let ill = untold(1, 0, ArrEvent::HealthIssue { check: "Indexer".into(), message: "down".into() });
+        let well = untold(2, 30, ArrEvent::HealthRestored { check: "Indexer".into() });
+        let other = untold(3, 40, ArrEvent::HealthIssue { check: "Disk".into(), message: "full".into() });
+        let ready: Vec<i64> =
+            group_events(vec![ill, well, other]).iter().map(|group| group.ready_at().as_second()).collect();
+        assert_eq!(ready, [0, 640]);
+    }
+
+    #[test]
+    fn a_notice_leaves_at_once_but_not_in_quiet_hours_and_not_as_the_sixth_of_an_hour() {
+        let zone = TimeZone::UTC;
+        let (noon, late) = (second(12 * 3600), second(22 * 3600 + 1800));
+        let five_before = |now: Timestamp| -> Vec<Timestamp> {
+            (1..=5).map(|n| now - SignedDuration::from_mins(10 * n)).collect()
+        };
+        let quiet = QuietHours::parse("23-7");
+        assert_eq!(plan_send_time(quiet, &[], noon, &zone), SendTime::Now);
+        assert_eq!(plan_send_time(quiet, &five_before(noon)[1..], noon, &zone), SendTime::Now);
+        let in_ten = SendTime::At(noon + SignedDuration::from_mins(10));
+        assert_eq!(plan_send_time(quiet, &five_before(noon), noon, &zone), in_ten);
+        assert_eq!(plan_send_time(quiet, &[], second(23 * 3600), &zone), SendTime::At(second(31 * 3600)));
+        // Its turn would come in the quiet hours.
+        let recent = [late; 5];
+        assert_eq!(plan_send_time(quiet, &recent, late, &zone), SendTime::At(second(31 * 3600)));
+    }
+}

@@ -1,0 +1,175 @@
+//! When notices rest: the hours of the day in which nobody wants them, and what a person says about getting them.
+
+use std::fmt;
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+
+/// Hours of the day, from the first to the one at which they are over; they may go past midnight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuietHours {
+    from: i8,
+    to: i8,
+}
+
+impl QuietHours {
+    /// No hour at all, which is not the same as having said nothing.
+    pub const NEVER: Self = Self { from: 0, to: 0 };
+
+    pub fn new(from: i8, to: i8) -> Option<Self> {
+        let is_hour = |hour| (0..24).contains(&hour);
+        (is_hour(from) && is_hour(to)).then_some(Self { from, to })
+    }
+
+    /// Reads `22-7`, `22:00 to 7:00` and `10pm-7am`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.to_lowercase().replace('\u{2013}', "-");
+        let (from, to) = text.split_once('-').or_else(|| text.split_once(" to "))?;
+        Self::new(parse_hour(from)?, parse_hour(to)?)
+            .filter(|quiet| *quiet != Self::NEVER && quiet.from != quiet.to)
+    }
+
+    pub fn start_hour(self) -> i8 {
+        self.from
+    }
+
+    pub fn end_hour(self) -> i8 {
+        self.to
+    }
+
+    /// When they are over, if it is one of them now.
+    pub fn next_end(self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let here = now.to_zoned(zone.clone());
+        let hour = here.hour();
+        let (is_quiet, ends_tomorrow) = if self.from <= self.to {
+            ((self.from..self.to).contains(&hour), false)
+        } else {
+            (hour >= self.from || hour < self.to, hour >= self.from)
+        };
+        let day = if ends_tomorrow { here.date().checked_add(1.day()).ok()? } else { here.date() };
+        let end = day.at(self.to, 0, 0, 0).to_zoned(zone.clone()).ok()?.timestamp();
+        is_quiet.then_some(end).filter(|end| *end > now)
+    }
+}
+
+impl fmt::Display for QuietHours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:00 to {}:00", self.from, self.to)
+    }
+}
+
+fn parse_hour(text: &str) -> Option<i8> {
+    let text = text.trim();
+    let (number, half) = match (text.strip_suffix("am"), text.strip_suffix("pm")) {
+        (Some(number), _) => (number, Some(0)),
+        (None, Some(number)) => (number, Some(12)),
+        (None, None) => (text, None),
+    };
+    let number: i8 = number.trim().trim_end_matches(":00").parse().ok()?;
+    match half {
+        None => Some(number),
+        Some(half) => (1..=12).contains(&number).then_some(number % 12 + half),
+    }
+}
+
+/// Preference of a user for notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotificationPreference {
+    On,
+    Off,
+    Quiet(QuietHours),
+    /// At any hour, whatever the household does.
+    NeverQuiet,
+}
+
+/// Reads a whole text such as `notify off` or `quiet 22-7`.
+pub fn parse_preference(text: &str) -> Option<NotificationPreference> {
+    let text = text.trim().trim_end_matches(['.', '!']).to_lowercase();
+    let (first, rest) = text.split_once(char::is_whitespace)?;
+    let rest = rest.trim();
+    match (first, rest) {
+        ("notify" | "notices" | "notifications", "on") => Some(NotificationPreference::On),
+        ("notify" | "notices" | "notifications", "off") => Some(NotificationPreference::Off),
+        ("quiet", "off" | "hours off") => Some(NotificationPreference::NeverQuiet),
+        ("quiet", hours) => {
+            let hours = hours.strip_prefix("hours ").unwrap_or(hours);
+            QuietHours::parse(hours.strip_prefix("from ").unwrap_or(hours)).map(NotificationPreference::Quiet)
+        }
+        _ => None,
+    }
+}
+
+/// What is said to it.
+pub fn format_preference_saved(wish: NotificationPreference) -> String {
+    match wish {
+        NotificationPreference::On => "OK, I text you when something is ready.".to_owned(),
+        NotificationPreference::Off => {
+            "OK, no more notices. I still answer you. Text NOTIFY ON to get them again.".to_owned()
+        }
+        NotificationPreference::Quiet(hours) => {
+            format!("OK, no notices from {hours}: they wait until then. Text QUIET OFF to change that.")
+        }
+        NotificationPreference::NeverQuiet => "OK, notices come at any hour.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(quiet: &str, now: &str, expected: Option<&str>) {
+        let berlin = TimeZone::get("Europe/Berlin").unwrap();
+        let until = QuietHours::parse(quiet).unwrap().next_end(now.parse().unwrap(), &berlin);
+        assert_eq!(until, expected.map(|at| at.parse().unwrap()));
+    }
+
+    #[test]
+    fn quiet_hours_go_past_midnight_and_end_in_the_households_zone() {
+        check("22-7", "2026-11-20T20:59:00Z", None);
+        check("22-7", "2026-11-20T21:00:00Z", Some("2026-11-21T06:00:00Z"));
+        check("22-7", "2026-11-21T05:59:59Z", Some("2026-11-21T06:00:00Z"));
+        check("22-7", "2026-11-21T06:00:00Z", None);
+        check("13-15", "2026-11-20T12:30:00Z", Some("2026-11-20T14:00:00Z"));
+        check("13-15", "2026-11-20T14:00:00Z", None);
+    }
+
+    #[test]
+    fn in_the_night_of_another_summer_time_morning_is_at_the_same_hour() {
+        check("22-7", "2026-10-24T21:00:00Z", Some("2026-10-25T06:00:00Z"));
+        check("22-7", "2026-03-28T22:00:00Z", Some("2026-03-29T05:00:00Z"));
+    }
+
+    #[test]
+    fn hours_are_read_as_people_write_them() {
+        let quiet = QuietHours::new(22, 7);
+        for text in ["22-7", "22 - 7", "22:00-7:00", "10pm-7am", "22 to 7", "10 PM to 7 AM"] {
+            assert_eq!(QuietHours::parse(text), quiet, "{text}");
+        }
+        assert_eq!(QuietHours::parse("12am-12pm"), QuietHours::new(0, 12));
+        for text in ["", "22", "22-24", "7-7", "0-0", "13pm-7am", "late-early", "-1-7"] {
+            assert_eq!(QuietHours::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn never_is_no_hour_of_the_day() {
+        let midnight = "2026-11-20T00:00:00Z".parse().unwrap();
+        assert_eq!(QuietHours::NEVER.next_end(midnight, &TimeZone::UTC), None);
+    }
+
+    #[test]
+    fn wishes_are_whole_texts() {
+        assert_eq!(parse_preference("Notify off."), Some(NotificationPreference::Off));
+        assert_eq!(parse_preference("notices on"), Some(NotificationPreference::On));
+        assert_eq!(parse_preference("QUIET 22-7"), QuietHours::new(22, 7).map(NotificationPreference::Quiet));
+        assert_eq!(
+            parse_preference("quiet hours from 22 to 7"),
+            QuietHours::new(22, 7).map(NotificationPreference::Quiet)
+        );
+        assert_eq!(parse_preference("quiet off"), Some(NotificationPreference::NeverQuiet));
+        for text in ["quiet", "quiet place", "a quiet place 2-3", "notify me", "add quiet 22-7"] {
+            assert_eq!(parse_preference(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The title that a newcomer asked for in their first text: kept while the admins decide, and offered once they agree.
+
+use jiff::SignedDuration;
+
+use crate::conversation::grammar::keyword_grammar::{self, KeywordRequest};
+use crate::conversation::text::message_format::{EmojiPolicy, clean_words, format_for_sms};
+
+/// Time that it is kept from the first text on.
+pub const RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Last words of the offer, by which a yes to it is known.
+const OFFER: &str = "Reply YES to add it.";
+/// Longest title, in characters.
+const MAX_TITLE_CHARS: usize = 60;
+
+/// A cleaned title on one line, with the year or the seasons as they were typed behind it: `Dune 2021`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstRequest(String);
+
+impl FirstRequest {
+    /// Reads a text that asks for one title to be added; `None` for any other.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let line = text.trim();
+        let Some(KeywordRequest::Add(typed)) =
+            keyword_grammar::parse_keyword_request(line).filter(|_| line.lines().count() == 1)
+        else {
+            return None;
+        };
+        clean_words(typed, MAX_TITLE_CHARS).filter(|title| title.chars().any(char::is_alphanumeric)).map(Self)
+    }
+
+    pub fn from_stored(title: String) -> Self {
+        Self(title)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text that asks for it, for the keyword grammar.
+    pub fn to_request_text(&self) -> String {
+        // Quotes keep a title such as It from being read as a reference.
+        format!("add \"{}\"", self.0)
+    }
+
+    pub fn format_offer(&self) -> String {
+        format!("You asked for {}. {OFFER}", self.0)
+    }
+
+    /// Whether a text of ours ends with this offer, as it was sent.
+    pub fn is_offered_in(&self, text: &str) -> bool {
+        [EmojiPolicy::Keep, EmojiPolicy::Remove]
+            .iter()
+            .any(|emoji| text.ends_with(&format_for_sms(&self.format_offer(), *emoji)))
+    }
+}
+
+/// Whether a text of ours may end with an offer: reading the stored title is worth it.
+pub fn may_contain_offer(text: &str) -> bool {
+    text.ends_with(OFFER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, kept: Option<&str>) {
+        let found = FirstRequest::from_text(text);
+        assert_eq!(found.as_ref().map(FirstRequest::as_str), kept, "{text:?}");
+    }
+
+    #[test]
+    fn a_first_text_that_adds_one_title_is_kept() {
+        check("add Dune", Some("Dune"));
+        check("Please add dune 2021, thanks!", Some("dune 2021"));
+        check("get the bear season 2", Some("the bear season 2"));
+        check("add Dune (1984)", Some("Dune (1984)"));
+        check("add 2012", Some("2012"));
+    }
+
+    #[test]
+    fn only_the_offer_of_this_title_is_answered_by_a_yes() {
+        let dune = FirstRequest::from_text("add Dune").unwrap();
+        assert!(dune.is_offered_in("Hello Sam. You asked for Dune. Reply YES to add it."));
+        assert!(!dune.is_offered_in("Dune 3 is out. Reply YES to add it."));
+        let it = FirstRequest::from_text("add the movie It").unwrap();
+        assert!(matches!(
+            keyword_grammar::parse_keyword_request(&it.to_request_text()),
+            Some(KeywordRequest::Add(_))
+        ));
+    }
+
+    #[test]
+    fn any_other_first_text_is_not_kept() {
+        for text in ["hi", "add", "delete dune", "search dune", "status", "add dune\nadd heat", "add !!!", ""]
+        {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn a_long_or_hostile_title_becomes_one_short_line() {
+        let title = FirstRequest::from_text(&format!("add {}", "x".repeat(500))).unwrap();
+        assert_eq!(title.as_str().chars().count(), MAX_TITLE_CHARS);
+        check("add du\u{202e}ne\u{0}", Some("dune"));
+    }
+}

@@ -1,0 +1,7 @@
+//! People: newcomers and their first request, admin commands, and stored facts about users.
+
+pub mod admin_commands;
+pub mod facts;
+pub mod first_request;
+pub mod naming;
+pub mod onboarding;

@@ -1,0 +1,190 @@
+//! "So many within so long": the form of every limit that fills up and frees itself again.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::grammar::confirmation_reply::{self, ConfirmationReply, ReplyLanguage};
+use super::grammar::keyword_grammar::{self, TextCommand};
+use super::transcript::OptWord;
+
+/// Rate limit that a text counts towards. Texts that protect a person have their own, so that earlier texts cannot use it
+/// up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextAllowance {
+    Ordinary,
+    /// A no, an opt-out word, and what a person asks about the words that are kept of them. Their limit
+    /// has the same size, which bounds our replies to them too.
+    Protected,
+}
+
+impl TextAllowance {
+    pub const ALL: [Self; 2] = [Self::Ordinary, Self::Protected];
+
+    pub fn from_text(text: &str, languages: &[ReplyLanguage]) -> Self {
+        let asks_about_themselves = matches!(
+            keyword_grammar::parse_command(text),
+            Some(TextCommand::ForgetAll | TextCommand::ListFacts | TextCommand::ForgetFact(_))
+        );
+        let opts_out = keyword_grammar::opt_word(text) == Some(OptWord::Out);
+        match confirmation_reply::parse_confirmation_reply(text, None, languages) {
+            ConfirmationReply::No => Self::Protected,
+            ConfirmationReply::Yes | ConfirmationReply::UnclearYes(_) | ConfirmationReply::Unrelated
+                if asks_about_themselves || opts_out =>
+            {
+                Self::Protected
+            }
+            ConfirmationReply::Yes | ConfirmationReply::UnclearYes(_) | ConfirmationReply::Unrelated => {
+                Self::Ordinary
+            }
+        }
+    }
+}
+
+/// Maximum number within any period of this length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    pub max: u32,
+    pub period: SignedDuration,
+}
+
+impl RateLimit {
+    /// Reads `10/7d`: a number, then a number of minutes (`m`), hours (`h`) or days (`d`), which may be left out if it is 1.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (most, within) = text.split_once('/')?;
+        let most = most.trim().parse().ok().filter(|most| (1..=1_000_000).contains(most))?;
+        let within = within.trim();
+        let unit = within.chars().last()?;
+        let count = &within[..within.len() - unit.len_utf8()];
+        let count: i64 = if count.is_empty() { 1 } else { count.parse().ok()? };
+        let minutes = match unit {
+            'm' => 1,
+            'h' => 60,
+            'd' => 24 * 60,
+            _ => return None,
+        };
+        let minutes = count.checked_mul(minutes).filter(|minutes| (1..=527_040).contains(minutes))?;
+        Some(Self { max: most, period: SignedDuration::from_mins(minutes) })
+    }
+
+    /// The whole of it, for people: `1 movie within a day`, `15 movies within 7 days`.
+    pub fn format_limit(&self, what: &str) -> String {
+        let s = if self.max == 1 { "" } else { "s" };
+        format!("{} {what}{s} within {}", self.max, self.format_period())
+    }
+
+    /// `a minute`, `3 hours`, `7 days`.
+    fn format_period(&self) -> String {
+        let minutes = self.period.as_mins();
+        let (count, unit) = match minutes {
+            _ if minutes % (24 * 60) == 0 => (minutes / (24 * 60), "day"),
+            _ if minutes % 60 == 0 => (minutes / 60, "hour"),
+            _ => (minutes, "minute"),
+        };
+        let article = if unit == "hour" { "an" } else { "a" };
+        if count == 1 { format!("{article} {unit}") } else { format!("{count} {unit}s") }
+    }
+
+    /// For each of `texts`, in order: whether it is more than fits beside what was counted before.
+    pub fn mark_excess(&self, mut counted: Vec<Timestamp>, texts: &[Timestamp]) -> Vec<bool> {
+        let most = usize::try_from(self.max).unwrap_or(usize::MAX);
+        let is_over = |at: &Timestamp| {
+            // A time that is further ahead is of a clock that was set back since.
+            let near = |other: &&Timestamp| other.duration_since(*at).abs() < self.period;
+            let over = counted.iter().filter(near).count() >= most;
+            if !over {
+                counted.push(*at);
+            }
+            over
+        };
+        texts.iter().map(is_over).collect()
+    }
+
+    /// Whether `more` fit at `now` beside what is counted already, each with its time, oldest first.
+    pub fn capacity_at(&self, counted: &[(Timestamp, u32)], more: u32, now: Timestamp) -> RateCapacity {
+        if more > self.max {
+            return RateCapacity::Never;
+        }
+        let begin = now - self.period;
+        // What is ahead of the clock is of one that was set back since, and nobody can tell how long ago it was.
+        let lately = |at: &Timestamp| *at > begin && *at <= now;
+        let live: Vec<(Timestamp, u32)> = counted.iter().copied().filter(|(at, _)| lately(at)).collect();
+        let used = live.iter().fold(0_u32, |sum, (_, amount)| sum.saturating_add(*amount));
+        let mut over = used.saturating_add(more).saturating_sub(self.max);
+        if over == 0 {
+            return RateCapacity::Available;
+        }
+        for (at, amount) in live {
+            over = over.saturating_sub(amount);
+            if over == 0 {
+                return RateCapacity::AvailableAt(at + self.period);
+            }
+        }
+        RateCapacity::Never
+    }
+}
+
+/// Time from which a limit has capacity for more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateCapacity {
+    Available,
+    /// Not before this.
+    AvailableAt(Timestamp),
+    /// It is more than the whole limit.
+    Never,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minute(n: i64) -> Timestamp {
+        Timestamp::from_second(60 * n).unwrap()
+    }
+
+    #[test]
+    fn a_rate_is_a_number_and_a_stretch_of_time() {
+        for (text, most, minutes, words) in [
+            ("10/7d", 10, 7 * 24 * 60, "10 texts within 7 days"),
+            ("10/1m", 10, 1, "10 texts within a minute"),
+            ("3/h", 3, 60, "3 texts within an hour"),
+            ("1/d", 1, 24 * 60, "1 text within a day"),
+            (" 5 / 90m ", 5, 90, "5 texts within 90 minutes"),
+        ] {
+            let rate = RateLimit::parse(text).unwrap();
+            assert_eq!((rate.max, rate.period), (most, SignedDuration::from_mins(minutes)), "{text}");
+            assert_eq!(rate.format_limit("text"), words);
+        }
+        for text in ["", "10", "0/d", "-1/d", "10/", "10/0d", "10/7w", "ten/7d", "10/7ü", "9/99999d"] {
+            assert_eq!(RateLimit::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_does_not_count_against_what_comes_later() {
+        let rate = RateLimit { max: 2, period: SignedDuration::from_mins(10) };
+        let texts = [minute(5), minute(6), minute(9), minute(11), minute(16)];
+        assert_eq!(rate.mark_excess(vec![minute(0)], &texts), [false, true, true, false, false]);
+    }
+
+    #[test]
+    fn times_ahead_of_a_clock_that_was_set_back_lock_nobody_out() {
+        let rate = RateLimit { max: 1, period: SignedDuration::from_mins(10) };
+        assert_eq!(rate.mark_excess(vec![minute(120)], &[minute(60), minute(61)]), [false, true]);
+        assert_eq!(
+            rate.mark_excess(vec![minute(65)], &[minute(60)]),
+            [true],
+            "texts can overtake each other"
+        );
+        assert_eq!(rate.capacity_at(&[(minute(120), 1)], 1, minute(60)), RateCapacity::Available);
+    }
+
+    #[test]
+    fn room_comes_back_when_enough_of_what_was_counted_is_old() {
+        let rate = RateLimit { max: 3, period: SignedDuration::from_mins(10) };
+        let counted = [(minute(0), 1), (minute(4), 2)];
+        assert_eq!(rate.capacity_at(&counted, 0, minute(5)), RateCapacity::Available);
+        assert_eq!(rate.capacity_at(&counted, 1, minute(5)), RateCapacity::AvailableAt(minute(10)));
+        assert_eq!(rate.capacity_at(&counted, 2, minute(5)), RateCapacity::AvailableAt(minute(14)));
+        assert_eq!(rate.capacity_at(&counted, 1, minute(10)), RateCapacity::Available);
+        assert_eq!(rate.capacity_at(&counted, 4, minute(60)), RateCapacity::Never);
+    }
+}

@@ -1,0 +1,63 @@
+//! One way to tell what went wrong at a peer, whichever it is: may the same request be made again, may it have been
+//! carried out all the same, and how long to wait.
+
+use std::time::Duration;
+
+/// Class of a failure of a model, of Sonarr or Radarr, of the carrier or of the database, by the next step that it allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailureClass {
+    pub retriable: bool,
+    pub effect: PeerEffect,
+    /// What the peer asked for.
+    pub retry_after: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerEffect {
+    /// Certainly nothing happened there.
+    None,
+    /// It may have happened. What changes something is looked into before it is repeated, whatever `retriable` says.
+    Unknown,
+}
+
+impl FailureClass {
+    pub const PERMANENT: Self = Self { retriable: false, effect: PeerEffect::None, retry_after: None };
+    pub const TRANSIENT: Self = Self { retriable: true, effect: PeerEffect::None, retry_after: None };
+    pub const UNKNOWN: Self = Self { retriable: true, effect: PeerEffect::Unknown, retry_after: None };
+
+    pub fn with_retry_after(self, retry_after: Option<Duration>) -> Self {
+        Self { retry_after, ..self }
+    }
+}
+
+/// Growth of the pauses between attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackoffPolicy {
+    pub first: Duration,
+    pub factor: u32,
+    /// No pause is longer, whatever the peer asks for.
+    pub longest: Duration,
+}
+
+impl BackoffPolicy {
+    /// The pause after failed attempt number `attempt`, from 1.
+    pub fn pause_after(&self, attempt: u32, retry_after: Option<Duration>) -> Duration {
+        let grown = self.first.saturating_mul(self.factor.saturating_pow(attempt.saturating_sub(1)));
+        retry_after.unwrap_or(grown).min(self.longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_cap_and_a_peers_wish_counts_up_to_the_cap() {
+        let pace =
+            BackoffPolicy { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
+        let seconds =
+            |attempt, wish: Option<u64>| pace.pause_after(attempt, wish.map(Duration::from_secs)).as_secs();
+        assert_eq!([1, 2, 3, 8, 9, 100].map(|attempt| seconds(attempt, None)), [2, 4, 8, 256, 300, 300]);
+        assert_eq!([Some(7), Some(4_000)].map(|wish| seconds(1, wish)), [7, 300]);
+    }
+}

@@ -1,0 +1,69 @@
+//! Who wrote a text down: its sender, or somebody in their name. It stands in the id by which a repeat of the text is
+//! known.
+
+use crate::conversation::transcript::ChannelKind;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageOrigin {
+    /// Whoever it is from, on a phone or in the terminal.
+    Sender,
+    /// The operator, as a test user.
+    TestUser,
+    /// A button that the operator pressed.
+    Button,
+    /// A program, with the API key of this id.
+    Key(i64),
+    /// The API, from a browser that is signed in to the console.
+    Session,
+}
+
+/// What the ids of texts begin with that a button made.
+pub const BUTTON: &str = "button:";
+const TYPED: &str = "typed:";
+const KEY: &str = "api:key-";
+const SESSION: &str = "api:console:";
+
+impl MessageOrigin {
+    /// The id of a text that is known by `rest` where it comes from. Two keys do not know each other's texts.
+    pub fn to_message_id(self, rest: &str) -> String {
+        match self {
+            Self::Sender => rest.to_owned(),
+            Self::TestUser => format!("{TYPED}{rest}"),
+            Self::Button => format!("{BUTTON}{rest}"),
+            Self::Key(key) => format!("{KEY}{key}:{rest}"),
+            Self::Session => format!("{SESSION}{rest}"),
+        }
+    }
+
+    /// As the id tells.
+    pub fn from_message_id(channel: ChannelKind, id: &str) -> Self {
+        match channel {
+            ChannelKind::Twilio | ChannelKind::Local => return Self::Sender,
+            ChannelKind::Console => {}
+        }
+        if id.starts_with(BUTTON) {
+            return Self::Button;
+        }
+        if id.starts_with(SESSION) {
+            return Self::Session;
+        }
+        let key = id.strip_prefix(KEY).and_then(|rest| rest.split_once(':')?.0.parse().ok());
+        key.map_or(Self::TestUser, Self::Key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_tells_where_its_text_comes_from_only_where_nobody_else_can_choose_it() {
+        for origin in
+            [MessageOrigin::TestUser, MessageOrigin::Button, MessageOrigin::Key(7), MessageOrigin::Session]
+        {
+            let id = origin.to_message_id("button:api:key-9:x");
+            assert_eq!(MessageOrigin::from_message_id(ChannelKind::Console, &id), origin);
+            assert_eq!(MessageOrigin::from_message_id(ChannelKind::Twilio, &id), MessageOrigin::Sender);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Comparison of an ambiguous text with the carrier's own record of it.
+
+use crate::conversation::transcript::Address;
+
+/// Certainty about the fields of a text. The carrier signs its fields one after the other, without their borders: a text
+/// whose fields could have been signed as others is compared with the carrier's own record before it may act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldAuthority {
+    /// Its fields can be read in one way only, or they come from the carrier's record.
+    Certain,
+    /// Not compared yet.
+    Ambiguous,
+    /// The carrier's record agrees.
+    Verified,
+    /// The carrier's record differs, is missing, or could not be read.
+    Unverified,
+}
+
+impl FieldAuthority {
+    /// Whether the text may confirm, give an order or change an opt-out.
+    pub fn may_act(self) -> bool {
+        match self {
+            Self::Certain | Self::Verified => true,
+            Self::Ambiguous | Self::Unverified => false,
+        }
+    }
+}
+
+/// The fields of a text by which it may act.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageFields {
+    pub from: Address,
+    pub to: Address,
+    pub body: String,
+    pub media_count: usize,
+}
+
+impl MessageFields {
+    /// Whether both are the same text. Blanks around the body do not count: they change no meaning.
+    pub fn matches_fields(&self, other: &Self) -> bool {
+        is_same_party(&self.from, &other.from)
+            && is_same_party(&self.to, &other.to)
+            && self.body.trim() == other.body.trim()
+            && self.media_count == other.media_count
+    }
+}
+
+/// Whether both addresses reach the same phone, over whichever channel; other addresses have to be equal.
+pub fn is_same_party(one: &Address, other: &Address) -> bool {
+    match (one.phone(), other.phone()) {
+        (Ok(one), Ok(other)) => one == other,
+        (Ok(_), Err(_)) | (Err(_), Ok(_)) => false,
+        (Err(_), Err(_)) => one == other,
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerificationOutcome {
+    /// The record agrees.
+    Agreed,
+    /// The record is of another text: the fields were split differently.
+    Differed,
+    /// The carrier has no text with this id.
+    NotFound,
+    /// The record could not be read.
+    Failed,
+}
+
+impl VerificationOutcome {
+    pub fn authority(self) -> FieldAuthority {
+        match self {
+            Self::Agreed => FieldAuthority::Verified,
+            Self::Differed | Self::NotFound | Self::Failed => FieldAuthority::Unverified,
+        }
+    }
+
+    /// The label of the outcome in metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Agreed => "agreed",
+            Self::Differed => "differed",
+            Self::NotFound => "not_found",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields() -> MessageFields {
+        MessageFields {
+            from: Address::new("+15550100002"),
+            to: Address::new("+15550100000"),
+            body: "yes".into(),
+            media_count: 0,
+        }
+    }
+
+    #[test]
+    fn a_record_agrees_in_sender_recipient_body_and_media_count() {
+        let same =
+            MessageFields { from: Address::new("whatsapp:+15550100002"), body: " yes\n".into(), ..fields() };
+        assert!(fields().matches_fields(&same));
+        let others = [
+            MessageFields { from: Address::new("+15550100003"), ..fields() },
+            MessageFields { to: Address::new("+15550100009"), ..fields() },
+            MessageFields { body: "yesno".into(), ..fields() },
+            MessageFields { media_count: 1, ..fields() },
+        ];
+        for other in others {
+            assert!(!fields().matches_fields(&other), "{other:?}");
+        }
+    }
+}

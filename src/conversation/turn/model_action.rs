@@ -1,0 +1,121 @@
+//! What the model can do to the conversation itself. A kind of action is a variant here and a tool in `tools/`.
+
+use url::Url;
+
+use crate::conversation::grammar::reaction;
+use crate::conversation::transcript::{CallState, ToolArguments, ToolCall};
+
+/// The tool by which the model reacts.
+pub const REACT: &str = "react";
+/// The tool by which it sends a picture.
+pub const SEND_POSTER: &str = "send_poster";
+
+/// Action of the model in the conversation. It never decides whether the text of an answer is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelAction {
+    /// On the last text of the person.
+    React(Emoji),
+    SendPoster(Poster),
+}
+
+/// The picture of a movie or show, at one of the two catalogues that have them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Poster {
+    /// `Dune (2021)`, what goes along with it.
+    pub name: String,
+    pub address: PosterAddress,
+}
+
+/// Only of a host that has nothing but such pictures: whatever an address leads to is sent to people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PosterAddress(String);
+
+impl PosterAddress {
+    pub fn parse(text: &str) -> Option<Self> {
+        let url = Url::parse(text).ok().filter(|url| url.scheme() == "https" && url.port().is_none())?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return None;
+        }
+        match url.host_str()? {
+            // What TMDB keeps of the original may be larger than carriers take.
+            TMDB => Some(Self(url.as_str().replacen("/t/p/original/", "/t/p/w500/", 1))),
+            THE_TVDB => Some(Self(url.into())),
+            _ => None,
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+const TMDB: &str = "image.tmdb.org";
+const THE_TVDB: &str = "artworks.thetvdb.com";
+
+/// A single emoji.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Emoji(String);
+
+impl Emoji {
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (reaction::is_emoji(text) && text.chars().count() <= MOST_CHARACTERS).then(|| Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A family with skin tones takes this many.
+const MOST_CHARACTERS: usize = 11;
+
+/// The reaction that a call has made, if it made one.
+pub fn reaction_from_call(call: &ToolCall) -> Option<Emoji> {
+    let (ToolArguments::Object(arguments), CallState::Done(_)) = (&call.arguments, &call.state) else {
+        return None;
+    };
+    let emoji = arguments.get("emoji").filter(|_| call.name == REACT)?;
+    Emoji::parse(emoji.as_str()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn posters_come_from_two_hosts_alone_and_in_a_size_that_carriers_take() {
+        let address = |text| PosterAddress::parse(text).map(|address| address.0);
+        let tmdb = "https://image.tmdb.org/t/p/original/abc.jpg";
+        assert_eq!(address(tmdb).as_deref(), Some("https://image.tmdb.org/t/p/w500/abc.jpg"));
+        let the_tvdb = "https://artworks.thetvdb.com/banners/posters/292157-1.jpg";
+        assert_eq!(address(the_tvdb).as_deref(), Some(the_tvdb));
+        for text in [
+            "http://image.tmdb.org/t/p/original/abc.jpg",
+            "https://image.tmdb.org:8443/abc.jpg",
+            "https://image.tmdb.org@evil.example/abc.jpg",
+            "https://me:word@image.tmdb.org/abc.jpg",
+            "https://image.tmdb.org.evil.example/abc.jpg",
+            "https://evil.example/image.tmdb.org/abc.jpg",
+            "/MediaCover/15/poster.jpg",
+            "",
+        ] {
+            assert_eq!(address(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_no_emoji() {
+        for text in [
+            "\u{1f44d}",
+            " \u{2764}\u{fe0f} ",
+            "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}",
+            "1\u{fe0f}\u{20e3}",
+        ] {
+            assert!(Emoji::parse(text).is_some(), "{text:?}");
+        }
+        for text in ["", "ok", "thumbs up", "1", ":)", "\u{1f44d} great", "<3"] {
+            assert_eq!(Emoji::parse(text), None, "{text:?}");
+        }
+    }
+}

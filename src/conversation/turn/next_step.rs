@@ -1,0 +1,332 @@
+//! What a turn does next, from its log and the time alone.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::claims::ClaimEvidence;
+use super::model_action::{self, Emoji};
+use super::response_check::{self, ResponseVerdict};
+use super::{
+    FallbackReply, ModelCallPlan, ModelCallStyle, NextStep, RetryHint, StepFailure, Turn, TurnLimits,
+    TurnReply,
+};
+use crate::conversation::people::facts;
+use crate::conversation::retry_policy::BackoffPolicy;
+use crate::conversation::title_requests;
+use crate::conversation::transcript::{
+    CLEARED, CallFailure, CallResult, CallState, EffectLevel, ModelStep, Responder, ToolCall,
+};
+
+/// How soon the model is asked again. A turn has no time for a longer pause, so one that the server asks for ends the
+/// model's part in it.
+const MODEL_BACKOFF: BackoffPolicy =
+    BackoffPolicy { first: Duration::from_secs(1), factor: 4, longest: Duration::from_secs(120) };
+
+impl Turn {
+    pub fn next_step(&self, now: Timestamp, limits: &TurnLimits) -> NextStep {
+        if let Some(step) = self.next_for_open_calls(now, limits) {
+            return step;
+        }
+        if self.cancel_requested {
+            return NextStep::Cancel;
+        }
+        if self.is_given_up(limits) {
+            return self.end_without_model(FallbackReply::WentWrong);
+        }
+        match self.steps.last() {
+            Some(step) if step.calls.is_empty() => self.check_last_response(step, now, limits),
+            _ => self.plan_model_call(ModelCallStyle::Open, now, limits),
+        }
+    }
+
+    /// Every call is answered before anything else happens.
+    fn next_for_open_calls(&self, now: Timestamp, limits: &TurnLimits) -> Option<NextStep> {
+        let step = self.steps.last()?;
+        let mut open: Vec<&ToolCall> = step
+            .calls
+            .iter()
+            .filter(|call| matches!(call.state, CallState::Created | CallState::Running))
+            .collect();
+        // A question ends the turn, so whatever needs none comes first.
+        open.sort_by_key(|call| call.effect_level == EffectLevel::Destructive);
+        let first = open.first()?;
+        if first.state == CallState::Running {
+            // What was begun is looked into even by a turn that is given up, so that its end tells the truth; only
+            // what keeps failing beyond that is not.
+            return Some(if self.has_failed_checks(limits) {
+                NextStep::AnswerCall(first.row, outcome_unknown())
+            } else {
+                NextStep::RecoverCall(first.row)
+            });
+        }
+        if self.is_given_up(limits) || now >= self.deadline {
+            return Some(NextStep::AnswerCall(first.row, refused_call("limit", "the time for this is over")));
+        }
+        if self.cancel_requested {
+            return Some(NextStep::AnswerCall(first.row, CallState::Canceled(CLEARED.into())));
+        }
+        if let Some(state) = self.answer_without_running(first, limits) {
+            return Some(NextStep::AnswerCall(first.row, state));
+        }
+        if first.effect_level != EffectLevel::Read {
+            return Some(NextStep::StartCalls(vec![first.row]));
+        }
+        let mut together: Vec<&ToolCall> = Vec::new();
+        for call in open {
+            let joins = call.effect_level == EffectLevel::Read
+                && call.state == CallState::Created
+                && together.len() < limits.parallel_reads
+                && !together.iter().any(|other| other.is_same_request(call))
+                && self.answer_without_running(call, limits).is_none();
+            if !joins {
+                break;
+            }
+            together.push(call);
+        }
+        Some(NextStep::StartCalls(together.iter().map(|call| call.row).collect()))
+    }
+
+    /// Calls over a limit, repeats, and calls in the turn's last response are not run.
+    fn answer_without_running(&self, call: &ToolCall, limits: &TurnLimits) -> Option<CallState> {
+        let before: Vec<&ToolCall> = self.calls().take_while(|other| other.row != call.row).collect();
+        if self.steps.len() >= limits.model_calls || before.len() >= limits.tool_calls {
+            return Some(refused_call("limit", "no more tool calls in this turn; answer with what you have"));
+        }
+        let held = |other: &&ToolCall| other.state == CallState::Held;
+        if before.iter().any(held) {
+            return Some(refused_call("not_run", "the user is being asked about a deletion first"));
+        }
+        let done = before.iter().filter(|other| other.is_same_request(call)).filter_map(|other| match &other
+            .state
+        {
+            CallState::Done(result) => Some((other.step, result)),
+            _ => None,
+        });
+        let done: Vec<(u32, &CallResult)> = done.collect();
+        let &(step, earlier) = done.last()?;
+        let enough = match call.effect_level {
+            EffectLevel::Read => step == call.step || done.len() >= 2,
+            EffectLevel::Write | EffectLevel::Destructive => true,
+        };
+        enough.then(|| CallState::Done(repeated_result(earlier)))
+    }
+
+    /// The last reaction of the model, where it has reacted.
+    fn last_reaction(&self) -> Option<Emoji> {
+        self.calls().filter_map(model_action::reaction_from_call).last()
+    }
+
+    pub(super) fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.steps.iter().flat_map(|step| &step.calls)
+    }
+
+    fn check_last_response(&self, step: &ModelStep, now: Timestamp, limits: &TurnLimits) -> NextStep {
+        let evidence = self.claim_evidence();
+        match response_check::check_response(step, &evidence) {
+            // What is noted of a person is told to them, whether the model does so or not.
+            ResponseVerdict::Send(text) => NextStep::Reply(TurnReply::Model(
+                facts::prepend_unreported_facts(&text, self.write_results()),
+            )),
+            ResponseVerdict::Fallback(excuse) => {
+                let told = facts::prepend_unreported_facts(excuse.text(), self.write_results());
+                let unsaid = told != excuse.text();
+                NextStep::Reply(if unsaid { TurnReply::Tools(told) } else { TurnReply::Code(excuse) })
+            }
+            ResponseVerdict::Retry(nudge) => {
+                if let (RetryHint::Empty, Some(emoji)) = (nudge, self.last_reaction()) {
+                    // What was changed is told, reaction or not.
+                    let silent = NextStep::Reply(TurnReply::Reaction(emoji));
+                    return if self.has_changes() {
+                        self.end_without_model(FallbackReply::NothingFound)
+                    } else {
+                        silent
+                    };
+                }
+                let asked_before = self.steps[..self.steps.len() - 1].iter().any(|earlier| {
+                    earlier.calls.is_empty()
+                        && response_check::check_response(earlier, &evidence) == ResponseVerdict::Retry(nudge)
+                });
+                if asked_before || self.steps.len() >= limits.model_calls {
+                    self.end_without_model(match nudge {
+                        RetryHint::FalseClaim | RetryHint::PromptAsText => FallbackReply::NothingChanged,
+                        RetryHint::Empty | RetryHint::CallAsText | RetryHint::CutOff => {
+                            FallbackReply::NothingFound
+                        }
+                    })
+                } else {
+                    self.plan_model_call(ModelCallStyle::Retry(nudge), now, limits)
+                }
+            }
+        }
+    }
+
+    fn plan_model_call(&self, style: ModelCallStyle, now: Timestamp, limits: &TurnLimits) -> NextStep {
+        if self.steps.len() >= limits.model_calls {
+            return self.end_without_model(FallbackReply::NothingFound);
+        }
+        if now >= self.deadline {
+            return self.end_without_model(FallbackReply::WentWrong);
+        }
+        let Some((brain, after)) = self.choose_responder(now, limits) else {
+            return self.end_without_model(FallbackReply::WentWrong);
+        };
+        let last = self.steps.len() + 1 >= limits.model_calls;
+        let style = if last || self.is_looping(limits) { ModelCallStyle::Closing } else { style };
+        let attempt = u32::try_from(self.failures.len() + 1).unwrap_or(u32::MAX);
+        let step = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
+        NextStep::CallModel(ModelCallPlan { responder: brain, step, attempt, style, delay: after })
+    }
+
+    /// The brain that answers and how long to wait for it; `None` where what was done says enough.
+    fn choose_responder(&self, now: Timestamp, limits: &TurnLimits) -> Option<(Responder, Duration)> {
+        let brain = self.steps.last().map_or(self.responder, |step| step.responder);
+        let Some(last) = self.failures.last() else { return Some((brain, Duration::ZERO)) };
+        let counted = self.failures.iter().filter(|failure| **failure != StepFailure::Interrupted).count();
+        if brain == Responder::Keyword {
+            return (counted < limits.attempts).then_some((Responder::Keyword, Duration::ZERO));
+        }
+        let wait = match last {
+            StepFailure::Interrupted => Duration::ZERO,
+            StepFailure::Lasting => return self.fallback_responder(),
+            StepFailure::Transient { at, retry_after } => {
+                let attempt = u32::try_from(counted).unwrap_or(u32::MAX);
+                let pause = MODEL_BACKOFF.pause_after(attempt, *retry_after);
+                let since = Duration::try_from(now.duration_since(*at)).unwrap_or_default();
+                pause.saturating_sub(since)
+            }
+        };
+        let in_time = SignedDuration::try_from(wait).is_ok_and(|wait| now + wait < self.deadline);
+        if counted >= limits.attempts || !in_time {
+            self.fallback_responder()
+        } else {
+            Some((Responder::Model, wait))
+        }
+    }
+
+    /// The keyword brain takes over, unless something was changed: then that is what is told.
+    fn fallback_responder(&self) -> Option<(Responder, Duration)> {
+        (!self.has_changes()).then_some((Responder::Keyword, Duration::ZERO))
+    }
+
+    /// Four identical reads, or three calls of one tool that all had bad arguments.
+    fn is_looping(&self, limits: &TurnLimits) -> bool {
+        let calls: Vec<&ToolCall> = self.calls().collect();
+        let repeated_read = |call: &&ToolCall| {
+            let same = calls.iter().filter(|other| other.is_same_request(call)).count();
+            call.effect_level == EffectLevel::Read && same >= limits.parallel_reads
+        };
+        let bad = |call: &&ToolCall| matches!(&call.state, CallState::Failed(f) if f.code == "bad_arguments");
+        let hopeless = |call: &&ToolCall| {
+            calls.iter().filter(|other| other.name == call.name).filter(|other| bad(other)).count() >= 3
+        };
+        calls.iter().any(|call| repeated_read(call) || hopeless(call))
+    }
+
+    fn has_changes(&self) -> bool {
+        self.write_results().next().is_some()
+    }
+
+    /// What a text of this turn may claim. Notes about the person are no change of a library.
+    fn claim_evidence(&self) -> ClaimEvidence<'_> {
+        let mut evidence = ClaimEvidence { earlier: &self.record, ..ClaimEvidence::default() };
+        for result in self.write_results().filter(|result| !facts::is_fact_call(result)) {
+            let line = format!("{} {}", result.for_user, result.for_model);
+            if title_requests::is_deferred(result) {
+                evidence.requested.push(line);
+            } else {
+                evidence.changed.push(line);
+            }
+        }
+        let reads = self.calls().filter(|call| call.effect_level == EffectLevel::Read);
+        for call in reads {
+            if let CallState::Done(CallResult { for_model, .. }) = &call.state {
+                let listed = for_model.get("results").and_then(Value::as_array);
+                let entries = listed.map_or(std::slice::from_ref(for_model), Vec::as_slice);
+                evidence.read_results.extend(entries.iter().map(Value::to_string));
+            }
+        }
+        evidence
+    }
+
+    /// Of those that ended well.
+    fn write_results(&self) -> impl Iterator<Item = &CallResult> {
+        let writes = self.calls().filter(|call| call.effect_level == EffectLevel::Write);
+        writes.filter_map(|call| match &call.state {
+            CallState::Done(result) => Some(result),
+            CallState::Created
+            | CallState::Running
+            | CallState::Held
+            | CallState::Failed(_)
+            | CallState::Canceled(_) => None,
+        })
+    }
+
+    /// The end without the model's words: what the tools did, else the last thing they found, else an excuse.
+    fn end_without_model(&self, excuse: FallbackReply) -> NextStep {
+        let said = |tier: EffectLevel| {
+            self.calls().filter(move |call| call.effect_level == tier).filter_map(|call| match &call.state {
+                CallState::Done(result) => Some(result.for_user.as_str()),
+                CallState::Failed(failure) => failure.for_user.as_deref(),
+                _ => None,
+            })
+        };
+        let mut done: Vec<&str> = said(EffectLevel::Write).filter(|text| !text.is_empty()).collect();
+        done.dedup();
+        if !done.is_empty() {
+            return NextStep::Reply(TurnReply::Tools(done.join(" ")));
+        }
+        let found = said(EffectLevel::Read).filter(|text| !text.is_empty()).last();
+        // What was found is no answer to someone who wanted something changed.
+        let wanted_more = excuse == FallbackReply::WentWrong
+            && self.calls().any(|call| call.effect_level != EffectLevel::Read);
+        NextStep::Reply(match found {
+            Some(text) if excuse != FallbackReply::NothingChanged && !wanted_more => {
+                TurnReply::Tools(text.to_owned())
+            }
+            _ => TurnReply::Code(excuse),
+        })
+    }
+
+    /// What the turn changed or may have changed, in the sentences that tools wrote: sent to the user who took it back.
+    pub fn possible_changes(&self) -> Vec<&str> {
+        self.calls()
+            .filter(|call| call.effect_level == EffectLevel::Write)
+            .filter_map(|call| match &call.state {
+                CallState::Done(result) => Some(result.for_user.as_str()),
+                CallState::Failed(failure) if failure.code == OUTCOME_UNKNOWN => failure.for_user.as_deref(),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// It may have happened, and could not be found out.
+const OUTCOME_UNKNOWN: &str = "outcome_unknown";
+
+fn outcome_unknown() -> CallState {
+    CallState::Failed(CallFailure {
+        code: OUTCOME_UNKNOWN.to_owned(),
+        for_model: json!({ "error": OUTCOME_UNKNOWN, "hint": "it may or may not have happened; say so" }),
+        for_user: Some("I could not find out whether that worked. Please have a look.".to_owned()),
+    })
+}
+
+fn refused_call(code: &str, hint: &str) -> CallState {
+    CallState::Failed(CallFailure {
+        code: code.to_owned(),
+        for_model: json!({ "error": code, "hint": hint }),
+        for_user: None,
+    })
+}
+
+fn repeated_result(earlier: &CallResult) -> CallResult {
+    CallResult {
+        for_model: json!({
+            "note": "same call as before, not run again; answer now",
+            "result": earlier.for_model,
+        }),
+        ..earlier.clone()
+    }
+}

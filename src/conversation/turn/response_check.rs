@@ -1,0 +1,141 @@
+//! Whether a model's text may be sent, must be asked for again, or is replaced.
+
+use super::claims::{self, ClaimEvidence};
+use super::{FallbackReply, RetryHint};
+use crate::conversation::transcript::{ModelStep, Responder, StopReason};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ResponseVerdict {
+    Send(String),
+    Retry(RetryHint),
+    Fallback(FallbackReply),
+}
+
+/// Judges a step that has no calls.
+pub(super) fn check_response(step: &ModelStep, evidence: &ClaimEvidence<'_>) -> ResponseVerdict {
+    let text = step.text.trim();
+    match step.stop {
+        StopReason::Refused => return ResponseVerdict::Fallback(FallbackReply::Refused),
+        StopReason::Filtered => return ResponseVerdict::Fallback(FallbackReply::Filtered),
+        StopReason::Length if text.is_empty() => return ResponseVerdict::Retry(RetryHint::CutOff),
+        StopReason::Length | StopReason::Done | StopReason::Other(_) => {}
+    }
+    if text.is_empty() {
+        ResponseVerdict::Retry(RetryHint::Empty)
+    } else if is_call_as_text(text) {
+        ResponseVerdict::Retry(RetryHint::CallAsText)
+    } else if step.responder == Responder::Keyword {
+        // Code wrote it.
+        ResponseVerdict::Send(text.to_owned())
+    } else if claims::imitates_prompt(text) {
+        ResponseVerdict::Retry(RetryHint::PromptAsText)
+    } else if claims::contains_false_claim(text, evidence) {
+        ResponseVerdict::Retry(RetryHint::FalseClaim)
+    } else if step.stop == StopReason::Length {
+        ResponseVerdict::Send(trim_to_last_sentence(text).to_owned())
+    } else {
+        ResponseVerdict::Send(text.to_owned())
+    }
+}
+
+/// Small models write a call out in place of making it.
+fn is_call_as_text(text: &str) -> bool {
+    let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    squeezed.contains("<tool_call>")
+        || squeezed.contains("<|tool_call")
+        || squeezed.contains("<function=")
+        || squeezed.contains("\"arguments\":")
+        || (squeezed.contains("\"name\":\"") && squeezed.contains("\"parameters\":"))
+}
+
+/// A text that was cut off ends with its last whole sentence; one without any is kept as it is.
+fn trim_to_last_sentence(text: &str) -> &str {
+    match text.rfind(['.', '!', '?', '\n']) {
+        Some(end) if end > 0 => text[..=end].trim_end(),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, stop: StopReason, evidence: &ClaimEvidence<'_>, expected: &ResponseVerdict) {
+        let step = ModelStep { text: text.to_owned(), stop, calls: Vec::new(), responder: Responder::Model };
+        assert_eq!(&check_response(&step, evidence), expected, "{text}");
+    }
+
+    #[track_caller]
+    fn check_without_evidence(text: &str, stop: StopReason, expected: &ResponseVerdict) {
+        check(text, stop, &ClaimEvidence::default(), expected);
+    }
+
+    fn say(text: &str) -> ResponseVerdict {
+        ResponseVerdict::Send(text.to_owned())
+    }
+
+    #[test]
+    fn plain_answers_are_said() {
+        for text in ["Paddington is 62% done.", "You already have it.", "I haven't added it. Shall I?"] {
+            check_without_evidence(text, StopReason::Done, &say(text));
+        }
+        let read = vec![r#"{"title":"Dune","id":7,"added":"2024-05-03"}"#.to_owned()];
+        let text = "Dune was added in May.";
+        check(
+            text,
+            StopReason::Done,
+            &ClaimEvidence { read_results: read, ..ClaimEvidence::default() },
+            &say(text),
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_asked_for_again() {
+        check_without_evidence("  ", StopReason::Done, &ResponseVerdict::Retry(RetryHint::Empty));
+        check_without_evidence("", StopReason::Length, &ResponseVerdict::Retry(RetryHint::CutOff));
+        for text in [
+            "{\"name\":\"check_status\",\"arguments\":{}}",
+            "<tool_call>{}</tool_call>",
+            "{ \"name\" : \"x\", \"parameters\": {} }",
+        ] {
+            check_without_evidence(text, StopReason::Done, &ResponseVerdict::Retry(RetryHint::CallAsText));
+        }
+        let prompt = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+        check_without_evidence(prompt, StopReason::Done, &ResponseVerdict::Retry(RetryHint::PromptAsText));
+    }
+
+    #[test]
+    fn a_claim_needs_a_change_and_a_deletion_is_never_the_models_to_claim() {
+        let added =
+            ClaimEvidence { changed: vec!["Added Dune (2021).".to_owned()], ..ClaimEvidence::default() };
+        let again = ResponseVerdict::Retry(RetryHint::FalseClaim);
+        for text in ["Added Dune.", "OK, added it!", "I've added Dune for you.", "I have just queued it"] {
+            check_without_evidence(text, StopReason::Done, &again);
+            check(text, StopReason::Done, &added, &say(text));
+        }
+        for text in ["Deleted Dune.", "I've removed it.", "Added Heat."] {
+            check(text, StopReason::Done, &added, &again);
+        }
+    }
+
+    #[test]
+    fn what_was_only_promised_may_not_be_claimed_as_done() {
+        let promised =
+            ClaimEvidence { requested: vec!["Dune is queued.".to_owned()], ..ClaimEvidence::default() };
+        check("Added Dune.", StopReason::Done, &promised, &ResponseVerdict::Retry(RetryHint::FalseClaim));
+        check("I've queued it.", StopReason::Done, &promised, &say("I've queued it."));
+    }
+
+    #[test]
+    fn a_cut_off_text_keeps_its_whole_sentences() {
+        check_without_evidence("One. Two. Thr", StopReason::Length, &say("One. Two."));
+        check_without_evidence("No end", StopReason::Length, &say("No end"));
+    }
+
+    #[test]
+    fn refusals_and_filters_have_their_own_words() {
+        check_without_evidence("x", StopReason::Refused, &ResponseVerdict::Fallback(FallbackReply::Refused));
+        check_without_evidence("", StopReason::Filtered, &ResponseVerdict::Fallback(FallbackReply::Filtered));
+    }
+}

@@ -1,0 +1,151 @@
+//! One connection at a time, tested when somebody asks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use super::library::WebhookCheck;
+use super::{Finding, LongRequest, clock, embeddings, library, model, phone};
+use crate::config::Config;
+use crate::http::HttpClient;
+use crate::llm::embeddings::Embedder;
+use crate::setup::arr_instance::{ArrInstance, library_instances};
+use crate::setup::connect::WebhookTarget;
+use crate::tools::library::ArrInstances;
+
+/// Longest time that a test may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where work comes from or goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConnectionKind {
+    /// By its name, such as `radarr-4k`.
+    Library(&'static str, &'static str),
+    Model,
+    Embeddings,
+    Phone,
+    Webhook,
+    Clock,
+}
+
+impl ConnectionKind {
+    /// In addresses and forms.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Library(name, _) => name,
+            Self::Model => "model",
+            Self::Embeddings => "embeddings",
+            Self::Phone => "phone",
+            Self::Webhook => "webhook",
+            Self::Clock => "clock",
+        }
+    }
+
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Library(_, label) => label,
+            Self::Model => "Model",
+            Self::Embeddings => "Embeddings",
+            Self::Phone => "Twilio",
+            Self::Webhook => "Webhook address",
+            Self::Clock => "Clock",
+        }
+    }
+}
+
+/// What came of the wish to test a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TestOutcome {
+    Found(Vec<Finding>),
+    /// Another test is under way.
+    Busy,
+}
+
+/// What can be tested; clones share it.
+#[derive(Clone)]
+pub struct ConnectionTester(Arc<TesterParts>);
+
+struct TesterParts {
+    instances: Vec<ArrInstance>,
+    /// `None`: Twilio, Sonarr and Radarr are simulated.
+    config: Option<Arc<Config>>,
+    embedder: Option<Arc<dyn Embedder>>,
+    /// From which likeness on two texts count as alike.
+    floor: f32,
+    place: Semaphore,
+}
+
+impl ConnectionTester {
+    pub fn new(
+        config: Option<Arc<Config>>,
+        library: &ArrInstances,
+        embedder: Option<Arc<dyn Embedder>>,
+        floor: f32,
+    ) -> Self {
+        let instances = library_instances(library);
+        Self(Arc::new(TesterParts { instances, config, embedder, floor, place: Semaphore::new(1) }))
+    }
+
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.0.config.is_none()
+    }
+
+    pub(crate) fn connections(&self) -> Vec<ConnectionKind> {
+        let libraries =
+            self.0.instances.iter().map(|instance| ConnectionKind::Library(instance.name, instance.label));
+        let others = match &self.0.config {
+            Some(_) => vec![
+                ConnectionKind::Model,
+                ConnectionKind::Embeddings,
+                ConnectionKind::Phone,
+                ConnectionKind::Webhook,
+                ConnectionKind::Clock,
+            ],
+            None => vec![ConnectionKind::Embeddings],
+        };
+        libraries.chain(others).collect()
+    }
+
+    /// Nobody is made to wait in line: a test that hangs would hold up all others.
+    pub(crate) async fn check_connection(&self, connection: ConnectionKind) -> TestOutcome {
+        let Ok(_place) = self.0.place.try_acquire() else { return TestOutcome::Busy };
+        let found = tokio::time::timeout(PATIENCE, self.find_problems(connection)).await;
+        TestOutcome::Found(found.unwrap_or_else(|_| {
+            let what = format!("{}: no answer within {} s", connection.label(), PATIENCE.as_secs());
+            vec![Finding::failure(what, "check its address, and whether it runs")]
+        }))
+    }
+
+    async fn find_problems(&self, connection: ConnectionKind) -> Vec<Finding> {
+        let config = self.0.config.as_deref();
+        if let ConnectionKind::Library(name, _) = connection {
+            let Some(instance) = self.0.instances.iter().find(|instance| instance.name == name) else {
+                return Vec::new();
+            };
+            let reporting = config.map_or(WebhookCheck::Simulated, |config| {
+                WebhookCheck::To(WebhookTarget::from_config(config, instance))
+            });
+            return library::check_instance(instance, reporting).await;
+        }
+        if connection == ConnectionKind::Embeddings {
+            return embeddings::check_embeddings(self.0.embedder.as_deref(), self.0.floor).await;
+        }
+        let Some(config) = config else { return Vec::new() };
+        let http = match HttpClient::network() {
+            Ok(http) => http,
+            Err(error) => {
+                return vec![Finding::failure(format!("network: {error}"), "install ca-certificates")];
+            }
+        };
+        match connection {
+            ConnectionKind::Library(..) | ConnectionKind::Embeddings => Vec::new(),
+            ConnectionKind::Model => {
+                model::check_model(config.llm.as_ref(), config.limits.budget, LongRequest::WhereFree).await
+            }
+            ConnectionKind::Phone => phone::check_account(config, &http).await,
+            ConnectionKind::Webhook => phone::check_own_webhook(config, &http).await,
+            ConnectionKind::Clock => clock::check_clock(config, &http).await.into_iter().collect(),
+        }
+    }
+}

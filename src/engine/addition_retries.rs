@@ -1,0 +1,296 @@
+//! Additions to a library that could not be reached: tried again until they are made, refused or a day old, and one
+//! message reports the outcome. The table is the queue. A try with an unknown outcome is checked before there is
+//! another.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use jiff::{SignedDuration, Timestamp};
+use tokio_util::sync::CancellationToken;
+
+use super::Engine;
+use super::change_record;
+use super::retry_outcomes::{GivenUp, failed_addition_entry};
+use super::tool_calls::audit_entry;
+use super::turn_loop::TurnContext;
+use crate::conversation::title_requests as words;
+use crate::conversation::title_requests::DeferredAdditionState;
+use crate::conversation::transcript::{
+    CallFailure, CallId, CallState, EffectLevel, MediaKind, ToolCall, UserStatus,
+};
+use crate::store::library::request_groups::{self, RequestGroup};
+use crate::store::library::title_requests::{self, DeferredAddition};
+use crate::store::turns::calls::CallStartOutcome;
+use crate::store::turns::turn_lifecycle;
+use crate::store::{Conn, QueryResult, audit};
+use crate::tools::approval::{self, CallDecision};
+use crate::tools::{
+    InterruptedRun, RecoveryOutcome, RequestTiming, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
+};
+
+/// Interval at which the queue is checked, in case a wake-up is lost or the clock is set.
+const CHECK_INTERVAL: Duration = Duration::from_secs(300);
+/// Pause of an addition after an error on our side.
+const FAILURE_PAUSE: SignedDuration = SignedDuration::from_mins(5);
+
+/// Outcome of a try, or of a check of one.
+pub(super) enum RetryOutcome {
+    Added(ToolOutput),
+    Refused(CallFailure),
+    /// The addition was certainly not made.
+    NotMade,
+    /// The addition may have been made.
+    Unknown,
+}
+
+impl Engine {
+    /// Tries the additions that are due until `stop`. A try that is dropped is checked at the next start.
+    pub async fn run_addition_retries(self, stop: CancellationToken) {
+        tokio::select! {
+            () = self.0.accepting_turns.cancelled() => {}
+            () = stop.cancelled() => return,
+        }
+        while !stop.is_cancelled() && !self.0.draining.is_cancelled() {
+            let wait = match self.retry_due_additions().await {
+                Ok(next) => next.map_or(CHECK_INTERVAL, |at| self.duration_until(at).min(CHECK_INTERVAL)),
+                Err(error) => {
+                    tracing::error!(error = format!("{error:#}"), "what is queued could not be read");
+                    CHECK_INTERVAL
+                }
+            };
+            tokio::select! {
+                () = self.0.retries.notified() => {}
+                () = tokio::time::sleep(wait) => {}
+                () = stop.cancelled() => {}
+                () = self.0.draining.cancelled() => {}
+            }
+        }
+    }
+
+    /// Tries everything that is due, one after another, and returns the time at which the next addition is due.
+    async fn retry_due_additions(&self) -> anyhow::Result<Option<Timestamp>> {
+        loop {
+            let now = self.now();
+            let next = self.0.parts.db.read(title_requests::load_next_addition).await?;
+            let Some((id, _)) = next.filter(|(_, at)| *at <= now && !self.0.draining.is_cancelled()) else {
+                return Ok(next.map(|(_, at)| at));
+            };
+            let failure = match AssertUnwindSafe(self.retry_addition(id)).catch_unwind().await {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => format!("{error:#}"),
+                Err(_) => "it panicked".to_owned(),
+            };
+            tracing::error!(request = id, error = failure, "a queued addition could not be tried");
+            let at = self.now() + FAILURE_PAUSE;
+            self.0.parts.db.write(move |conn| request_groups::schedule_next_check(conn, &[id], at)).await?;
+        }
+    }
+
+    async fn retry_addition(&self, id: i64) -> anyhow::Result<()> {
+        let load = move |conn: &mut _| {
+            let Some(open) = title_requests::load_open_addition(conn, id)? else { return Ok(None) };
+            let group = request_groups::load_request_group(conn, open)?;
+            Ok(Some((scene_of(conn, &group.whole)?, group)))
+        };
+        let loaded = match self.0.parts.db.read(load).await {
+            Err(error) if error.is_unreadable() => return self.give_up_unreadable(id, &error).await,
+            loaded => loaded?,
+        };
+        let Some((scene, group)) = loaded else { return Ok(()) };
+        if scene.user.status != UserStatus::Active || scene.user.opted_out {
+            let (user, now) = (group.whole.user, self.now());
+            return Ok(self
+                .0
+                .parts
+                .db
+                .write(move |conn| title_requests::withdraw_additions(conn, user, now))
+                .await?);
+        }
+        let Some(tool) = self.0.parts.tools.get(tool_name(group.whole.wanted.kind)).cloned() else {
+            let told = words::format_refused(&group.whole.wanted, None);
+            return self
+                .end_addition_as_given_up(&scene, &group, GivenUp::to_all(told, "no_such_tool"))
+                .await;
+        };
+        let outcome = match group.whole.state {
+            DeferredAdditionState::Waiting => self.try_addition(&scene, &group, &tool).await?,
+            DeferredAdditionState::InProgress => self.check_addition(&scene, &group.whole, &tool).await?,
+        };
+        match outcome {
+            RetryOutcome::Refused(failure) if group.parts().len() > 1 => {
+                self.take_back(&group).await?;
+                match group.by_seasons().as_slice() {
+                    [same_seasons] => self.try_earlier(same_seasons, failure, &tool).await,
+                    parts => self.try_parts(parts, &tool).await,
+                }
+            }
+            outcome => self.record_try(&scene, &group, outcome).await,
+        }
+    }
+
+    /// Tries the parts of a refused group one by one, each with an outcome of its own.
+    async fn try_parts(&self, parts: &[RequestGroup], tool: &Arc<dyn Tool>) -> anyhow::Result<()> {
+        for part in parts {
+            let scene = self.scene_of(&part.whole).await?;
+            match self.try_addition(&scene, part, tool).await? {
+                RetryOutcome::Refused(failure) if part.parts().len() > 1 => {
+                    self.take_back(part).await?;
+                    self.try_earlier(part, failure, tool).await?;
+                }
+                outcome => self.record_try(&scene, part, outcome).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries refused requests for the same seasons without the newest one, then without the next one. The outcome is
+    /// reported with the first reason.
+    async fn try_earlier(
+        &self,
+        group: &RequestGroup,
+        failure: CallFailure,
+        tool: &Arc<dyn Tool>,
+    ) -> anyhow::Result<()> {
+        let (mut tried, mut failure) = (group.clone(), failure);
+        while let Some(earlier) = tried.without_newest(failure.for_user.as_deref()) {
+            let refused =
+                failed_addition_entry(&self.scene_of(&tried.whole).await?, &tried.whole, &failure.code);
+            let now = self.now();
+            let record = move |conn: &mut Conn| {
+                audit::record_outcome(conn, &refused, now);
+                Ok(())
+            };
+            self.0.parts.db.write(record).await?;
+            let scene = self.scene_of(&earlier.whole).await?;
+            match self.try_addition(&scene, &earlier, tool).await? {
+                RetryOutcome::Refused(again) if earlier.parts().len() > 1 => {
+                    self.take_back(&earlier).await?;
+                    (tried, failure) = (earlier, again);
+                }
+                outcome => return self.record_try(&scene, &earlier, outcome).await,
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the additions of a refused group wait again: none of them was made.
+    async fn take_back(&self, group: &RequestGroup) -> anyhow::Result<()> {
+        let (ids, now) = (group.request_ids(), self.now());
+        Ok(self.0.parts.db.write(move |conn| request_groups::schedule_next_try(conn, &ids, now)).await?)
+    }
+
+    async fn scene_of(&self, open: &DeferredAddition) -> anyhow::Result<TurnContext> {
+        let open = open.clone();
+        Ok(self.0.parts.db.read(move |conn| scene_of(conn, &open)).await?)
+    }
+
+    /// Tries a group after a new decision with the current rights and quota, and begins it only after that is recorded.
+    async fn try_addition(
+        &self,
+        scene: &TurnContext,
+        group: &RequestGroup,
+        tool: &Arc<dyn Tool>,
+    ) -> anyhow::Result<RetryOutcome> {
+        let call = rebuild_call(&group.whole);
+        let uses = match tool.check_arguments(&call.arguments) {
+            Ok(uses) => uses,
+            Err(failure) => return Ok(RetryOutcome::Refused(failure)),
+        };
+        // The title was shown when the call was first made, in messages that may be erased by now.
+        let cleared = match approval::decide_call(&tool.spec(), &call, &uses, scene.user.rights, &uses.refs) {
+            CallDecision::Run(cleared) => cleared,
+            CallDecision::Refuse(failure) => return Ok(RetryOutcome::Refused(failure)),
+            CallDecision::Ask => anyhow::bail!("ask about an addition"),
+        };
+        if self.start_additions(scene, group).await? == CallStartOutcome::NotStartable {
+            return Ok(RetryOutcome::Unknown);
+        }
+        let world = ToolContext {
+            request_timing: RequestTiming::Earlier,
+            ..self.load_tool_context(scene, EffectLevel::Write).await?
+        };
+        let ended = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world)).await;
+        Ok(match ended {
+            Ok(Ok(ran)) if ran.effects.iter().any(|deed| matches!(deed, ToolEffect::Queue(..))) => {
+                RetryOutcome::NotMade
+            }
+            Ok(Ok(ran)) => RetryOutcome::Added(ran),
+            Ok(Err(ToolError::CallFailed(failure))) => RetryOutcome::Refused(failure),
+            Ok(Err(ToolError::Fatal(error))) => return Err(error),
+            Ok(Err(ToolError::Unknown(reason))) => {
+                tracing::warn!(request = group.whole.id, reason, "outcome unknown");
+                RetryOutcome::Unknown
+            }
+            Err(_) => RetryOutcome::Unknown,
+        })
+    }
+
+    /// Writes the intent to add, with an audit row for each call.
+    async fn start_additions(
+        &self,
+        scene: &TurnContext,
+        group: &RequestGroup,
+    ) -> anyhow::Result<CallStartOutcome> {
+        let (ids, now) = (group.request_ids(), self.now());
+        let intent = |part: &DeferredAddition| {
+            audit_entry(scene, "write", part.call, change_record::intent_detail(&rebuild_call(part)))
+        };
+        let intended: Vec<audit::NewAuditEntry> = group.parts().iter().map(intent).collect();
+        let start = move |conn: &mut _| {
+            let start = request_groups::start_addition(conn, &ids)?;
+            if start == CallStartOutcome::Started {
+                intended.iter().try_for_each(|entry| audit::record_intent(conn, entry, now))?;
+            }
+            Ok(start)
+        };
+        Ok(self.0.parts.db.write(start).await?)
+    }
+
+    async fn check_addition(
+        &self,
+        scene: &TurnContext,
+        open: &DeferredAddition,
+        tool: &Arc<dyn Tool>,
+    ) -> anyhow::Result<RetryOutcome> {
+        self.0.parts.clock.sleep(self.0.parts.settings.recovery_delays.grace).await;
+        let world = self.load_tool_context(scene, EffectLevel::Write).await?;
+        let settled = tool.recover_outcome(InterruptedRun::Call(&open.arguments), &world);
+        Ok(match tokio::time::timeout(tool.timeout(), settled).await {
+            Ok(Ok(RecoveryOutcome::Done(ran))) => RetryOutcome::Added(ran),
+            Ok(Ok(RecoveryOutcome::NotDone)) => RetryOutcome::NotMade,
+            Ok(Ok(RecoveryOutcome::Unknown) | Err(_)) | Err(_) => RetryOutcome::Unknown,
+        })
+    }
+
+    fn duration_until(&self, at: Timestamp) -> Duration {
+        Duration::try_from(at.duration_since(self.now())).unwrap_or_default()
+    }
+}
+
+/// Loads the user of an addition and the turn that requested it.
+fn scene_of(conn: &mut Conn, open: &DeferredAddition) -> QueryResult<TurnContext> {
+    let turn = turn_lifecycle::load_turn_of_call(conn, open.call)?;
+    TurnContext::load_turn(conn, open.user, turn)
+}
+
+pub(super) fn tool_name(kind: MediaKind) -> &'static str {
+    match kind {
+        MediaKind::Movie => "add_movie",
+        MediaKind::Series => "add_series",
+    }
+}
+
+/// Rebuilds the call as it was made.
+fn rebuild_call(open: &DeferredAddition) -> ToolCall {
+    ToolCall {
+        row: open.call,
+        id: CallId::from_stored(""),
+        step: 0,
+        name: tool_name(open.wanted.kind).to_owned(),
+        arguments: open.arguments.clone(),
+        effect_level: EffectLevel::Write,
+        state: CallState::Created,
+    }
+}

@@ -1,0 +1,63 @@
+//! Effects of time alone: idle conversations end, newcomers are dismissed, unanswered approvals expire.
+
+use jiff::Timestamp;
+
+use super::turn_end::ReplyAddress;
+use super::{Engine, HouseholdSettings};
+use crate::conversation::deletion::deletion_messages;
+use crate::store::confirmation::approvals::{self, About, EndedApproval};
+use crate::store::conversation::conversations;
+use crate::store::database::db::DbError;
+use crate::store::people::{join_requests, users};
+use crate::store::queue::outbox;
+use crate::store::{Conn, QueryResult};
+
+impl Engine {
+    /// Runs one round of expiry; it changes nothing when nothing is due.
+    pub(crate) async fn expire_due(&self) -> Result<(), DbError> {
+        let (settings, now) = (self.0.parts.settings.clone(), self.now());
+        let work = move |conn: &mut _| {
+            conversations::end_idle_conversations(conn, settings.idle, now)?;
+            join_requests::dismiss_idle_newcomers(conn, now)?;
+            expire_approvals(conn, &settings, now)
+        };
+        self.0.parts.db.write(work).await?;
+        self.0.parts.outbox.notify();
+        Ok(())
+    }
+}
+
+/// Expires unanswered approvals. A member whose removal request expires without an answer is notified.
+pub(super) fn expire_approvals(
+    conn: &mut Conn,
+    settings: &HouseholdSettings,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let expired = approvals::expire_approvals(conn, now)?;
+    notify_expired_requests(conn, settings, &expired, now)
+}
+
+/// Notifies each member of a removal request that has expired.
+pub(super) fn notify_expired_requests(
+    conn: &mut Conn,
+    settings: &HouseholdSettings,
+    expired: &[EndedApproval],
+    now: Timestamp,
+) -> QueryResult<()> {
+    for expired in expired {
+        let item = match &expired.about {
+            About::Join => continue,
+            About::Removal(item) => Some(item.as_ref()),
+            About::UnreadableRemoval => None,
+        };
+        let member = users::load_user(conn, expired.user)?;
+        let key = format!("approval:{}:expired", expired.id);
+        let way = ReplyAddress::load_for_user(conn, &member, settings.number.as_ref())?;
+        outbox::queue_message_once(
+            conn,
+            &way.notification_message(&key, &deletion_messages::format_removal_expired(item)),
+            now,
+        )?;
+    }
+    Ok(())
+}

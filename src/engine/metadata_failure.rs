@@ -1,0 +1,53 @@
+//! Causes for which the metadata of an answer is not extracted, and whether the next answer is worth a try.
+
+use crate::llm::ModelError;
+
+/// Decision whether the next row is worth a try.
+pub(super) enum QueueFlow {
+    Continue,
+    /// The cause that stopped this row would stop every other.
+    Stop,
+}
+
+/// Cause for which no metadata was extracted at this try.
+pub(super) enum MetadataFailure {
+    /// The day's budget has no room: code extracts the metadata.
+    BudgetSpent,
+    /// The calls under way may use up the budget.
+    BudgetReserved,
+    /// The reply is of no use, or the server refuses this request.
+    UnusableReply(String),
+    /// The model answers no request at the moment.
+    ModelUnavailable(ModelError),
+}
+
+impl MetadataFailure {
+    pub(super) fn from_error(error: ModelError) -> Self {
+        match error {
+            ModelError::ContextTooLong | ModelError::Rejected(_) => Self::UnusableReply(error.to_string()),
+            ModelError::RateLimited { .. }
+            | ModelError::Unavailable(_)
+            | ModelError::Timeout
+            | ModelError::Garbled(_)
+            | ModelError::Unauthorized(_)
+            | ModelError::QuotaSpent(_) => Self::ModelUnavailable(error),
+        }
+    }
+
+    /// Returns whether another try of the same row may fail for the same reason: such tries are counted.
+    pub(super) fn counts_as_try(&self) -> bool {
+        match self {
+            Self::BudgetSpent | Self::BudgetReserved => false,
+            Self::ModelUnavailable(ModelError::RateLimited { .. } | ModelError::Unavailable(_)) => false,
+            Self::UnusableReply(_) | Self::ModelUnavailable(_) => true,
+        }
+    }
+
+    /// Returns whether every other row would fail for the same reason.
+    pub(super) fn queue_flow(&self) -> QueueFlow {
+        match self {
+            Self::BudgetSpent | Self::UnusableReply(_) => QueueFlow::Continue,
+            Self::BudgetReserved | Self::ModelUnavailable(_) => QueueFlow::Stop,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Notifications about arr events: events that belong together become one message for each user, and only once. The
+//! table is the queue; Sonarr is asked for the meaning of an event before anything is committed.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Engine;
+use super::notification_fanout::{FanoutOutcome, NotificationFanout, SeriesNews, followed_season};
+use crate::arr::ArrError;
+use crate::conversation::notifications::arr_events::{EventGroup, EventSubject, group_events};
+use crate::store::library::{arr_events, follows};
+use crate::telemetry;
+use crate::tools::library::Instance;
+
+/// Interval at which arr events are checked in case a wake-up is lost.
+const CHECK_INTERVAL: Duration = Duration::from_secs(300);
+/// Maximum number of arr events that are processed together.
+const EVENT_BATCH: i64 = 2_000;
+/// Delay before a Sonarr that does not answer is asked again.
+const SONARR_RETRY_DELAY: SignedDuration = SignedDuration::from_secs(60);
+/// Age of an arr event after which Sonarr is no longer asked about it.
+const MAX_EVENT_AGE: SignedDuration = SignedDuration::from_hours(24);
+
+impl Engine {
+    /// From here on, imports events that were not reported to us and sends notifications about all of them, until no
+    /// turn begins any more. Dropping the task at any point loses nothing: sent notifications are committed.
+    pub(crate) fn start_notifications(&self) {
+        let engine = self.clone();
+        self.0.tasks.spawn(async move {
+            let over = engine.0.draining.clone();
+            let work = async {
+                engine.0.accepting_turns.cancelled().await;
+                tokio::join!(engine.run_notifications(), engine.run_reconciliation());
+            };
+            tokio::select! {
+                () = work => {}
+                () = over.cancelled() => {}
+            }
+        });
+    }
+
+    async fn run_notifications(&self) {
+        loop {
+            let wait = match self.send_due_notifications().await {
+                Ok(None) => CHECK_INTERVAL,
+                Ok(Some(at)) => {
+                    Duration::try_from(at.duration_since(self.now())).unwrap_or_default().min(CHECK_INTERVAL)
+                }
+                Err(error) => {
+                    tracing::error!(error = format!("{error:#}"), "reports could not be told of");
+                    CHECK_INTERVAL
+                }
+            };
+            tokio::select! {
+                () = self.0.arr_event_stored.notified() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    /// Sends the notifications of every event that is due, and returns the time at which the next one is due.
+    pub(crate) async fn send_due_notifications(&self) -> anyhow::Result<Option<Timestamp>> {
+        // Taken before the read: events that arrive after it are not missing from a group that is due.
+        let now = self.now();
+        let untold =
+            self.0.parts.db.read(|conn| arr_events::load_unreported_events(conn, EVENT_BATCH)).await?;
+        let groups = group_events(untold);
+        // Groups that need no request come first: a Sonarr that hangs delays no movie.
+        let (shows, others): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|group| matches!(group.subject, EventSubject::Series(_)));
+        let (mut next, mut silent): (Option<Timestamp>, Vec<String>) = (None, Vec::new());
+        for group in others.into_iter().chain(shows) {
+            let (ready_at, instance) = (group.ready_at(), group.instance.clone());
+            let again = if ready_at > now {
+                Some(ready_at)
+            } else if silent.contains(&instance) {
+                Some(now + SONARR_RETRY_DELAY)
+            } else {
+                match self.notify_group(group).await? {
+                    FanoutOutcome::Done => None,
+                    FanoutOutcome::NotBefore(at) => Some(at),
+                    FanoutOutcome::Unclear => Some(now + SONARR_RETRY_DELAY),
+                    FanoutOutcome::NoAnswer => {
+                        silent.push(instance);
+                        Some(now + SONARR_RETRY_DELAY)
+                    }
+                }
+            };
+            next = next.into_iter().chain(again).min();
+        }
+        self.0.parts.outbox.notify();
+        Ok(next)
+    }
+
+    async fn notify_group(&self, group: EventGroup) -> anyhow::Result<FanoutOutcome> {
+        let (settings, now) = (self.0.parts.settings.clone(), self.now());
+        match &group.subject {
+            EventSubject::Series(_) => {
+                let news = match self.fetch_show_news(&group).await? {
+                    SeriesLookupOutcome::Found(news) => news,
+                    SeriesLookupOutcome::NoAnswer => return Ok(FanoutOutcome::NoAnswer),
+                    SeriesLookupOutcome::Unclear => return Ok(FanoutOutcome::Unclear),
+                };
+                // The clock may have been set while Sonarr was asked.
+                let now = self.now();
+                let work = move |conn: &mut _| {
+                    NotificationFanout { conn, settings: &settings, now }.notify_of_show(&news)
+                };
+                Ok(self.0.parts.db.write(work).await?)
+            }
+            EventSubject::Movie(_) => {
+                let work = move |conn: &mut _| {
+                    NotificationFanout { conn, settings: &settings, now }.notify_of_movie(&group)
+                };
+                self.0.parts.db.write(work).await?;
+                Ok(FanoutOutcome::Done)
+            }
+            EventSubject::Download(_) | EventSubject::Check(_) => {
+                let service = self.instance_label(&group.instance);
+                let work = move |conn: &mut _| {
+                    NotificationFanout { conn, settings: &settings, now }.notify_of_trouble(&group, &service)
+                };
+                self.0.parts.db.write(work).await?;
+                Ok(FanoutOutcome::Done)
+            }
+        }
+    }
+
+    /// Instance name that users know.
+    fn instance_label(&self, instance: &str) -> String {
+        let library = &self.0.parts.library;
+        let movies = library.movies.iter().find(|one| one.name == instance).map(Instance::display_name);
+        let series = || library.series.iter().find(|one| one.name == instance).map(Instance::display_name);
+        movies.or_else(series).unwrap_or_else(|| instance.to_owned())
+    }
+
+    /// Asks Sonarr for the episodes that are new and the seasons that are complete. If no user follows the show, Sonarr
+    /// is not asked.
+    async fn fetch_show_news(&self, group: &EventGroup) -> anyhow::Result<SeriesLookupOutcome> {
+        let mut news = SeriesNews::from_group(group);
+        let (instance, seasons, show) = (group.instance.clone(), news.season_numbers(), news.show.clone());
+        let somebody_waits = move |conn: &mut _| {
+            for season in seasons {
+                if !follows::load_followers(conn, &followed_season(&instance, &show, season))?.is_empty() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        let sonarr = self.0.parts.library.series.iter().find(|one| one.name == group.instance);
+        let (Some(sonarr), true) = (sonarr, self.0.parts.db.read(somebody_waits).await?) else {
+            news.episodes.clear();
+            return Ok(SeriesLookupOutcome::Found(news));
+        };
+        let state = async {
+            let (client, id) = (&sonarr.client, news.show.id);
+            let Some(series) = client.fetch_series(id).await? else { return Ok(None) };
+            let growing = client.growing_episodes(&series, Some(&news.season_numbers())).await?;
+            Ok::<_, ArrError>(Some((series, client.fetch_history(id).await?, growing)))
+        };
+        match state.await {
+            Ok(Some((series, history, growing))) => {
+                news.add_series_details(&series, (&history, &growing), self.now())
+            }
+            Ok(None) => news.episodes.clear(),
+            Err(error) => {
+                let (instance, why) = (&group.instance, telemetry::error_chain(&error));
+                tracing::warn!(instance, error = why, "a report could not be looked into");
+                // All events must be that old: a show that continues always has a recent one.
+                if group.events.iter().all(|report| self.now() < report.received_at + MAX_EVENT_AGE) {
+                    return Ok(if error.is_of_the_server() {
+                        SeriesLookupOutcome::NoAnswer
+                    } else {
+                        SeriesLookupOutcome::Unclear
+                    });
+                }
+                news.episodes.clear();
+            }
+        }
+        Ok(SeriesLookupOutcome::Found(news))
+    }
+}
+
+enum SeriesLookupOutcome {
+    Found(SeriesNews),
+    NoAnswer,
+    Unclear,
+}

@@ -1,0 +1,243 @@
+//! Operator actions in conversations: beginning a test conversation, reopening an ended one, and answering a
+//! confirmation prompt in its user's name.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{AdmitError, Engine};
+use crate::conversation::lifecycle;
+use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
+use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::conversation::routing::verification::FieldAuthority;
+use crate::conversation::transcript::{
+    Address, ChannelKind, ConversationId, PhoneNumber, User, UserId, UserStatus,
+};
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::confirmation::pending_action::{self, CloseReason};
+use crate::store::confirmation::pending_lookup::{self, AnswerablePrompt};
+use crate::store::conversation::conversations::{self, ConversationRef, EndReason};
+use crate::store::database::db::DbError;
+use crate::store::people::{test_users, users};
+use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
+use crate::store::turns::turn_lifecycle;
+use crate::store::{Conn, QueryResult};
+
+/// An answer of the operator is processed at once.
+const NO_DEBOUNCE: DebouncePolicy = DebouncePolicy { quiet_ms: 0, at_most_ms: 0 };
+
+/// Outcome of beginning a test conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestConversationOutcome {
+    Begun(ConversationId),
+    /// Every number that no real phone has is in use.
+    NoNumberFree,
+}
+
+/// Outcome of a message typed in the console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperatorMessageOutcome {
+    Admitted,
+    /// The conversation is not the open one of a test user, so no message may be sent in it.
+    NotOpen,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReopenOutcome {
+    Reopened,
+    AlreadyOpen,
+    /// A message of the user is being answered in another conversation.
+    Busy,
+    /// The user is blocked or not approved.
+    NotActive,
+}
+
+/// Operator's answer to a confirmation prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptDecision {
+    Approve,
+    Reject,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptAnswerOutcome {
+    /// The answer is stored as the user's own, and counts as such.
+    Stored,
+    /// The prompt is closed, or another one is open.
+    Closed,
+    /// The prompt was not sent yet.
+    NotSentYet,
+}
+
+impl Engine {
+    /// Begins an empty conversation of a test user who is not in one.
+    pub async fn begin_test_conversation(&self) -> Result<TestConversationOutcome, DbError> {
+        let (now, zone) = (self.now(), self.0.parts.settings.zone.clone());
+        let begin = move |conn: &mut Conn| {
+            let Some(user) = test_users::find_free_test_user(conn, now)? else {
+                return Ok(TestConversationOutcome::NoNumberFree);
+            };
+            let entry = NewAuditEntry {
+                actor: Actor::Console,
+                kind: "test_conversation",
+                subject: AuditSubject::User(user),
+                detail: json!({}),
+            };
+            audit::record_change(conn, &entry, now)?;
+            conversations::start_conversation(
+                conn,
+                user,
+                &lifecycle::format_conversation_name(now, &zone),
+                now,
+            )
+            .map(TestConversationOutcome::Begun)
+        };
+        self.0.parts.db.write(begin).await
+    }
+
+    /// Sends a message as the test user of a conversation, on the same path as every message. `key` makes a repeat
+    /// harmless.
+    pub async fn send_as_test_user(
+        &self,
+        id: ConversationId,
+        body: &str,
+        key: &str,
+    ) -> Result<OperatorMessageOutcome, DbError> {
+        let now = self.now();
+        let open = move |conn: &mut Conn| {
+            let stretch = conversations::load_conversation_ref(conn, id)?;
+            let user = users::load_user(conn, stretch.user)?;
+            if !user.test || stretch.is_ended {
+                return Ok(None);
+            }
+            // A message typed here is meant for this conversation, however long it was silent.
+            conversations::record_activity(conn, id, now)?;
+            Ok(Some(user.phone))
+        };
+        let Some(phone) = self.0.parts.db.write(open).await? else {
+            return Ok(OperatorMessageOutcome::NotOpen);
+        };
+        let text = operator_message(phone, Address::console(), body, now);
+        let admitted = self
+            .admit_message(ReceivedMessage {
+                external_id: MessageOrigin::TestUser.to_message_id(key),
+                ..text
+            })
+            .await;
+        Ok(match admitted.map_err(|AdmitError(error)| error)? {
+            AdmissionOutcome::New { .. } | AdmissionOutcome::Duplicate => OperatorMessageOutcome::Admitted,
+            AdmissionOutcome::NoUser => OperatorMessageOutcome::NotOpen,
+        })
+    }
+
+    /// Reopens a conversation; another one that the user has open ends.
+    pub async fn reopen_conversation(&self, id: ConversationId, by: Actor) -> Result<ReopenOutcome, DbError> {
+        let now = self.now();
+        self.0.parts.db.write(move |conn| reopen_stored_conversation(conn, id, by, now)).await
+    }
+
+    /// Answers the open confirmation prompt `asked` as if its user had texted the answer: it is claimed, checked and
+    /// carried out in the same way, and the user gets the result.
+    pub async fn answer_prompt(
+        &self,
+        asked: i64,
+        verdict: PromptDecision,
+    ) -> Result<PromptAnswerOutcome, DbError> {
+        let now = self.now();
+        let answer = move |conn: &mut Conn| admit_prompt_answer(conn, asked, verdict, now);
+        let (answered, user) = self.0.parts.db.write(answer).await?;
+        if let Some(user) = user {
+            self.wake_user(user);
+        }
+        Ok(answered)
+    }
+}
+
+fn reopen_stored_conversation(
+    conn: &mut Conn,
+    id: ConversationId,
+    by: Actor,
+    now: Timestamp,
+) -> QueryResult<ReopenOutcome> {
+    let ConversationRef { user, is_ended } = conversations::load_conversation_ref(conn, id)?;
+    if !is_ended {
+        return Ok(ReopenOutcome::AlreadyOpen);
+    }
+    if users::load_user(conn, user)?.status != UserStatus::Active {
+        return Ok(ReopenOutcome::NotActive);
+    }
+    if turn_lifecycle::load_active_turn(conn, user)?.is_some() {
+        return Ok(ReopenOutcome::Busy);
+    }
+    let entry = NewAuditEntry {
+        actor: by,
+        kind: "reopen",
+        subject: AuditSubject::User(user),
+        detail: json!({ "conversation": id.0 }),
+    };
+    audit::record_change(conn, &entry, now)?;
+    if let Some(other) = conversations::load_open_conversation(conn, user)? {
+        // As with every requested end of a conversation, its confirmation prompt is not answered elsewhere.
+        pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
+        conversations::end_conversation(conn, other.id, EndReason::Operator, now)?;
+    }
+    conversations::reopen_conversation(conn, id, now)?;
+    Ok(ReopenOutcome::Reopened)
+}
+
+/// Checks and admits the answer in one transaction. If the prompt is replaced before the answer is processed, the
+/// answer does not count: it came before the other prompt was sent.
+fn admit_prompt_answer(
+    conn: &mut Conn,
+    question: i64,
+    verdict: PromptDecision,
+    now: Timestamp,
+) -> QueryResult<(PromptAnswerOutcome, Option<UserId>)> {
+    let Some(open) = pending_lookup::load_answerable_prompt(conn, question, now)? else {
+        return Ok((PromptAnswerOutcome::Closed, None));
+    };
+    let AnswerablePrompt { user, call, code, from, repeats, is_armed } = open;
+    if !is_armed {
+        return Ok((PromptAnswerOutcome::NotSentYet, None));
+    }
+    let (kind, body) = match (verdict, code) {
+        (PromptDecision::Approve, Some(code)) => ("approve_question", format!("YES {code}")),
+        (PromptDecision::Approve, None) => ("approve_question", "YES".to_owned()),
+        (PromptDecision::Reject, _) => ("reject_question", "NO".to_owned()),
+    };
+    let User { id: user, phone, .. } = users::load_user(conn, user)?;
+    let text = ReceivedMessage {
+        // If a button is pressed twice, only the first press counts.
+        external_id: MessageOrigin::Button.to_message_id(&format!("answer-{question}-{repeats}")),
+        ..operator_message(phone, from, &body, now)
+    };
+    match inbound_messages::admit_message(conn, &text, NO_DEBOUNCE)? {
+        AdmissionOutcome::NoUser => Ok((PromptAnswerOutcome::Closed, None)),
+        AdmissionOutcome::Duplicate => Ok((PromptAnswerOutcome::Stored, None)),
+        AdmissionOutcome::New { .. } => {
+            let entry = NewAuditEntry {
+                actor: Actor::Console,
+                kind,
+                subject: AuditSubject::Call(call),
+                detail: json!({ "user": user.0 }),
+            };
+            audit::record_change(conn, &entry, now)?;
+            Ok((PromptAnswerOutcome::Stored, Some(user)))
+        }
+    }
+}
+
+fn operator_message(phone: PhoneNumber, to: Address, body: &str, now: Timestamp) -> ReceivedMessage {
+    ReceivedMessage {
+        channel: ChannelKind::Console,
+        external_id: String::new(),
+        from: phone,
+        to,
+        body: body.to_owned(),
+        media: Vec::new(),
+        via: MessageSource::Local,
+        authority: FieldAuthority::Certain,
+        carrier_word: None,
+        provider_at: now,
+        received_at: now,
+    }
+}

@@ -1,0 +1,130 @@
+//! Last events of a conversation in memory: enough for readers who keep up, and no more.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::conversation::stream_events::{EventSeq, StreamEvent, StreamEventKind};
+
+/// Limits of the events in memory, in number and in bytes.
+const MAX_EVENTS: usize = 512;
+const MAX_EVENT_BYTES: usize = 256 << 10;
+
+/// Every event of one conversation after one cursor and up to another.
+#[derive(Debug)]
+pub(super) struct EventBuffer {
+    after: EventSeq,
+    up_to: EventSeq,
+    events: VecDeque<Arc<StreamEvent>>,
+    bytes: usize,
+}
+
+impl EventBuffer {
+    /// Empty ring that begins after this cursor.
+    pub(super) fn starting_after(place: EventSeq) -> Self {
+        Self { after: place, up_to: place, events: VecDeque::new(), bytes: 0 }
+    }
+
+    pub(super) fn up_to(&self) -> EventSeq {
+        self.up_to
+    }
+
+    /// Adds the next events, which include all events up to `up_to`.
+    pub(super) fn extend(&mut self, events: Vec<StreamEvent>, up_to: EventSeq) {
+        for event in events {
+            self.bytes += event_bytes(&event);
+            self.events.push_back(Arc::new(event));
+        }
+        self.up_to = up_to;
+        while self.events.len() > MAX_EVENTS || self.bytes > MAX_EVENT_BYTES {
+            let Some(oldest) = self.events.pop_front() else { break };
+            self.bytes -= event_bytes(&oldest);
+            self.after = oldest.seq;
+        }
+    }
+
+    /// Drops the events that are no longer in the log.
+    pub(super) fn drop_up_to(&mut self, floor: EventSeq) {
+        while let Some(oldest) = self.events.pop_front_if(|event| event.seq <= floor) {
+            self.bytes -= event_bytes(&oldest);
+        }
+        self.after = self.after.max(floor);
+    }
+
+    /// Returns the events after a cursor, at most `limit`; `None` if some of them are not in the ring.
+    pub(super) fn events_after(&self, place: EventSeq, limit: usize) -> Option<Vec<Arc<StreamEvent>>> {
+        if place < self.after {
+            return None;
+        }
+        let first = self.events.partition_point(|event| event.seq <= place);
+        Some(self.events.range(first..).take(limit).cloned().collect())
+    }
+}
+
+fn event_bytes(event: &StreamEvent) -> usize {
+    match &event.kind {
+        StreamEventKind::BlockDelta(_, text) => text.len(),
+        StreamEventKind::Turn(_)
+        | StreamEventKind::BlockStart(_)
+        | StreamEventKind::BlockEnd(_)
+        | StreamEventKind::StepAbandoned { .. }
+        | StreamEventKind::ToolCall(..)
+        | StreamEventKind::InboundMessage(..)
+        | StreamEventKind::OutboundMessage(..)
+        | StreamEventKind::Prompt(..)
+        | StreamEventKind::Reaction(..)
+        | StreamEventKind::Conversation(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::conversation::stream_events::{BlockKind, StreamBlock};
+
+    fn delta(seq: i64, text: &str) -> StreamEvent {
+        let block = StreamBlock { step: 0, attempt: 1, kind: BlockKind::Text, ord: 0 };
+        let what = StreamEventKind::BlockDelta(block, text.to_owned());
+        StreamEvent { seq: EventSeq(seq), at: Timestamp::UNIX_EPOCH, turn: None, kind: what }
+    }
+
+    fn seqs(ring: &EventBuffer, place: i64) -> Option<Vec<i64>> {
+        Some(ring.events_after(EventSeq(place), 3)?.iter().map(|event| event.seq.0).collect())
+    }
+
+    #[test]
+    fn it_tells_what_follows_a_place_it_knows_and_nothing_of_others() {
+        let mut ring = EventBuffer::starting_after(EventSeq(10));
+        ring.extend([12, 15, 16, 20].map(|seq| delta(seq, "x")).into(), EventSeq(22));
+        let told = [9, 10, 12, 14, 20, 22, 30].map(|place| seqs(&ring, place));
+        let expected = [
+            None,
+            Some(vec![12, 15, 16]),
+            Some(vec![15, 16, 20]),
+            Some(vec![15, 16, 20]),
+            Some(vec![]),
+            Some(vec![]),
+            Some(vec![]),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn it_drops_what_is_gone_and_sends_those_before_it_elsewhere() {
+        let mut ring = EventBuffer::starting_after(EventSeq(10));
+        ring.extend([12, 15, 16].map(|seq| delta(seq, "x")).into(), EventSeq(16));
+        ring.drop_up_to(EventSeq(15));
+        assert_eq!([12, 14, 15].map(|place| seqs(&ring, place)), [None, None, Some(vec![16])]);
+        assert_eq!(ring.bytes, 1);
+    }
+
+    #[test]
+    fn it_keeps_neither_too_many_events_nor_too_many_bytes() {
+        let mut ring = EventBuffer::starting_after(EventSeq(0));
+        ring.extend((1..=600).map(|seq| delta(seq, "x")).collect(), EventSeq(600));
+        assert_eq!((ring.events.len(), seqs(&ring, 87)), (MAX_EVENTS, None));
+        ring.extend(vec![delta(601, &"x".repeat(MAX_EVENT_BYTES))], EventSeq(601));
+        assert_eq!((ring.events.len(), ring.bytes, seqs(&ring, 600)), (1, MAX_EVENT_BYTES, Some(vec![601])));
+    }
+}

@@ -1,0 +1,73 @@
+//! Operator control of turns: ending one that runs, or resuming one that failed.
+
+use serde_json::json;
+
+use super::Engine;
+use crate::conversation::transcript::TurnId;
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::database::db::DbError;
+use crate::store::turns::turn_lifecycle::{self, TurnCancelOutcome};
+use crate::store::turns::turn_resume::{self, ResumeBlocker, ResumeOutcome};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelRequestOutcome {
+    /// The turn ends before its next effect; an effect that has begun is waited for, and completed changes are
+    /// reported.
+    Requested,
+    AlreadyOver,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResumeTurnOutcome {
+    Resumed,
+    NotResumable(ResumeBlocker),
+    Unknown,
+}
+
+impl Engine {
+    /// Requests the end of a turn.
+    pub async fn cancel_turn(&self, turn: TurnId, by: Actor) -> Result<CancelRequestOutcome, DbError> {
+        let now = self.now();
+        let cancel = move |conn: &mut _| {
+            let cancel = turn_lifecycle::cancel_turn(conn, turn, now)?;
+            if let TurnCancelOutcome::Requested(_) = cancel {
+                audit::record_change(conn, &turn_audit_entry(by, "cancel_turn", turn), now)?;
+            }
+            Ok(cancel)
+        };
+        Ok(match self.0.parts.db.write(cancel).await? {
+            TurnCancelOutcome::Requested(user) => {
+                self.wake_user(user);
+                CancelRequestOutcome::Requested
+            }
+            TurnCancelOutcome::AlreadyOver => CancelRequestOutcome::AlreadyOver,
+            TurnCancelOutcome::Unknown => CancelRequestOutcome::Unknown,
+        })
+    }
+
+    /// Lets a failed turn continue from its log, with its time and its attempts renewed. Its answer is sent in addition
+    /// to the excuse that was sent when it failed.
+    pub async fn resume_turn(&self, turn: TurnId, by: Actor) -> Result<ResumeTurnOutcome, DbError> {
+        let now = self.now();
+        let reopen = move |conn: &mut _| {
+            let reopening = turn_resume::resume_turn(conn, turn, now)?;
+            if let ResumeOutcome::Resumed(_) = reopening {
+                audit::record_change(conn, &turn_audit_entry(by, "resume_turn", turn), now)?;
+            }
+            Ok(reopening)
+        };
+        Ok(match self.0.parts.db.write(reopen).await? {
+            ResumeOutcome::Resumed(user) => {
+                self.wake_user(user);
+                ResumeTurnOutcome::Resumed
+            }
+            ResumeOutcome::Blocked(hindrance) => ResumeTurnOutcome::NotResumable(hindrance),
+            ResumeOutcome::Unknown => ResumeTurnOutcome::Unknown,
+        })
+    }
+}
+
+fn turn_audit_entry(by: Actor, kind: &'static str, turn: TurnId) -> NewAuditEntry {
+    NewAuditEntry { actor: by, kind, subject: AuditSubject::Turn(turn), detail: json!({}) }
+}

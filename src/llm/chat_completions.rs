@@ -1,0 +1,294 @@
+//! Chat Completions format: writes requests and parses responses without trusting their shape. Servers leave fields
+//! out, send null or another type; a field that cannot be parsed counts as absent.
+
+use serde::de::DeserializeOwned;
+use serde::ser::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::dialect::{ServerDialect, TokenLimitField};
+use crate::conversation::model_cost::TokenUsage;
+use crate::conversation::model_request::{ModelMessage, ModelRequest, PromptCall, ToolChoice};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ResponseMode {
+    Streamed,
+    Whole,
+}
+
+/// Request body as it is serialized, with borrowed values.
+#[derive(Debug, Serialize)]
+pub(super) struct ChatRequest<'a> {
+    model: &'a str,
+    messages: Vec<RequestMessage<'a>>,
+    stream: bool,
+    #[serde(flatten)]
+    token_limit: TokenLimit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<FunctionEnvelope<OfferedTool<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
+}
+
+/// Token limit of the answer.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum TokenLimit {
+    MaxTokens(u32),
+    MaxCompletionTokens(u32),
+}
+
+#[derive(Debug, Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum RequestMessage<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: &'a str,
+    },
+    Assistant {
+        /// Text of the message; null if the message has only calls.
+        content: Option<&'a str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<RequestCall<'a>>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: &'a str,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct RequestCall<'a> {
+    id: &'a str,
+    #[serde(flatten)]
+    function: FunctionEnvelope<CalledFunction<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct CalledFunction<'a> {
+    name: &'a str,
+    #[serde(serialize_with = "as_text")]
+    arguments: &'a Map<String, Value>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", content = "function", rename_all = "snake_case")]
+enum FunctionEnvelope<T> {
+    Function(T),
+}
+
+#[derive(Debug, Serialize)]
+struct OfferedTool<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a RawValue,
+}
+
+pub(super) fn build_request_body<'a>(
+    request: &'a ModelRequest,
+    model: &'a str,
+    dialect: &'a ServerDialect,
+    delivery: ResponseMode,
+) -> ChatRequest<'a> {
+    let is_streamed = delivery == ResponseMode::Streamed;
+    let format = |schema: &Value| json!({ "type": "json_schema", "json_schema": { "name": "reply", "strict": true, "schema": schema } });
+    let tools = request.tools.iter().map(|tool| {
+        FunctionEnvelope::Function(OfferedTool {
+            name: tool.name,
+            description: tool.description,
+            parameters: tool.parameters.raw(),
+        })
+    });
+    ChatRequest {
+        model,
+        messages: std::iter::once(RequestMessage::System { content: &request.system })
+            .chain(request.messages.iter().map(request_message))
+            .collect(),
+        stream: is_streamed,
+        token_limit: match dialect.token_field {
+            TokenLimitField::MaxTokens => TokenLimit::MaxTokens(request.max_output_tokens),
+            TokenLimitField::MaxCompletionTokens => {
+                TokenLimit::MaxCompletionTokens(request.max_output_tokens)
+            }
+        },
+        stream_options: (is_streamed && dialect.stream_options)
+            .then_some(StreamOptions { include_usage: true }),
+        reasoning_effort: dialect.reasoning_effort.as_deref(),
+        response_format: request.reply_schema.as_ref().filter(|_| dialect.reply_schema).map(format),
+        tools: tools.collect(),
+        tool_choice: match request.tool_choice {
+            // This is the default of every server, and some refuse the field.
+            ToolChoice::None if !request.tools.is_empty() => Some("none"),
+            ToolChoice::Auto | ToolChoice::None => None,
+        },
+    }
+}
+
+fn request_message(message: &ModelMessage) -> RequestMessage<'_> {
+    match message {
+        ModelMessage::User(text) => RequestMessage::User { content: text },
+        ModelMessage::Assistant { text, calls } => RequestMessage::Assistant {
+            content: (calls.is_empty() || !text.is_empty()).then_some(text.as_str()),
+            tool_calls: calls.iter().map(request_call).collect(),
+        },
+        ModelMessage::ToolResult { call, content, summary: _ } => {
+            RequestMessage::Tool { tool_call_id: call.as_str(), content }
+        }
+    }
+}
+
+fn request_call(call: &PromptCall) -> RequestCall<'_> {
+    let called = CalledFunction { name: &call.name, arguments: &call.arguments };
+    RequestCall { id: call.id.as_str(), function: FunctionEnvelope::Function(called) }
+}
+
+fn as_text<S: Serializer>(object: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&serde_json::to_string(object).map_err(S::Error::custom)?)
+}
+
+/// Whole response or one chunk of a streamed one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ChatResponse {
+    #[serde(deserialize_with = "tolerant")]
+    pub(super) id: Option<String>,
+    #[serde(deserialize_with = "tolerant")]
+    pub(super) choices: Vec<ResponseChoice>,
+    #[serde(deserialize_with = "tolerant")]
+    pub(super) usage: Option<TokenCount>,
+    /// Set when the response is an error.
+    pub(super) error: Value,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ResponseChoice {
+    #[serde(deserialize_with = "tolerant")]
+    pub index: u32,
+    #[serde(deserialize_with = "tolerant")]
+    pub delta: Option<MessagePiece>,
+    #[serde(deserialize_with = "tolerant")]
+    pub message: Option<MessagePiece>,
+    #[serde(deserialize_with = "tolerant")]
+    pub finish_reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct MessagePiece {
+    pub content: Value,
+    #[serde(deserialize_with = "tolerant")]
+    pub refusal: Option<String>,
+    #[serde(deserialize_with = "tolerant")]
+    pub reasoning_content: Option<String>,
+    #[serde(deserialize_with = "tolerant")]
+    pub reasoning: Option<String>,
+    #[serde(deserialize_with = "tolerant")]
+    pub tool_calls: Vec<CallPiece>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CallPiece {
+    #[serde(deserialize_with = "tolerant")]
+    pub index: Option<u32>,
+    #[serde(deserialize_with = "tolerant")]
+    pub id: Option<String>,
+    #[serde(deserialize_with = "tolerant")]
+    pub function: FunctionPiece,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct FunctionPiece {
+    #[serde(deserialize_with = "tolerant")]
+    pub name: Option<String>,
+    pub arguments: Value,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TokenCount {
+    #[serde(deserialize_with = "tolerant")]
+    pub prompt_tokens: u32,
+    #[serde(deserialize_with = "tolerant")]
+    pub completion_tokens: u32,
+    #[serde(deserialize_with = "tolerant")]
+    pub prompt_tokens_details: PromptCount,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PromptCount {
+    #[serde(deserialize_with = "tolerant")]
+    pub cached_tokens: u32,
+}
+
+impl TokenCount {
+    /// Returns the token usage. No request has zero tokens: a count of zero means that the server did not count.
+    pub fn tokens(&self) -> Option<TokenUsage> {
+        (self.prompt_tokens > 0).then(|| TokenUsage {
+            input: self.prompt_tokens.into(),
+            cached: self.prompt_tokens_details.cached_tokens.min(self.prompt_tokens).into(),
+            output: self.completion_tokens.into(),
+        })
+    }
+}
+
+impl MessagePiece {
+    /// Returns the content, which some servers send as a list of typed parts.
+    pub fn content(&self) -> Vec<(ContentPart, String)> {
+        let parts = match &self.content {
+            Value::String(text) => vec![(ContentPart::Text, text.clone())],
+            Value::Array(parts) => parts.iter().map(ContentPart::from_json).collect(),
+            _ => Vec::new(),
+        };
+        parts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+    }
+}
+
+/// Kind of a part of the content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContentPart {
+    Text,
+    Thinking,
+}
+
+impl ContentPart {
+    fn from_json(part: &Value) -> (Self, String) {
+        let text = |part: &Value| part["text"].as_str().unwrap_or_default().to_owned();
+        match part["type"].as_str() {
+            Some("thinking" | "reasoning") => {
+                let thinking = match &part["thinking"] {
+                    Value::String(thinking) => thinking.clone(),
+                    Value::Array(parts) => parts.iter().map(text).collect(),
+                    _ => text(part),
+                };
+                (Self::Thinking, thinking)
+            }
+            _ => (Self::Text, text(part)),
+        }
+    }
+}
+
+fn tolerant<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned + Default,
+{
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
+}

@@ -1,0 +1,71 @@
+//! Limits for texts that can be embedded and checks of the vectors that a server returns.
+
+use super::EmbedError;
+
+/// Most dimensions of a vector. Embedding models return no longer ones.
+const MAX_DIMENSIONS: usize = 4_096;
+
+/// Checks that no text is blank.
+pub(super) fn check_not_blank(texts: &[String]) -> Result<(), EmbedError> {
+    match texts.iter().position(|text| text.trim().is_empty()) {
+        Some(text) => Err(EmbedError::Blank { text }),
+        None => Ok(()),
+    }
+}
+
+/// Normalizes the vectors to unit length, if all of them can be compared with each other.
+pub(super) fn normalize_vectors(vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let dimensions = vectors.first().map_or(0, Vec::len);
+    if dimensions > MAX_DIMENSIONS {
+        return Err(EmbedError::Garbled(format!("more than {MAX_DIMENSIONS} dimensions")));
+    }
+    if vectors.iter().any(|vector| vector.len() != dimensions) {
+        return Err(EmbedError::Garbled("vectors of different lengths".to_owned()));
+    }
+    let turned: Option<Vec<_>> = vectors.into_iter().map(normalize_vector).collect();
+    turned.ok_or_else(|| EmbedError::Garbled("a vector without a direction".to_owned()))
+}
+
+/// Returns the vector at unit length, or `None` if it is zero or has a number that is not finite.
+pub(super) fn normalize_vector(mut vector: Vec<f32>) -> Option<Vec<f32>> {
+    // The sum uses 64 bits, in which no square of a finite f32 overflows or underflows.
+    let length = vector.iter().map(|&number| f64::from(number).powi(2)).sum::<f64>().sqrt();
+    if !length.is_finite() || length == 0.0 {
+        return None;
+    }
+    for number in &mut vector {
+        *number = (f64::from(*number) / length) as f32;
+    }
+    Some(vector)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_keeps_its_direction_however_long_or_short_it_was() {
+        for scale in [1e-30_f32, 1.0, 1e37] {
+            assert_eq!(normalize_vector(vec![3.0 * scale, -4.0 * scale]), Some(vec![0.6, -0.8]), "{scale}");
+        }
+    }
+
+    #[test]
+    fn a_vector_without_a_direction_is_none() {
+        for vector in [vec![], vec![0.0, 0.0], vec![1.0, f32::NAN], vec![f32::INFINITY, 1.0]] {
+            assert_eq!(normalize_vector(vector.clone()), None, "{vector:?}");
+        }
+    }
+
+    #[test]
+    fn vectors_that_cannot_be_compared_are_not_believed() {
+        let check = |vectors: Vec<Vec<f32>>, said: &str| {
+            assert_eq!(normalize_vectors(vectors), Err(EmbedError::Garbled(said.to_owned())));
+        };
+        check(vec![vec![1.0, 0.0], vec![1.0]], "vectors of different lengths");
+        check(vec![vec![1.0, 0.0], vec![0.0, 0.0]], "a vector without a direction");
+        check(vec![Vec::new()], "a vector without a direction");
+        check(vec![vec![1.0; MAX_DIMENSIONS + 1]], "more than 4096 dimensions");
+        assert_eq!(normalize_vectors(Vec::new()), Ok(Vec::new()));
+    }
+}

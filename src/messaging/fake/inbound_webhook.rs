@@ -1,0 +1,152 @@
+//! Inbound message as a signed request to our webhook.
+
+use bytes::Bytes;
+use http::Request;
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use jiff::SignedDuration;
+
+use super::carrier::{FakeAccount, FakeMessage, FakeTwilio, MessageDirection};
+use crate::conversation::routing::inbound_message::MessageMedia;
+use crate::conversation::transcript::Address;
+use crate::messaging::segments::SegmentCount;
+use crate::messaging::signature::{SIGNATURE_HEADER, sign_form};
+use crate::messaging::twilio::WEBHOOK_PATH;
+
+/// Message that a user is about to send.
+#[derive(Debug, Clone)]
+pub struct InboundForm {
+    carrier: FakeTwilio,
+    from: Address,
+    to: Address,
+    body: String,
+    media: Vec<MessageMedia>,
+    sid: Option<String>,
+    listed_after: SignedDuration,
+    extra: Vec<(&'static str, String)>,
+}
+
+impl InboundForm {
+    pub(super) fn new(carrier: FakeTwilio, from: &str, body: &str) -> Self {
+        let to = carrier.account.number.clone();
+        let (from, body) = (Address::new(from), body.to_owned());
+        Self {
+            carrier,
+            from,
+            to,
+            body,
+            media: vec![],
+            sid: None,
+            listed_after: SignedDuration::ZERO,
+            extra: vec![],
+        }
+    }
+
+    pub fn with_media(mut self, url: &str, content_type: &str) -> Self {
+        self.media.push(MessageMedia { url: url.to_owned(), content_type: content_type.to_owned() });
+        self
+    }
+
+    /// Sets the SID instead of a generated one.
+    pub fn with_sid(mut self, sid: &str) -> Self {
+        self.sid = Some(sid.to_owned());
+        self
+    }
+
+    /// Sets the time for which neither the message list nor the message resource shows the message.
+    pub fn listed_after(mut self, time: SignedDuration) -> Self {
+        self.listed_after = time;
+        self
+    }
+
+    /// Sets another channel: `whatsapp:` or `rcs:`, put before both addresses.
+    pub fn with_channel_prefix(mut self, prefix: &str) -> Self {
+        self.from = Address::new(format!("{prefix}{}", self.from.as_str()));
+        self.to = Address::new(format!("{prefix}{}", self.to.as_str()));
+        self
+    }
+
+    /// Adds a field of the form, e.g. `OptOutType`.
+    pub fn with_field(mut self, name: &'static str, value: &str) -> Self {
+        self.extra.push((name, value.to_owned()));
+        self
+    }
+
+    /// Marks the message as received by the carrier: it is in the message list, keywords have taken effect, and the
+    /// returned request goes to our webhook. Dropping the request simulates a missed webhook; sending a clone simulates
+    /// a repeat.
+    pub fn into_signed_request(self) -> Result<Request<Bytes>, http::Error> {
+        let sid = self.log_as_missed();
+        let account = &self.carrier.account;
+        let url = format!("{}{WEBHOOK_PATH}", account.public_url.trim_end_matches('/'));
+        let count = |number: usize| number.to_string();
+        let (media, segments) = (count(self.media.len()), count(SegmentCount::from_text(&self.body).count));
+        let indexed = |name: &str| (0..self.media.len()).map(|at| format!("{name}{at}")).collect::<Vec<_>>();
+        let (urls, types) = (indexed("MediaUrl"), indexed("MediaContentType"));
+        // The order is that of captured requests.
+        let mut fields = vec![
+            ("ToCountry", "US"),
+            ("ToState", "CA"),
+            ("SmsMessageSid", &sid),
+            ("NumMedia", &media),
+            ("ToCity", ""),
+            ("FromZip", "94107"),
+            ("SmsSid", &sid),
+            ("FromState", "CA"),
+            ("SmsStatus", "received"),
+            ("FromCity", "SAN FRANCISCO"),
+            ("Body", &self.body),
+            ("FromCountry", "US"),
+            ("To", self.to.as_str()),
+            ("ToZip", ""),
+            ("NumSegments", &segments),
+            ("MessageSid", &sid),
+            ("AccountSid", &account.account_sid),
+            ("From", self.from.as_str()),
+            ("ApiVersion", "2010-04-01"),
+        ];
+        for ((medium, url), content_type) in self.media.iter().zip(&urls).zip(&types) {
+            fields.extend([(url.as_str(), medium.url.as_str()), (content_type, &medium.content_type)]);
+        }
+        fields.extend(self.extra.iter().map(|(name, value)| (*name, value.as_str())));
+        signed_form(account, &url, &fields)
+    }
+
+    /// Adds the message to the carrier's log, once, and returns its SID.
+    fn log_as_missed(&self) -> String {
+        let at = self.carrier.clock.now();
+        let mut state = self.carrier.lock_state();
+        let sid = match &self.sid {
+            Some(sid) => sid.clone(),
+            None => state.mint_sid(if self.media.is_empty() { "SM" } else { "MM" }),
+        };
+        if state.messages.iter().all(|message| message.sid != sid) {
+            state.note_keyword(&self.from, &self.body);
+            state.messages.push(FakeMessage {
+                sid: sid.clone(),
+                from: self.from.clone(),
+                to: self.to.clone(),
+                body: self.body.clone(),
+                at,
+                listed_at: at + self.listed_after,
+                direction: MessageDirection::Inbound { media: self.media.len() },
+            });
+        }
+        sid
+    }
+}
+
+/// Builds a form request like Twilio's, signed with the auth token.
+pub(super) fn signed_form(
+    account: &FakeAccount,
+    url: &str,
+    fields: &[(&str, &str)],
+) -> Result<Request<Bytes>, http::Error> {
+    let form: Vec<(String, String)> =
+        fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&form).finish();
+    Request::post(url)
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded; charset=utf-8")
+        .header(USER_AGENT, "TwilioProxy/1.1")
+        .header(SIGNATURE_HEADER, sign_form(&account.auth_token, url, &form))
+        .body(body.into())
+}

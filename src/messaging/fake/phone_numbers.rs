@@ -1,0 +1,131 @@
+//! Number and messaging service of the simulated carrier: responses to reads of them and changes of their settings.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::{Method, Request};
+use serde_json::{Value, json};
+use url::form_urlencoded;
+
+use super::carrier::FakeTwilio;
+
+/// SID of the account's one number.
+const NUMBER_SID: &str = "PN00000000000000000000000000000000";
+
+/// Settings by the name under which responses show them.
+#[derive(Debug, Default)]
+pub(super) struct NumberSettings {
+    number: BTreeMap<String, String>,
+    service: BTreeMap<String, String>,
+    changes: usize,
+}
+
+impl FakeTwilio {
+    /// Sets a field of the number, such as `sms_url`, as a user of Twilio's console would.
+    pub fn set_number_field(&self, field: &str, value: &str) {
+        self.lock_state().settings.number.insert(field.to_owned(), value.to_owned());
+    }
+
+    /// Sets a field of the messaging service in the same way.
+    pub fn set_service_field(&self, field: &str, value: &str) {
+        self.lock_state().settings.service.insert(field.to_owned(), value.to_owned());
+    }
+
+    /// Returns the fields of the number that were set, as `name=value`.
+    pub fn number_fields(&self) -> Vec<String> {
+        self.lock_state().settings.number.iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
+    pub fn service_fields(&self) -> Vec<String> {
+        self.lock_state().settings.service.iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
+    /// Returns the number of requests that changed the settings.
+    pub fn changes_of_settings(&self) -> usize {
+        self.lock_state().settings.changes
+    }
+
+    /// Handles paths below `IncomingPhoneNumbers`.
+    pub(super) fn number_resource(
+        &self,
+        path: &str,
+        request: &Request<Bytes>,
+    ) -> Result<(u16, Value), (u16, u32)> {
+        let one = format!("/{NUMBER_SID}.json");
+        let query = request.uri().query().unwrap_or_default();
+        let wanted = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "PhoneNumber");
+        let number = self.account.number.as_str();
+        match (path, request.method()) {
+            (".json", &Method::GET) => {
+                let told = wanted.is_none_or(|(_, wanted)| number.contains(wanted.as_ref()));
+                let numbers: Vec<Value> = if told { vec![self.number_json()] } else { Vec::new() };
+                Ok((200, json!({ "incoming_phone_numbers": numbers, "page": 0, "next_page_uri": null })))
+            }
+            (path, &Method::GET) if path == one => Ok((200, self.number_json())),
+            (path, &Method::POST) if path == one => {
+                let fields = form_fields(request.body());
+                let mut state = self.lock_state();
+                state.settings.changes += 1;
+                state.settings.number.extend(fields);
+                drop(state);
+                Ok((200, self.number_json()))
+            }
+            _ => Err((404, 20404)),
+        }
+    }
+
+    /// Handles any messaging service: the account is assumed to have the requested one.
+    pub(super) fn service_resource(&self, sid: &str, request: &Request<Bytes>) -> (u16, Value) {
+        if request.method() == Method::POST {
+            let fields = form_fields(request.body());
+            let mut state = self.lock_state();
+            state.settings.changes += 1;
+            state.settings.service.extend(fields);
+        }
+        let settings = &self.lock_state().settings.service;
+        let text = |name: &str| settings.get(name).filter(|value| !value.is_empty());
+        let on_number = text("use_inbound_webhook_on_number").is_some_and(|value| value == "true");
+        let service = json!({
+            "sid": sid,
+            "account_sid": self.account.account_sid,
+            "friendly_name": "Household",
+            "inbound_request_url": text("inbound_request_url"),
+            "inbound_method": "POST",
+            "fallback_url": text("fallback_url"),
+            "use_inbound_webhook_on_number": on_number,
+        });
+        (200, service)
+    }
+
+    fn number_json(&self) -> Value {
+        let settings = &self.lock_state().settings.number;
+        let text = |name: &str| settings.get(name).map_or("", String::as_str);
+        let able = |name: &str| settings.get(name).is_none_or(|value| value == "true");
+        json!({
+            "sid": NUMBER_SID,
+            "account_sid": self.account.account_sid,
+            "phone_number": self.account.number.as_str(),
+            "capabilities": { "voice": true, "sms": able("sms"), "mms": able("mms"), "fax": false },
+            "sms_url": text("sms_url"),
+            "sms_method": settings.get("sms_method").map_or("POST", String::as_str),
+            "sms_fallback_url": text("sms_fallback_url"),
+            "sms_fallback_method": settings.get("sms_fallback_method").map_or("POST", String::as_str),
+            "sms_application_sid": text("sms_application_sid"),
+        })
+    }
+}
+
+/// Parses the fields of a form; `SmsUrl` becomes `sms_url`.
+fn form_fields(form: &[u8]) -> Vec<(String, String)> {
+    let told = |name: &str| {
+        let mut told = String::new();
+        for letter in name.chars() {
+            if letter.is_ascii_uppercase() && !told.is_empty() {
+                told.push('_');
+            }
+            told.push(letter.to_ascii_lowercase());
+        }
+        told
+    };
+    form_urlencoded::parse(form).map(|(name, value)| (told(&name), value.into_owned())).collect()
+}

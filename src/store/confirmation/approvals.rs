@@ -1,0 +1,499 @@
+//! Decisions that wait for an admin: join requests of newcomers, and removal requests of members. Each is decided
+//! once, by its code.
+
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
+use crate::conversation::people::admin_commands::ApprovalCode;
+use crate::conversation::transcript::{CallRow, UserId};
+use crate::store::Conn;
+use crate::store::codec::{
+    fingerprint_json, if_readable, kind, kind_word, ms, parse_fingerprint, unreadable_column,
+};
+use crate::store::database::literal_sql::LiteralSql;
+use crate::store::schema::approvals;
+
+/// Period for which a code works, and for which a decided one is still explained.
+const LASTS: SignedDuration = SignedDuration::from_hours(24);
+/// Number of wrong codes after which an open code no longer works.
+const MOST_MISSES: i64 = 3;
+
+pub(in crate::store) const OPEN: LiteralSql = LiteralSql("approvals.state = 'open'");
+
+/// Subject of an approval.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ApprovalKind {
+    Join,
+    /// The item as shown to the admins.
+    Delete(Box<DeletionTarget>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Approval {
+    pub id: i64,
+    /// The user that the approval is about.
+    pub user: UserId,
+    pub kind: ApprovalKind,
+    pub code: ApprovalCode,
+    /// `None` while the approval is open.
+    outcome: Option<ApprovalOutcome>,
+    settled_at: Option<i64>,
+    settled_by: Option<UserId>,
+    misses: i64,
+    expires_at: i64,
+}
+
+/// Outcome of an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalOutcome {
+    Approved,
+    Denied,
+    Blocked,
+    Expired,
+    /// The user it was about has left.
+    Withdrawn,
+    /// The approval continues under another code.
+    Replaced,
+}
+
+impl ApprovalOutcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Blocked => "blocked",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+            Self::Replaced => "replaced",
+        }
+    }
+
+    fn parse_state(word: &str) -> QueryResult<Option<Self>> {
+        if word == "open" {
+            return Ok(None);
+        }
+        [Self::Approved, Self::Denied, Self::Blocked, Self::Expired, Self::Withdrawn, Self::Replaced]
+            .into_iter()
+            .find(|end| end.as_str() == word)
+            .map(Some)
+            .ok_or_else(|| unreadable_column("approval state"))
+    }
+}
+
+impl Approval {
+    /// Returns whether the approval has expired, which upkeep may not have noticed yet.
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires_at <= ms(now)
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = approvals)]
+struct ApprovalRow {
+    id: i64,
+    kind: String,
+    user_id: i64,
+    code: String,
+    misses: i64,
+    instance: Option<String>,
+    item_kind: Option<String>,
+    item_id: Option<i64>,
+    fingerprint: Option<String>,
+    state: String,
+    expires_at: i64,
+    settled_at: Option<i64>,
+    settled_by: Option<i64>,
+}
+
+impl ApprovalRow {
+    fn into_approval(self) -> QueryResult<Approval> {
+        let missing = || unreadable_column("approval");
+        let matter = match self.kind.as_str() {
+            "join" => ApprovalKind::Join,
+            "delete" => {
+                let fingerprint = parse_fingerprint(&self.fingerprint.ok_or_else(missing)?)?;
+                ApprovalKind::Delete(Box::new(DeletionTarget {
+                    instance: self.instance.ok_or_else(missing)?,
+                    kind: kind(&self.item_kind.ok_or_else(missing)?)?,
+                    id: self.item_id.ok_or_else(missing)?,
+                    // Unknown files are never deleted: a fingerprint without a size has no known ones.
+                    delete_files: fingerprint.size_bytes > 0,
+                    scope: DeletionScope::Whole,
+                    fingerprint,
+                }))
+            }
+            _ => return Err(missing()),
+        };
+        Ok(Approval {
+            id: self.id,
+            user: UserId(self.user_id),
+            kind: matter,
+            code: ApprovalCode::parse(&self.code).ok_or_else(missing)?,
+            outcome: ApprovalOutcome::parse_state(&self.state)?,
+            settled_at: self.settled_at,
+            settled_by: self.settled_by.map(UserId),
+            misses: self.misses,
+            expires_at: self.expires_at,
+        })
+    }
+}
+
+/// An approval as far as its user is notified of its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndedApproval {
+    pub id: i64,
+    pub user: UserId,
+    pub about: About,
+}
+
+/// Subject of an approval that may be unreadable.
+#[derive(Debug, Clone, PartialEq)]
+pub enum About {
+    Join,
+    Removal(Box<DeletionTarget>),
+    UnreadableRemoval,
+}
+
+impl ApprovalRow {
+    fn ended(self) -> QueryResult<EndedApproval> {
+        let (id, user, is_join) = (self.id, UserId(self.user_id), self.kind == "join");
+        let about = match if_readable(self.into_approval())?.map(|approval| approval.kind) {
+            Some(ApprovalKind::Delete(item)) => About::Removal(item),
+            Some(ApprovalKind::Join) => About::Join,
+            None if is_join => About::Join,
+            None => About::UnreadableRemoval,
+        };
+        Ok(EndedApproval { id, user, about })
+    }
+}
+
+/// A new approval to request from the admins.
+#[derive(Debug, Clone)]
+pub struct NewApproval<'a> {
+    pub user: UserId,
+    pub kind: &'a ApprovalKind,
+    /// The call of the member, for a removal request.
+    pub call: Option<CallRow>,
+}
+
+/// Requests an approval. `draw` supplies codes until one is free.
+pub fn request_approval(
+    conn: &mut Conn,
+    new: &NewApproval<'_>,
+    draw: &mut dyn FnMut() -> ApprovalCode,
+    now: Timestamp,
+) -> QueryResult<Approval> {
+    let code = draw_free_code(conn, draw, now)?;
+    let item = match new.kind {
+        ApprovalKind::Join => None,
+        ApprovalKind::Delete(item) => Some(item),
+    };
+    let print = item.map(|item| fingerprint_json(&item.fingerprint)).transpose()?;
+    diesel::insert_into(approvals::table)
+        .values((
+            approvals::kind.eq(if item.is_some() { "delete" } else { "join" }),
+            approvals::user_id.eq(new.user.0),
+            approvals::code.eq(code.as_str()),
+            approvals::tool_call_id.eq(new.call.map(|call| call.0)),
+            approvals::instance.eq(item.map(|item| &item.instance)),
+            approvals::item_kind.eq(item.map(|item| kind_word(item.kind))),
+            approvals::item_id.eq(item.map(|item| item.id)),
+            approvals::fingerprint.eq(print),
+            approvals::state.eq("open"),
+            approvals::created_at.eq(ms(now)),
+            approvals::expires_at.eq(ms(now + LASTS)),
+        ))
+        .returning(ApprovalRow::as_returning())
+        .get_result(conn)
+        .and_then(ApprovalRow::into_approval)
+}
+
+/// Draws a code that was not in use within the last day either: a late reply must not match another approval.
+fn draw_free_code(
+    conn: &mut Conn,
+    draw: &mut dyn FnMut() -> ApprovalCode,
+    now: Timestamp,
+) -> QueryResult<ApprovalCode> {
+    loop {
+        let code = draw();
+        let lately = approvals::state.eq("open").or(approvals::expires_at.gt(ms(now)));
+        let taken: Option<i64> = approvals::table
+            .filter(approvals::code.eq(code.as_str()).and(lately))
+            .select(approvals::id)
+            .first(conn)
+            .optional()?;
+        if taken.is_none() {
+            return Ok(code);
+        }
+    }
+}
+
+/// Result of a search for a code.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CodeLookup {
+    Open(Approval),
+    /// The approval ended within the last day, by an admin or by expiry.
+    Ended(ApprovalOutcome, Option<UserId>),
+    /// Too many wrong codes came in since the code was sent.
+    Disabled,
+    Unknown,
+}
+
+pub fn find_approval_by_code(
+    conn: &mut Conn,
+    code: &ApprovalCode,
+    now: Timestamp,
+) -> QueryResult<CodeLookup> {
+    let row: Option<ApprovalRow> = approvals::table
+        .filter(approvals::code.eq(code.as_str()))
+        .order(approvals::id.desc())
+        .select(ApprovalRow::as_select())
+        .first(conn)
+        .optional()?;
+    let Some(found) = row.map(ApprovalRow::into_approval).transpose()? else {
+        return Ok(CodeLookup::Unknown);
+    };
+    let lately = |at: i64| at > ms(now - LASTS);
+    Ok(match (found.outcome, found.settled_at) {
+        (None, _) if found.expires_at <= ms(now) => CodeLookup::Ended(ApprovalOutcome::Expired, None),
+        (None, _) if found.misses >= MOST_MISSES => CodeLookup::Disabled,
+        (None, _) => CodeLookup::Open(found),
+        (Some(end), Some(at)) if lately(at) => CodeLookup::Ended(end, found.settled_by),
+        (Some(_), _) => CodeLookup::Unknown,
+    })
+}
+
+/// Counts a wrong code. It may have been meant for any open approval, so each of them counts it.
+pub fn count_wrong_code(conn: &mut Conn) -> QueryResult<()> {
+    diesel::update(approvals::table.filter(OPEN))
+        .set(approvals::misses.eq(approvals::misses + 1))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Outcome of settling an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettleApprovalOutcome {
+    /// The approval was settled by this decision alone.
+    Settled,
+    TooLate,
+}
+
+pub fn settle_approval(
+    conn: &mut Conn,
+    id: i64,
+    end: ApprovalOutcome,
+    by: Option<UserId>,
+    now: Timestamp,
+) -> QueryResult<SettleApprovalOutcome> {
+    let settled = diesel::update(approvals::table.find(id).filter(approvals::state.eq("open")))
+        .set((
+            approvals::state.eq(end.as_str()),
+            approvals::settled_at.eq(ms(now)),
+            approvals::settled_by.eq(by.map(|by| by.0)),
+        ))
+        .execute(conn)?;
+    Ok(if settled == 1 { SettleApprovalOutcome::Settled } else { SettleApprovalOutcome::TooLate })
+}
+
+/// Links an approved removal request to the call that carries it out.
+pub fn link_executing_call(conn: &mut Conn, id: i64, call: CallRow) -> QueryResult<()> {
+    diesel::update(approvals::table.find(id)).set(approvals::run_call_id.eq(call.0)).execute(conn).map(drop)
+}
+
+/// Loads the approval that `call` carries out, if there is one.
+pub fn load_executed_approval(conn: &mut Conn, call: CallRow) -> QueryResult<Option<Approval>> {
+    approvals::table
+        .filter(approvals::run_call_id.eq(call.0))
+        .select(ApprovalRow::as_select())
+        .first(conn)
+        .optional()?
+        .map(ApprovalRow::into_approval)
+        .transpose()
+}
+
+/// Loads the removal request that `call` carries out, as far as it can be read; `None` without one.
+pub fn requested_through(conn: &mut Conn, call: CallRow) -> QueryResult<Option<EndedApproval>> {
+    approvals::table
+        .filter(approvals::run_call_id.eq(call.0))
+        .select(ApprovalRow::as_select())
+        .first(conn)
+        .optional()?
+        .map(ApprovalRow::ended)
+        .transpose()
+}
+
+/// Loads all open approvals, oldest first. One that cannot be read is left out, so that it does not hold up the others.
+pub fn load_open_approvals(conn: &mut Conn) -> QueryResult<Vec<Approval>> {
+    let rows: Vec<ApprovalRow> =
+        approvals::table.filter(OPEN).order(approvals::id).select(ApprovalRow::as_select()).load(conn)?;
+    rows.into_iter().filter_map(|row| if_readable(row.into_approval()).transpose()).collect()
+}
+
+/// Loads the open approvals about one user.
+pub fn load_open_approvals_about(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Approval>> {
+    let open = load_open_approvals(conn)?;
+    Ok(open.into_iter().filter(|approval| approval.user == user).collect())
+}
+
+/// Loads the ids of all approvals about a user, open or not.
+pub fn load_approval_ids_about(conn: &mut Conn, user: UserId) -> QueryResult<Vec<i64>> {
+    approvals::table.filter(approvals::user_id.eq(user.0)).select(approvals::id).load(conn)
+}
+
+/// Counts the join requests of this user that were sent to the admins.
+pub fn count_join_requests(conn: &mut Conn, user: UserId) -> QueryResult<i64> {
+    approvals::table
+        .filter(approvals::user_id.eq(user.0).and(approvals::kind.eq("join")))
+        .filter(approvals::state.ne(ApprovalOutcome::Replaced.as_str()))
+        .count()
+        .get_result(conn)
+}
+
+/// Returns whether too many wrong codes have disabled the code of an open approval.
+pub fn is_code_disabled(approval: &Approval) -> bool {
+    approval.misses >= MOST_MISSES
+}
+
+/// Replaces an approval whose code was disabled by wrong ones: the same approval under another code. Its expiry stays.
+pub fn replace_disabled_code(
+    conn: &mut Conn,
+    dead: &Approval,
+    draw: &mut dyn FnMut() -> ApprovalCode,
+    now: Timestamp,
+) -> QueryResult<Approval> {
+    let call: Option<i64> = approvals::table.find(dead.id).select(approvals::tool_call_id).first(conn)?;
+    diesel::update(approvals::table.find(dead.id))
+        .set(approvals::tool_call_id.eq(None::<i64>))
+        .execute(conn)?;
+    settle_approval(conn, dead.id, ApprovalOutcome::Replaced, None, now)?;
+    let new = NewApproval { user: dead.user, kind: &dead.kind, call: call.map(CallRow) };
+    let fresh = request_approval(conn, &new, draw, now)?;
+    diesel::update(approvals::table.find(fresh.id))
+        .set(approvals::expires_at.eq(dead.expires_at))
+        .execute(conn)?;
+    Ok(Approval { expires_at: dead.expires_at, ..fresh })
+}
+
+/// Ends the approvals that no admin has decided in time, and returns them.
+pub fn expire_approvals(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<EndedApproval>> {
+    let over: Vec<ApprovalRow> = approvals::table
+        .filter(OPEN.and(approvals::expires_at.le(ms(now))))
+        .order(approvals::id)
+        .select(ApprovalRow::as_select())
+        .load(conn)?;
+    end_as_expired(conn, over, now)
+}
+
+/// Ends all open approvals, because the time for which they were open is unknown, and returns them.
+pub fn expire_all_approvals(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<EndedApproval>> {
+    let open =
+        approvals::table.filter(OPEN).order(approvals::id).select(ApprovalRow::as_select()).load(conn)?;
+    end_as_expired(conn, open, now)
+}
+
+fn end_as_expired(
+    conn: &mut Conn,
+    rows: Vec<ApprovalRow>,
+    now: Timestamp,
+) -> QueryResult<Vec<EndedApproval>> {
+    for row in &rows {
+        settle_approval(conn, row.id, ApprovalOutcome::Expired, None, now)?;
+    }
+    rows.into_iter().map(ApprovalRow::ended).collect()
+}
+
+/// Ends the open approvals about a user who has left or was blocked.
+pub fn withdraw_approvals(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    let open: Vec<i64> =
+        approvals::table.filter(OPEN.and(approvals::user_id.eq(user.0))).select(approvals::id).load(conn)?;
+    open.into_iter()
+        .try_for_each(|id| settle_approval(conn, id, ApprovalOutcome::Withdrawn, None, now).map(drop))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::PhoneNumber;
+    use crate::store::people::users::{self, FirstContactRole};
+    use crate::store::scratch;
+
+    fn at(hours: i64) -> Timestamp {
+        Timestamp::from_second(3600 * hours).unwrap()
+    }
+
+    fn code(number: u16) -> ApprovalCode {
+        ApprovalCode::new(number).unwrap()
+    }
+
+    fn asked(conn: &mut Conn, phone: &str, codes: &[u16]) -> Approval {
+        let user =
+            users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Newcomer, at(0))
+                .unwrap();
+        let mut codes = codes.iter();
+        let new = NewApproval { user, kind: &ApprovalKind::Join, call: None };
+        request_approval(conn, &new, &mut || code(*codes.next().unwrap()), at(0)).unwrap()
+    }
+
+    #[test]
+    fn a_code_is_never_open_twice() {
+        let mut conn = scratch();
+        asked(&mut conn, "+15550100001", &[4821]);
+        assert_eq!(asked(&mut conn, "+15550100002", &[4821, 4821, 17]).code, code(17));
+    }
+
+    #[test]
+    fn three_wrong_codes_kill_every_open_one_until_it_is_told_afresh() {
+        let mut conn = scratch();
+        let approval = asked(&mut conn, "+15550100001", &[4821]);
+        for _ in 0..3 {
+            assert!(matches!(
+                find_approval_by_code(&mut conn, &code(4821), at(1)).unwrap(),
+                CodeLookup::Open(_)
+            ));
+            count_wrong_code(&mut conn).unwrap();
+        }
+        assert_eq!(find_approval_by_code(&mut conn, &code(4821), at(1)).unwrap(), CodeLookup::Disabled);
+        let fresh = replace_disabled_code(&mut conn, &approval, &mut || code(9), at(1)).unwrap();
+        assert_eq!((fresh.user, fresh.code), (approval.user, code(9)));
+        assert!(matches!(find_approval_by_code(&mut conn, &code(9), at(1)).unwrap(), CodeLookup::Open(_)));
+        assert_eq!(
+            find_approval_by_code(&mut conn, &code(4821), at(1)).unwrap(),
+            CodeLookup::Ended(ApprovalOutcome::Replaced, None)
+        );
+        assert_eq!(
+            find_approval_by_code(&mut conn, &code(9), at(24)).unwrap(),
+            CodeLookup::Ended(ApprovalOutcome::Expired, None)
+        );
+    }
+
+    #[test]
+    fn a_code_works_once_and_for_a_day() {
+        let mut conn = scratch();
+        let approval = asked(&mut conn, "+15550100001", &[4821]);
+        assert!(matches!(
+            find_approval_by_code(&mut conn, &code(4821), at(23)).unwrap(),
+            CodeLookup::Open(_)
+        ));
+        assert!(matches!(
+            find_approval_by_code(&mut conn, &code(4821), at(24)).unwrap(),
+            CodeLookup::Ended(ApprovalOutcome::Expired, None)
+        ));
+        assert_eq!(
+            settle_approval(&mut conn, approval.id, ApprovalOutcome::Approved, Some(approval.user), at(2))
+                .unwrap(),
+            SettleApprovalOutcome::Settled
+        );
+        assert_eq!(
+            settle_approval(&mut conn, approval.id, ApprovalOutcome::Denied, Some(approval.user), at(2))
+                .unwrap(),
+            SettleApprovalOutcome::TooLate
+        );
+        assert!(matches!(
+            find_approval_by_code(&mut conn, &code(4821), at(3)).unwrap(),
+            CodeLookup::Ended(ApprovalOutcome::Approved, Some(_))
+        ));
+        assert_eq!(find_approval_by_code(&mut conn, &code(4821), at(48)).unwrap(), CodeLookup::Unknown);
+    }
+}

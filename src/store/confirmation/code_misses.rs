@@ -1,0 +1,197 @@
+//! Wrong codes of each user, counted per local day. A restart and another confirmation prompt do not reset the count.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::conversation::transcript::{User, UserId};
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::people::users as people;
+use crate::store::schema::users;
+use crate::store::turns::daily_budget::Day;
+use crate::store::{Conn, QueryResult};
+
+/// Number of wrong codes in a day after which nothing is deleted or approved by message.
+const MOST: i64 = 5;
+
+/// Wrong codes of one user on the last day that had any.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CodeMisses {
+    count: i64,
+    /// Formatted as `2026-11-20`.
+    day: Option<String>,
+}
+
+impl CodeMisses {
+    /// Returns whether the user's deletions and approvals by message are suspended.
+    pub fn is_suspended_on(&self, today: &Day) -> bool {
+        self.count >= MOST && self.is_from_day(today)
+    }
+
+    /// Returns whether the count is today's. A later day than today, as after a clock that was set back, counts as
+    /// today: the count is not given up.
+    fn is_from_day(&self, today: &Day) -> bool {
+        self.day.as_deref().is_some_and(|day| day >= today.as_str())
+    }
+}
+
+pub fn load_code_misses(conn: &mut Conn, user: UserId) -> QueryResult<CodeMisses> {
+    let (count, day) =
+        users::table.find(user.0).select((users::code_misses, users::code_misses_day)).first(conn)?;
+    Ok(CodeMisses { count, day })
+}
+
+/// Effect of one wrong code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissOutcome {
+    Counted,
+    /// This was the last wrong code of the day: the user is suspended from here on.
+    Suspended,
+}
+
+pub fn count_miss(conn: &mut Conn, user: UserId, today: &Day, now: Timestamp) -> QueryResult<MissOutcome> {
+    let known = load_code_misses(conn, user)?;
+    let was_suspended = known.is_suspended_on(today);
+    let misses = match known.is_from_day(today) {
+        true => CodeMisses { count: known.count + 1, ..known },
+        false => CodeMisses { count: 1, day: Some(today.to_string()) },
+    };
+    store_code_misses(conn, user, &misses)?;
+    if was_suspended || !misses.is_suspended_on(today) {
+        return Ok(MissOutcome::Counted);
+    }
+    let subject = AuditSubject::User(user);
+    let entry = NewAuditEntry {
+        actor: Actor::Dialarr,
+        kind: "suspend_codes",
+        subject,
+        detail: json!({ "misses": MOST }),
+    };
+    audit::record_change(conn, &entry, now)?;
+    Ok(MissOutcome::Suspended)
+}
+
+fn store_code_misses(conn: &mut Conn, user: UserId, misses: &CodeMisses) -> QueryResult<()> {
+    diesel::update(users::table.find(user.0))
+        .set((users::code_misses.eq(misses.count), users::code_misses_day.eq(&misses.day)))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Moves counts of a day that is ahead of the clock, which was set back, to today: they end with it.
+pub fn move_counts_to_today(conn: &mut Conn, today: &Day) -> QueryResult<()> {
+    diesel::update(users::table.filter(users::code_misses_day.gt(today.as_str())))
+        .set(users::code_misses_day.eq(today.as_str()))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Outcome of lifting a suspension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiftOutcome {
+    Lifted,
+    NotSuspended,
+}
+
+/// Lets a user delete and approve by message again, with a row in the audit log.
+pub fn lift_suspension(
+    conn: &mut Conn,
+    user: UserId,
+    today: &Day,
+    by: Actor,
+    now: Timestamp,
+) -> QueryResult<LiftOutcome> {
+    if !load_code_misses(conn, user)?.is_suspended_on(today) {
+        return Ok(LiftOutcome::NotSuspended);
+    }
+    let entry = NewAuditEntry {
+        actor: by,
+        kind: "lift_suspension",
+        subject: AuditSubject::User(user),
+        detail: json!({}),
+    };
+    audit::record_change(conn, &entry, now)?;
+    store_code_misses(conn, user, &CodeMisses::default())?;
+    Ok(LiftOutcome::Lifted)
+}
+
+/// Loads the suspended users, longest known first.
+pub fn load_suspended_users(conn: &mut Conn, today: &Day) -> QueryResult<Vec<User>> {
+    let ids: Vec<i64> = users::table
+        .filter(users::code_misses.ge(MOST).and(users::code_misses_day.ge(today.as_str())))
+        .filter(users::forgotten_at.is_null())
+        .order(users::id)
+        .select(users::id)
+        .load(conn)?;
+    ids.into_iter().map(|id| people::load_user(conn, UserId(id))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::conversation::transcript::PhoneNumber;
+    use crate::store::people::users::FirstContactRole;
+    use crate::store::scratch;
+
+    fn time(hours: i64) -> Timestamp {
+        Timestamp::from_second(3600 * hours).unwrap()
+    }
+
+    fn day(hours: i64) -> Day {
+        Day::from_timestamp(time(hours), &TimeZone::UTC)
+    }
+
+    fn admin(conn: &mut Conn) -> UserId {
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        people::ensure_user(conn, &phone, FirstContactRole::Admin, time(0)).unwrap()
+    }
+
+    fn miss(conn: &mut Conn, user: UserId, hours: i64) -> MissOutcome {
+        count_miss(conn, user, &day(hours), time(hours)).unwrap()
+    }
+
+    #[test]
+    fn five_wrong_codes_of_a_day_suspend_their_user_until_the_next() {
+        let mut conn = scratch();
+        let ann = admin(&mut conn);
+        for _ in 0..4 {
+            assert_eq!(miss(&mut conn, ann, 23), MissOutcome::Counted);
+        }
+        for _ in 0..4 {
+            assert_eq!(miss(&mut conn, ann, 24), MissOutcome::Counted);
+        }
+        assert!(load_suspended_users(&mut conn, &day(24)).unwrap().is_empty());
+        assert_eq!(miss(&mut conn, ann, 30), MissOutcome::Suspended);
+        assert_eq!(miss(&mut conn, ann, 30), MissOutcome::Counted);
+        let suspended = load_suspended_users(&mut conn, &day(47)).unwrap();
+        assert_eq!(suspended.iter().map(|user| user.id).collect::<Vec<_>>(), [ann]);
+        assert!(!load_code_misses(&mut conn, ann).unwrap().is_suspended_on(&day(48)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_gives_no_further_guesses() {
+        let mut conn = scratch();
+        let ann = admin(&mut conn);
+        for hours in [49, 49, 49, 1] {
+            assert_eq!(miss(&mut conn, ann, hours), MissOutcome::Counted);
+        }
+        assert_eq!(miss(&mut conn, ann, 1), MissOutcome::Suspended);
+        assert!(load_code_misses(&mut conn, ann).unwrap().is_suspended_on(&day(49)));
+    }
+
+    #[test]
+    fn a_lifted_suspension_gives_five_further_guesses_and_is_recorded() {
+        let mut conn = scratch();
+        let ann = admin(&mut conn);
+        let lifted = |conn: &mut Conn| lift_suspension(conn, ann, &day(0), Actor::Shell, time(0)).unwrap();
+        assert_eq!(lifted(&mut conn), LiftOutcome::NotSuspended);
+        let outcomes: Vec<MissOutcome> = (0..5).map(|_| miss(&mut conn, ann, 0)).collect();
+        assert_eq!(outcomes[4], MissOutcome::Suspended);
+        assert_eq!(lifted(&mut conn), LiftOutcome::Lifted);
+        assert_eq!(load_code_misses(&mut conn, ann).unwrap(), CodeMisses::default());
+        let again: Vec<MissOutcome> = (0..5).map(|_| miss(&mut conn, ann, 0)).collect();
+        assert_eq!(again, outcomes);
+    }
+}

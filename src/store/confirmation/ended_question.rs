@@ -1,0 +1,170 @@
+//! The last pending action of a user to end, and whether a late yes or no belongs to it.
+
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+
+use super::pending_action::{self, CloseReason};
+use crate::conversation::deletion::claimed_deletion::DeletionItemState;
+use crate::conversation::deletion::deletion_messages::{self, ItemOutcome, PromptOutcome};
+use crate::conversation::deletion::target::DeletionTarget;
+use crate::conversation::routing::route::EndedPrompt;
+use crate::conversation::text::message_format::{self, EmojiPolicy};
+use crate::conversation::transcript::{CallRow, Responder, TurnId, UserId};
+use crate::store::Conn;
+use crate::store::codec::{from_json, if_readable, ms};
+use crate::store::database::literal_sql::LiteralSql;
+use crate::store::queue::outbox::{self as messages, OutboundKind};
+use crate::store::schema::{outbox, tool_call_items, tool_calls, turns};
+use crate::store::turns::turn_lifecycle::{self as turn_rows, TurnKind};
+
+/// Period for which an ended pending action still explains a yes.
+const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
+/// Number of ended pending actions, by the time of their end, among which the newest is searched for.
+const QUESTIONS_SEARCHED: i64 = 20;
+/// Number of accepted messages, newest first, among which the last one that is no mere notification is searched for.
+const MESSAGES_SEARCHED: i64 = 20;
+
+/// Loads the user's last pending action, if it ended within a day.
+pub fn load_ended_question(
+    conn: &mut Conn,
+    user: UserId,
+    now: Timestamp,
+) -> QueryResult<Option<EndedPrompt>> {
+    let Some(ended) = if_readable(load_last_ended_call(conn, user, now))?.flatten() else { return Ok(None) };
+    let Some(items) = if_readable(pending_action::load_deletion_items(conn, ended.call))? else {
+        return Ok(None);
+    };
+    if items.iter().any(|item| item.target.fingerprint.title.is_empty()) {
+        // Its titles are erased, so there is nothing to state about it.
+        return Ok(None);
+    }
+    let outcomes: Vec<(DeletionTarget, ItemOutcome)> = items
+        .iter()
+        .filter_map(|item| match item.state {
+            DeletionItemState::Ended(outcome) => Some((item.target.clone(), outcome)),
+            DeletionItemState::Held | DeletionItemState::Running | DeletionItemState::Canceled => None,
+        })
+        .collect();
+    let items: Vec<DeletionTarget> = items.into_iter().map(|item| item.target).collect();
+    let names: Vec<String> = items.iter().map(deletion_messages::format_target_name).collect();
+    let last = load_last_message(conn, user)?;
+    Ok(Some(EndedPrompt {
+        answer: deletion_messages::format_late_answer(ended.ending, &items, &outcomes),
+        is_last_message: last.is_some_and(|last| last.is_about(ended.asked_in, &names)),
+    }))
+}
+
+/// A destructive call whose pending action is not open any more.
+struct EndedCall {
+    call: CallRow,
+    /// The turn that ended with its confirmation prompt.
+    asked_in: TurnId,
+    ending: PromptOutcome,
+}
+
+fn load_last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<Option<EndedCall>> {
+    type EndedCallColumns = (i64, i64, String, Option<String>);
+    let rows: Vec<EndedCallColumns> = tool_calls::table
+        .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
+        .filter(turns::user_id.eq(user.0))
+        .filter(LiteralSql("tool_calls.effect = 'destructive'"))
+        .filter(tool_calls::finished_at.ge(ms(now - REMEMBERED)))
+        .filter(diesel::dsl::exists(
+            tool_call_items::table.filter(tool_call_items::tool_call_id.eq(tool_calls::id)),
+        ))
+        .order(tool_calls::finished_at.desc())
+        .limit(QUESTIONS_SEARCHED)
+        .select((tool_calls::id, tool_calls::turn_id, tool_calls::state, tool_calls::error))
+        .load(conn)?;
+    // Ordered by the time of the call: the time of an end may be ahead of a clock that was set back.
+    let newest = rows.into_iter().max_by_key(|(call, ..)| *call);
+    let Some((call, turn, state, error)) = newest else { return Ok(None) };
+    let ending = match state.as_str() {
+        "complete" => PromptOutcome::Done,
+        "canceled" => match from_json::<CloseReason>("reason", error.as_deref().unwrap_or_default())? {
+            CloseReason::Denied => PromptOutcome::Denied,
+            CloseReason::Expired => PromptOutcome::Expired,
+            CloseReason::Dropped | CloseReason::Replaced => PromptOutcome::Dropped,
+        },
+        _ => PromptOutcome::Failed,
+    };
+    Ok(Some(EndedCall { call: CallRow(call), asked_in: TurnId(turn), ending }))
+}
+
+/// The message that a message of the user is most likely a reply to.
+struct LastMessage {
+    body: String,
+    sort: LastMessageKind,
+}
+
+enum LastMessageKind {
+    /// A confirmation prompt, with the turn that sent it.
+    Prompt(TurnId),
+    Reply {
+        turn: TurnId,
+        kind: TurnKind,
+        /// The responder that was to write it.
+        brain: Responder,
+    },
+    /// A notification that asks something, or a reply that belongs to no turn.
+    Other,
+}
+
+/// Loads the newest accepted message, by the time at which it was accepted. A notification that asks nothing is
+/// skipped: no user replies yes or no to it.
+fn load_last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMessage>> {
+    type LastMessageRow = (i64, Option<i64>, String, String, Option<(i64, String, String)>);
+    let rows: Vec<LastMessageRow> = outbox::table
+        .left_join(turns::table)
+        .filter(outbox::user_id.eq(user.0).and(outbox::accepted_at.is_not_null()))
+        .order(outbox::id.desc())
+        .limit(MESSAGES_SEARCHED)
+        .select((
+            outbox::id,
+            outbox::accepted_at,
+            outbox::kind,
+            outbox::body,
+            (turns::id, turns::kind, turns::prompt).nullable(),
+        ))
+        .load(conn)?;
+    let answerable = rows.into_iter().filter(|(_, _, kind, body, _)| !messages::expects_no_reply(kind, body));
+    let newest = answerable.max_by_key(|(id, at, ..)| (*at, *id));
+    let Some((_, _, kind, body, turn)) = newest else { return Ok(None) };
+    let sort = match (messages::parse_outbound_kind(&kind)?, turn) {
+        (OutboundKind::ConfirmPrompt, Some((turn, ..))) => LastMessageKind::Prompt(TurnId(turn)),
+        (OutboundKind::Reply, Some((turn, kind, plan))) => LastMessageKind::Reply {
+            turn: TurnId(turn),
+            kind: turn_rows::parse_turn_kind(&kind)?,
+            brain: turn_rows::parse_plan_responder(&plan)?,
+        },
+        (OutboundKind::ConfirmPrompt | OutboundKind::Reply | OutboundKind::Notice, _) => {
+            LastMessageKind::Other
+        }
+    };
+    Ok(Some(LastMessage { body, sort }))
+}
+
+impl LastMessage {
+    /// Returns whether the message is the confirmation prompt of turn `asked_in`, its repeat, or a reply by code about
+    /// its end.
+    fn is_about(&self, asked_in: TurnId, names: &[String]) -> bool {
+        match self.sort {
+            LastMessageKind::Prompt(turn) => turn >= asked_in,
+            // These turns only answer a yes or a no.
+            LastMessageKind::Reply { turn, kind: TurnKind::Deny | TurnKind::Confirm, .. } => turn >= asked_in,
+            LastMessageKind::Reply {
+                kind: TurnKind::Chat | TurnKind::Command,
+                brain: Responder::Keyword,
+                ..
+            } => {
+                let closing = deletion_messages::format_prompt_closed(names);
+                let sent = [EmojiPolicy::Keep, EmojiPolicy::Remove]
+                    .map(|emoji| message_format::format_for_sms(&closing, emoji));
+                sent.iter().any(|closing| self.body.starts_with(closing))
+                    && !message_format::asks_question(&self.body)
+            }
+            // Text of the model may call for a reply even without a question mark.
+            LastMessageKind::Reply { brain: Responder::Model, .. } | LastMessageKind::Other => false,
+        }
+    }
+}

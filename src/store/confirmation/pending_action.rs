@@ -1,0 +1,471 @@
+//! The one open pending action of a user: held, repeated, claimed once by a yes, or closed.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
+use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
+use crate::conversation::deletion::target::DeletionTarget;
+use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
+use crate::conversation::routing::transport::MessageTransport;
+use crate::conversation::transcript::{
+    Address, CallFailure, CallResult, CallRow, ConversationId, EventId, MediaKind, NOT_DELETED, TurnId,
+    UserId,
+};
+use crate::store::Conn;
+use crate::store::codec::{
+    call_failure_json, call_result_json, convert_integer, extent_json, fingerprint_json, from_json, kind,
+    kind_word, ms, outcome, parse_extent, parse_fingerprint, timestamp_from_ms, to_json, unreadable_column,
+};
+use crate::store::queue::inbound_messages::MessageOutcome;
+use crate::store::queue::outbox::{self, NewOutboundMessage};
+use crate::store::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls};
+use crate::store::turns::model_steps;
+use crate::store::turns::turn_lifecycle::{self as turn_rows, TurnEnd};
+
+/// A deletion that is to wait for a confirmation.
+#[derive(Debug, Clone)]
+pub struct NewPendingAction {
+    pub turn: TurnId,
+    pub user: UserId,
+    pub conversation: ConversationId,
+    pub items: Vec<DeletionTarget>,
+    /// The exact text of the confirmation prompt.
+    pub summary: String,
+    pub code: Option<String>,
+    /// The message that carries the confirmation prompt.
+    pub prompt: NewOutboundMessage,
+}
+
+/// Outcome of holding a deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HoldOutcome {
+    Held,
+    /// The turn was taken back in the meantime: no confirmation prompt is sent, and the turn is still to be ended.
+    Canceled,
+}
+
+/// Holds a deletion. Asking is an ending: the call is held, the confirmation prompt is queued, the turn is over.
+pub fn hold_deletion(
+    conn: &mut Conn,
+    call: CallRow,
+    question: &NewPendingAction,
+    now: Timestamp,
+) -> QueryResult<HoldOutcome> {
+    if turn_rows::is_cancel_requested(conn, question.turn)? {
+        return Ok(HoldOutcome::Canceled);
+    }
+    close_pending_action(conn, question.user, CloseReason::Replaced, now)?;
+    diesel::update(tool_calls::table.find(call.0).filter(tool_calls::state.eq("created")))
+        .set((tool_calls::state.eq("held"), tool_calls::updated_at.eq(ms(now))))
+        .execute(conn)?;
+    insert_items(conn, call, &question.items)?;
+    let prompt = outbox::queue_message(conn, &question.prompt, now)?;
+    diesel::insert_into(pending_actions::table)
+        .values((
+            pending_actions::user_id.eq(question.user.0),
+            pending_actions::tool_call_id.eq(call.0),
+            pending_actions::conversation_id.eq(question.conversation.0),
+            pending_actions::summary.eq(&question.summary),
+            pending_actions::code.eq(&question.code),
+            pending_actions::prompt_outbox_id.eq(prompt.0),
+            pending_actions::created_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    let answer = Some(question.prompt.body.clone());
+    let end = TurnEnd { turn: question.turn, outcome: MessageOutcome::Replied, answer, texts: Vec::new() };
+    turn_rows::finish_turn(conn, &end, now)?;
+    Ok(HoldOutcome::Held)
+}
+
+fn insert_items(conn: &mut Conn, call: CallRow, items: &[DeletionTarget]) -> QueryResult<()> {
+    for (ord, item) in (0_i64..).zip(items) {
+        diesel::insert_into(tool_call_items::table)
+            .values((
+                tool_call_items::tool_call_id.eq(call.0),
+                tool_call_items::ord.eq(ord),
+                tool_call_items::instance.eq(&item.instance),
+                tool_call_items::kind.eq(kind_word(item.kind)),
+                tool_call_items::item_id.eq(item.id),
+                tool_call_items::delete_files.eq(i64::from(item.delete_files)),
+                tool_call_items::extent.eq(extent_json(&item.scope)?),
+                tool_call_items::fingerprint.eq(fingerprint_json(&item.fingerprint)?),
+                tool_call_items::state.eq("held"),
+            ))
+            .execute(conn)?;
+    }
+    Ok(())
+}
+
+/// The open pending action of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingAction {
+    pub call: CallRow,
+    pub summary: String,
+    pub code: Option<ConfirmationCode>,
+    pub repeats: u32,
+    pub armed_at: Option<Timestamp>,
+    pub disturbed: bool,
+    /// Transport by which the confirmation prompt was sent.
+    pub transport: MessageTransport,
+    /// Names such as `Dune (2021)`, one per item.
+    pub names: Vec<String>,
+    pub items: Vec<(MediaKind, i64)>,
+}
+
+impl PendingAction {
+    /// Returns the kind of its titles, if all are of one kind.
+    pub fn common_kind(&self) -> Option<MediaKind> {
+        let (first, _) = *self.items.first()?;
+        self.items.iter().all(|(kind, _)| *kind == first).then_some(first)
+    }
+}
+
+pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<PendingAction>> {
+    type PendingActionRow = (i64, String, Option<String>, i64, i64, Option<i64>);
+    let row: Option<PendingActionRow> = pending_actions::table
+        .filter(pending_actions::user_id.eq(user.0))
+        .select((
+            pending_actions::tool_call_id,
+            pending_actions::summary,
+            pending_actions::code,
+            pending_actions::repeats,
+            pending_actions::prompt_outbox_id,
+            pending_actions::armed_at,
+        ))
+        .first(conn)
+        .optional()?;
+    let Some((call, question, code, repeats, prompt, armed_at)) = row else { return Ok(None) };
+    let sent_since: i64 = outbox_rows::table
+        .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::id.gt(prompt)))
+        .filter(outbox_rows::state.ne_all(["failed", "suppressed"]))
+        // A notification waits for the reply, so it has not come in between.
+        .filter(outbox_rows::kind.ne("notice").or(outbox_rows::state.ne("queued")))
+        .count()
+        .get_result(conn)?;
+    // After a repeat, only the repeat can have been answered.
+    let (from, accepted_at): (String, Option<i64>) = outbox_rows::table
+        .find(prompt)
+        .select((outbox_rows::from_addr, outbox_rows::accepted_at))
+        .first(conn)?;
+    let armed_at = armed_at.zip(accepted_at).map(|(armed, accepted)| armed.max(accepted));
+    let items = load_deletion_items(conn, CallRow(call))?;
+    Ok(Some(PendingAction {
+        call: CallRow(call),
+        summary: question,
+        // An unreadable code must not make a bare yes enough.
+        code: code
+            .map(|code| ConfirmationCode::parse(&code).ok_or_else(|| unreadable_column("code")))
+            .transpose()?,
+        repeats: convert_integer(repeats)?,
+        armed_at: armed_at.map(timestamp_from_ms).transpose()?,
+        disturbed: sent_since > 0,
+        transport: Address::new(from).transport(),
+        names: items.iter().map(|item| deletion_messages::format_target_name(&item.target)).collect(),
+        items: items.iter().map(|item| (item.target.kind, item.target.id)).collect(),
+    }))
+}
+
+/// Closes a pending action that has expired, dated at the moment it expired.
+pub fn expire_pending_action(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    let over: Option<Option<i64>> = pending_actions::table
+        .filter(pending_actions::user_id.eq(user.0).and(pending_actions::expires_at.le(ms(now))))
+        .select(pending_actions::expires_at)
+        .first(conn)
+        .optional()?;
+    match over.flatten() {
+        Some(at) => close_pending_action(conn, user, CloseReason::Expired, timestamp_from_ms(at)?),
+        None => Ok(()),
+    }
+}
+
+/// Sends the confirmation prompt once more; the repeat replaces it, and the expiry stays.
+pub fn repeat_prompt(
+    conn: &mut Conn,
+    user: UserId,
+    text: &NewOutboundMessage,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let prompt = outbox::queue_message(conn, text, now)?;
+    diesel::update(pending_actions::table.filter(pending_actions::user_id.eq(user.0)))
+        .set((
+            pending_actions::repeats.eq(pending_actions::repeats + 1),
+            pending_actions::prompt_outbox_id.eq(prompt.0),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Cause for which a pending action is closed without being carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CloseReason {
+    Denied,
+    Expired,
+    /// The user changed the subject.
+    Dropped,
+    Replaced,
+}
+
+/// Closes the user's pending action, if one is open: no part of it will run.
+pub fn close_pending_action(
+    conn: &mut Conn,
+    user: UserId,
+    why: CloseReason,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let call: Option<i64> =
+        diesel::delete(pending_actions::table.filter(pending_actions::user_id.eq(user.0)))
+            .returning(pending_actions::tool_call_id)
+            .get_result(conn)
+            .optional()?;
+    let Some(call) = call else { return Ok(()) };
+    diesel::update(tool_call_items::table.filter(tool_call_items::tool_call_id.eq(call)))
+        .set(tool_call_items::state.eq("canceled"))
+        .execute(conn)?;
+    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq("held")))
+        .set((
+            tool_calls::state.eq("canceled"),
+            tool_calls::error.eq(to_json(&why)?),
+            tool_calls::finished_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Outcome of a claim by a yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionClaimOutcome {
+    /// The pending action belongs to this yes alone; `turn` will carry it out.
+    Claimed,
+    /// Not open any more, not armed, or expired.
+    Lost,
+}
+
+/// Removes the pending action and assigns its call to `turn`, all or nothing: of two replies with yes only one gets
+/// it.
+pub fn claim_pending_action(
+    conn: &mut Conn,
+    user: UserId,
+    yes: EventId,
+    turn: TurnId,
+    now: Timestamp,
+) -> QueryResult<ActionClaimOutcome> {
+    let prompt = outbox_rows::id.eq(pending_actions::prompt_outbox_id);
+    let accepted = outbox_rows::table.filter(prompt.and(outbox_rows::accepted_at.is_not_null()));
+    let open = pending_actions::table
+        .filter(pending_actions::user_id.eq(user.0))
+        .filter(diesel::dsl::exists(accepted))
+        .filter(pending_actions::armed_at.is_not_null().and(pending_actions::expires_at.gt(ms(now))));
+    let call: Option<i64> =
+        diesel::delete(open).returning(pending_actions::tool_call_id).get_result(conn).optional()?;
+    let Some(call) = call else { return Ok(ActionClaimOutcome::Lost) };
+    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq("held")))
+        .set((
+            tool_calls::state.eq("created"),
+            tool_calls::confirmed_by.eq(yes.0),
+            tool_calls::run_turn_id.eq(turn.0),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    Ok(ActionClaimOutcome::Claimed)
+}
+
+/// A deletion for another user that begins with an admin's decision.
+#[derive(Debug, Clone)]
+pub struct ApprovedDeletion<'a> {
+    pub turn: TurnId,
+    /// The message by which it was approved.
+    pub yes: EventId,
+    pub tool: &'a str,
+    pub item: &'a DeletionTarget,
+}
+
+/// Creates the call that the turn carries out. It names its yes from the start.
+pub fn create_approved_call(
+    conn: &mut Conn,
+    approved: &ApprovedDeletion<'_>,
+    now: Timestamp,
+) -> QueryResult<CallRow> {
+    let call = model_steps::add_call(conn, approved.turn, approved.tool, now)?;
+    insert_items(conn, call, std::slice::from_ref(approved.item))?;
+    diesel::update(tool_calls::table.find(call.0))
+        .set((tool_calls::confirmed_by.eq(approved.yes.0), tool_calls::run_turn_id.eq(approved.turn.0)))
+        .execute(conn)?;
+    Ok(call)
+}
+
+pub(in crate::store) fn load_deletion_items(
+    conn: &mut Conn,
+    call: CallRow,
+) -> QueryResult<Vec<DeletionItem>> {
+    type DeletionItemRow =
+        (i64, String, String, i64, i64, Option<String>, String, String, Option<String>, i64, Option<i64>);
+    let rows: Vec<DeletionItemRow> = tool_call_items::table
+        .filter(tool_call_items::tool_call_id.eq(call.0))
+        .order(tool_call_items::ord)
+        .select((
+            tool_call_items::ord,
+            tool_call_items::instance,
+            tool_call_items::kind,
+            tool_call_items::item_id,
+            tool_call_items::delete_files,
+            tool_call_items::extent,
+            tool_call_items::fingerprint,
+            tool_call_items::state,
+            tool_call_items::result,
+            tool_call_items::attempts,
+            tool_call_items::started_at,
+        ))
+        .load(conn)?;
+    let read = |row: DeletionItemRow| {
+        let (ord, instance, word, id, delete_files, of_it, print, state, result, attempts, started_at) = row;
+        let state = match state.as_str() {
+            "held" => DeletionItemState::Held,
+            "running" | "unknown" => DeletionItemState::Running,
+            "canceled" => DeletionItemState::Canceled,
+            "complete" | "error" => {
+                let word: String = from_json("outcome", &result.unwrap_or_default())?;
+                DeletionItemState::Ended(outcome(&word)?)
+            }
+            _ => return Err(unreadable_column("item state")),
+        };
+        let item = DeletionTarget {
+            instance,
+            kind: kind(&word)?,
+            id,
+            delete_files: delete_files == 1,
+            scope: parse_extent(of_it.as_deref())?,
+            fingerprint: parse_fingerprint(&print)?,
+        };
+        let started_at = started_at.map(timestamp_from_ms).transpose()?;
+        Ok(DeletionItem { ord, target: item, state, attempts: convert_integer(attempts)?, started_at })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// The deletion that `turn` carries out. There is no other source of a [`ClaimedDeletion`]: it exists only for a call that
+/// names the yes which claimed it.
+pub fn load_claimed_deletion(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<ClaimedDeletion>> {
+    let row: Option<(i64, String)> = tool_calls::table
+        .filter(tool_calls::run_turn_id.eq(turn.0).and(tool_calls::confirmed_by.is_not_null()))
+        .select((tool_calls::id, tool_calls::tool_name))
+        .first(conn)
+        .optional()?;
+    let Some((call, tool)) = row else { return Ok(None) };
+    let call = CallRow(call);
+    Ok(Some(ClaimedDeletion::from_confirmed_call(call, tool, load_deletion_items(conn, call)?)))
+}
+
+/// Ends the claimed call as a whole; `report` is the result text for the user.
+pub fn finish_claimed_deletion(
+    conn: &mut Conn,
+    claimed: &ClaimedDeletion,
+    report: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let gone = |item: &DeletionItem| {
+        matches!(item.state, DeletionItemState::Ended(ItemOutcome::Deleted | ItemOutcome::AlreadyGone))
+    };
+    if !claimed.items().iter().all(gone) {
+        return fail_claimed(conn, claimed.call(), report, now);
+    }
+    let for_model = serde_json::json!({ "told_the_user": report });
+    let result = CallResult { for_model, for_user: report.to_owned(), shown: Vec::new() };
+    diesel::update(tool_calls::table.find(claimed.call().0))
+        .set((
+            tool_calls::state.eq("complete"),
+            tool_calls::response.eq(call_result_json(&result)?),
+            tool_calls::finished_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+fn fail_claimed(conn: &mut Conn, call: CallRow, report: &str, now: Timestamp) -> QueryResult<()> {
+    let for_model = serde_json::json!({ "told_the_user": report });
+    let failure = CallFailure { code: NOT_DELETED.into(), for_model, for_user: Some(report.to_owned()) };
+    diesel::update(tool_calls::table.find(call.0))
+        .set((
+            tool_calls::state.eq("error"),
+            tool_calls::error.eq(call_failure_json(&failure)?),
+            tool_calls::finished_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Ends the claimed call of a turn that cannot be carried on, and returns the call. Its items stay as they are.
+pub fn abandon_claimed(
+    conn: &mut Conn,
+    turn: TurnId,
+    report: &str,
+    now: Timestamp,
+) -> QueryResult<Option<CallRow>> {
+    let call: Option<i64> = tool_calls::table
+        .filter(tool_calls::run_turn_id.eq(turn.0).and(tool_calls::confirmed_by.is_not_null()))
+        .select(tool_calls::id)
+        .first(conn)
+        .optional()?;
+    let Some(call) = call.map(CallRow) else { return Ok(None) };
+    fail_claimed(conn, call, report, now)?;
+    Ok(Some(call))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::{PhoneNumber, Responder};
+    use crate::store::conversation::conversations;
+    use crate::store::people::users::{self, FirstContactRole};
+    use crate::store::queue::outbox::OutboundKind;
+    use crate::store::scratch;
+    use crate::store::turns::turn_lifecycle::{NewTurn, TurnKind, TurnPlan};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    #[test]
+    fn a_turn_that_was_taken_back_a_moment_ago_asks_nothing_more() {
+        let mut conn = scratch();
+        let conn = &mut conn;
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        let user = users::ensure_user(conn, &phone, FirstContactRole::Member, NOW).unwrap();
+        let conversation = conversations::start_conversation(conn, user, "Nov 20", NOW).unwrap();
+        let plan = TurnPlan::for_responder(Responder::Model);
+        let new = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
+        let turn = turn_rows::create_turn(conn, new, NOW).unwrap();
+        let call = model_steps::add_call(conn, turn, "remove_media", NOW).unwrap();
+        let words = "Delete Dune (2021)?".to_owned();
+        let text = NewOutboundMessage {
+            key: "question".to_owned(),
+            user,
+            turn: Some(turn),
+            kind: OutboundKind::ConfirmPrompt,
+            to: Address::new("+15550100001"),
+            from: Address::new("+15550100000"),
+            body: words.clone(),
+            media: None,
+            segments: 1,
+        };
+        let question = NewPendingAction {
+            turn,
+            user,
+            conversation,
+            items: Vec::new(),
+            summary: words,
+            code: None,
+            prompt: text,
+        };
+
+        turn_rows::request_cancel(conn, user, NOW).unwrap();
+        assert_eq!(hold_deletion(conn, call, &question, NOW).unwrap(), HoldOutcome::Canceled);
+
+        assert_eq!(load_pending_action(conn, user).unwrap(), None);
+        assert_eq!(outbox_rows::table.count().get_result::<i64>(conn).unwrap(), 0);
+        assert_eq!(turn_rows::load_active_turn(conn, user).unwrap().map(|live| live.id), Some(turn));
+    }
+}

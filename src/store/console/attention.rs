@@ -1,0 +1,139 @@
+//! Items that need the operator's attention.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::NEWEST;
+use super::user_ref::{self, UserRef};
+use crate::conversation::transcript::{ConversationId, User, UserId};
+use crate::store::codec::timestamp_from_ms;
+use crate::store::confirmation::approvals::{self, Approval, ApprovalKind};
+use crate::store::confirmation::code_misses;
+use crate::store::database::literal_sql::LiteralSql;
+use crate::store::people::{join_requests, users as people};
+use crate::store::queue::outbox as texts;
+use crate::store::schema::{conversations, outbox, pauses, tool_calls, turns};
+use crate::store::turns::daily_budget::Day;
+use crate::store::{Conn, QueryResult};
+
+const FAILED_TURN: LiteralSql = LiteralSql("turns.state IN ('FAILED','ERROR')");
+const UNKNOWN_CALL: LiteralSql = LiteralSql("tool_calls.state = 'unknown'");
+const PAUSED: LiteralSql = LiteralSql("pauses.ended_at IS NULL");
+/// Maximum number of failed turns that are listed.
+const TURNS: i64 = 8;
+
+/// All items that wait for a decision or a check.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttentionItems {
+    pub paused_since: Option<Timestamp>,
+    /// Newcomers who have given their name, longest waiting first.
+    pub newcomers: Vec<User>,
+    pub removal_requests: Vec<(Approval, User)>,
+    /// Admins who get no messages because they have opted out.
+    pub silent_admins: Vec<User>,
+    /// Users who may not delete or approve anything by text today.
+    pub suspended: Vec<User>,
+    /// Messages and changes with an unknown outcome.
+    pub unresolved: Vec<UnresolvedEffect>,
+    pub failed_turns: Vec<FailedTurnSummary>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnresolvedEffect {
+    pub kind: UnresolvedEffectKind,
+    pub since: Timestamp,
+    pub conversation: Option<ConversationId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnresolvedEffectKind {
+    Message,
+    /// Name of the interrupted tool.
+    Call(String),
+}
+
+/// Turn that ended without doing the requested work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedTurnSummary {
+    pub conversation: ConversationId,
+    pub name: String,
+    pub user: UserRef,
+    pub at: Timestamp,
+}
+
+/// Loads all items that need attention. `since` limits how old the listed failures may be.
+pub fn load_attention_items(
+    conn: &mut Conn,
+    since: Timestamp,
+    today: &Day,
+    now: Timestamp,
+) -> QueryResult<AttentionItems> {
+    let paused: Option<i64> = pauses::table.filter(PAUSED).select(pauses::begun_at).first(conn).optional()?;
+    let named = join_requests::load_named_newcomers(conn)?;
+    let newcomers = named.into_iter().map(|id| people::load_user(conn, id)).collect::<QueryResult<_>>()?;
+    let mut wishes = Vec::new();
+    for open in approvals::load_open_approvals(conn)? {
+        if open.kind != ApprovalKind::Join && !open.has_expired(now) {
+            let about = people::load_user(conn, open.user)?;
+            wishes.push((open, about));
+        }
+    }
+    let silent_admins = people::load_admins(conn)?.into_iter().filter(|admin| admin.opted_out).collect();
+    Ok(AttentionItems {
+        paused_since: paused.map(timestamp_from_ms).transpose()?,
+        newcomers,
+        removal_requests: wishes,
+        silent_admins,
+        suspended: code_misses::load_suspended_users(conn, today)?,
+        unresolved: load_unresolved_effects(conn)?,
+        failed_turns: load_failed_turns(conn, since)?,
+    })
+}
+
+fn load_unresolved_effects(conn: &mut Conn) -> QueryResult<Vec<UnresolvedEffect>> {
+    let lost: Vec<(i64, Option<i64>)> = outbox::table
+        .filter(texts::OPEN.and(outbox::state.eq("unknown")))
+        .select((outbox::unknown_at.assume_not_null(), outbox::turn_id))
+        .load(conn)?;
+    let calls: Vec<(i64, i64, String)> = tool_calls::table
+        .filter(UNKNOWN_CALL)
+        .select((tool_calls::unknown_at.assume_not_null(), tool_calls::turn_id, tool_calls::tool_name))
+        .load(conn)?;
+    let lost = lost.into_iter().map(|(at, turn)| (at, turn, UnresolvedEffectKind::Message));
+    let calls = calls.into_iter().map(|(at, turn, tool)| (at, Some(turn), UnresolvedEffectKind::Call(tool)));
+    let mut unknown = Vec::new();
+    for (at, turn, what) in lost.chain(calls) {
+        let conversation: Option<i64> = match turn {
+            Some(turn) => Some(turns::table.find(turn).select(turns::conversation_id).first(conn)?),
+            None => None,
+        };
+        unknown.push(UnresolvedEffect {
+            kind: what,
+            since: timestamp_from_ms(at)?,
+            conversation: conversation.map(ConversationId),
+        });
+    }
+    unknown.sort_by_key(|unknown| std::cmp::Reverse(unknown.since));
+    Ok(unknown)
+}
+
+fn load_failed_turns(conn: &mut Conn, since: Timestamp) -> QueryResult<Vec<FailedTurnSummary>> {
+    let rows: Vec<(i64, i64, i64)> = turns::table
+        .filter(FAILED_TURN.and(turns::id.lt(NEWEST)))
+        .order(turns::id.desc())
+        .limit(TURNS)
+        .select((turns::conversation_id, turns::user_id, turns::updated_at))
+        .load(conn)?;
+    let mut broken = Vec::with_capacity(rows.len());
+    for (id, user, at) in rows {
+        let name = conversations::table.find(id).select(conversations::name).first(conn)?;
+        let who = user_ref::load_user_ref(conn, UserId(user))?;
+        broken.push(FailedTurnSummary {
+            conversation: ConversationId(id),
+            name,
+            user: who,
+            at: timestamp_from_ms(at)?,
+        });
+    }
+    Ok(broken.into_iter().filter(|turn| turn.at >= since).collect())
+}

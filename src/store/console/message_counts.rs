@@ -1,0 +1,104 @@
+//! Message counts per day. There is no index on the time of a message, so that inserting one stays fast; ids increase
+//! with time, so the first message of a day is found by binary search.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::NEWEST;
+use super::delivery_status::{self, DeliveryStatus};
+use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::schema::{inbound_events, outbox, users};
+use crate::store::{Conn, QueryResult};
+
+/// Times of inbound and outbound messages, without those of test users.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MessageTimes {
+    pub received: Vec<Timestamp>,
+    pub sent: Vec<(Timestamp, DeliveryStatus)>,
+}
+
+pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<MessageTimes> {
+    let newest: Option<i64> = inbound_events::table
+        .filter(inbound_events::id.lt(NEWEST))
+        .order(inbound_events::id.desc())
+        .select(inbound_events::id)
+        .first(conn)
+        .optional()?;
+    let first = find_first_id_since(newest.unwrap_or(0), ms(from), |id| {
+        inbound_events::table
+            .filter(inbound_events::id.ge(id))
+            .order(inbound_events::id)
+            .select((inbound_events::id, inbound_events::received_at))
+            .first(conn)
+            .optional()
+    })?;
+    let received: Vec<i64> = inbound_events::table
+        .filter(inbound_events::id.ge(first).and(inbound_events::received_at.ge(ms(from))))
+        .filter(inbound_events::channel.ne("console"))
+        .select(inbound_events::received_at)
+        .load(conn)?;
+    let newest: Option<i64> = outbox::table
+        .filter(outbox::id.lt(NEWEST))
+        .order(outbox::id.desc())
+        .select(outbox::id)
+        .first(conn)
+        .optional()?;
+    let first = find_first_id_since(newest.unwrap_or(0), ms(from), |id| {
+        outbox::table
+            .filter(outbox::id.ge(id))
+            .order(outbox::id)
+            .select((outbox::id, outbox::created_at))
+            .first(conn)
+            .optional()
+    })?;
+    let sent: Vec<(i64, delivery_status::DeliveryStatusRow)> = outbox::table
+        .inner_join(users::table.on(users::id.eq(outbox::user_id)))
+        .filter(outbox::id.ge(first).and(outbox::created_at.ge(ms(from))))
+        .filter(users::test.eq(0).and(outbox::from_addr.ne("console")))
+        .select((outbox::created_at, delivery_status::DeliveryStatusRow::as_select()))
+        .load(conn)?;
+    Ok(MessageTimes {
+        received: received.into_iter().map(timestamp_from_ms).collect::<QueryResult<_>>()?,
+        sent: sent
+            .into_iter()
+            .map(|(at, row)| Ok((timestamp_from_ms(at)?, row.delivery_status()?)))
+            .collect::<QueryResult<_>>()?,
+    })
+}
+
+/// Returns the smallest id from which rows are dated `from` or later. `at_or_after` returns the first row at or after
+/// an id.
+fn find_first_id_since(
+    newest: i64,
+    from: i64,
+    mut at_or_after: impl FnMut(i64) -> QueryResult<Option<(i64, i64)>>,
+) -> QueryResult<i64> {
+    let (mut low, mut high) = (0, newest + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match at_or_after(middle)? {
+            Some((id, at)) if at < from => low = id + 1,
+            Some(_) | None => high = middle,
+        }
+    }
+    Ok(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find_first_id_since;
+
+    #[test]
+    fn the_first_row_of_a_time_is_found_among_gaps() {
+        let rows = [(2, 10), (3, 20), (9, 20), (10, 30), (40, 50)];
+        let first = |from: i64| {
+            let find = |id| Ok(rows.iter().copied().find(|(row, _)| *row >= id));
+            find_first_id_since(40, from, find).unwrap()
+        };
+        let from_there = |from: i64| rows.iter().find(|(id, _)| *id >= first(from)).map(|(id, _)| *id);
+        assert_eq!(
+            [0, 10, 11, 20, 21, 50, 51].map(from_there),
+            [Some(2), Some(2), Some(3), Some(3), Some(10), Some(40), None]
+        );
+    }
+}

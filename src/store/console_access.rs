@@ -1,0 +1,229 @@
+//! Access to the console and the API: the hash of the password, sessions, sign-in links and API keys. Only the SHA-256
+//! of a secret is stored here, never the secret itself: a copy of the database opens nothing.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::Conn;
+use super::codec::{ms, timestamp_from_ms};
+use super::schema::{api_keys, console_password, sessions, sign_in_links};
+
+/// SHA-256 of a secret that a browser or a program holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenHash(pub [u8; 32]);
+
+/// Outcome of using a sign-in link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignInLinkOutcome {
+    Opened,
+    /// The link was used, has expired, or never existed.
+    Invalid,
+}
+
+/// An API key that is not revoked, as its owner sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiKey {
+    pub id: i64,
+    pub name: String,
+    /// Last characters of the key.
+    pub ending: String,
+    pub created_at: Timestamp,
+    pub last_used_at: Option<Timestamp>,
+}
+
+#[derive(Queryable)]
+struct ApiKeyRow {
+    id: i64,
+    name: String,
+    ending: String,
+    created_at: i64,
+    last_used_at: Option<i64>,
+}
+
+/// Returns the hash of the password that the current sessions were opened with, in PHC form.
+pub fn load_password_hash(conn: &mut Conn) -> QueryResult<Option<String>> {
+    console_password::table.find(1).select(console_password::hash).first(conn).optional()
+}
+
+/// Replaces the password, or removes it with `None`. Every signed-in user has to sign in again.
+pub fn replace_password(conn: &mut Conn, hash: Option<&str>, now: Timestamp) -> QueryResult<()> {
+    diesel::delete(console_password::table.find(1)).execute(conn)?;
+    if let Some(hash) = hash {
+        diesel::insert_into(console_password::table)
+            .values((
+                console_password::id.eq(1),
+                console_password::hash.eq(hash),
+                console_password::changed_at.eq(ms(now)),
+            ))
+            .execute(conn)?;
+    }
+    diesel::delete(sessions::table).execute(conn).map(drop)
+}
+
+pub fn open_session(conn: &mut Conn, token: TokenHash, now: Timestamp, until: Timestamp) -> QueryResult<()> {
+    diesel::insert_into(sessions::table)
+        .values((
+            sessions::token_hash.eq(&token.0[..]),
+            sessions::created_at.eq(ms(now)),
+            sessions::last_seen_at.eq(ms(now)),
+            sessions::expires_at.eq(ms(until)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Returns the time at which a session that has not expired was last recorded as in use.
+pub fn load_session_last_use(
+    conn: &mut Conn,
+    token: TokenHash,
+    now: Timestamp,
+) -> QueryResult<Option<Timestamp>> {
+    let seen: Option<i64> = sessions::table
+        .find(&token.0[..])
+        .filter(sessions::expires_at.gt(ms(now)))
+        .select(sessions::last_seen_at)
+        .first(conn)
+        .optional()?;
+    seen.map(timestamp_from_ms).transpose()
+}
+
+/// Records that a session is in use. A session that was ended in the meantime stays ended.
+pub fn extend_session(
+    conn: &mut Conn,
+    token: TokenHash,
+    now: Timestamp,
+    until: Timestamp,
+) -> QueryResult<()> {
+    diesel::update(sessions::table.find(&token.0[..]))
+        .set((sessions::last_seen_at.eq(ms(now)), sessions::expires_at.eq(ms(until))))
+        .execute(conn)
+        .map(drop)
+}
+
+pub fn end_session(conn: &mut Conn, token: TokenHash) -> QueryResult<()> {
+    diesel::delete(sessions::table.find(&token.0[..])).execute(conn).map(drop)
+}
+
+pub fn create_sign_in_link(
+    conn: &mut Conn,
+    token: TokenHash,
+    now: Timestamp,
+    until: Timestamp,
+) -> QueryResult<()> {
+    diesel::insert_into(sign_in_links::table)
+        .values((
+            sign_in_links::token_hash.eq(&token.0[..]),
+            sign_in_links::created_at.eq(ms(now)),
+            sign_in_links::expires_at.eq(ms(until)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Returns whether a link would open the console now. Checking a link does not use it up.
+pub fn is_sign_in_link_valid(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryResult<bool> {
+    let open = sign_in_links::table
+        .find(&token.0[..])
+        .filter(sign_in_links::used_at.is_null().and(sign_in_links::expires_at.gt(ms(now))));
+    diesel::select(diesel::dsl::exists(open)).get_result(conn)
+}
+
+/// Uses up a sign-in link. This is one statement, so that of two users of the same link only one gets in.
+pub fn redeem_sign_in_link(
+    conn: &mut Conn,
+    token: TokenHash,
+    now: Timestamp,
+) -> QueryResult<SignInLinkOutcome> {
+    let open = sign_in_links::table
+        .find(&token.0[..])
+        .filter(sign_in_links::used_at.is_null().and(sign_in_links::expires_at.gt(ms(now))));
+    let used = diesel::update(open).set(sign_in_links::used_at.eq(ms(now))).execute(conn)?;
+    Ok(if used == 0 { SignInLinkOutcome::Invalid } else { SignInLinkOutcome::Opened })
+}
+
+/// Creates an API key and returns its id.
+pub fn create_api_key(
+    conn: &mut Conn,
+    key: TokenHash,
+    name: &str,
+    ending: &str,
+    now: Timestamp,
+) -> QueryResult<i64> {
+    diesel::insert_into(api_keys::table)
+        .values((
+            api_keys::name.eq(name),
+            api_keys::key_hash.eq(&key.0[..]),
+            api_keys::ending.eq(ending),
+            api_keys::created_at.eq(ms(now)),
+        ))
+        .returning(api_keys::id)
+        .get_result(conn)
+}
+
+/// Loads the keys that open the API, newest first.
+pub fn load_api_keys(conn: &mut Conn) -> QueryResult<Vec<ApiKey>> {
+    let rows: Vec<ApiKeyRow> = api_keys::table
+        .filter(api_keys::revoked_at.is_null())
+        .order(api_keys::id.desc())
+        .select((
+            api_keys::id,
+            api_keys::name,
+            api_keys::ending,
+            api_keys::created_at,
+            api_keys::last_used_at,
+        ))
+        .load(conn)?;
+    rows.into_iter().map(ApiKeyRow::into_api_key).collect()
+}
+
+/// Loads the key that a caller presents, unless it is revoked.
+pub fn load_api_key(conn: &mut Conn, key: TokenHash) -> QueryResult<Option<ApiKey>> {
+    let row: Option<ApiKeyRow> = api_keys::table
+        .filter(api_keys::key_hash.eq(&key.0[..]).and(api_keys::revoked_at.is_null()))
+        .select((
+            api_keys::id,
+            api_keys::name,
+            api_keys::ending,
+            api_keys::created_at,
+            api_keys::last_used_at,
+        ))
+        .first(conn)
+        .optional()?;
+    row.map(ApiKeyRow::into_api_key).transpose()
+}
+
+pub fn record_api_key_use(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
+    diesel::update(api_keys::table.find(id)).set(api_keys::last_used_at.eq(ms(now))).execute(conn).map(drop)
+}
+
+/// Loads the name that its owner gave a key, revoked or not.
+pub fn load_api_key_name(conn: &mut Conn, id: i64) -> QueryResult<String> {
+    api_keys::table.find(id).select(api_keys::name).first(conn)
+}
+
+/// Revokes a key. Returns its name if it was not revoked before.
+pub fn revoke_api_key(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<String>> {
+    diesel::update(api_keys::table.find(id).filter(api_keys::revoked_at.is_null()))
+        .set(api_keys::revoked_at.eq(ms(now)))
+        .returning(api_keys::name)
+        .get_result(conn)
+        .optional()
+}
+
+/// Deletes sessions and links that have expired.
+pub fn delete_expired_access(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    diesel::delete(sessions::table.filter(sessions::expires_at.le(ms(now)))).execute(conn)?;
+    diesel::delete(sign_in_links::table.filter(sign_in_links::expires_at.le(ms(now)))).execute(conn).map(drop)
+}
+
+impl ApiKeyRow {
+    fn into_api_key(self) -> QueryResult<ApiKey> {
+        Ok(ApiKey {
+            id: self.id,
+            name: self.name,
+            ending: self.ending,
+            created_at: timestamp_from_ms(self.created_at)?,
+            last_used_at: self.last_used_at.map(timestamp_from_ms).transpose()?,
+        })
+    }
+}

@@ -1,0 +1,190 @@
+//! Conversations: runs of messages with one user, at most one open per user.
+
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::conversation::lifecycle::{self, ConversationLifecycle, OpenConversation};
+use crate::conversation::transcript::{ConversationId, TurnId, UserId};
+use crate::store::Conn;
+use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::statement_cache::CacheStatement;
+use crate::store::schema::{conversations, inbound_events, turns};
+
+/// Maximum number of conversations that one round of upkeep ends.
+const ENDED_TOGETHER: i64 = 500;
+
+pub(in crate::store) const OPEN: LiteralSql = LiteralSql("conversations.ended_at IS NULL");
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndReason {
+    Idle,
+    Cleared,
+    /// The user was blocked.
+    Blocked,
+    /// The operator reopened another conversation of the user.
+    Operator,
+}
+
+pub fn load_open_conversation(conn: &mut Conn, user: UserId) -> QueryResult<Option<OpenConversation>> {
+    let row: Option<(i64, i64)> = conversations::table
+        .filter(conversations::user_id.eq(user.0).and(conversations::ended_at.is_null()))
+        .select((conversations::id, conversations::last_activity_at))
+        .first(conn)
+        .optional()?;
+    row.map(|(id, at)| {
+        Ok(OpenConversation { id: ConversationId(id), last_activity_at: timestamp_from_ms(at)? })
+    })
+    .transpose()
+}
+
+/// User of a conversation, and whether the conversation is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConversationRef {
+    pub user: UserId,
+    pub is_ended: bool,
+}
+
+/// Loads the user and the state of a conversation; an error if it does not exist.
+pub fn load_conversation_ref(conn: &mut Conn, id: ConversationId) -> QueryResult<ConversationRef> {
+    let (user, ended_at): (i64, Option<i64>) = conversations::table
+        .find(id.0)
+        .select((conversations::user_id, conversations::ended_at))
+        .first(conn)?;
+    Ok(ConversationRef { user: UserId(user), is_ended: ended_at.is_some() })
+}
+
+pub fn start_conversation(
+    conn: &mut Conn,
+    user: UserId,
+    name: &str,
+    now: Timestamp,
+) -> QueryResult<ConversationId> {
+    diesel::insert_into(conversations::table)
+        .values((
+            conversations::user_id.eq(user.0),
+            conversations::name.eq(name),
+            conversations::started_at.eq(ms(now)),
+            conversations::last_activity_at.eq(ms(now)),
+        ))
+        .returning(conversations::id)
+        .get_result(conn)
+        .map(ConversationId)
+}
+
+pub fn record_activity(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(conversations::table.find(id.0))
+        .set(conversations::last_activity_at.eq(ms(now)))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Reopens a conversation that has ended; the idle period after which it ends starts over.
+pub fn reopen_conversation(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(conversations::table.find(id.0))
+        .set((
+            conversations::ended_at.eq(None::<i64>),
+            conversations::end_reason.eq(None::<String>),
+            conversations::last_activity_at.eq(ms(now)),
+        ))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+pub fn end_conversation(
+    conn: &mut Conn,
+    id: ConversationId,
+    reason: EndReason,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let reason = match reason {
+        EndReason::Idle => "idle",
+        EndReason::Cleared => "cleared",
+        EndReason::Blocked => "blocked",
+        EndReason::Operator => "admin",
+    };
+    let topic = load_first_message(conn, id)?.as_deref().and_then(lifecycle::format_topic);
+    let name: String = conversations::table.find(id.0).select(conversations::name).first(conn)?;
+    diesel::update(conversations::table.find(id.0))
+        .set((
+            conversations::name.eq(topic.unwrap_or(name)),
+            conversations::ended_at.eq(ms(now)),
+            conversations::end_reason.eq(reason),
+        ))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Loads the first message of the first chat turn of a conversation, if there is such a turn.
+fn load_first_message(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<String>> {
+    let first: Option<i64> = turns::table
+        .filter(turns::conversation_id.eq(id.0).and(turns::kind.eq("chat")))
+        .order(turns::id)
+        .select(turns::id)
+        .first(conn)
+        .optional()?;
+    let Some(first) = first else { return Ok(None) };
+    inbound_events::table
+        .filter(inbound_events::turn_id.eq(first))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select(inbound_events::body)
+        .first(conn)
+        .optional()
+}
+
+/// Ends every conversation without activity since `idle` before `now`, dated at the moment it expired.
+pub fn end_idle_conversations(conn: &mut Conn, idle: SignedDuration, now: Timestamp) -> QueryResult<()> {
+    let live: Vec<i64> =
+        turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
+    let over: Vec<(i64, i64)> = conversations::table
+        .filter(OPEN.and(conversations::last_activity_at.le(ms(now - idle))))
+        .order(conversations::last_activity_at)
+        .limit(ENDED_TOGETHER)
+        .select((conversations::id, conversations::last_activity_at))
+        .load(conn)?;
+    for (id, last_activity_at) in over.into_iter().filter(|(id, _)| !live.contains(id)) {
+        end_conversation(
+            conn,
+            ConversationId(id),
+            EndReason::Idle,
+            timestamp_from_ms(last_activity_at)? + idle,
+        )?;
+    }
+    Ok(())
+}
+
+/// Loads the statement of the last answer to a user about its conversation.
+pub fn load_last_lifecycle(conn: &mut Conn, user: UserId) -> QueryResult<Option<ConversationLifecycle>> {
+    let talk: Option<i64> = conversations::table
+        .filter(conversations::user_id.eq(user.0))
+        .order(conversations::id.desc())
+        .select(conversations::id)
+        .first(conn)
+        .optional()?;
+    let Some(talk) = talk else { return Ok(None) };
+    let last: Option<i64> = turns::table
+        .filter(turns::conversation_id.eq(talk).and(turns::response_text.is_not_null()))
+        .order(turns::id.desc())
+        .select(turns::id)
+        .first(conn)
+        .optional()?;
+    last.map(|turn| load_lifecycle(conn, TurnId(turn))).transpose()
+}
+
+/// Loads the statement of a turn's answer about its conversation.
+pub fn load_lifecycle(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationLifecycle> {
+    let id: i64 = turns::table.find(turn.0).select(turns::conversation_id).first(conn)?;
+    let (name, started_at): (String, i64) =
+        conversations::table.find(id).select((conversations::name, conversations::started_at)).first(conn)?;
+    let first: i64 =
+        turns::table.filter(turns::conversation_id.eq(id)).order(turns::id).select(turns::id).first(conn)?;
+    Ok(ConversationLifecycle {
+        is_new_conversation: first == turn.0,
+        conversation_id: ConversationId(id),
+        conversation_name: name,
+        started_at: timestamp_from_ms(started_at)?,
+    })
+}

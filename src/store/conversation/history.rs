@@ -1,0 +1,211 @@
+//! Earlier messages and changes: for the model's window, for MORE, for matching reactions and numbers.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use crate::conversation::people::facts::is_fact_call;
+use crate::conversation::prompt::PastTurn;
+use crate::conversation::routing::route::{LastListSource, MessageRef, RecentMessage};
+use crate::conversation::transcript::{
+    ConversationId, EventId, ModelStep, OutboxId, Responder, TurnId, UserId,
+};
+use crate::store::Conn;
+use crate::store::codec::{if_readable, ms, parse_call_result};
+use crate::store::queue::outbox as messages;
+use crate::store::schema::{conversations, inbound_events, outbox, reactions, tool_calls, turns};
+use crate::store::turns::model_steps;
+
+/// Number of finished turns that are read for a window; the prompt shortens it further.
+const TURNS_READ: i64 = 20;
+const QUOTABLE_TEXTS: i64 = 20;
+/// Limits on the earlier conversations of a day, the turns in each, and the changes in those, that are read.
+const CONVERSATIONS_A_DAY: i64 = 10;
+const TURNS_A_DAY: i64 = 100;
+const CHANGES_READ: i64 = 20;
+
+/// The part of a conversation that a model is shown.
+#[derive(Debug, Clone, Default)]
+pub struct ConversationWindow {
+    /// Past turns, oldest first.
+    pub turns: Vec<PastTurn>,
+    /// The first of the turns that were read; there may be no content of it left to show.
+    pub oldest: Option<TurnId>,
+}
+
+/// Loads the finished turns of a conversation. Turns that were taken back are not part of it.
+pub fn load_conversation_window(
+    conn: &mut Conn,
+    conversation: ConversationId,
+) -> QueryResult<ConversationWindow> {
+    let mut rows = load_window_answers(conn, conversation)?;
+    rows.reverse();
+    let Some(oldest) = rows.first().map(|(id, _)| TurnId(*id)) else {
+        return Ok(ConversationWindow::default());
+    };
+    let mut steps = model_steps::load_turn_steps(conn, conversation, oldest)?;
+    let reaction = reactions::table.filter(reactions::said_in.eq(inbound_events::id.nullable()));
+    let texts: Vec<(Option<i64>, String)> = inbound_events::table
+        .filter(diesel::dsl::not(diesel::dsl::exists(reaction)))
+        .filter(inbound_events::turn_id.eq_any(
+            crate::store::turns::turn_lifecycle::select_turn_ids_from(conversation, oldest).nullable(),
+        ))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select((inbound_events::turn_id, inbound_events::body))
+        .load(conn)?;
+    let turns = rows
+        .into_iter()
+        .map(|(id, answer)| {
+            let texts = texts.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone());
+            let steps = load_readable_steps(&mut steps, TurnId(id))?;
+            Ok(PastTurn { texts: texts.collect(), steps, answer })
+        })
+        .collect::<QueryResult<Vec<PastTurn>>>()?
+        .into_iter()
+        // If only reactions are left, our answer repeated an earlier one.
+        .filter(|past| !past.texts.is_empty())
+        // A turn whose text is erased is of no use to a model, and some servers refuse empty messages.
+        .filter(|past| past.answer.is_some() || past.texts.iter().any(|text| !text.is_empty()))
+        .collect();
+    Ok(ConversationWindow { turns, oldest: Some(oldest) })
+}
+
+/// Loads the steps of a past turn. If they cannot be read, its messages and its answer have to suffice.
+fn load_readable_steps(
+    steps: &mut model_steps::ListsByKey<TurnId, ModelStep>,
+    turn: TurnId,
+) -> QueryResult<Vec<ModelStep>> {
+    let steps = steps.remove(&turn).map(if_readable).transpose()?;
+    Ok(steps.flatten().unwrap_or_default())
+}
+
+/// Loads the turns of a window with their answers, newest first.
+fn load_window_answers(
+    conn: &mut Conn,
+    conversation: ConversationId,
+) -> QueryResult<Vec<(i64, Option<String>)>> {
+    turns::table
+        .filter(
+            turns::conversation_id
+                .eq(conversation.0)
+                .and(turns::finished_at.is_not_null())
+                .and(turns::state.ne("CANCELED")),
+        )
+        .order(turns::id.desc())
+        .limit(TURNS_READ)
+        .select((turns::id, turns::response_text))
+        .load(conn)
+}
+
+/// Loads the whole answer of the last finished turn, of which the first page was sent. A message that was only
+/// remembered has no answer, and does not count.
+pub fn load_last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<String>> {
+    let answer: Option<Option<String>> = turns::table
+        .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
+        .filter(turns::state.ne("COMPLETED").or(turns::response_text.is_not_null()))
+        .order(turns::id.desc())
+        .select(turns::response_text)
+        .first(conn)
+        .optional()?;
+    Ok(answer.flatten())
+}
+
+/// Loads the author of the last answer, if that was a numbered list.
+pub fn load_last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<LastListSource> {
+    let last: Option<(i64, Option<String>)> = turns::table
+        .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
+        .filter(turns::state.ne("COMPLETED").or(turns::response_text.is_not_null()))
+        .order(turns::id.desc())
+        .select((turns::id, turns::response_text))
+        .first(conn)
+        .optional()?;
+    let Some((turn, Some(answer))) = last else { return Ok(LastListSource::ModelOrNone) };
+    if !answer.contains("1. ") {
+        return Ok(LastListSource::ModelOrNone);
+    }
+    let mut steps = model_steps::load_turn_steps(conn, conversation, TurnId(turn))?;
+    let steps = load_readable_steps(&mut steps, TurnId(turn))?;
+    let by_code = steps.last().is_some_and(|step| step.responder == Responder::Keyword);
+    Ok(if by_code { LastListSource::Code } else { LastListSource::ModelOrNone })
+}
+
+/// Loads the messages of both sides that a reaction may quote, newest first on each side.
+pub fn load_quotable_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<RecentMessage>> {
+    load_recent_messages(conn, user, QUOTABLE_TEXTS)
+}
+
+/// Loads the last message of either side; of ours, the last one that the user may answer.
+pub fn load_last_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<RecentMessage>> {
+    let mut recent = load_recent_messages(conn, user, 1)?;
+    recent.retain(|recent| !recent.asks_nothing);
+    Ok(recent)
+}
+
+/// Loads our last accepted messages, newest first by the time at which they were accepted, then the last `count` of
+/// the user.
+fn load_recent_messages(conn: &mut Conn, user: UserId, count: i64) -> QueryResult<Vec<RecentMessage>> {
+    let mut ours: Vec<(i64, Option<i64>, String, String)> = outbox::table
+        .filter(outbox::user_id.eq(user.0).and(outbox::accepted_at.is_not_null()))
+        .order(outbox::id.desc())
+        .limit(QUOTABLE_TEXTS)
+        .select((outbox::id, outbox::accepted_at, outbox::kind, outbox::body))
+        .load(conn)?;
+    ours.sort_by_key(|(id, at, ..)| std::cmp::Reverse((*at, *id)));
+    let theirs: Vec<(i64, String)> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0))
+        .order(inbound_events::id.desc())
+        .limit(count)
+        .select((inbound_events::id, inbound_events::body))
+        .load(conn)?;
+    let ours = ours.into_iter().map(|(id, _, kind, body)| RecentMessage {
+        message: MessageRef::Outbound(OutboxId(id)),
+        asks_nothing: messages::expects_no_reply(&kind, &body),
+        body,
+    });
+    let theirs = theirs.into_iter().map(|(id, body)| RecentMessage {
+        message: MessageRef::Inbound(EventId(id)),
+        body,
+        asks_nothing: false,
+    });
+    Ok(ours.chain(theirs).collect())
+}
+
+/// Loads the changes made for the user since `since` in conversations earlier than this one, in the sentences that
+/// tools wrote, newest first.
+pub fn load_earlier_changes(
+    conn: &mut Conn,
+    user: UserId,
+    conversation: ConversationId,
+    since: Timestamp,
+) -> QueryResult<Vec<String>> {
+    let earlier: Vec<i64> = conversations::table
+        .filter(conversations::user_id.eq(user.0).and(conversations::id.lt(conversation.0)))
+        .filter(conversations::last_activity_at.ge(ms(since)))
+        .order(conversations::id.desc())
+        .limit(CONVERSATIONS_A_DAY)
+        .select(conversations::id)
+        .load(conn)?;
+    let mut done = Vec::new();
+    for conversation in earlier {
+        // Not as a join, which would read every call in the table.
+        let turns: Vec<i64> = turns::table
+            .filter(turns::conversation_id.eq(conversation).and(turns::finished_at.ge(ms(since))))
+            .order(turns::id.desc())
+            .limit(TURNS_A_DAY)
+            .select(turns::id)
+            .load(conn)?;
+        let results: Vec<Option<String>> = tool_calls::table
+            .filter(tool_calls::turn_id.eq_any(turns))
+            .filter(tool_calls::effect.ne("read").and(tool_calls::state.eq("complete")))
+            .order(tool_calls::id.desc())
+            .limit(CHANGES_READ)
+            .select(tool_calls::response)
+            .load(conn)?;
+        for text in results.into_iter().flatten() {
+            // Facts known now are shown separately; outdated ones are not shown.
+            let result = if_readable(parse_call_result(&text))?.filter(|result| !is_fact_call(result));
+            done.extend(result.map(|result| result.for_user));
+        }
+    }
+    done.retain(|sentence| !sentence.is_empty());
+    Ok(done)
+}

@@ -1,0 +1,145 @@
+//! Result of one message: the whole answer, the actions in the conversation, and the state of that conversation.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::conversations;
+use crate::conversation::grammar::triage::TriageDecision;
+use crate::conversation::lifecycle::ConversationLifecycle;
+use crate::conversation::transcript::{CallRow, ChannelKind, EventId, TurnId, UserId};
+use crate::conversation::turn::model_action::{self, Emoji};
+use crate::store::Conn;
+use crate::store::codec::{channel_word, timestamp_from_ms};
+use crate::store::schema::{inbound_events, outbox, tool_calls, turns};
+use crate::store::turns::model_steps::ToolCallRow;
+
+/// A message, identified by the id that its source gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredMessage {
+    pub event: EventId,
+    pub user: UserId,
+    pub body: String,
+    pub wants: TriageDecision,
+    pub received_at: Timestamp,
+}
+
+pub fn find_stored_message(
+    conn: &mut Conn,
+    channel: ChannelKind,
+    external_id: &str,
+) -> QueryResult<Option<StoredMessage>> {
+    let same =
+        inbound_events::channel.eq(channel_word(channel)).and(inbound_events::external_id.eq(external_id));
+    let row: Option<(i64, i64, String, i64, i64)> = inbound_events::table
+        .filter(same)
+        .select((
+            inbound_events::id,
+            inbound_events::user_id,
+            inbound_events::body,
+            inbound_events::wants_answer,
+            inbound_events::received_at,
+        ))
+        .first(conn)
+        .optional()?;
+    let Some((event, user, body, wants, received_at)) = row else { return Ok(None) };
+    Ok(Some(StoredMessage {
+        event: EventId(event),
+        user: UserId(user),
+        body,
+        wants: if wants == 0 { TriageDecision::NoAnswer } else { TriageDecision::Answer },
+        received_at: timestamp_from_ms(received_at)?,
+    }))
+}
+
+/// Result of a message so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageResult {
+    pub progress: MessageProgress,
+    /// The turn that processed the message, if there is one, and its state.
+    pub turn: Option<(TurnId, String)>,
+    pub content: String,
+    pub actions: Vec<MessageAction>,
+    pub lifecycle: Option<ConversationLifecycle>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageProgress {
+    /// The result is final.
+    Finished,
+    InProgress,
+}
+
+/// An action in the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessageAction {
+    React(Emoji),
+    SendPoster { name: String, url: String },
+}
+
+/// Loads the result of a message; `None` if the message does not exist.
+pub fn load_message_result(conn: &mut Conn, event: EventId) -> QueryResult<Option<MessageResult>> {
+    let row: Option<(Option<String>, Option<i64>, i64)> = inbound_events::table
+        .find(event.0)
+        .select((inbound_events::outcome, inbound_events::turn_id, inbound_events::user_id))
+        .first(conn)
+        .optional()?;
+    let Some((outcome, turn, user)) = row else { return Ok(None) };
+    let progress = if outcome.is_some() { MessageProgress::Finished } else { MessageProgress::InProgress };
+    let Some(turn) = turn.map(TurnId) else {
+        let content = load_code_reply(conn, event)?;
+        return Ok(Some(MessageResult {
+            progress,
+            turn: None,
+            content,
+            actions: Vec::new(),
+            lifecycle: None,
+        }));
+    };
+    let (state, answer): (String, Option<String>) =
+        turns::table.find(turn.0).select((turns::state, turns::response_text)).first(conn)?;
+    Ok(Some(MessageResult {
+        progress,
+        turn: Some((turn, state)),
+        content: answer.unwrap_or_default(),
+        actions: load_message_actions(conn, turn, UserId(user))?,
+        lifecycle: Some(conversations::load_lifecycle(conn, turn)?),
+    }))
+}
+
+/// Loads the answer to a message that code answered without a turn.
+fn load_code_reply(conn: &mut Conn, event: EventId) -> QueryResult<String> {
+    let answer: Option<String> = outbox::table
+        .filter(outbox::dedupe_key.eq(format!("event:{event}:reply")))
+        .select(outbox::body)
+        .first(conn)
+        .optional()?;
+    Ok(answer.unwrap_or_default())
+}
+
+fn load_message_actions(conn: &mut Conn, turn: TurnId, user: UserId) -> QueryResult<Vec<MessageAction>> {
+    let calls: Vec<ToolCallRow> = tool_calls::table
+        .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("complete")))
+        .order((tool_calls::step, tool_calls::ord))
+        .select(ToolCallRow::as_select())
+        .load(conn)?;
+    let mut done = Vec::new();
+    for record in calls {
+        let call = record.into_tool_call()?;
+        if let Some(emoji) = model_action::reaction_from_call(&call) {
+            done.push(MessageAction::React(emoji));
+        } else if call.name == model_action::SEND_POSTER {
+            done.extend(load_queued_poster(conn, call.row, user)?);
+        }
+    }
+    Ok(done)
+}
+
+/// Loads the picture that a call has queued.
+fn load_queued_poster(conn: &mut Conn, call: CallRow, user: UserId) -> QueryResult<Option<MessageAction>> {
+    let sent: Option<(String, Option<String>)> = outbox::table
+        .filter(outbox::dedupe_key.eq(format!("poster:{call}:user:{user}")))
+        .select((outbox::body, outbox::media_url))
+        .first(conn)
+        .optional()?;
+    Ok(sent.and_then(|(name, url)| Some(MessageAction::SendPoster { name, url: url? })))
+}

@@ -1,0 +1,146 @@
+//! Reactions of users on our messages and theirs, and our reactions on theirs.
+
+use std::collections::HashMap;
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use crate::conversation::routing::route::MessageRef;
+use crate::conversation::transcript::{EventId, OutboxId, UserId};
+use crate::conversation::turn::model_action::Emoji;
+use crate::store::Conn;
+use crate::store::codec::{ms, unreadable_column};
+use crate::store::schema::reactions;
+
+/// A reaction that came as a message.
+#[derive(Debug, Clone, Copy)]
+pub struct ReceivedReaction<'a> {
+    pub user: UserId,
+    /// The message that carried the reaction.
+    pub said_in: EventId,
+    /// `None` for a picture, or if the quoted message is not known.
+    pub target: Option<MessageRef>,
+    /// `None` for a sticker.
+    pub emoji: Option<&'a str>,
+    pub removal: bool,
+}
+
+/// Stores the reaction on the message that it quotes. A reaction that takes another back is stored as taken back
+/// itself.
+pub fn store_user_reaction(
+    conn: &mut Conn,
+    received: &ReceivedReaction<'_>,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let (event, outbox) = match received.target {
+        Some(MessageRef::Inbound(event)) => (Some(event.0), None),
+        Some(MessageRef::Outbound(outbox)) => (None, Some(outbox.0)),
+        None => (None, None),
+    };
+    // A user has one reaction on a message: the last.
+    let theirs = reactions::author.eq("user").and(reactions::removed_at.is_null());
+    match received.target {
+        Some(MessageRef::Inbound(event)) => {
+            let before = reactions::table.filter(reactions::event_id.eq(event.0).and(theirs));
+            diesel::update(before).set(reactions::removed_at.eq(ms(now))).execute(conn)?;
+        }
+        Some(MessageRef::Outbound(outbox)) => {
+            let before = reactions::table.filter(reactions::outbox_id.eq(outbox.0).and(theirs));
+            diesel::update(before).set(reactions::removed_at.eq(ms(now))).execute(conn)?;
+        }
+        None => {}
+    }
+    diesel::insert_into(reactions::table)
+        .values((
+            reactions::user_id.eq(received.user.0),
+            reactions::author.eq("user"),
+            reactions::event_id.eq(event),
+            reactions::outbox_id.eq(outbox),
+            reactions::said_in.eq(received.said_in.0),
+            reactions::emoji.eq(received.emoji),
+            reactions::created_at.eq(ms(now)),
+            reactions::removed_at.eq(received.removal.then(|| ms(now))),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Stores our reaction on a message of the user, in place of an earlier one.
+pub fn store_own_reaction(
+    conn: &mut Conn,
+    user: UserId,
+    on: EventId,
+    emoji: &Emoji,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let ours = reactions::event_id.eq(on.0).and(reactions::author.eq("assistant"));
+    diesel::update(reactions::table.filter(ours.and(reactions::removed_at.is_null())))
+        .set(reactions::removed_at.eq(ms(now)))
+        .execute(conn)?;
+    diesel::insert_into(reactions::table)
+        .values((
+            reactions::user_id.eq(user.0),
+            reactions::author.eq("assistant"),
+            reactions::event_id.eq(on.0),
+            reactions::emoji.eq(emoji.as_str()),
+            reactions::created_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// A reaction that was not taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveReaction {
+    pub id: i64,
+    /// `None` for a sticker, and if the emoji was erased.
+    pub emoji: Option<String>,
+}
+
+/// Author of the messages that the reactions are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum ReactedSide {
+    Theirs,
+    Ours,
+}
+
+/// Loads the reactions on messages that were not taken back, by message.
+pub(in crate::store) fn load_active_reactions(
+    conn: &mut Conn,
+    on: ReactedSide,
+    texts: Vec<i64>,
+) -> QueryResult<HashMap<i64, Vec<ActiveReaction>>> {
+    let stands = reactions::removed_at.is_null();
+    let texts: Vec<Option<i64>> = texts.into_iter().map(Some).collect();
+    let rows: Vec<(Option<i64>, i64, Option<String>)> = match on {
+        ReactedSide::Theirs => reactions::table
+            .filter(reactions::event_id.eq_any(texts).and(stands))
+            .order(reactions::id)
+            .select((reactions::event_id, reactions::id, reactions::emoji))
+            .load(conn)?,
+        ReactedSide::Ours => reactions::table
+            .filter(reactions::outbox_id.eq_any(texts).and(stands))
+            .order(reactions::id)
+            .select((reactions::outbox_id, reactions::id, reactions::emoji))
+            .load(conn)?,
+    };
+    let mut given: HashMap<i64, Vec<ActiveReaction>> = HashMap::new();
+    for (text, id, emoji) in rows {
+        let text = text.ok_or_else(|| unreadable_column("reaction"))?;
+        given.entry(text).or_default().push(ActiveReaction { id, emoji });
+    }
+    Ok(given)
+}
+
+/// Returns the message that a reaction is on; `None` for one on a picture.
+pub fn load_reaction_target(conn: &mut Conn, reaction: i64) -> QueryResult<Option<MessageRef>> {
+    let row: Option<(Option<i64>, Option<i64>)> = reactions::table
+        .find(reaction)
+        .select((reactions::event_id, reactions::outbox_id))
+        .first(conn)
+        .optional()?;
+    let (event, outbox) = row.unwrap_or_default();
+    let theirs = event.map(|id| MessageRef::Inbound(EventId(id)));
+    Ok(theirs.or(outbox.map(|id| MessageRef::Outbound(OutboxId(id)))))
+}

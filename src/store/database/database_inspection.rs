@@ -1,0 +1,165 @@
+//! Inspection of a database file on disk, beside a service that may be using it. An inspection neither migrates nor
+//! locks.
+
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use jiff::{SignedDuration, Timestamp};
+
+pub use super::migration::SchemaState;
+use super::migration::load_schema_state;
+use crate::store::codec::ms;
+use crate::store::memory::stats::{StoredAnswerStats, load_answer_stats};
+use crate::store::queue::inbound_messages::PENDING;
+use crate::store::queue::outbox::OPEN;
+use crate::store::schema::{inbound_events, outbox};
+use crate::store::{Conn, QueryResult};
+
+#[derive(Debug, thiserror::Error)]
+pub enum InspectionError {
+    #[error("open it: {0}")]
+    Open(#[from] ConnectionError),
+    #[error("query it: {0}")]
+    Query(#[from] diesel::result::Error),
+}
+
+/// Result of inspecting a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseInspection {
+    pub tables: SchemaState,
+    /// The first fault that SQLite finds in the file.
+    pub damage: Option<String>,
+    /// `None` if the tables are not those of this program.
+    pub contents: Option<DatabaseContents>,
+}
+
+/// Contents of a database of this version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseContents {
+    pub overdue: OverdueWork,
+    pub memory: StoredAnswerStats,
+}
+
+/// Overdue work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverdueWork {
+    /// Received messages without an outcome.
+    pub unanswered: i64,
+    /// Messages that were due for sending and were neither accepted nor given up.
+    pub unsent: i64,
+}
+
+/// Period within which waiting work may still be on its way. A notification may wait for the morning.
+const A_WHILE: SignedDuration = SignedDuration::from_mins(10);
+
+#[derive(QueryableByName)]
+struct QuickCheckRow {
+    #[diesel(sql_type = Text)]
+    quick_check: String,
+}
+
+pub fn inspect_database(path: &str, now: Timestamp) -> Result<DatabaseInspection, InspectionError> {
+    let mut conn = Conn::establish(path)?;
+    for pragma in ["PRAGMA busy_timeout=5000", "PRAGMA query_only=ON"] {
+        diesel::sql_query(pragma).execute(&mut conn)?;
+    }
+    let tables = load_schema_state(&mut conn)?;
+    let checked: Vec<QuickCheckRow> = diesel::sql_query("PRAGMA quick_check(1)").load(&mut conn)?;
+    let damage = checked.into_iter().map(|row| row.quick_check).find(|found| found != "ok");
+    let contents = match tables {
+        SchemaState::Current => {
+            let backlog = load_overdue_work(&mut conn, now - A_WHILE)?;
+            Some(DatabaseContents { overdue: backlog, memory: load_answer_stats(&mut conn)? })
+        }
+        SchemaState::Empty | SchemaState::Foreign | SchemaState::Older { .. } | SchemaState::Newer { .. } => {
+            None
+        }
+    };
+    Ok(DatabaseInspection { tables, damage, contents })
+}
+
+/// Returns whether the tables are those that this program works on.
+pub fn has_current_tables(conn: &mut Conn) -> QueryResult<bool> {
+    Ok(load_schema_state(conn)? == SchemaState::Current)
+}
+
+fn load_overdue_work(conn: &mut Conn, before: Timestamp) -> QueryResult<OverdueWork> {
+    let waiting = PENDING.and(inbound_events::received_at.lt(ms(before)));
+    let unsent = OPEN.and(outbox::created_at.lt(ms(before))).and(outbox::not_before.lt(ms(before)));
+    Ok(OverdueWork {
+        unanswered: inbound_events::table.filter(waiting).count().get_result(conn)?,
+        unsent: outbox::table.filter(unsent).count().get_result(conn)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::connection::SimpleConnection;
+
+    use super::super::db::{Db, visit_database};
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    #[test]
+    fn the_version_of_a_file_is_told_also_while_a_program_uses_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.db");
+        let path = path.to_str().unwrap();
+        let mut told = vec![inspect_database(path, NOW).unwrap().tables];
+        let _used = Db::open(path).unwrap();
+        told.push(inspect_database(path, NOW).unwrap().tables);
+        for change in [
+            "INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999')",
+            "DELETE FROM __diesel_schema_migrations WHERE version >= '20261121'",
+        ] {
+            Conn::establish(path).unwrap().batch_execute(change).unwrap();
+            told.push(inspect_database(path, NOW).unwrap().tables);
+        }
+        let newer = SchemaState::Newer { to: "99999999999999".to_owned() };
+        let older = SchemaState::Older { from: "20261121000000".to_owned() };
+        assert_eq!(told, [SchemaState::Empty, SchemaState::Current, newer, older]);
+    }
+
+    #[test]
+    fn a_file_that_was_written_over_is_damaged() {
+        use std::io::{Seek, SeekFrom, Write};
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.db");
+        visit_new(path.to_str().unwrap());
+        assert_eq!(inspect_database(path.to_str().unwrap(), NOW).unwrap().damage, None);
+        let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        // A page beyond those that the first check reads.
+        let root = "(SELECT rootpage FROM sqlite_schema WHERE name = 'ix_outbox_turn')";
+        let root = diesel::dsl::sql::<diesel::sql_types::BigInt>(root);
+        let page: i64 =
+            diesel::select(root).get_result(&mut Conn::establish(path.to_str().unwrap()).unwrap()).unwrap();
+        file.seek(SeekFrom::Start((page.unsigned_abs() - 1) * 4096)).unwrap();
+        file.write_all(&[0x5a; 4096]).unwrap();
+        assert!(inspect_database(path.to_str().unwrap(), NOW).unwrap().damage.is_some());
+    }
+
+    #[test]
+    fn what_waits_for_long_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.db");
+        let path = path.to_str().unwrap();
+        visit_new(path);
+        let waiting = "INSERT INTO users (id, phone, role, status, created_at, updated_at)
+                VALUES (1, '+15550100001', 'member', 'active', 0, 0);
+            INSERT INTO outbox (dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at,
+                created_at, updated_at) VALUES ('a', 1, 'reply', '+1', '+2', 'Hello.', 1, 0, 0, 0)";
+        visit_database(path, |conn| conn.batch_execute(waiting)).unwrap();
+        let backlog = |minutes| {
+            let examined = inspect_database(path, NOW + SignedDuration::from_mins(minutes)).unwrap();
+            examined.contents.map(|contents| contents.overdue)
+        };
+        let unsent = |unsent| Some(OverdueWork { unanswered: 0, unsent });
+        assert_eq!([backlog(9), backlog(11)], [unsent(0), unsent(1)]);
+    }
+
+    /// Creates the file, and closes it again.
+    fn visit_new(path: &str) {
+        drop(Db::open_simulated(path, 0).unwrap());
+    }
+}

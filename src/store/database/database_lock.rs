@@ -1,0 +1,181 @@
+//! The lock that keeps a second program out of a database file, and the connections that are opened under it.
+
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use diesel::Connection;
+use diesel::connection::SimpleConnection;
+
+use super::db::OpenError;
+use crate::store::Conn;
+
+/// Device and inode of a file, which are the same under all of its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) struct FileIdentity {
+    device: u64,
+    inode: u64,
+}
+
+impl FileIdentity {
+    pub(in crate::store) fn from_metadata(metadata: &Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino() }
+    }
+}
+
+/// An open handle of a database file.
+///
+/// Its lock (`flock`) is on the file itself, so it holds under every name of the file and ends with the process. It
+/// does not interfere with the locks of SQLite (`fcntl`) on a local file system. Those have a trap: closing any
+/// descriptor of a file releases all of them that the process has on it, and another process may then delete the
+/// write-ahead log that this one writes to. So the handle is opened before the first connection of the process and
+/// closed after the last, and nothing else opens the file. Each connection owns a share of the handle, which makes
+/// this order the only possible one.
+#[derive(Debug)]
+pub(in crate::store) struct DatabaseHandle {
+    file: File,
+    path: String,
+    identity: FileIdentity,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum LockOutcome {
+    Acquired,
+    /// A service, a conversation in the terminal or a command at the shell holds the lock.
+    InUse,
+}
+
+impl DatabaseHandle {
+    /// Opens an existing file.
+    pub(in crate::store) fn open(path: &str) -> Result<Self, OpenError> {
+        Self::from_file(File::open(path), path)
+    }
+
+    /// Opens the file, or creates an empty one.
+    pub(in crate::store) fn open_or_create(path: &str) -> Result<Self, OpenError> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        Self::from_file(file, path)
+    }
+
+    fn from_file(file: io::Result<File>, path: &str) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::Lock { path: path.to_owned(), source };
+        let file = file.map_err(failed)?;
+        let identity = FileIdentity::from_metadata(&file.metadata().map_err(failed)?);
+        Ok(Self { file, path: path.to_owned(), identity })
+    }
+
+    pub(in crate::store) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(in crate::store) fn identity(&self) -> FileIdentity {
+        self.identity
+    }
+
+    /// Returns whether there are hard links to the file.
+    pub(in crate::store) fn has_other_names(&self) -> Result<bool, OpenError> {
+        let metadata = self.file.metadata();
+        let links = metadata.map_err(|source| OpenError::Lock { path: self.path.clone(), source })?.nlink();
+        Ok(links > 1)
+    }
+
+    /// Takes the lock unless another handle has it, in this process or another.
+    pub(in crate::store) fn try_lock(&self) -> Result<LockOutcome, OpenError> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(LockOutcome::Acquired),
+            Err(TryLockError::WouldBlock) => Ok(LockOutcome::InUse),
+            Err(TryLockError::Error(source)) => Err(OpenError::Lock { path: self.path.clone(), source }),
+        }
+    }
+
+    /// Opens a connection, and refuses it if the path leads to another file by then.
+    pub(in crate::store) fn connect(self: &Arc<Self>, pragmas: &str) -> Result<LockedConnection, OpenError> {
+        let path = || self.path.clone();
+        let conn =
+            Conn::establish(&self.path).map_err(|source| OpenError::Connect { path: path(), source })?;
+        // SQLite opened the file by its path, and the path may have changed since the lock was taken.
+        let found = fs::metadata(&self.path).map_err(|source| OpenError::Lock { path: path(), source })?;
+        if FileIdentity::from_metadata(&found) != self.identity {
+            return Err(OpenError::Replaced { path: path() });
+        }
+        let mut conn = LockedConnection { conn, _handle: self.clone() };
+        // The timeout comes first: switching to WAL can itself meet a busy database.
+        for sql in ["PRAGMA busy_timeout=5000;", pragmas] {
+            conn.batch_execute(sql).map_err(|source| OpenError::Prepare { path: path(), source })?;
+        }
+        Ok(conn)
+    }
+}
+
+impl Drop for DatabaseHandle {
+    /// Releases the lock. Closing the descriptor is not enough: a child process that another thread is just starting
+    /// has a copy of it, and would hold the lock until it runs its own program.
+    fn drop(&mut self) {
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(path = %self.path, %error, "the lock of the database could not be released");
+        }
+    }
+}
+
+/// A connection whose file stays open, and locked if it was, until the connection is closed.
+pub(in crate::store) struct LockedConnection {
+    // Fields are dropped in this order.
+    conn: Conn,
+    _handle: Arc<DatabaseHandle>,
+}
+
+impl Deref for LockedConnection {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.conn
+    }
+}
+
+impl DerefMut for LockedConnection {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.conn
+    }
+}
+
+/// Path of a file that SQLite creates beside the database: SQLite follows symlinks first.
+pub(in crate::store) fn companion_path(database: &str, suffix: &str) -> PathBuf {
+    let database = fs::canonicalize(database).unwrap_or_else(|_| Path::new(database).to_owned());
+    let mut path = database.into_os_string();
+    path.push(suffix);
+    path.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lock_is_released_while_a_starting_child_has_a_copy_of_the_descriptor() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        let open = || DatabaseHandle::open_or_create(path.to_str().unwrap()).unwrap();
+        let first = open();
+        assert_eq!(first.try_lock().unwrap(), LockOutcome::Acquired);
+        let _copy_of_a_child = first.file.try_clone().unwrap();
+        assert_eq!(open().try_lock().unwrap(), LockOutcome::InUse);
+
+        drop(first);
+
+        assert_eq!(open().try_lock().unwrap(), LockOutcome::Acquired);
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_before_sqlite_opens_it_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        let handle = Arc::new(DatabaseHandle::open_or_create(path.to_str().unwrap()).unwrap());
+        assert_eq!(handle.try_lock().unwrap(), LockOutcome::Acquired);
+        fs::write(folder.path().join("b.db"), "").unwrap();
+        fs::rename(folder.path().join("b.db"), &path).unwrap();
+        assert!(matches!(handle.connect(""), Err(OpenError::Replaced { .. })));
+    }
+}

@@ -1,0 +1,703 @@
+//! The open database: one writer thread with group commit and a few readers. No task can await inside a transaction:
+//! work is passed as synchronous closures.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::result::Error as QueryError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use super::database_inspection;
+use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection, companion_path};
+use super::file_watch::{DisplacedFile, FileWatch};
+use super::migration::{self, MigrationError};
+use super::simulated_queue::SimulatedQueue;
+use crate::conversation::retry_policy::FailureClass;
+use crate::conversation::transcript::ConversationId;
+use crate::store::Conn;
+use crate::store::stream::subscriptions::{CommitAnnouncer, Subscription, SubscriptionRegistry};
+
+/// Number of jobs that share one commit, and so one disk sync.
+const BATCH: usize = 256;
+/// Number of jobs that may wait for the writer; beyond it, a webhook is asked to retry later.
+const QUEUE: usize = 1024;
+const READERS: u32 = 4;
+/// Number of readers for subscribers that only watch.
+const ASIDES: usize = 2;
+
+#[derive(Debug, thiserror::Error)]
+pub enum DbError {
+    // Contains the text of its cause, and so has no source: it is logged in many places as it is.
+    #[error("query the database: {0}")]
+    Query(QueryError),
+    #[error("commit to the database: {0}")]
+    Commit(String),
+    /// The writer has more work than it may queue.
+    #[error("queue for the database")]
+    Busy,
+    #[error("use the database after it was closed")]
+    Closed,
+    /// Data committed from here on would be lost at the next start.
+    #[error("keep what is committed: {0}")]
+    Displaced(DisplacedFile),
+}
+
+impl From<QueryError> for DbError {
+    fn from(error: QueryError) -> Self {
+        Self::Query(error)
+    }
+}
+
+impl DbError {
+    /// True if a stored value cannot be read, however often it is tried.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Query(QueryError::DeserializationError(_)))
+    }
+
+    pub fn failure_class(&self) -> FailureClass {
+        match self {
+            Self::Busy | Self::Commit(_) | Self::Displaced(_) => FailureClass::TRANSIENT,
+            Self::Query(_) | Self::Closed => FailureClass::PERMANENT,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("open {path}: another dialarr is using it; stop that one first")]
+    InUse { path: String },
+    #[error("lock {path}; hint: it has to be on a local disk, and belong to the user who runs this")]
+    Lock { path: String, source: std::io::Error },
+    #[error("open {path}: another file was put in its place meanwhile; hint: try again")]
+    Replaced { path: String },
+    #[error("open {path}")]
+    Connect { path: String, source: ConnectionError },
+    #[error("prepare {path}")]
+    Prepare { path: String, source: QueryError },
+    #[error("find {path} and its write-ahead log once they are open")]
+    Watch { path: String, source: std::io::Error },
+    #[error(transparent)]
+    Upgrade(#[from] MigrationError),
+    #[error("start the writer")]
+    Thread(#[source] std::io::Error),
+}
+
+/// Callback by which a job answers its caller, once it is known whether the commit succeeded.
+type JobCallback = Box<dyn FnOnce(Result<(), String>) + Send>;
+type WriteJob = Box<dyn FnOnce(&mut Conn) -> JobCallback + Send>;
+
+/// A handle to the open database; clones share it.
+#[derive(Clone)]
+pub struct Db {
+    writer: WriteExecutor,
+    readers: ReaderPool,
+    subscriptions: SubscriptionRegistry,
+    files: Arc<FileWatch>,
+}
+
+/// Executor of the writes, which runs them one after the other.
+#[derive(Clone)]
+enum WriteExecutor {
+    /// A thread of its own, which commits all gathered jobs in one transaction.
+    Thread {
+        jobs: mpsc::Sender<WriteJob>,
+        /// Flag that ends the thread once the queue is empty.
+        closing: Arc<AtomicBool>,
+        thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+    },
+    /// The caller, for a simulation: a paused clock waits for no thread.
+    Caller { pen: Arc<Mutex<WriteConnection>>, queue: Arc<SimulatedQueue> },
+}
+
+/// Connection and announcer that writes need.
+struct WriteConnection {
+    conn: LockedConnection,
+    announcer: CommitAnnouncer,
+}
+
+#[derive(Clone)]
+struct ReaderPool {
+    permits: Arc<Semaphore>,
+    watch_permits: Arc<Semaphore>,
+    free: Arc<Mutex<Vec<LockedConnection>>>,
+}
+
+impl ReaderPool {
+    /// Closes every connection. Remaining handles of the database keep none open.
+    fn close(&self) {
+        self.permits.close();
+        self.watch_permits.close();
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl Db {
+    /// Opens and migrates the file, and keeps every other process out of it.
+    pub fn open(path: &str) -> Result<Self, OpenError> {
+        let (conn, readers, files) = open_connections(path)?;
+        let watched = SubscriptionRegistry::default();
+        let pen = WriteConnection { conn, announcer: CommitAnnouncer::new(watched.clone()) };
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let closing = Arc::new(AtomicBool::new(false));
+        let thread = std::thread::Builder::new()
+            .name("db-writer".into())
+            .spawn({
+                let closing = closing.clone();
+                move || write_until_closed(pen, queue, &closing)
+            })
+            .map_err(OpenError::Thread)?;
+        let writer = WriteExecutor::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
+        Ok(Self { writer, readers, subscriptions: watched, files })
+    }
+
+    /// Opens the database for a simulation under a paused clock: work runs in the caller, after a wait that depends on
+    /// `seed`.
+    pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
+        let (conn, readers, files) = open_connections(path)?;
+        let watched = SubscriptionRegistry::default();
+        let pen = WriteConnection { conn, announcer: CommitAnnouncer::new(watched.clone()) };
+        let (pen, queue) = (Arc::new(Mutex::new(pen)), Arc::new(SimulatedQueue::new(seed)));
+        Ok(Self { writer: WriteExecutor::Caller { pen, queue }, readers, subscriptions: watched, files })
+    }
+
+    /// Checks that the files are still at their paths: two system calls, a few microseconds.
+    pub fn check_files(&self) -> Result<(), DisplacedFile> {
+        self.files.check_paths()
+    }
+
+    /// Subscribes to a conversation: the subscriber is notified when this program logs an event of it. Events that a
+    /// command at the shell logs are announced with the next commit here.
+    pub fn subscribe(&self, conversation: ConversationId) -> Subscription {
+        self.subscriptions.subscribe(conversation)
+    }
+
+    /// Runs `work` in a transaction of its own; its result is on disk when this returns. An `Err` undoes only this
+    /// work. Waits for a free slot in the queue.
+    pub async fn write<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let (job, answer) = create_write_job(work);
+        match &self.writer {
+            WriteExecutor::Thread { jobs, .. } => jobs.send(job).await.map_err(|_| DbError::Closed)?,
+            WriteExecutor::Caller { pen, queue, .. } => {
+                let queued = queue.join();
+                queue.wait().await;
+                drop(queued);
+                pen.lock().unwrap_or_else(PoisonError::into_inner).commit_jobs(&mut vec![job]);
+                queue.wait().await;
+            }
+        }
+        answer.await.map_err(|_| DbError::Closed)?
+    }
+
+    /// Runs `prepare` at the moment at which `work` gets its slot in the queue: writes that were requested earlier run
+    /// before it, later ones run after it.
+    pub async fn write_in_order<P: Send + 'static, R: Send + 'static>(
+        &self,
+        prepare: impl FnOnce() -> P,
+        work: impl FnOnce(&mut Conn, P) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let answer = match &self.writer {
+            WriteExecutor::Thread { jobs, .. } => {
+                let place = jobs.reserve().await.map_err(|_| DbError::Closed)?;
+                let prepared = prepare();
+                let (job, answer) = create_write_job(|conn| work(conn, prepared));
+                place.send(job);
+                answer
+            }
+            WriteExecutor::Caller { pen, queue, .. } => {
+                queue.wait_until_empty().await;
+                let prepared = prepare();
+                let (job, answer) = create_write_job(|conn| work(conn, prepared));
+                pen.lock().unwrap_or_else(PoisonError::into_inner).commit_jobs(&mut vec![job]);
+                answer
+            }
+        };
+        answer.await.map_err(|_| DbError::Closed)?
+    }
+
+    /// Like [`Db::write`], for work that is acknowledged to its sender. Gives up at once when the queue is full, and
+    /// does not succeed if the next start would not find the committed data. The paths are checked before the work, so
+    /// that refused work has no effect, and after its commit, since a file may be moved in the meantime.
+    pub async fn write_or_busy<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        self.check_files().map_err(DbError::Displaced)?;
+        let done = self.try_write(work).await?;
+        self.check_files().map_err(DbError::Displaced)?;
+        Ok(done)
+    }
+
+    async fn try_write<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let WriteExecutor::Thread { jobs, .. } = &self.writer else { return self.write(work).await };
+        let (job, answer) = create_write_job(work);
+        jobs.try_send(job).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => DbError::Busy,
+            mpsc::error::TrySendError::Closed(_) => DbError::Closed,
+        })?;
+        answer.await.map_err(|_| DbError::Closed)?
+    }
+
+    /// Runs `work` on a reader, in one snapshot of the database.
+    pub async fn read<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let permit = self.readers.permits.clone().acquire_owned().await.map_err(|_| DbError::Closed)?;
+        let free = self.readers.free.clone();
+        let work = move || {
+            let taken = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut conn = taken.ok_or(DbError::Closed)?;
+            let result = conn.transaction(|conn| undo_on_panic(conn, work));
+            free.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
+            drop(permit);
+            result.map_err(DbError::from)
+        };
+        match &self.writer {
+            WriteExecutor::Thread { .. } => {
+                tokio::task::spawn_blocking(work).await.map_err(|_| DbError::Closed)?
+            }
+            WriteExecutor::Caller { queue, .. } => {
+                queue.wait().await;
+                work()
+            }
+        }
+    }
+
+    /// Like [`Db::read`], for subscribers that only watch: few of their reads run concurrently, however many of them
+    /// wait, so that the tasks that answer messages find a reader free.
+    pub async fn read_in_background<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let aside = self.readers.watch_permits.clone().acquire_owned().await.map_err(|_| DbError::Closed)?;
+        // The permit is moved into the work, which continues when its caller no longer waits for it.
+        let work = move |conn: &mut Conn| {
+            let result = work(conn);
+            drop(aside);
+            result
+        };
+        self.read(work).await
+    }
+
+    /// Waits until all queued work is on disk and the write-ahead log is merged into the file. Remaining handles are
+    /// unusable afterwards.
+    pub async fn close(self) {
+        let Self { writer, readers, .. } = self;
+        let WriteExecutor::Thread { jobs, closing, thread } = writer else { return readers.close() };
+        // A read whose caller no longer waits continues in its thread, and keeps the file locked.
+        let idle = readers.permits.clone().acquire_many_owned(READERS).await;
+        readers.close();
+        drop((idle, readers));
+        closing.store(true, Ordering::Release);
+        // A connection that a client keeps open may hold a handle forever, so the thread is woken to check the flag.
+        let _ = jobs.send(create_write_job(|_| Ok(())).0).await;
+        drop(jobs);
+        let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+            if !matches!(joined, Ok(Ok(()))) {
+                tracing::error!("the database writer ended with a panic");
+            }
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum VisitError {
+    #[error("find {0}; hint: run this in the folder of the service, with its configuration")]
+    Missing(String),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Upgrade(#[from] MigrationError),
+    #[error("use {0}: the running service is of another version; hint: use its own program, or restart it")]
+    Differs(String),
+    #[error(
+        "use {0}: the running service opened the file under another name, or is about to open it; \
+         hint: use the DATABASE_URL of the service"
+    )]
+    OtherName(String),
+    #[error("query the database")]
+    Query(#[from] QueryError),
+}
+
+/// State of the service during a visit by a command at the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServiceState {
+    /// The service, or a conversation in the terminal.
+    Running,
+    Stopped,
+}
+
+/// Runs `work` in one transaction for a command at the shell, whether a service is running or not: beside the service,
+/// or in its role, which no service can take until the work is done.
+pub fn visit_database<R>(
+    path: &str,
+    work: impl FnOnce(&mut Conn) -> QueryResult<R>,
+) -> Result<R, VisitError> {
+    visit_with_service_state(path, work).map(|(done, _)| done)
+}
+
+/// Like [`visit_database`], and returns whether a service was found.
+pub fn visit_with_service_state<R>(
+    path: &str,
+    work: impl FnOnce(&mut Conn) -> QueryResult<R>,
+) -> Result<(R, ServiceState), VisitError> {
+    let (mut conn, beside) = open_for_visit(path)?;
+    Ok((conn.immediate_transaction(work)?, beside))
+}
+
+/// Like [`visit_database`], for work that would keep a running service waiting; `None` if a service is running.
+pub fn visit_exclusively<R>(
+    path: &str,
+    work: impl FnOnce(&mut Conn) -> QueryResult<R>,
+) -> Result<Option<R>, VisitError> {
+    let (mut conn, beside) = open_for_visit(path)?;
+    match beside {
+        ServiceState::Stopped => Ok(Some(conn.immediate_transaction(work)?)),
+        ServiceState::Running => Ok(None),
+    }
+}
+
+/// Like [`visit_database`], for work that only reads: in one snapshot, and without ever blocking a service that writes.
+pub fn visit_read_only<R>(
+    path: &str,
+    work: impl FnOnce(&mut Conn) -> QueryResult<R>,
+) -> Result<R, VisitError> {
+    let (mut conn, _) = open_for_visit(path)?;
+    Ok(conn.transaction(work)?)
+}
+
+fn open_for_visit(path: &str) -> Result<(LockedConnection, ServiceState), VisitError> {
+    if !std::path::Path::new(path).exists() {
+        return Err(VisitError::Missing(path.to_owned()));
+    }
+    migration::refuse_log_alone(path)?;
+    let handle = Arc::new(DatabaseHandle::open(path)?);
+    let beside = match handle.try_lock()? {
+        LockOutcome::Acquired => ServiceState::Stopped,
+        LockOutcome::InUse => ServiceState::Running,
+    };
+    // SQLite names the log after the database, so two names of one file have two logs.
+    if beside == ServiceState::Running && !companion_path(path, "-wal").exists() {
+        return Err(VisitError::OtherName(path.to_owned()));
+    }
+    migration::refuse_unusable(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
+    let mut conn = handle.connect(WRITER_PRAGMAS)?;
+    match beside {
+        ServiceState::Stopped => migration::migrate_database(&mut conn, path)?,
+        ServiceState::Running if database_inspection::has_current_tables(&mut conn)? => {}
+        ServiceState::Running => return Err(VisitError::Differs(path.to_owned())),
+    }
+    Ok((conn, beside))
+}
+
+fn open_connections(path: &str) -> Result<(LockedConnection, ReaderPool, Arc<FileWatch>), OpenError> {
+    migration::refuse_log_alone(path)?;
+    let handle = Arc::new(DatabaseHandle::open_or_create(path)?);
+    match handle.try_lock()? {
+        LockOutcome::Acquired => {}
+        LockOutcome::InUse => return Err(OpenError::InUse { path: path.to_owned() }),
+    }
+    migration::refuse_unusable(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
+    let mut writer = handle.connect(WRITER_PRAGMAS)?;
+    migration::migrate_database(&mut writer, path)?;
+    let free = (0..READERS).map(|_| handle.connect(READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
+    let (permits, asides) = (Arc::new(Semaphore::new(free.len())), Arc::new(Semaphore::new(ASIDES)));
+    let files = FileWatch::from_handle(&handle)
+        .map_err(|source| OpenError::Watch { path: path.to_owned(), source })?;
+    Ok((
+        writer,
+        ReaderPool { permits, watch_permits: asides, free: Arc::new(Mutex::new(free)) },
+        Arc::new(files),
+    ))
+}
+
+/// Pragmas of an inspection, which changes nothing in the file, not even its journal mode.
+const INSPECTION_PRAGMAS: &str = "PRAGMA query_only=ON;";
+/// Pragmas of the writer. Erased data is overwritten in the file too.
+const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
+     PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;";
+/// Pragmas of a reader. Its cache is empty after each commit, so it stays small.
+const READER_PRAGMAS: &str =
+    "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;";
+
+fn write_until_closed(mut pen: WriteConnection, mut queue: mpsc::Receiver<WriteJob>, closing: &AtomicBool) {
+    let mut jobs = Vec::with_capacity(BATCH);
+    while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
+        pen.commit_jobs(&mut jobs);
+        if closing.load(Ordering::Acquire) {
+            // Queued jobs are still run; no further ones are accepted.
+            queue.close();
+        }
+    }
+    // A program that copies the file as it changes reads it all the time, and the close does not wait for it: the next
+    // start reads the log.
+    let fold_in = "PRAGMA busy_timeout=500; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);";
+    if let Err(error) = pen.conn.batch_execute(fold_in) {
+        tracing::warn!(%error, "could not fold in the write-ahead log");
+    }
+}
+
+impl WriteConnection {
+    /// Runs the jobs in one transaction and reports the outcome to each of them, then to the subscribers.
+    fn commit_jobs(&mut self, jobs: &mut Vec<WriteJob>) {
+        let mut answers: Vec<JobCallback> = Vec::with_capacity(jobs.len());
+        let committed = self
+            .conn
+            .immediate_transaction(|conn| {
+                answers.extend(jobs.drain(..).map(|job| job(conn)));
+                Ok::<(), QueryError>(())
+            })
+            .map_err(|error| error.to_string());
+        // If BEGIN failed, no job ran: dropping them notifies their callers.
+        jobs.clear();
+        for answer in answers {
+            answer(committed.clone());
+        }
+        if committed.is_ok() {
+            self.announcer.announce_commit(&mut self.conn);
+        }
+    }
+}
+
+fn create_write_job<R: Send + 'static>(
+    work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+) -> (WriteJob, oneshot::Receiver<Result<R, DbError>>) {
+    let (sender, receiver) = oneshot::channel();
+    let job: WriteJob = Box::new(move |conn| {
+        // The work has a savepoint of its own, because other jobs share the transaction.
+        let result = conn.transaction(|conn| undo_on_panic(conn, work));
+        Box::new(move |committed| {
+            let answer = match committed {
+                Ok(()) => result.map_err(DbError::from),
+                Err(message) => Err(DbError::Commit(message)),
+            };
+            // A caller that is gone does not want the answer; its work is done all the same.
+            let _ = sender.send(answer);
+        })
+    });
+    (job, receiver)
+}
+
+/// Turns a panic into a rollback. The panic must be caught inside the transaction: unwinding out of it would leave
+/// diesel counting one transaction too many, and the outer COMMIT would only release a savepoint.
+fn undo_on_panic<R>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> QueryResult<R> {
+    catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(|_| {
+        tracing::error!("database work panicked and was undone");
+        Err(QueryError::RollbackTransaction)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use diesel::sql_types::BigInt;
+    use diesel_migrations::MigrationHarness;
+
+    use super::super::migration::MIGRATIONS;
+    use super::*;
+
+    #[derive(QueryableByName)]
+    struct Count {
+        #[diesel(sql_type = BigInt)]
+        n: i64,
+    }
+
+    #[derive(QueryableByName)]
+    struct CompileOption {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        compile_options: String,
+    }
+
+    /// Guards the build setting: without `.cargo/config.toml` the program would do the same, more slowly.
+    #[test]
+    fn sqlite_is_compiled_as_configured() {
+        let mut conn = Conn::establish(":memory:").unwrap();
+        let options = diesel::sql_query("PRAGMA compile_options").load::<CompileOption>(&mut conn).unwrap();
+        for option in ["THREADSAFE=2", "DEFAULT_MEMSTATUS=0", "DEFAULT_PCACHE_INITSZ=64", "ENABLE_QPSG"] {
+            assert!(options.iter().any(|is| is.compile_options == option), "{option}");
+        }
+    }
+
+    fn insert(conn: &mut Conn, epoch: i64) -> QueryResult<usize> {
+        let row = format!("INSERT INTO instance (id, epoch, started_at) VALUES (1, {epoch}, 0)");
+        diesel::sql_query(row).execute(conn)
+    }
+
+    async fn rows(db: &Db) -> i64 {
+        db.read(|conn| {
+            diesel::sql_query("SELECT count(*) AS n FROM instance").get_result::<Count>(conn).map(|row| row.n)
+        })
+        .await
+        .unwrap()
+    }
+
+    fn open() -> (tempfile::TempDir, Db) {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path().join("a.db").to_str().unwrap()).unwrap();
+        (dir, db)
+    }
+
+    #[tokio::test]
+    async fn a_failed_or_panicking_write_undoes_only_itself() {
+        let (_dir, db) = open();
+        let failed = db.write(|conn| insert(conn, 1).and(Err::<(), _>(QueryError::NotFound)));
+        let panicked = db.write(|conn| insert(conn, 2).map(|_| assert!(conn.batch_execute("").is_err())));
+        let kept = db.write(|conn| insert(conn, 3));
+        let (failed, panicked, kept) = tokio::join!(failed, panicked, kept);
+        assert!(matches!(failed, Err(DbError::Query(QueryError::NotFound))), "{failed:?}");
+        assert_eq!(failed.unwrap_err().to_string(), "query the database: Record not found");
+        assert!(matches!(panicked, Err(DbError::Query(QueryError::RollbackTransaction))), "{panicked:?}");
+        assert_eq!(kept.unwrap(), 1);
+        assert_eq!(rows(&db).await, 1);
+    }
+
+    #[tokio::test]
+    async fn readers_cannot_write() {
+        let (_dir, db) = open();
+        assert!(matches!(db.read(|conn| insert(conn, 1)).await, Err(DbError::Query(_))));
+    }
+
+    #[tokio::test]
+    async fn however_many_watch_who_answers_texts_finds_a_reader_free() {
+        let (_dir, db) = open();
+        let (closed, gate) = std::sync::mpsc::channel::<()>();
+        let gate = Arc::new(Mutex::new(gate));
+        let watch = |_| {
+            let (db, gate) = (db.clone(), gate.clone());
+            // Blocks until the other end of the channel is dropped.
+            let wait = move |_: &mut Conn| Ok(gate.lock().unwrap().recv().is_err());
+            tokio::spawn(async move { db.read_in_background(wait).await })
+        };
+        let watching: Vec<_> = (0..3 * READERS).map(watch).collect();
+        // All of them request a read before another task does.
+        while db.readers.watch_permits.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let read = tokio::time::timeout(Duration::from_secs(20), rows(&db)).await;
+        drop(closed);
+        assert_eq!(read, Ok(0), "nobody finds a reader while others watch");
+        for watched in watching {
+            assert!(watched.await.unwrap().unwrap());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_second_program_is_kept_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db").to_str().unwrap().to_owned();
+        let db = Db::open(&path).unwrap();
+        assert!(matches!(Db::open(&path), Err(OpenError::InUse { .. })));
+        db.close().await;
+        assert!(Db::open(&path).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_second_program_is_refused_under_every_name_of_the_file() {
+        let (dir, db) = open();
+        let name = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        std::os::unix::fs::symlink(name("a.db"), name("symlink.db")).unwrap();
+        std::fs::hard_link(name("a.db"), name("hardlink.db")).unwrap();
+        for other in ["a.db", "symlink.db", "hardlink.db"] {
+            assert!(matches!(Db::open(&name(other)), Err(OpenError::InUse { .. })), "{other}");
+        }
+        db.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_command_joins_the_program_by_a_symlink_but_not_by_a_hard_link() {
+        let (dir, db) = open();
+        let name = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        std::os::unix::fs::symlink(name("a.db"), name("symlink.db")).unwrap();
+        std::fs::hard_link(name("a.db"), name("hardlink.db")).unwrap();
+        assert_eq!(visit_database(&name("symlink.db"), |conn| insert(conn, 1)).unwrap(), 1);
+        let refused = visit_database(&name("hardlink.db"), |conn| insert(conn, 1));
+        assert!(matches!(refused, Err(VisitError::OtherName(_))), "{refused:?}");
+        assert_eq!(rows(&db).await, 1);
+        db.close().await;
+    }
+
+    /// Guards the locks: closing a further descriptor of the file would release them.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn sqlite_keeps_its_own_locks_while_the_program_runs() {
+        use std::os::unix::fs::MetadataExt;
+
+        let (dir, db) = open();
+        assert_eq!(rows(&db).await, 0);
+        let inode = std::fs::metadata(dir.path().join("a.db")).unwrap().ino();
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        let kinds: Vec<&str> = locks
+            .lines()
+            .filter(|lock| lock.contains(&format!(":{inode} ")))
+            .filter_map(|lock| lock.split_whitespace().nth(1))
+            .collect();
+        assert!(kinds.contains(&"FLOCK") && kinds.contains(&"POSIX"), "{locks}");
+        db.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_closed_database_opens_again_while_handles_of_it_are_left() {
+        let (dir, db) = open();
+        let left = db.clone();
+        db.close().await;
+        assert!(Db::open(dir.path().join("a.db").to_str().unwrap()).is_ok());
+        assert!(matches!(left.read(|_| Ok(())).await, Err(DbError::Closed)));
+    }
+
+    #[tokio::test]
+    async fn a_visitor_writes_beside_a_running_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db").to_str().unwrap().to_owned();
+        assert!(matches!(visit_database(&path, |conn| insert(conn, 1)), Err(VisitError::Missing(_))));
+        let db = Db::open(&path).unwrap();
+        assert_eq!(visit_database(&path, |conn| insert(conn, 1)).unwrap(), 1);
+        assert_eq!(rows(&db).await, 1);
+        db.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_visitor_of_another_version_is_turned_away_while_a_program_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db").to_str().unwrap().to_owned();
+        let db = Db::open(&path).unwrap();
+        db.write(|conn| {
+            conn.revert_last_migration(MIGRATIONS).map(drop).map_err(QueryError::QueryBuilderError)
+        })
+        .await
+        .unwrap();
+        assert!(matches!(visit_database(&path, |conn| insert(conn, 1)), Err(VisitError::Differs(_))));
+        db.close().await;
+        assert_eq!(visit_database(&path, |conn| insert(conn, 1)).unwrap(), 1);
+    }
+
+    #[test]
+    fn a_visit_that_fails_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db").to_str().unwrap().to_owned();
+        std::fs::write(&path, "").unwrap();
+        let failed = visit_database(&path, |conn| insert(conn, 1).and(Err::<(), _>(QueryError::NotFound)));
+        assert!(matches!(failed, Err(VisitError::Query(QueryError::NotFound))));
+        assert_eq!(visit_database(&path, |conn| insert(conn, 1)).unwrap(), 1);
+    }
+
+    #[test]
+    fn every_migration_can_be_undone() {
+        let mut conn = Conn::establish(":memory:").unwrap();
+        conn.run_pending_migrations(MIGRATIONS).unwrap();
+        conn.revert_all_migrations(MIGRATIONS).unwrap();
+        conn.run_pending_migrations(MIGRATIONS).unwrap();
+    }
+}

@@ -1,0 +1,190 @@
+//! Tests of undone migrations: the data that they leave behind for the program that came before them.
+
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use diesel_migrations::MigrationHarness;
+
+use super::migration::MIGRATIONS;
+use crate::store::Conn;
+
+const CONSOLE: &str = "20261121180000";
+const ASIDES: &str = "20261122180000";
+const AUDIT: &str = "20261123120000";
+
+/// Rows before the migration: Ann (1) has a turn that was resumed and is live; Bob (2) one that was requested by a
+/// program; user 3 is a test user, and has rows in every table.
+const LIFE: &str = r#"
+INSERT INTO users (id, phone, status, role, test, created_at, updated_at) VALUES
+  (1, '+15550100001', 'active', 'admin', 0, 1, 1), (2, '+15550100002', 'active', 'member', 0, 1, 1),
+  (3, '+15550100110', 'active', 'member', 1, 1, 1);
+INSERT INTO conversations (id, user_id, name, started_at, last_activity_at) VALUES
+  (1, 1, 'a', 1, 1), (2, 2, 'b', 1, 1), (3, 3, 'c', 1, 1);
+INSERT INTO turns (id, user_id, conversation_id, kind, state, prompt, deadline_at, created_at, updated_at, finished_at, runs) VALUES
+  (1, 1, 1, 'confirm', 'COMPLETED', '{}', 9, 1, 2, 2, 1), (2, 1, 1, 'chat', 'IN_PROGRESS', '{}', 9, 3, 4, NULL, 2),
+  (3, 2, 2, 'chat', 'COMPLETED', '{}', 9, 1, 2, 2, 1), (4, 2, 2, 'chat', 'WAITING_FOR_TOOLS', '{}', 9, 3, 4, NULL, 1),
+  (5, 3, 3, 'chat', 'COMPLETED', '{}', 9, 1, 2, 2, 1), (6, 3, 3, 'confirm', 'IN_PROGRESS', '{}', 9, 3, 4, NULL, 1);
+INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, state, outcome, turn_id, wants_answer, updated_at) VALUES
+  (1, 'twilio', 'a', 1, '+15550100000', 'yes', 1, 1, 'webhook', 'completed', 'replied', 1, 1, 1),
+  (2, 'twilio', 'b', 1, '+15550100000', 'add heat', 3, 3, 'webhook', 'processing', NULL, 2, 1, 3),
+  (3, 'twilio', 'c', 1, '+15550100000', 'and dune', 5, 5, 'webhook', 'pending', NULL, NULL, 1, 5),
+  (4, 'console', 'd', 1, '+15550100000', 'approve 1234', 5, 5, 'local', 'pending', NULL, NULL, 1, 5),
+  (5, 'console', 'e', 2, 'console', 'add alien', 3, 3, 'local', 'processing', NULL, 4, 1, 3),
+  (6, 'console', 'f', 2, 'console', 'note this', 5, 5, 'local', 'pending', NULL, NULL, 0, 5),
+  (7, 'console', 'g', 2, 'console', 'status', 5, 5, 'local', 'pending', NULL, NULL, 1, 5),
+  (8, 'console', 'h', 3, 'console', 'yes', 3, 3, 'local', 'processing', NULL, 6, 1, 3),
+  (9, 'console', 'i', 3, 'console', 'hi', 5, 5, 'local', 'pending', NULL, NULL, 1, 5);
+INSERT INTO llm_steps (turn_id, step, attempt, state, epoch, brain, model, error, started_at, finished_at) VALUES
+  (2, 0, 1, 'abandoned', 1, 'model', 'm', '{"kind":"forgiven","message":"no"}', 1, 2),
+  (2, 0, 2, 'started', 1, 'model', 'm', NULL, 3, NULL), (5, 0, 1, 'complete', 1, 'model', 'm', NULL, 1, 2);
+INSERT INTO blocks (turn_id, idx, step, attempt, type, content) VALUES (5, 0, 0, 1, 'text', 'hi');
+INSERT INTO tool_calls (id, turn_id, step, ord, call_id, tool_name, effect, state, request, error, run_turn_id, confirmed_by, created_at, started_at, unknown_at, updated_at) VALUES
+  (1, 1, 0, 0, 'a', 'remove_media', 'destructive', 'error', '{}', '{}', 1, 1, 1, 1, NULL, 2),
+  (2, 3, 0, 0, 'b', 'remove_media', 'destructive', 'held', '{}', NULL, NULL, NULL, 1, NULL, NULL, 2),
+  (3, 4, 0, 0, 'c', 'add_movie', 'write', 'unknown', '{}', NULL, NULL, NULL, 3, 3, 4, 4),
+  (4, 4, 0, 1, 'd', 'search_media', 'read', 'created', '{}', NULL, NULL, NULL, 3, NULL, NULL, 4),
+  (5, 5, 0, 0, 'e', 'remove_media', 'destructive', 'running', '{}', NULL, 6, 8, 1, 3, NULL, 4);
+INSERT INTO tool_call_items (tool_call_id, ord, instance, kind, item_id, delete_files, fingerprint, state, result) VALUES
+  (1, 0, 'radarr', 'movie', 1, 1, '{}', 'complete', '"deleted"'), (1, 1, 'radarr', 'movie', 2, 1, '{}', 'error', '"stopped"'),
+  (2, 0, 'radarr', 'movie', 3, 1, '{}', 'held', NULL), (5, 0, 'radarr', 'movie', 4, 1, '{}', 'held', NULL);
+INSERT INTO outbox (id, dedupe_key, user_id, turn_id, kind, to_addr, from_addr, body, segments, state, deadline_at, provider_sid, created_at, updated_at) VALUES
+  (1, 'turn:2:reply', 1, 2, 'reply', '+15550100001', '+15550100000', 'sorry', 1, 'accepted', 9, 'SM1', 2, 2),
+  (2, 'turn:3:question', 2, 3, 'confirm_prompt', '+15550100002', 'console', 'Delete?', 1, 'accepted', 9, 'CO1', 2, 2),
+  (3, 'note', 2, NULL, 'notice', '+15550100002', 'console', 'ready', 1, 'queued', 9, NULL, 2, 2),
+  (4, 'ready', 2, NULL, 'notice', '+15550100002', '+15550100000', 'ready', 1, 'queued', 9, NULL, 2, 2),
+  (5, 'turn:5:reply', 3, 5, 'reply', '+15550100110', 'console', 'hi', 1, 'queued', 9, NULL, 2, 2),
+  (6, 'approval:7:user:1', 1, NULL, 'notice', '+15550100001', '+15550100000', 'approve 4821', 1, 'queued', 9, NULL, 2, 2),
+  (7, 'approval:77:user:1', 1, NULL, 'notice', '+15550100001', '+15550100000', 'approve 1234', 1, 'queued', 9, NULL, 2, 2);
+INSERT INTO pending_actions (id, user_id, tool_call_id, conversation_id, summary, prompt_outbox_id, created_at, armed_at, expires_at) VALUES
+  (1, 2, 2, 2, 'Delete?', 2, 2, 2, 9), (2, 3, 5, 3, 'Delete?', 5, 2, 2, 9);
+INSERT INTO approvals (id, kind, user_id, code, state, created_at, expires_at, tool_call_id, instance, item_kind, item_id, fingerprint) VALUES
+  (7, 'delete', 3, '4821', 'open', 1, 9, 5, 'radarr', 'movie', 4, '{}');
+INSERT INTO reservations VALUES (2, '2026-11-20', 1, 1, 1, 1, 1), (6, '2026-11-20', 3, 1, 1, 1, 1);
+INSERT INTO usage (day, user_id) VALUES ('2026-11-20', 1), ('2026-11-20', 3);
+INSERT INTO additions (user_id, kind, amount, at) VALUES (3, 'movie', 1, 1);
+INSERT INTO requests (user_id, tool_call_id, instance, kind, catalog_id, title, year, state, created_at) VALUES
+  (3, 5, 'radarr', 'movie', 9, 'Heat', 1995, 'added', 1);
+INSERT INTO follows (user_id, instance, kind, catalog_id, created_at) VALUES (3, 'radarr', 'movie', 9, 1);
+INSERT INTO notices (user_id, matter, outbox_id, created_at) VALUES (3, 'm', 5, 1);
+INSERT INTO reactions (user_id, author, event_id, created_at) VALUES (3, 'assistant', 8, 1);
+INSERT INTO audit_log (at, epoch, user_id, kind, subject, detail) VALUES (1, 1, 3, 'write', 'tool_call:5', '{}');
+INSERT INTO pauses (begun_at, begun_by, ended_at) VALUES (1, 1, 2);
+INSERT INTO api_keys (name, key_hash, ending, created_at) VALUES ('Stats', zeroblob(32), 'abcd', 1);
+"#;
+
+/// Query for the columns of each row that the earlier program depends on.
+const LEFT: &str = "
+SELECT 'user ' || id AS line FROM users
+UNION ALL SELECT 'conversation ' || id FROM conversations
+UNION ALL SELECT 'turn ' || id || ' ' || state || iif(finished_at IS NULL, ' live', '') FROM turns
+UNION ALL SELECT 'text in ' || id || ' ' || state || coalesce(' ' || outcome_reason, '') FROM inbound_events
+UNION ALL SELECT 'step ' || turn_id || '.' || attempt || ' ' || state || coalesce(' ' || error, '') FROM llm_steps
+UNION ALL SELECT 'call ' || id || ' ' || state || coalesce(' ' || iif(json_type(error) = 'text', error, error ->> '$.code'), '') FROM tool_calls
+UNION ALL SELECT 'item ' || tool_call_id || '.' || ord || ' ' || state || coalesce(' ' || result, '') FROM tool_call_items
+UNION ALL SELECT 'text out ' || id || ' ' || state FROM outbox
+UNION ALL SELECT 'question ' || id FROM pending_actions
+UNION ALL SELECT 'approval ' || id FROM approvals
+UNION ALL SELECT 'set aside for turn ' || turn_id FROM reservations
+UNION ALL SELECT 'used by user ' || user_id FROM usage
+UNION ALL SELECT 'noted of ' || coalesce('user ' || user_id, 'nobody') || ' ' || subject FROM audit_log
+UNION ALL SELECT 'pause ended by user ' || ended_by FROM pauses";
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    line: String,
+}
+
+fn lines(conn: &mut Conn, query: &str) -> String {
+    let lines: Vec<Line> = diesel::sql_query(query).load(conn).unwrap();
+    lines.into_iter().map(|line| line.line).collect::<Vec<_>>().join("\n")
+}
+
+fn undo_down_to(conn: &mut Conn, version: &str) {
+    while conn.revert_last_migration(MIGRATIONS).unwrap().to_string() != version {}
+}
+
+#[test]
+fn without_the_console_nothing_is_left_that_the_program_before_it_cannot_read() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(LIFE).unwrap();
+
+    undo_down_to(&mut conn, CONSOLE);
+
+    insta::assert_snapshot!(lines(&mut conn, LEFT), @r#"
+    user 1
+    user 2
+    conversation 1
+    conversation 2
+    turn 1 COMPLETED
+    turn 2 CANCELED
+    turn 3 COMPLETED
+    turn 4 CANCELED
+    text in 1 completed
+    text in 2 completed taken_back
+    text in 3 pending
+    text in 4 pending
+    text in 5 completed taken_back
+    text in 6 completed remembered
+    text in 7 completed remembered
+    step 2.1 abandoned {"kind":"interrupted"}
+    step 2.2 abandoned {"kind":"interrupted"}
+    call 1 error
+    call 2 canceled "dropped"
+    call 3 error outcome_unknown
+    call 4 canceled "not_run"
+    item 1.0 complete "deleted"
+    item 1.1 error "failed"
+    item 2.0 canceled
+    text out 1 accepted
+    text out 2 accepted
+    text out 3 suppressed
+    text out 4 queued
+    text out 6 suppressed
+    text out 7 queued
+    used by user 1
+    noted of nobody tool_call:5
+    pause ended by user 1
+    "#);
+    let faults = "SELECT \"table\" || ' ' || parent AS line FROM pragma_foreign_key_check
+                  UNION ALL SELECT integrity_check FROM pragma_integrity_check";
+    assert_eq!(lines(&mut conn, faults), "ok");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    assert_eq!(lines(&mut conn, "SELECT 'turn ' || id AS line FROM turns WHERE runs <> 1"), "");
+    assert_eq!(lines(&mut conn, "SELECT 'user ' || id AS line FROM users WHERE test = 1"), "");
+}
+
+#[test]
+fn without_the_asides_the_log_tells_of_no_text_that_waits() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(LIFE).unwrap();
+    let waiting = "SELECT 'text ' || subject_id AS line FROM stream_events WHERE kind = 'text_in' AND state = 'waiting'";
+    assert_eq!(lines(&mut conn, waiting), "text 3\ntext 4\ntext 6\ntext 7\ntext 9");
+
+    undo_down_to(&mut conn, ASIDES);
+
+    assert_eq!(lines(&mut conn, waiting), "");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    let asides = "SELECT 'text out ' || id || ' in ' || conversation_id AS line FROM outbox WHERE conversation_id IS NOT NULL ORDER BY id";
+    assert_eq!(
+        lines(&mut conn, asides),
+        "text out 3 in 2\ntext out 4 in 2\ntext out 6 in 1\ntext out 7 in 1"
+    );
+}
+
+#[test]
+fn without_the_audit_changes_no_question_has_a_code_of_four_digits() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(LIFE).unwrap();
+    let four_digits = "UPDATE pending_actions SET code = iif(id = 2, '4821', '48');
+                       UPDATE tool_call_items SET result = '\"still_there\"' WHERE result = '\"deleted\"'";
+    conn.batch_execute(four_digits).unwrap();
+
+    undo_down_to(&mut conn, AUDIT);
+
+    let questions = "SELECT code || ' ' || (SELECT state FROM outbox WHERE id = prompt_outbox_id) || ' ' || expires_at AS line
+                     FROM pending_actions ORDER BY id";
+    assert_eq!(lines(&mut conn, questions), "48 accepted 9\n4821 suppressed 0");
+    let results = "SELECT result AS line FROM tool_call_items WHERE result IS NOT NULL";
+    assert_eq!(lines(&mut conn, results), "\"failed\"\n\"stopped\"");
+}

@@ -1,0 +1,113 @@
+//! Check that the files of an open database are still at their paths. Only their metadata is read: opening and closing
+//! one of them would release SQLite's locks.
+
+use std::fmt::{self, Display, Formatter};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::database_lock::{DatabaseHandle, FileIdentity, companion_path};
+use super::db::Db;
+
+/// Interval at which the paths are checked while no webhook comes in.
+const CHECK_EVERY: Duration = Duration::from_secs(5);
+
+/// One of the files that SQLite works with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseFile {
+    Main,
+    /// The write-ahead log, which alone holds the latest commits.
+    Log,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathState {
+    Missing,
+    /// Another file has this path.
+    Replaced,
+    /// The file at the path cannot be inspected.
+    Unreadable,
+}
+
+/// A file that is not at its path: data committed from here on is lost at the next start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DisplacedFile {
+    pub file: DatabaseFile,
+    pub state: PathState,
+}
+
+impl Display for DisplacedFile {
+    /// Formats the fault without the path: `/ready` is open to everyone.
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let file = match self.file {
+            DatabaseFile::Main => "database",
+            DatabaseFile::Log => "write-ahead log",
+        };
+        match self.state {
+            PathState::Missing => write!(formatter, "no file is at the path of the {file}"),
+            PathState::Replaced => write!(formatter, "another file is at the path of the {file}"),
+            PathState::Unreadable => write!(formatter, "the path of the {file} cannot be read"),
+        }
+    }
+}
+
+/// The files as they were when the database was opened.
+#[derive(Debug)]
+pub(in crate::store) struct FileWatch([WatchedFile; 2]);
+
+#[derive(Debug)]
+struct WatchedFile {
+    file: DatabaseFile,
+    path: PathBuf,
+    identity: FileIdentity,
+}
+
+impl FileWatch {
+    /// Records the files of a database whose connections are open, so that its log exists too.
+    pub(in crate::store) fn from_handle(handle: &DatabaseHandle) -> io::Result<Self> {
+        let main =
+            WatchedFile { file: DatabaseFile::Main, path: handle.path().into(), identity: handle.identity() };
+        let path = companion_path(handle.path(), "-wal");
+        let identity = FileIdentity::from_metadata(&fs::metadata(&path)?);
+        Ok(Self([main, WatchedFile { file: DatabaseFile::Log, path, identity }]))
+    }
+
+    pub(in crate::store) fn check_paths(&self) -> Result<(), DisplacedFile> {
+        for WatchedFile { file, path, identity } in &self.0 {
+            let state = match fs::metadata(path) {
+                Ok(metadata) if FileIdentity::from_metadata(&metadata) == *identity => continue,
+                Ok(_) => PathState::Replaced,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => PathState::Missing,
+                Err(_) => PathState::Unreadable,
+            };
+            return Err(DisplacedFile { file: *file, state });
+        }
+        Ok(())
+    }
+}
+
+/// Logs once when a file is displaced, and once when it is back, until `stop`.
+pub async fn log_displaced_files(db: Db, stop: CancellationToken) {
+    let mut known = Ok(());
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(CHECK_EVERY) => {}
+            () = stop.cancelled() => return,
+        }
+        let found = db.check_files();
+        if found == known {
+            continue;
+        }
+        match found {
+            Ok(()) => tracing::warn!("the files of the database are at their paths again"),
+            Err(displaced) => tracing::error!(
+                %displaced,
+                "webhooks are refused; hint: put the file back, or restart on the one that is there"
+            ),
+        }
+        known = found;
+    }
+}

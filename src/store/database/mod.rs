@@ -1,0 +1,14 @@
+//! Database file: connections, the lock, migrations, inspection and backup.
+
+pub mod backup;
+pub mod database_file;
+pub mod database_inspection;
+pub(in crate::store) mod database_lock;
+pub mod db;
+#[cfg(test)]
+pub(in crate::store) mod down_migration_tests;
+pub mod file_watch;
+pub(in crate::store) mod literal_sql;
+pub mod migration;
+pub(in crate::store) mod simulated_queue;
+pub(in crate::store) mod statement_cache;

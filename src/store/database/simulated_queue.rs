@@ -1,0 +1,50 @@
+//! The queue of a simulated database, which has no writer thread: the caller of a write waits a little and runs it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Longest wait around a piece of work.
+const LONGEST_WAIT_MS: u64 = 4;
+
+/// Short waits before and after each piece of work, so that a kill can occur on either side of a commit. The same seed
+/// gives the same waits.
+#[derive(Debug)]
+pub(in crate::store) struct SimulatedQueue {
+    seed: AtomicU64,
+    /// Number of writes that were requested and have not run yet.
+    queued: AtomicUsize,
+}
+
+impl SimulatedQueue {
+    pub(in crate::store) fn new(seed: u64) -> Self {
+        Self { seed: AtomicU64::new(seed), queued: AtomicUsize::new(0) }
+    }
+
+    pub(in crate::store) async fn wait(&self) {
+        let mixed =
+            self.seed.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        tokio::time::sleep(Duration::from_millis((mixed >> 33) % LONGEST_WAIT_MS)).await;
+    }
+
+    /// Counts one write until the guard is dropped, also if it never runs.
+    pub(in crate::store) fn join(self: &Arc<Self>) -> QueuedWrite {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+        QueuedWrite(self.clone())
+    }
+
+    /// Waits for a moment without queued writes.
+    pub(in crate::store) async fn wait_until_empty(&self) {
+        while self.queued.load(Ordering::Relaxed) > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+pub(in crate::store) struct QueuedWrite(Arc<SimulatedQueue>);
+
+impl Drop for QueuedWrite {
+    fn drop(&mut self) {
+        self.0.queued.fetch_sub(1, Ordering::Relaxed);
+    }
+}

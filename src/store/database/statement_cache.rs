@@ -1,0 +1,148 @@
+//! Statements that SQLite parses once.
+
+use diesel::connection::LoadConnection;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::result::Error as QueryError;
+use diesel::sql_types::BigInt;
+use diesel::sqlite::Sqlite;
+use diesel::{QueryResult, RunQueryDsl, define_sql_function};
+
+use crate::store::Conn;
+
+define_sql_function! {
+    /// Number of rows that the last statement changed, without those that its triggers changed.
+    fn changes() -> BigInt;
+}
+
+/// A statement that is prepared once for a connection. Diesel prepares each `UPDATE`, upsert and `sql_query` every
+/// time, since it cannot know how many different SQL strings may result (`AstPass::unsafe_to_cache_prepared`), and
+/// with an `UPDATE` the program of each trigger that it fires.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) struct CachedStatement<S>(S);
+
+pub(in crate::store) trait CacheStatement: Sized {
+    /// Caches the prepared statement. Only for statements with few possible SQL strings: each is cached permanently.
+    fn cached(self) -> CachedStatement<Self> {
+        CachedStatement(self)
+    }
+}
+
+impl<S> CacheStatement for S where S: QueryFragment<Sqlite> {}
+
+impl<S: QueryFragment<Sqlite>> CachedStatement<S> {
+    /// Runs the statement and returns the number of rows it changed.
+    pub(in crate::store) fn execute(self, conn: &mut Conn) -> QueryResult<usize> {
+        // Run as a query without rows: diesel borrows a statement that is only executed, and then does not see that it
+        // is a cached one.
+        for row in LoadConnection::load(conn, CachedExecution(self))? {
+            row?;
+        }
+        let changed: i64 = diesel::select(changes()).get_result(conn)?;
+        usize::try_from(changed).map_err(|error| QueryError::DeserializationError(error.into()))
+    }
+}
+
+impl<S, C> RunQueryDsl<C> for CachedStatement<S> {}
+
+impl<S: Query> Query for CachedStatement<S> {
+    type SqlType = S::SqlType;
+}
+
+impl<S> QueryId for CachedStatement<S> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<S: QueryFragment<Sqlite>> QueryFragment<Sqlite> for CachedStatement<S> {
+    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        self.0.walk_ast(pass)
+    }
+
+    fn is_safe_to_cache_prepared(&self, _backend: &Sqlite) -> QueryResult<bool> {
+        Ok(true)
+    }
+}
+
+/// A cached statement as a query that returns no rows.
+struct CachedExecution<S>(CachedStatement<S>);
+
+impl<S> Query for CachedExecution<S> {
+    type SqlType = BigInt;
+}
+
+impl<S> QueryId for CachedExecution<S> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<S: QueryFragment<Sqlite>> QueryFragment<Sqlite> for CachedExecution<S> {
+    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        self.0.walk_ast(pass)
+    }
+
+    fn is_safe_to_cache_prepared(&self, backend: &Sqlite) -> QueryResult<bool> {
+        self.0.is_safe_to_cache_prepared(backend)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use diesel::connection::{InstrumentationEvent, SimpleConnection};
+    use diesel::prelude::*;
+    use diesel::sql_query;
+
+    use super::*;
+    use crate::store::schema::conversations;
+    use crate::store::scratch;
+
+    /// Returns the number of statements that are cached while `work` runs twice.
+    fn kept(work: impl Fn(&mut Conn)) -> usize {
+        let mut conn = scratch();
+        // The statement that counts the changed rows is cached too.
+        diesel::select(changes()).get_result::<i64>(&mut conn).unwrap();
+        let count = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&count);
+        conn.set_instrumentation(move |event: InstrumentationEvent<'_>| {
+            if let InstrumentationEvent::CacheQuery { .. } = event {
+                *counted.lock().unwrap() += 1;
+            }
+        });
+        work(&mut conn);
+        work(&mut conn);
+        *count.lock().unwrap()
+    }
+
+    #[test]
+    fn an_update_is_prepared_once() {
+        let rename = || diesel::update(conversations::table.find(1)).set(conversations::name.eq("A talk"));
+        assert_eq!(kept(|conn| assert_eq!(rename().cached().execute(conn), Ok(0))), 1);
+        // If this fails, diesel caches the statement and this type can be removed.
+        assert_eq!(kept(|conn| assert_eq!(rename().execute(conn), Ok(0))), 0);
+    }
+
+    #[test]
+    fn a_query_that_is_written_out_is_prepared_once() {
+        #[derive(Debug, PartialEq, QueryableByName)]
+        struct Name {
+            #[diesel(sql_type = diesel::sql_types::Text)]
+            name: String,
+        }
+        let names = |conn: &mut Conn| sql_query("SELECT name FROM conversations").cached().load::<Name>(conn);
+        assert_eq!(kept(|conn| assert_eq!(names(conn), Ok(Vec::new()))), 1);
+    }
+
+    #[test]
+    fn the_rows_that_an_update_changed_are_counted_without_those_of_triggers() {
+        let mut conn = scratch();
+        conn.batch_execute(
+            "INSERT INTO users(id, phone, status, created_at, updated_at) VALUES (1, '+15550100001', 'active', 0, 0);
+             INSERT INTO conversations(id, user_id, name, started_at, last_activity_at) VALUES (1, 1, 'A', 0, 0);",
+        )
+        .unwrap();
+        let end = diesel::update(conversations::table)
+            .set((conversations::ended_at.eq(1), conversations::end_reason.eq("cleared")));
+        assert_eq!(end.cached().execute(&mut conn), Ok(1));
+    }
+}

@@ -1,0 +1,279 @@
+//! Users who follow a title: they are notified when it is ready.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use crate::conversation::transcript::{MediaKind, UserId};
+use crate::store::Conn;
+use crate::store::codec::{convert_integer, kind_word, ms, timestamp_from_ms};
+use crate::store::database::literal_sql::LiteralSql;
+use crate::store::schema::{follows, users};
+
+const OPEN: LiteralSql = LiteralSql("follows.ended_at IS NULL");
+
+/// Reason for which a user follows a title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FollowReason {
+    /// The user requested the title.
+    Request,
+    /// The user asked to be notified of the title, which counts also while their notifications are off.
+    Notification,
+}
+
+/// A title in one library, by the id that its catalog gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowedTitle {
+    pub instance: String,
+    pub kind: MediaKind,
+    /// Id at TMDB for a movie, at TheTVDB for a show.
+    pub catalog_id: i64,
+    /// `None` for a movie, and for every season of a show.
+    pub season: Option<u32>,
+}
+
+/// Follow of a show or of one of its seasons that goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShowFollow {
+    pub user: UserId,
+    /// Id of the show at TheTVDB.
+    pub catalog_id: i64,
+    /// `None` for every season.
+    pub season: Option<u32>,
+    /// Time of the last request to follow.
+    pub since: Timestamp,
+}
+
+/// Starts to follow a title. A user who follows it already has asked again: earlier notifications about it no longer
+/// count.
+pub fn follow_title(
+    conn: &mut Conn,
+    user: UserId,
+    what: &FollowedTitle,
+    reason: FollowReason,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let open = follows::table
+        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(follows::user_id.eq(user.0).and(follows::season.is(what.season.map(i64::from))));
+    if diesel::update(open).set(follows::created_at.eq(ms(now))).execute(conn)? == 0 {
+        diesel::insert_into(follows::table)
+            .values((
+                follows::user_id.eq(user.0),
+                follows::instance.eq(&what.instance),
+                follows::kind.eq(kind_word(what.kind)),
+                follows::catalog_id.eq(what.catalog_id),
+                follows::season.eq(what.season.map(i64::from)),
+                follows::created_at.eq(ms(now)),
+            ))
+            .execute(conn)?;
+    }
+    if reason == FollowReason::Notification {
+        diesel::update(open).set(follows::explicit.eq(1)).execute(conn)?;
+    }
+    Ok(())
+}
+
+/// Loads the users who are to be notified of a movie, or of this season of a show: each once, in the order in which
+/// they began to follow. A user without notifications follows only the titles that they asked to be notified of since.
+pub fn load_followers(conn: &mut Conn, what: &FollowedTitle) -> QueryResult<Vec<UserId>> {
+    let season = what.season.map(i64::from);
+    let mut ids: Vec<i64> = follows::table
+        .inner_join(users::table)
+        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(follows::season.is_null().or(follows::season.is(season)))
+        .filter(users::notify.eq(1).or(follows::explicit.eq(1)))
+        .order(follows::id)
+        .select(follows::user_id)
+        .load(conn)?;
+    let mut seen = Vec::new();
+    ids.retain(|id| {
+        !seen.contains(id) && {
+            seen.push(*id);
+            true
+        }
+    });
+    Ok(ids.into_iter().map(UserId).collect())
+}
+
+/// Loads the follows of shows in one library, for the users who are to be notified, as [`followers`] does.
+pub fn of_shows(conn: &mut Conn, instance: &str) -> QueryResult<Vec<ShowFollow>> {
+    let rows: Vec<(i64, i64, Option<i64>, i64)> = follows::table
+        .inner_join(users::table)
+        .filter(OPEN.and(follows::kind.eq(kind_word(MediaKind::Series))).and(follows::instance.eq(instance)))
+        .filter(users::notify.eq(1).or(follows::explicit.eq(1)))
+        .order(follows::id)
+        .select((follows::user_id, follows::catalog_id, follows::season, follows::created_at))
+        .load(conn)?;
+    let read = |(user, catalog_id, season, since): (i64, i64, Option<i64>, i64)| {
+        let season = season.map(convert_integer).transpose()?;
+        Ok(ShowFollow { user: UserId(user), catalog_id, season, since: timestamp_from_ms(since)? })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// Returns the time since which a user follows a movie, or this season of a show: the last time they asked counts.
+pub fn load_follow_time(
+    conn: &mut Conn,
+    user: UserId,
+    what: &FollowedTitle,
+) -> QueryResult<Option<Timestamp>> {
+    let season = what.season.map(i64::from);
+    let at: Option<i64> = follows::table
+        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(follows::user_id.eq(user.0).and(follows::season.is_null().or(follows::season.is(season))))
+        .select(diesel::dsl::max(follows::created_at))
+        .first(conn)?;
+    at.map(timestamp_from_ms).transpose()
+}
+
+/// Ends every follow of exactly this title and season. Returns the users who are to be notified, as [`load_followers`]
+/// does.
+pub fn end_follows(conn: &mut Conn, what: &FollowedTitle, now: Timestamp) -> QueryResult<Vec<UserId>> {
+    let season = what.season.map(i64::from);
+    let open = follows::table
+        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(follows::season.is(season));
+    let notified: Vec<i64> = open
+        .inner_join(users::table)
+        .filter(users::notify.eq(1).or(follows::explicit.eq(1)))
+        .select(follows::user_id)
+        .load(conn)?;
+    diesel::update(open).set(follows::ended_at.eq(ms(now))).execute(conn)?;
+    Ok(notified.into_iter().map(UserId).collect())
+}
+
+/// Makes every follow of a user silent while their notifications are off.
+pub fn mute_follows(conn: &mut Conn, user: UserId) -> QueryResult<()> {
+    diesel::update(follows::table.filter(OPEN.and(follows::user_id.eq(user.0))))
+        .set(follows::explicit.eq(0))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Ends a user's follow of a season; without a season, every follow of the title.
+pub fn unfollow_title(
+    conn: &mut Conn,
+    user: UserId,
+    what: &FollowedTitle,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let open = follows::table
+        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(follows::user_id.eq(user.0));
+    let ended = follows::ended_at.eq(ms(now));
+    match what.season {
+        Some(season) => {
+            diesel::update(open.filter(follows::season.eq(i64::from(season)))).set(ended).execute(conn)
+        }
+        None => diesel::update(open).set(ended).execute(conn),
+    }
+    .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::PhoneNumber;
+    use crate::store::people::users::{self, FirstContactRole};
+    use crate::store::schema::users as users_table;
+    use crate::store::scratch;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn person(conn: &mut Conn, phone: &str) -> UserId {
+        users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, NOW).unwrap();
+        users::find_user_by_phone(conn, &PhoneNumber::parse(phone).unwrap()).unwrap().unwrap().id
+    }
+
+    fn season(season: Option<u32>) -> FollowedTitle {
+        FollowedTitle { instance: "sonarr".into(), kind: MediaKind::Series, catalog_id: 371_980, season }
+    }
+
+    #[test]
+    fn a_season_is_told_to_those_who_follow_it_and_to_those_who_follow_the_show() {
+        let mut conn = scratch();
+        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
+        for (user, what) in [(ann, None), (ann, Some(2)), (bob, Some(2)), (bob, Some(2))] {
+            follow_title(&mut conn, user, &season(what), FollowReason::Request, NOW).unwrap();
+        }
+        assert_eq!(load_followers(&mut conn, &season(Some(2))).unwrap(), [ann, bob]);
+        assert_eq!(load_followers(&mut conn, &season(Some(1))).unwrap(), [ann]);
+        assert_eq!(
+            load_followers(&mut conn, &FollowedTitle { instance: "sonarr-4k".into(), ..season(Some(2)) }),
+            Ok(vec![])
+        );
+    }
+
+    #[test]
+    fn who_stops_following_a_show_follows_none_of_its_seasons_and_others_go_on() {
+        let mut conn = scratch();
+        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
+        for (user, what) in [(ann, None), (ann, Some(1)), (ann, Some(2)), (bob, Some(2))] {
+            follow_title(&mut conn, user, &season(what), FollowReason::Request, NOW).unwrap();
+        }
+        unfollow_title(&mut conn, ann, &season(Some(1)), NOW).unwrap();
+        assert_eq!(load_followers(&mut conn, &season(Some(2))).unwrap(), [ann, bob]);
+        unfollow_title(&mut conn, ann, &season(None), NOW).unwrap();
+        assert_eq!(load_followers(&mut conn, &season(Some(2))).unwrap(), [bob]);
+    }
+
+    #[test]
+    fn what_has_ended_is_followed_by_nobody_and_can_be_followed_again() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
+        end_follows(&mut conn, &season(Some(2)), NOW).unwrap();
+        assert_eq!(load_followers(&mut conn, &season(Some(2))), Ok(vec![]));
+        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
+        assert_eq!(load_followers(&mut conn, &season(Some(2))), Ok(vec![ann]));
+    }
+
+    #[test]
+    fn follows_of_shows_are_those_of_users_to_be_notified() {
+        let mut conn = scratch();
+        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
+        let movie = FollowedTitle { kind: MediaKind::Movie, ..season(None) };
+        for (user, what) in
+            [(ann, season(None)), (ann, movie), (bob, season(Some(2))), (bob, season(Some(3)))]
+        {
+            follow_title(&mut conn, user, &what, FollowReason::Request, NOW).unwrap();
+        }
+        end_follows(&mut conn, &season(Some(3)), NOW).unwrap();
+        let follow = |user, season| ShowFollow { user, catalog_id: 371_980, season, since: NOW };
+        assert_eq!(of_shows(&mut conn, "sonarr"), Ok(vec![follow(ann, None), follow(bob, Some(2))]));
+        assert_eq!(of_shows(&mut conn, "sonarr-4k"), Ok(vec![]));
+        let bob_is_silent = users_table::table.find(bob.0);
+        diesel::update(bob_is_silent).set(users_table::notify.eq(0)).execute(&mut conn).unwrap();
+        assert_eq!(of_shows(&mut conn, "sonarr"), Ok(vec![follow(ann, None)]));
+    }
+
+    #[test]
+    fn following_again_counts_from_the_last_time() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        let later = NOW + jiff::SignedDuration::from_hours(1);
+        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
+        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, later).unwrap();
+        assert_eq!(load_follow_time(&mut conn, ann, &season(Some(2))), Ok(Some(later)));
+        assert_eq!(load_followers(&mut conn, &season(Some(2))), Ok(vec![ann]));
+    }
+
+    #[test]
+    fn explicit_follow_is_notified_without_notifications_until_they_are_turned_off_again() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
+        diesel::update(users_table::table).set(users_table::notify.eq(0)).execute(&mut conn).unwrap();
+        assert_eq!(load_followers(&mut conn, &season(Some(2))), Ok(vec![]));
+        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Notification, NOW).unwrap();
+        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
+        assert_eq!(load_followers(&mut conn, &season(Some(2))), Ok(vec![ann]));
+        mute_follows(&mut conn, ann).unwrap();
+        assert_eq!(end_follows(&mut conn, &season(Some(2)), NOW), Ok(vec![]));
+    }
+}

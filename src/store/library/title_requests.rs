@@ -1,0 +1,624 @@
+//! Title requests of users, and the additions that are tried again until they are made or given up.
+
+use diesel::dsl::max;
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use crate::conversation::title_requests::{
+    Coverage, DeferredAdditionState, QueuedRequest, RequestStatus, RequestedTitle, retry_pause,
+};
+use crate::conversation::transcript::{CallRow, ToolArguments, UserId};
+use crate::store::Conn;
+use crate::store::codec::{
+    arguments_json, convert_integer, from_json, if_readable, kind, kind_word, ms, parse_arguments,
+    timestamp_from_ms, to_json, unreadable_column,
+};
+use crate::store::database::literal_sql::LiteralSql;
+use crate::store::schema::requests;
+
+/// Condition of the index of additions that are still to be tried.
+const DUE: LiteralSql = LiteralSql("requests.next_try_at IS NOT NULL");
+/// Number of the last requests that a tool is shown.
+const LATELY: i64 = 500;
+
+/// Records the title request of a user for a title that is in the library. Their waiting additions of it are settled
+/// by this, except for seasons and episodes that this request does not cover.
+pub fn record_title_request(
+    conn: &mut Conn,
+    user: UserId,
+    call: CallRow,
+    (wanted, coverage): (&RequestedTitle, Coverage),
+    now: Timestamp,
+) -> QueryResult<()> {
+    let covered = match coverage {
+        Coverage::Whole => load_waiting_additions(conn, user, wanted)?,
+        Coverage::SomeEpisodes => Vec::new(),
+    };
+    for open in covered {
+        if RequestedTitle::includes_seasons((wanted.seasons.as_deref(), open.wanted.seasons.as_deref())) {
+            settle_title_request(conn, open.id, &TitleRequestOutcome::Added(wanted), now)?;
+        }
+    }
+    diesel::insert_into(requests::table)
+        .values((
+            (requests::user_id.eq(user.0), requests::tool_call_id.eq(call.0)),
+            (requests::instance.eq(&wanted.instance), requests::kind.eq(kind_word(wanted.kind))),
+            (requests::catalog_id.eq(wanted.catalog_id), requests::title.eq(&wanted.title)),
+            (requests::year.eq(i64::from(wanted.year)), requests::seasons.eq(seasons_json(wanted)?)),
+            (requests::state.eq("added"), requests::tries.eq(0)),
+            (requests::created_at.eq(ms(now)), requests::settled_at.eq(ms(now))),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .map(drop)
+}
+
+/// An addition that is to be tried later.
+#[derive(Debug, Clone, Copy)]
+pub struct NewDeferredAddition<'a> {
+    pub user: UserId,
+    pub call: CallRow,
+    pub wanted: &'a RequestedTitle,
+    pub arguments: &'a ToolArguments,
+}
+
+/// Queues an addition. The row keeps the request as it was made, so that it can be tried without the others. The same
+/// request once more renews its row.
+pub fn queue_addition(conn: &mut Conn, new: &NewDeferredAddition<'_>, now: Timestamp) -> QueryResult<()> {
+    let later = QueuedRequest { wanted: new.wanted.clone(), arguments: new.arguments.clone() };
+    for open in load_waiting_additions(conn, new.user, new.wanted)? {
+        if !open.request().is_repeated_by(&later) {
+            continue;
+        }
+        return match open.state {
+            DeferredAdditionState::InProgress => Ok(()),
+            DeferredAdditionState::Waiting => {
+                let row = requests::table.find(open.id);
+                diesel::update(row).set(addition_columns(new, &later, now)?).execute(conn).map(drop)
+            }
+        };
+    }
+    let NewDeferredAddition { user, wanted, .. } = *new;
+    diesel::insert_into(requests::table)
+        .values((
+            addition_columns(new, &later, now)?,
+            (requests::user_id.eq(user.0), requests::instance.eq(&wanted.instance)),
+            (requests::kind.eq(kind_word(wanted.kind)), requests::catalog_id.eq(wanted.catalog_id)),
+            (requests::state.eq("queued"), requests::next_try_at.eq(ms(now + retry_pause(0)))),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Columns that a call writes into its row, whether or not the row exists.
+#[derive(AsChangeset, Insertable)]
+#[diesel(table_name = requests)]
+struct DeferredAdditionColumns {
+    tool_call_id: i64,
+    title: String,
+    year: i64,
+    #[diesel(treat_none_as_null = true)]
+    seasons: Option<String>,
+    arguments: String,
+    created_at: i64,
+}
+
+fn addition_columns(
+    new: &NewDeferredAddition<'_>,
+    request: &QueuedRequest,
+    now: Timestamp,
+) -> QueryResult<DeferredAdditionColumns> {
+    let QueuedRequest { wanted, arguments } = request;
+    Ok(DeferredAdditionColumns {
+        tool_call_id: new.call.0,
+        title: wanted.title.clone(),
+        year: i64::from(wanted.year),
+        seasons: seasons_json(wanted)?,
+        arguments: arguments_json(arguments),
+        created_at: ms(now),
+    })
+}
+
+/// Loads the waiting additions of a user for a title, for any seasons; oldest first.
+pub(in crate::store) fn load_waiting_additions(
+    conn: &mut Conn,
+    user: UserId,
+    wanted: &RequestedTitle,
+) -> QueryResult<Vec<DeferredAddition>> {
+    let rows: Vec<TitleRequestRow> = requests::table
+        .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
+        .filter(requests::instance.eq(&wanted.instance).and(requests::user_id.eq(user.0)))
+        .filter(requests::next_try_at.is_not_null())
+        .order(requests::id)
+        .select(TitleRequestRow::as_select())
+        .load(conn)?;
+    let open = |row: TitleRequestRow| if_readable(row.into_deferred_addition()).map(Option::flatten);
+    rows.into_iter().filter_map(|row| open(row).transpose()).collect()
+}
+
+/// Returns whether a title that was given up, or a season of it, may come all the same: another user waits for it, or
+/// has been given it before.
+pub fn may_still_arrive(conn: &mut Conn, wanted: &RequestedTitle) -> QueryResult<bool> {
+    let others: Vec<TitleRequestRow> = requests::table
+        .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
+        .filter(requests::instance.eq(&wanted.instance).and(requests::state.ne("given_up")))
+        .select(TitleRequestRow::as_select())
+        .load(conn)?;
+    for other in others {
+        // One that cannot be read may be for any season.
+        let Some(other) = if_readable(other.requested_title())? else { return Ok(true) };
+        let other = other.seasons;
+        let (theirs, ours) = (other.as_deref(), wanted.seasons.as_deref());
+        let shares = |ours: &[u32], theirs: &[u32]| ours.iter().any(|season| theirs.contains(season));
+        if theirs.zip(ours).is_none_or(|(theirs, ours)| shares(ours, theirs)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Loads the next addition to try, with its time.
+pub fn load_next_addition(conn: &mut Conn) -> QueryResult<Option<(i64, Timestamp)>> {
+    let next: Option<(i64, Option<i64>)> = requests::table
+        .filter(DUE)
+        .order((requests::next_try_at, requests::id))
+        .select((requests::id, requests::next_try_at))
+        .first(conn)
+        .optional()?;
+    let Some((id, at)) = next else { return Ok(None) };
+    let at = if_readable(at.ok_or_else(|| unreadable_column("request")).and_then(timestamp_from_ms))?;
+    // A row whose time cannot be read must not hold up the others: it is due.
+    Ok(Some((id, at.unwrap_or(Timestamp::MIN))))
+}
+
+/// An addition that is tried until it is made or given up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeferredAddition {
+    pub id: i64,
+    pub user: UserId,
+    pub call: CallRow,
+    pub wanted: RequestedTitle,
+    pub arguments: ToolArguments,
+    pub state: DeferredAdditionState,
+    pub tries: u32,
+    pub asked_at: Timestamp,
+}
+
+impl DeferredAddition {
+    pub fn request(&self) -> QueuedRequest {
+        QueuedRequest { wanted: self.wanted.clone(), arguments: self.arguments.clone() }
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = requests)]
+struct TitleRequestRow {
+    id: i64,
+    user_id: i64,
+    tool_call_id: Option<i64>,
+    instance: String,
+    kind: String,
+    catalog_id: i64,
+    title: String,
+    year: i64,
+    seasons: Option<String>,
+    state: String,
+    arguments: Option<String>,
+    tries: i64,
+    created_at: i64,
+}
+
+impl TitleRequestRow {
+    fn requested_title(&self) -> QueryResult<RequestedTitle> {
+        Ok(RequestedTitle {
+            instance: self.instance.clone(),
+            kind: kind(&self.kind)?,
+            catalog_id: self.catalog_id,
+            title: self.title.clone(),
+            year: convert_integer(self.year)?,
+            seasons: self.seasons.as_deref().map(|text| from_json("seasons", text)).transpose()?,
+        })
+    }
+
+    fn into_deferred_addition(self) -> QueryResult<Option<DeferredAddition>> {
+        let Some(trying) = trying(&self.state)? else { return Ok(None) };
+        let missing = || unreadable_column("request");
+        Ok(Some(DeferredAddition {
+            wanted: self.requested_title()?,
+            id: self.id,
+            user: UserId(self.user_id),
+            call: CallRow(self.tool_call_id.ok_or_else(missing)?),
+            arguments: parse_arguments(&self.arguments.ok_or_else(missing)?)?,
+            state: trying,
+            tries: convert_integer(self.tries)?,
+            asked_at: timestamp_from_ms(self.created_at)?,
+        }))
+    }
+}
+
+/// Loads an open addition; `None` once it is settled.
+pub fn load_open_addition(conn: &mut Conn, id: i64) -> QueryResult<Option<DeferredAddition>> {
+    let row: Option<TitleRequestRow> =
+        requests::table.find(id).select(TitleRequestRow::as_select()).first(conn).optional()?;
+    row.map_or(Ok(None), TitleRequestRow::into_deferred_addition)
+}
+
+fn trying(state: &str) -> QueryResult<Option<DeferredAdditionState>> {
+    match state {
+        "queued" => Ok(Some(DeferredAdditionState::Waiting)),
+        "adding" => Ok(Some(DeferredAdditionState::InProgress)),
+        "added" | "given_up" => Ok(None),
+        _ => Err(unreadable_column("request state")),
+    }
+}
+
+/// An open addition that cannot be read as a whole, as far as its user is notified of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableRequest {
+    pub user: UserId,
+    /// The title without its seasons.
+    pub wanted: RequestedTitle,
+    pub trying: DeferredAdditionState,
+}
+
+/// Loads the columns of an addition that are readable also where the others are not; `None` once it is settled.
+pub fn unreadable_request(conn: &mut Conn, id: i64) -> QueryResult<Option<UnreadableRequest>> {
+    let row: Option<TitleRequestRow> =
+        requests::table.find(id).select(TitleRequestRow::as_select()).first(conn).optional()?;
+    let Some(row) = row else { return Ok(None) };
+    let Some(trying) = trying(&row.state)? else { return Ok(None) };
+    let year: u16 = if_readable(convert_integer(row.year))?.unwrap_or_default();
+    let row = TitleRequestRow { seasons: None, year: i64::from(year), ..row };
+    Ok(Some(UnreadableRequest { user: UserId(row.user_id), wanted: row.requested_title()?, trying }))
+}
+
+/// Outcome of a request.
+#[derive(Debug, Clone, Copy)]
+pub enum TitleRequestOutcome<'a> {
+    /// The title is in the library, with the name that it has there.
+    Added(&'a RequestedTitle),
+    GivenUp,
+}
+
+/// Outcome of settling a title request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettleRequestOutcome {
+    Settled,
+    /// The user has left in the meantime, or has the title already: no user waits for a notification.
+    Withdrawn,
+}
+
+pub fn settle_title_request(
+    conn: &mut Conn,
+    id: i64,
+    end: &TitleRequestOutcome<'_>,
+    now: Timestamp,
+) -> QueryResult<SettleRequestOutcome> {
+    let open = requests::table.find(id).filter(requests::next_try_at.is_not_null());
+    let settled = (
+        requests::next_try_at.eq(None::<i64>),
+        requests::arguments.eq(None::<String>),
+        requests::settled_at.eq(ms(now)),
+    );
+    let changed = match end {
+        TitleRequestOutcome::Added(wanted) => diesel::update(open)
+            .set((
+                settled,
+                (requests::state.eq("added"), requests::title.eq(&wanted.title)),
+                (requests::year.eq(i64::from(wanted.year)), requests::seasons.eq(seasons_json(wanted)?)),
+            ))
+            .execute(conn)?,
+        TitleRequestOutcome::GivenUp => {
+            diesel::update(open).set((settled, requests::state.eq("given_up"))).execute(conn)?
+        }
+    };
+    Ok(if changed == 1 { SettleRequestOutcome::Settled } else { SettleRequestOutcome::Withdrawn })
+}
+
+/// Gives up all waiting additions of a user, without a notification.
+pub fn withdraw_additions(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    // Each user has only a few waiting additions.
+    let waiting: Vec<i64> =
+        requests::table.filter(DUE.and(requests::user_id.eq(user.0))).select(requests::id).load(conn)?;
+    for id in waiting {
+        settle_title_request(conn, id, &TitleRequestOutcome::GivenUp, now)?;
+    }
+    Ok(())
+}
+
+/// A title request of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecentTitleRequest {
+    pub user: UserId,
+    pub wanted: RequestedTitle,
+    pub stage: RequestStatus,
+    pub at: Timestamp,
+}
+
+/// Loads the household's recent requests for titles that it has or waits for; oldest first.
+pub fn load_recent_title_requests(conn: &mut Conn) -> QueryResult<Vec<RecentTitleRequest>> {
+    let last: Option<i64> = requests::table.select(max(requests::id)).first(conn)?;
+    let rows: Vec<TitleRequestRow> = requests::table
+        .filter(requests::id.gt(last.unwrap_or(0) - LATELY))
+        .filter(requests::state.ne("given_up"))
+        .order(requests::id)
+        .select(TitleRequestRow::as_select())
+        .load(conn)?;
+    let read = |row: TitleRequestRow| {
+        let stage = match row.state.as_str() {
+            "queued" | "adding" => RequestStatus::Waiting,
+            "added" => RequestStatus::InLibrary,
+            _ => return Err(unreadable_column("request state")),
+        };
+        Ok(RecentTitleRequest {
+            user: UserId(row.user_id),
+            wanted: row.requested_title()?,
+            stage,
+            at: timestamp_from_ms(row.created_at)?,
+        })
+    };
+    // Every tool is shown them, so one that cannot be read must not fail the tools.
+    rows.into_iter().filter_map(|row| if_readable(read(row)).transpose()).collect()
+}
+
+pub(in crate::store) fn seasons_json(wanted: &RequestedTitle) -> QueryResult<Option<String>> {
+    wanted.seasons.as_ref().map(to_json).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request_groups::{self, CloseGroupOutcome, RequestGroup};
+    use super::*;
+    use crate::conversation::transcript::{MediaKind, PhoneNumber};
+    use crate::store::people::users::{self, FirstContactRole};
+    use crate::store::scratch;
+    use crate::store::turns::calls::CallStartOutcome;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn person(conn: &mut Conn, phone: &str) -> UserId {
+        users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, NOW).unwrap()
+    }
+
+    fn wanted(title: &str) -> RequestedTitle {
+        RequestedTitle {
+            instance: "radarr".into(),
+            kind: MediaKind::Movie,
+            catalog_id: 438_631,
+            title: title.into(),
+            year: 2021,
+            seasons: None,
+        }
+    }
+
+    fn seasons(listed: &[u32]) -> RequestedTitle {
+        let severance = RequestedTitle { instance: "sonarr".into(), kind: MediaKind::Series, ..wanted("") };
+        RequestedTitle { seasons: Some(listed.to_vec()), ..severance }
+    }
+
+    fn waiting_seasons(conn: &mut Conn) -> Vec<(String, Option<String>)> {
+        requests::table
+            .filter(DUE)
+            .order(requests::id)
+            .select((requests::state, requests::seasons))
+            .load(conn)
+            .unwrap()
+    }
+
+    fn queues(conn: &mut Conn, user: UserId, call: i64, wanted: &RequestedTitle) {
+        // The calls themselves are not part of this test.
+        diesel::sql_query("PRAGMA foreign_keys=OFF").execute(conn).unwrap();
+        let arguments = match &wanted.seasons {
+            Some(seasons) => serde_json::json!({ "tvdb": wanted.catalog_id, "seasons": seasons }),
+            None => serde_json::json!({ "tmdb": 438_631 }),
+        };
+        let arguments = ToolArguments::parse(arguments);
+        queue_addition(
+            conn,
+            &NewDeferredAddition { user, call: CallRow(call), wanted, arguments: &arguments },
+            NOW,
+        )
+        .unwrap();
+    }
+
+    fn states(conn: &mut Conn) -> Vec<(i64, String, String)> {
+        requests::table
+            .order(requests::id)
+            .select((requests::user_id, requests::state, requests::title))
+            .load(conn)
+            .unwrap()
+    }
+
+    #[test]
+    fn what_one_person_has_waiting_of_a_title_waits_once_and_their_last_word_counts() {
+        let mut conn = scratch();
+        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
+        for (user, call, title) in [(ann, 1, ""), (ann, 2, "Dune"), (bob, 3, "")] {
+            queues(&mut conn, user, call, &wanted(title));
+        }
+        let one = |user: UserId, title: &str| (user.0, "queued".to_owned(), title.to_owned());
+        assert_eq!(states(&mut conn), [one(ann, "Dune"), one(bob, "")]);
+        assert_eq!(load_next_addition(&mut conn).unwrap(), Some((1, NOW + retry_pause(0))));
+    }
+
+    #[test]
+    fn a_try_is_begun_once_and_stays_open_until_its_outcome_is_known() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &wanted(""));
+        assert_eq!(
+            [(); 2].map(|()| request_groups::start_addition(&mut conn, &[1]).unwrap()),
+            [CallStartOutcome::Started, CallStartOutcome::NotStartable]
+        );
+        let under_way = load_open_addition(&mut conn, 1).unwrap().unwrap();
+        assert_eq!((under_way.state, under_way.tries), (DeferredAdditionState::InProgress, 1));
+        let end = TitleRequestOutcome::Added(&wanted("Dune"));
+        assert_eq!(settle_title_request(&mut conn, 1, &end, NOW).unwrap(), SettleRequestOutcome::Settled);
+        assert_eq!(
+            settle_title_request(&mut conn, 1, &TitleRequestOutcome::GivenUp, NOW).unwrap(),
+            SettleRequestOutcome::Withdrawn
+        );
+        assert_eq!(states(&mut conn), [(ann.0, "added".to_owned(), "Dune".to_owned())]);
+        assert_eq!(
+            (load_open_addition(&mut conn, 1).unwrap(), load_next_addition(&mut conn).unwrap()),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn who_has_the_title_by_another_way_waits_no_longer() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &wanted(""));
+        record_title_request(&mut conn, ann, CallRow(2), (&wanted("Dune"), Coverage::Whole), NOW).unwrap();
+        assert_eq!(load_next_addition(&mut conn).unwrap(), None);
+        let asked = load_recent_title_requests(&mut conn).unwrap();
+        assert_eq!(
+            asked.iter().map(|asked| (asked.user, asked.wanted.catalog_id)).collect::<Vec<_>>(),
+            [(ann, 438_631), (ann, 438_631)]
+        );
+    }
+
+    fn due_group(conn: &mut Conn) -> RequestGroup {
+        let (id, _) = load_next_addition(conn).unwrap().unwrap();
+        let due = load_open_addition(conn, id).unwrap().unwrap();
+        request_groups::load_request_group(conn, due).unwrap()
+    }
+
+    #[test]
+    fn queued_seasons_of_one_show_are_tried_and_closed_as_one() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        queues(&mut conn, ann, 2, &seasons(&[2]));
+        let group = due_group(&mut conn);
+        let both = serde_json::json!({ "tvdb": 438_631, "seasons": [1, 2] });
+        assert_eq!((group.whole.call, &group.whole.arguments), (CallRow(2), &ToolArguments::parse(both)));
+        assert_eq!(
+            request_groups::start_addition(&mut conn, &group.request_ids()).unwrap(),
+            CallStartOutcome::Started
+        );
+        let row = |seasons: &str| ("adding".to_owned(), Some(seasons.to_owned()));
+        assert_eq!(waiting_seasons(&mut conn), [row("[1]"), row("[2]")]);
+
+        let closed =
+            request_groups::close_group(&mut conn, &group, &TitleRequestOutcome::GivenUp, NOW).unwrap();
+        assert_eq!(closed, CloseGroupOutcome::Into(2));
+        let kept: Vec<Option<String>> = requests::table.select(requests::seasons).load(&mut conn).unwrap();
+        assert_eq!(kept, [Some("[1,2]".to_owned())]);
+    }
+
+    #[test]
+    fn group_with_a_withdrawn_addition_does_not_start() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        queues(&mut conn, ann, 2, &seasons(&[2]));
+        let group = due_group(&mut conn);
+        record_title_request(&mut conn, ann, CallRow(3), (&seasons(&[1]), Coverage::Whole), NOW).unwrap();
+        assert_eq!(
+            request_groups::start_addition(&mut conn, &group.request_ids()).unwrap(),
+            CallStartOutcome::NotStartable
+        );
+        let end = TitleRequestOutcome::Added(&group.whole.wanted);
+        assert_eq!(
+            request_groups::close_group(&mut conn, &group, &end, NOW).unwrap(),
+            CloseGroupOutcome::Into(2)
+        );
+        assert_eq!(
+            request_groups::close_group(&mut conn, &group, &end, NOW).unwrap(),
+            CloseGroupOutcome::Withdrawn
+        );
+    }
+
+    #[test]
+    fn refused_group_falls_apart_by_seasons_and_then_by_age() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        for (call, listed) in [(1, [1]), (2, [9]), (3, [1])] {
+            let wanted = seasons(&listed);
+            let quality = (call == 3).then_some("4K");
+            let arguments = serde_json::json!({ "tvdb": 438_631, "seasons": listed, "quality": quality });
+            let arguments = ToolArguments::parse(arguments);
+            diesel::sql_query("PRAGMA foreign_keys=OFF").execute(&mut conn).unwrap();
+            let new = NewDeferredAddition {
+                user: ann,
+                call: CallRow(call),
+                wanted: &wanted,
+                arguments: &arguments,
+            };
+            queue_addition(&mut conn, &new, NOW).unwrap();
+        }
+        let parts = due_group(&mut conn).by_seasons();
+        assert_eq!(parts.iter().map(RequestGroup::request_ids).collect::<Vec<_>>(), [vec![1, 3], vec![2]]);
+        let earlier = parts[0].without_newest(Some("Not in 4K.")).unwrap();
+        assert_eq!((earlier.request_ids(), earlier.all_ids()), (vec![1], vec![1, 3]));
+        assert_eq!((earlier.refusal.as_deref(), parts[1].without_newest(None)), (Some("Not in 4K."), None));
+    }
+
+    #[test]
+    fn addition_whose_time_cannot_be_read_is_due() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &wanted(""));
+        diesel::update(requests::table).set(requests::next_try_at.eq(i64::MAX)).execute(&mut conn).unwrap();
+        assert_eq!(load_next_addition(&mut conn).unwrap(), Some((1, Timestamp::MIN)));
+    }
+
+    #[test]
+    fn request_for_some_episodes_settles_no_waiting_season() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        for (call, wanted) in [(2, seasons(&[1])), (3, RequestedTitle { seasons: None, ..seasons(&[]) })] {
+            record_title_request(&mut conn, ann, CallRow(call), (&wanted, Coverage::SomeEpisodes), NOW)
+                .unwrap();
+        }
+        assert_eq!(waiting_seasons(&mut conn).len(), 1);
+    }
+
+    #[test]
+    fn season_queued_during_a_try_waits_in_a_row_of_its_own() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        request_groups::start_addition(&mut conn, &[1]).unwrap();
+        queues(&mut conn, ann, 2, &seasons(&[1]));
+        queues(&mut conn, ann, 3, &seasons(&[2]));
+        let row = |state: &str, seasons: &str| (state.to_owned(), Some(seasons.to_owned()));
+        assert_eq!(waiting_seasons(&mut conn), [row("adding", "[1]"), row("queued", "[2]")]);
+    }
+
+    #[test]
+    fn added_season_leaves_other_queued_seasons_waiting() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        record_title_request(&mut conn, ann, CallRow(2), (&seasons(&[2]), Coverage::Whole), NOW).unwrap();
+        assert_eq!(waiting_seasons(&mut conn).len(), 1);
+        record_title_request(&mut conn, ann, CallRow(3), (&seasons(&[1, 3]), Coverage::Whole), NOW).unwrap();
+        assert_eq!(waiting_seasons(&mut conn), []);
+    }
+
+    #[test]
+    fn only_a_request_for_the_same_season_may_still_bring_it() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        diesel::sql_query("PRAGMA foreign_keys=OFF").execute(&mut conn).unwrap();
+        record_title_request(&mut conn, ann, CallRow(1), (&seasons(&[1]), Coverage::Whole), NOW).unwrap();
+        let whole = RequestedTitle { seasons: None, ..seasons(&[]) };
+        let may = [seasons(&[2]), seasons(&[1, 2]), whole]
+            .map(|wanted| may_still_arrive(&mut conn, &wanted).unwrap());
+        assert_eq!(may, [false, true, true]);
+    }
+
+    #[test]
+    fn what_is_withdrawn_is_not_tried() {
+        let mut conn = scratch();
+        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
+        queues(&mut conn, ann, 1, &wanted(""));
+        queues(&mut conn, bob, 2, &wanted(""));
+        withdraw_additions(&mut conn, ann, NOW).unwrap();
+        assert_eq!(load_next_addition(&mut conn).unwrap().map(|(id, _)| id), Some(2));
+    }
+}

@@ -1,0 +1,158 @@
+//! Newcomers on their way to becoming members.
+
+use diesel::dsl::count_star;
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+
+use super::users as people;
+use crate::conversation::people::first_request::{FirstRequest, RETENTION};
+use crate::conversation::people::naming::UserName;
+use crate::conversation::people::onboarding::{DISMISS_AFTER, Newcomer, WaitingRoom};
+use crate::conversation::transcript::{UserId, UserStatus};
+use crate::store::Conn;
+use crate::store::codec::{convert_integer, ms, status_word, timestamp_from_ms};
+use crate::store::confirmation::approvals::{self, ApprovalKind};
+use crate::store::database::literal_sql::LiteralSql;
+use crate::store::schema::users;
+
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+const WAITS: LiteralSql = LiteralSql("users.waiting_since IS NOT NULL");
+const ASKED_FIRST: LiteralSql = LiteralSql("users.first_request_at IS NOT NULL");
+const WAS_ANSWERED: LiteralSql = LiteralSql("users.answered_at IS NOT NULL");
+
+pub fn load_newcomer(conn: &mut Conn, id: UserId) -> QueryResult<Newcomer> {
+    type NewcomerRow = (Option<String>, i64, Option<i64>, Option<i64>);
+    let (name, asked, waiting_since, answered_at): NewcomerRow = users::table
+        .find(id.0)
+        .select((users::display_name, users::name_asks, users::waiting_since, users::answered_at))
+        .first(conn)?;
+    Ok(Newcomer {
+        name,
+        name_requests: convert_integer(asked)?,
+        has_slot: waiting_since.is_some(),
+        answered_at: answered_at.map(timestamp_from_ms).transpose()?,
+        admin_requests: approvals::count_join_requests(conn, id)?,
+        admin_request_is_open: approvals::load_open_approvals_about(conn, id)?
+            .iter()
+            .any(|open| open.kind == ApprovalKind::Join),
+    })
+}
+
+/// Loads the occupancy of the waiting room. Each newcomer is answered at most once a day, so the number of answers is
+/// the number of newcomers who were answered.
+pub fn load_waiting_room(conn: &mut Conn, now: Timestamp) -> QueryResult<WaitingRoom> {
+    Ok(WaitingRoom {
+        taken_slots: users::table.filter(WAITS).select(count_star()).first(conn)?,
+        recent_answers: users::table
+            .filter(
+                WAS_ANSWERED.and(users::answered_at.gt(ms(now - DAY))).and(users::answered_at.le(ms(now))),
+            )
+            .select(count_star())
+            .first(conn)?,
+    })
+}
+
+/// Records that a newcomer was asked for their name: they have a slot from here on.
+pub fn record_name_prompt(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0).filter(users::waiting_since.is_null()))
+        .set(users::waiting_since.eq(ms(now)))
+        .execute(conn)?;
+    diesel::update(users::table.find(id.0))
+        .set((
+            users::name_asks.eq(users::name_asks + 1),
+            users::answered_at.eq(ms(now)),
+            users::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Stores the title request in a newcomer's first message.
+pub fn store_first_request(
+    conn: &mut Conn,
+    id: UserId,
+    request: &FirstRequest,
+    now: Timestamp,
+) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0))
+        .set((users::first_request.eq(request.as_str()), users::first_request_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Loads the title request in a newcomer's first message, as long as it is stored.
+pub fn load_first_request(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<Option<FirstRequest>> {
+    let title: Option<Option<String>> = users::table
+        .find(id.0)
+        .filter(users::first_request_at.gt(ms(now - RETENTION)))
+        .select(users::first_request)
+        .first(conn)
+        .optional()?;
+    Ok(title.flatten().map(FirstRequest::from_stored))
+}
+
+/// Erases the first request of a newcomer: it was answered, or they were blocked or forgotten.
+pub fn erase_first_request(conn: &mut Conn, id: UserId) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0))
+        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Erases first requests that have exceeded their retention period.
+pub fn erase_old_first_requests(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.filter(ASKED_FIRST.and(users::first_request_at.le(ms(now - RETENTION)))))
+        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Restarts a newcomer's wait when the admins are asked again.
+pub fn restart_wait(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0)).set(users::waiting_since.eq(ms(now))).execute(conn).map(drop)
+}
+
+/// Records that a newcomer has given their name and waits for an admin.
+pub fn record_introduction(conn: &mut Conn, id: UserId, name: &UserName, now: Timestamp) -> QueryResult<()> {
+    people::set_name(conn, id, name, now)?;
+    restart_wait(conn, id, now)
+}
+
+/// Ends the wait of a newcomer, whether admitted or not.
+pub fn end_wait(conn: &mut Conn, id: UserId, status: UserStatus, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0))
+        .set((
+            users::status.eq(status_word(status)),
+            users::waiting_since.eq(None::<i64>),
+            users::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Dismisses newcomers a week after their last contact, to make room, unless an admin is asked about them. The number
+/// of times they were asked for their name is not reset.
+pub fn dismiss_idle_newcomers(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    let long: Vec<i64> = users::table
+        .filter(WAITS.and(users::waiting_since.le(ms(now - DISMISS_AFTER))))
+        .select(users::id)
+        .load(conn)?;
+    for id in long {
+        if approvals::load_open_approvals_about(conn, UserId(id))?.is_empty() {
+            diesel::update(users::table.find(id))
+                .set((users::waiting_since.eq(None::<i64>), users::updated_at.eq(ms(now))))
+                .execute(conn)?;
+        }
+    }
+    Ok(())
+}
+
+/// Loads the newcomers who have given their name and wait, longest wait first.
+pub fn load_named_newcomers(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
+    let named: Vec<i64> = users::table
+        .filter(WAITS.and(users::display_name.is_not_null()).and(users::status.eq("pending")))
+        .order(users::waiting_since)
+        .select(users::id)
+        .load(conn)?;
+    Ok(named.into_iter().map(UserId).collect())
+}

@@ -1,0 +1,54 @@
+//! State of the whole household: whether the assistant is paused.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use crate::conversation::transcript::UserId;
+use crate::store::Conn;
+use crate::store::audit::Actor;
+use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::database::literal_sql::LiteralSql;
+use crate::store::queue::outbox;
+use crate::store::schema::pauses;
+
+const OPEN: LiteralSql = LiteralSql("pauses.ended_at IS NULL");
+
+/// Loads the id of the current pause.
+pub fn load_current_pause(conn: &mut Conn) -> QueryResult<Option<i64>> {
+    pauses::table.filter(OPEN).select(pauses::id).first(conn).optional()
+}
+
+/// Outcome of starting or ending a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PauseOutcome {
+    Changed,
+    Unchanged,
+}
+
+pub fn start_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<PauseOutcome> {
+    if load_current_pause(conn)?.is_some() {
+        return Ok(PauseOutcome::Unchanged);
+    }
+    diesel::insert_into(pauses::table)
+        .values((pauses::begun_at.eq(ms(now)), pauses::begun_by.eq(by.0)))
+        .execute(conn)?;
+    Ok(PauseOutcome::Changed)
+}
+
+/// Ends the pause. Users who were not notified of it yet need no notification any more.
+pub fn end_pause(conn: &mut Conn, by: Actor, now: Timestamp) -> QueryResult<PauseOutcome> {
+    if let Some(pause) = load_current_pause(conn)? {
+        outbox::suppress_messages_by_key(conn, &format!("pause:{pause}"), now)?;
+    }
+    let ended = diesel::update(pauses::table.filter(OPEN))
+        .set((pauses::ended_at.eq(ms(now)), pauses::ended_by.eq(by.user().map(|by| by.0))))
+        .execute(conn)?;
+    Ok(if ended == 0 { PauseOutcome::Unchanged } else { PauseOutcome::Changed })
+}
+
+/// Returns the time at which the last pause ended.
+pub fn load_resumed_at(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
+    let last: Option<Option<i64>> =
+        pauses::table.order(pauses::id.desc()).select(pauses::ended_at).first(conn).optional()?;
+    last.flatten().map(timestamp_from_ms).transpose()
+}

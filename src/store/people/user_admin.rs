@@ -1,0 +1,277 @@
+//! The users as the operator sees and changes them.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::users as people;
+use crate::conversation::people::naming::UserName;
+use crate::conversation::transcript::{PhoneNumber, User, UserId, UserRights, UserRole};
+use crate::store::Conn;
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::codec::{role_word, timestamp_from_ms};
+use crate::store::confirmation::code_misses::{self, CodeMisses};
+use crate::store::library::quotas::{self, QuotaOverride};
+use crate::store::schema::{conversations, inbound_events, turns, users};
+
+/// A user with the data that concerns only the operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserAccount {
+    pub user: User,
+    pub movies: UserLimit,
+    pub seasons: UserLimit,
+    pub last_message_at: Option<Timestamp>,
+    pub code_misses: CodeMisses,
+}
+
+/// Number of movies or seasons that a user may add within the household's period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserLimit {
+    Household,
+    Own(u32),
+}
+
+/// Loads all users who are not forgotten, longest known first.
+pub fn load_user_accounts(conn: &mut Conn) -> QueryResult<Vec<UserAccount>> {
+    let known = people::load_known_users(conn)?;
+    known.into_iter().map(|user| account_with_limits(conn, user)).collect()
+}
+
+pub fn find_user_id_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
+    let id: Option<i64> = users::table
+        .filter(users::phone.eq(phone.as_str()).and(users::forgotten_at.is_null()))
+        .select(users::id)
+        .first(conn)
+        .optional()?;
+    Ok(id.map(UserId))
+}
+
+/// Loads a user who is known and not forgotten.
+pub fn find_known_user(conn: &mut Conn, id: UserId) -> QueryResult<Option<User>> {
+    let known: Option<i64> = users::table
+        .filter(users::id.eq(id.0).and(users::forgotten_at.is_null()))
+        .select(users::id)
+        .first(conn)
+        .optional()?;
+    known.map(|id| people::load_user(conn, UserId(id))).transpose()
+}
+
+pub fn load_user_account(conn: &mut Conn, id: UserId) -> QueryResult<UserAccount> {
+    let user = people::load_user(conn, id)?;
+    account_with_limits(conn, user)
+}
+
+fn account_with_limits(conn: &mut Conn, user: User) -> QueryResult<UserAccount> {
+    let own = quotas::load_quota_override(conn, user.id)?;
+    let last: Option<i64> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.id.0))
+        .order(inbound_events::id.desc())
+        .select(inbound_events::received_at)
+        .first(conn)
+        .optional()?;
+    let limit = |own: Option<u32>| own.map_or(UserLimit::Household, UserLimit::Own);
+    let last_text = last.map(timestamp_from_ms).transpose()?;
+    let code_misses = code_misses::load_code_misses(conn, user.id)?;
+    Ok(UserAccount {
+        code_misses,
+        user,
+        movies: limit(own.movies),
+        seasons: limit(own.seasons),
+        last_message_at: last_text,
+    })
+}
+
+/// A conversation without its messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversationOverview {
+    pub name: String,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub end_reason: Option<String>,
+    /// Number of the user's messages that turns processed.
+    pub message_count: i64,
+}
+
+/// Loads the last conversations of a user, newest first.
+pub fn load_recent_conversations(
+    conn: &mut Conn,
+    user: UserId,
+    limit: i64,
+) -> QueryResult<Vec<ConversationOverview>> {
+    type ConversationOverviewRow = (i64, String, i64, Option<i64>, Option<String>);
+    let rows: Vec<ConversationOverviewRow> = conversations::table
+        .filter(conversations::user_id.eq(user.0))
+        .order(conversations::id.desc())
+        .limit(limit)
+        .select((
+            conversations::id,
+            conversations::name,
+            conversations::started_at,
+            conversations::ended_at,
+            conversations::end_reason,
+        ))
+        .load(conn)?;
+    let talk = |(id, name, started_at, ended_at, end_reason): ConversationOverviewRow| {
+        let turns = turns::table.filter(turns::conversation_id.eq(id)).select(turns::id);
+        let texts: i64 = inbound_events::table
+            .filter(inbound_events::turn_id.eq_any(turns.nullable()))
+            .count()
+            .get_result(conn)?;
+        let (started_at, ended_at) =
+            (timestamp_from_ms(started_at)?, ended_at.map(timestamp_from_ms).transpose()?);
+        Ok(ConversationOverview { name, started_at, ended_at, end_reason, message_count: texts })
+    };
+    rows.into_iter().map(talk).collect()
+}
+
+/// Changes that the operator makes to a user; their other fields stay the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UserChanges {
+    pub role: Option<UserRole>,
+    pub name: Option<UserName>,
+    pub add: Option<bool>,
+    pub delete: Option<bool>,
+    pub four_k: Option<bool>,
+    pub movies: Option<UserLimit>,
+    pub seasons: Option<UserLimit>,
+}
+
+/// Outcome of changing a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeUserOutcome {
+    Changed,
+    /// No admin would be left to let users in.
+    LastAdmin,
+}
+
+pub fn change_user(
+    conn: &mut Conn,
+    user: UserId,
+    changes: &UserChanges,
+    by: Actor,
+    now: Timestamp,
+) -> QueryResult<ChangeUserOutcome> {
+    if changes.role == Some(UserRole::Member) && people::is_last_admin(conn, user)? {
+        return Ok(ChangeUserOutcome::LastAdmin);
+    }
+    let entry = NewAuditEntry {
+        actor: by,
+        kind: "set",
+        subject: AuditSubject::User(user),
+        detail: changes.audit_detail(),
+    };
+    audit::record_change(conn, &entry, now)?;
+    let known = people::load_user(conn, user)?.rights;
+    let rights = UserRights {
+        role: changes.role.unwrap_or(known.role),
+        add: changes.add.unwrap_or(known.add),
+        delete: changes.delete.unwrap_or(known.delete),
+        four_k: changes.four_k.unwrap_or(known.four_k),
+    };
+    people::set_rights(conn, user, rights, now)?;
+    if let Some(name) = &changes.name {
+        people::set_name(conn, user, name, now)?;
+    }
+    let known = quotas::load_quota_override(conn, user)?;
+    let own = QuotaOverride {
+        movies: changes.movies.map_or(known.movies, UserLimit::override_value),
+        seasons: changes.seasons.map_or(known.seasons, UserLimit::override_value),
+    };
+    quotas::store_quota_override(conn, user, own, now)?;
+    Ok(ChangeUserOutcome::Changed)
+}
+
+impl UserChanges {
+    /// A name does not belong in the audit log: the fact that it was changed has to suffice.
+    fn audit_detail(&self) -> Value {
+        let limit = |limit: UserLimit| limit.override_value().map_or(json!("household"), |own| json!(own));
+        let changed = [
+            ("role", self.role.map(|role| json!(role_word(role)))),
+            ("name", self.name.as_ref().map(|_| json!("changed"))),
+            ("add", self.add.map(Value::from)),
+            ("delete", self.delete.map(Value::from)),
+            ("four_k", self.four_k.map(Value::from)),
+            ("movies", self.movies.map(limit)),
+            ("seasons", self.seasons.map(limit)),
+        ];
+        let told = changed.into_iter().filter_map(|(what, to)| Some((what.to_owned(), to?)));
+        Value::Object(told.collect::<Map<_, _>>())
+    }
+}
+
+impl UserLimit {
+    fn override_value(self) -> Option<u32> {
+        match self {
+            Self::Household => None,
+            Self::Own(most) => Some(most),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::users::FirstContactRole;
+    use super::*;
+    use crate::conversation::transcript::UserStatus;
+    use crate::store::schema::audit_log;
+    use crate::store::scratch;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn admin(conn: &mut Conn, phone: &str) -> UserId {
+        people::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Admin, NOW).unwrap()
+    }
+
+    fn demotion() -> UserChanges {
+        UserChanges { role: Some(UserRole::Member), ..UserChanges::default() }
+    }
+
+    #[test]
+    fn a_change_is_recorded_with_what_it_was_but_without_the_name() {
+        let mut conn = scratch();
+        let sam = admin(&mut conn, "+15550100001");
+        let changes = UserChanges {
+            name: Some(UserName::parse("Sam").unwrap()),
+            delete: Some(true),
+            movies: Some(UserLimit::Own(3)),
+            seasons: Some(UserLimit::Household),
+            ..UserChanges::default()
+        };
+        assert_eq!(
+            change_user(&mut conn, sam, &changes, Actor::Shell, NOW).unwrap(),
+            ChangeUserOutcome::Changed
+        );
+        let person = load_user_account(&mut conn, sam).unwrap();
+        assert_eq!(person.user.name.as_deref(), Some("Sam"));
+        assert_eq!(
+            (person.user.rights.delete, person.movies, person.seasons),
+            (true, UserLimit::Own(3), UserLimit::Household)
+        );
+        let recorded: Vec<(Option<i64>, String, String)> = audit_log::table
+            .select((audit_log::user_id, audit_log::subject, audit_log::detail))
+            .load(&mut conn)
+            .unwrap();
+        let detail = r#"{"by":"shell","delete":true,"movies":3,"name":"changed","seasons":"household"}"#;
+        assert_eq!(recorded, [(None, format!("user:{sam}"), detail.to_owned())]);
+    }
+
+    #[test]
+    fn of_two_admins_one_can_be_demoted_and_a_blocked_one_does_not_count() {
+        let mut conn = scratch();
+        let (first, second) = (admin(&mut conn, "+15550100001"), admin(&mut conn, "+15550100002"));
+        people::set_status(&mut conn, second, UserStatus::Blocked, NOW).unwrap();
+        assert_eq!(
+            change_user(&mut conn, first, &demotion(), Actor::Shell, NOW).unwrap(),
+            ChangeUserOutcome::LastAdmin
+        );
+        people::set_status(&mut conn, second, UserStatus::Active, NOW).unwrap();
+        assert_eq!(
+            change_user(&mut conn, first, &demotion(), Actor::Shell, NOW).unwrap(),
+            ChangeUserOutcome::Changed
+        );
+        assert_eq!(
+            change_user(&mut conn, second, &demotion(), Actor::Shell, NOW).unwrap(),
+            ChangeUserOutcome::LastAdmin
+        );
+    }
+}

@@ -1,0 +1,301 @@
+//! Automatic erasure of text after its retention period: oldest first, a few rows per run, each run continuing where
+//! the previous one ended.
+
+use std::collections::HashSet;
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::erase::{self, ErasureScope};
+use super::text_index;
+use crate::conversation::transcript::UserId;
+use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::confirmation::pending_action::{self, CloseReason};
+use crate::store::memory::facts;
+use crate::store::people::join_requests;
+use crate::store::schema::{
+    agent_responses, approvals, follows, inbound_events, notices, outbox, pending_actions, reactions,
+    requests, sweeps, tool_calls, turns,
+};
+use crate::store::{Conn, QueryResult};
+
+/// Progress of a retention run: more may be left to erase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetentionProgress {
+    More,
+    Done,
+}
+
+/// Erases text from before `before` in at most `limit` rows of each table.
+pub fn erase_expired_text(
+    conn: &mut Conn,
+    before: Timestamp,
+    limit: i64,
+    now: Timestamp,
+) -> QueryResult<RetentionProgress> {
+    // First of all, because this text should already be gone.
+    if text_index::rebuild_due_index(conn, now)? == RetentionProgress::More {
+        return Ok(RetentionProgress::More);
+    }
+    join_requests::erase_old_first_requests(conn, now)?;
+    close_overdue_prompts(conn, before)?;
+    let mut swept = delete_ended_follows(conn, before, limit)?;
+    // Ended facts are also found by their end time, since a fact may be active for years.
+    if facts::erase_ended_facts(conn, before, limit, now)? >= limit {
+        swept = RetentionProgress::More;
+    }
+    for table in RetentionTable::ALL {
+        let after = load_sweep_cursor(conn, table.name())?.unwrap_or(0);
+        let rows = table.load_rows(conn, after, limit)?;
+        // An unsettled row holds back the rows after it, so that no row is skipped permanently.
+        let ready = rows.iter().take_while(|row| row.over_at.is_some_and(|at| at < ms(before)));
+        let (count, last) = ready.fold((0, None), |(count, _), row| (count + 1, Some(row.id)));
+        let Some(up_to) = last else { continue };
+        table.erase_rows(conn, ErasureScope::Rows { after, up_to })?;
+        if table.is_indexed() {
+            text_index::schedule_index_rebuilds(conn, now)?;
+        }
+        store_sweep_cursor(conn, table.name(), up_to, now)?;
+        if count >= limit {
+            swept = RetentionProgress::More;
+        }
+    }
+    Ok(swept)
+}
+
+/// Closes the confirmation prompts that expired before `before`, and those created before then whose message failed or
+/// was suppressed.
+fn close_overdue_prompts(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
+    let open: Vec<(i64, Option<i64>, i64, String)> = pending_actions::table
+        .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
+        .select((
+            pending_actions::user_id,
+            pending_actions::expires_at,
+            pending_actions::created_at,
+            outbox::state,
+        ))
+        .load(conn)?;
+    for (user, expires_at, created_at, state) in open {
+        let over_at = match (expires_at, state.as_str()) {
+            (Some(at), _) => Some(at),
+            (None, "failed" | "suppressed") => Some(created_at),
+            (None, _) => None,
+        };
+        if let Some(at) = over_at.filter(|at| *at < ms(before)) {
+            pending_action::close_pending_action(
+                conn,
+                UserId(user),
+                CloseReason::Expired,
+                timestamp_from_ms(at)?,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the follows that ended before `before`. They are found by their end time: a follow may be open for years,
+/// and would hold back all that began later.
+fn delete_ended_follows(conn: &mut Conn, before: Timestamp, limit: i64) -> QueryResult<RetentionProgress> {
+    let ended: Vec<i64> = follows::table
+        .filter(follows::ended_at.lt(ms(before)))
+        .order(follows::ended_at)
+        .limit(limit)
+        .select(follows::id)
+        .load(conn)?;
+    let full = i64::try_from(ended.len()).is_ok_and(|count| count >= limit);
+    for id in ended {
+        diesel::delete(follows::table.find(id)).execute(conn)?;
+    }
+    Ok(if full { RetentionProgress::More } else { RetentionProgress::Done })
+}
+
+#[derive(Debug, Clone, Copy)]
+enum RetentionTable {
+    Received,
+    Turns,
+    Sent,
+    Reactions,
+    Requests,
+    Titles,
+    Notices,
+    Remembered,
+}
+
+/// Row with the time since which it is settled.
+struct RetentionRow {
+    id: i64,
+    over_at: Option<i64>,
+}
+
+impl RetentionTable {
+    const ALL: [Self; 8] = [
+        Self::Received,
+        Self::Turns,
+        Self::Sent,
+        Self::Reactions,
+        Self::Requests,
+        Self::Titles,
+        Self::Notices,
+        Self::Remembered,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Received => "inbound_events",
+            Self::Turns => "turns",
+            Self::Sent => "outbox",
+            Self::Reactions => "reactions",
+            Self::Requests => "approvals",
+            Self::Titles => "requests",
+            Self::Notices => "notices",
+            Self::Remembered => "agent_responses",
+        }
+    }
+
+    /// Loads the next rows after an id, in order.
+    fn load_rows(self, conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
+        match self {
+            Self::Received => load_inbound_rows(conn, after, limit),
+            Self::Turns => load_turn_rows(conn, after, limit),
+            Self::Sent => load_outbound_rows(conn, after, limit),
+            Self::Reactions => load_reaction_rows(conn, after, limit),
+            Self::Requests => load_approval_rows(conn, after, limit),
+            Self::Titles => load_title_request_rows(conn, after, limit),
+            Self::Notices => load_notification_rows(conn, after, limit),
+            Self::Remembered => load_answer_rows(conn, after, limit),
+        }
+    }
+
+    /// Returns whether the rows of the table are in a full-text index.
+    fn is_indexed(self) -> bool {
+        match self {
+            Self::Received | Self::Sent | Self::Remembered => true,
+            Self::Turns | Self::Reactions | Self::Requests | Self::Titles | Self::Notices => false,
+        }
+    }
+
+    fn erase_rows(self, conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
+        match self {
+            Self::Received => erase::erase_inbound_messages(conn, scope),
+            Self::Turns => erase::erase_turns(conn, scope),
+            Self::Sent => erase::erase_outbound_messages(conn, scope),
+            Self::Reactions => erase::erase_reactions(conn, scope),
+            Self::Requests => erase::erase_approval_titles(conn, scope),
+            Self::Titles => erase::delete_title_requests(conn, scope),
+            Self::Notices => erase::delete_notifications(conn, scope),
+            Self::Remembered => erase::erase_remembered_answers(conn, scope),
+        }
+    }
+}
+
+fn load_inbound_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
+    let rows: Vec<(i64, i64, Option<String>)> = inbound_events::table
+        .filter(inbound_events::id.gt(after))
+        .order(inbound_events::id)
+        .limit(limit)
+        .select((inbound_events::id, inbound_events::received_at, inbound_events::outcome))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, at, outcome)| RetentionRow { id, over_at: outcome.map(|_| at) }).collect())
+}
+
+/// Loads turns with the time they finished. A turn is unsettled while its confirmation prompt is open, or while a later
+/// turn executes its deletion.
+fn load_turn_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
+    // Separate queries: a join would read every tool call ever made.
+    let held = pending_actions::table.select(pending_actions::tool_call_id);
+    let asking: Vec<i64> =
+        tool_calls::table.filter(tool_calls::id.eq_any(held)).select(tool_calls::turn_id).load(conn)?;
+    let live = turns::table.filter(turns::finished_at.is_null()).select(turns::id.nullable());
+    let deleting: Vec<i64> = tool_calls::table
+        .filter(tool_calls::run_turn_id.eq_any(live))
+        .select(tool_calls::turn_id)
+        .load(conn)?;
+    let unsettled: HashSet<i64> = asking.into_iter().chain(deleting).collect();
+    let rows: Vec<(i64, Option<i64>)> = turns::table
+        .filter(turns::id.gt(after))
+        .order(turns::id)
+        .limit(limit)
+        .select((turns::id, turns::finished_at))
+        .load(conn)?;
+    let row =
+        |(id, at): (i64, Option<i64>)| RetentionRow { id, over_at: at.filter(|_| !unsettled.contains(&id)) };
+    Ok(rows.into_iter().map(row).collect())
+}
+
+fn load_outbound_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
+    let rows: Vec<(i64, i64, String)> = outbox::table
+        .filter(outbox::id.gt(after))
+        .order(outbox::id)
+        .limit(limit)
+        .select((outbox::id, outbox::created_at, outbox::state))
+        .load(conn)?;
+    let is_settled = |state: &str| matches!(state, "accepted" | "failed" | "suppressed");
+    let row =
+        |(id, at, state): (i64, i64, String)| RetentionRow { id, over_at: is_settled(&state).then_some(at) };
+    Ok(rows.into_iter().map(row).collect())
+}
+
+fn load_reaction_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
+    let rows: Vec<(i64, i64)> = reactions::table
+        .filter(reactions::id.gt(after))
+        .order(reactions::id)
+        .limit(limit)
+        .select((reactions::id, reactions::created_at))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, at)| RetentionRow { id, over_at: Some(at) }).collect())
+}
+
+fn load_approval_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
+    let rows: Vec<(i64, Option<i64>)> = approvals::table
+        .filter(approvals::id.gt(after))
+        .order(approvals::id)
+        .limit(limit)
+        .select((approvals::id, approvals::settled_at))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, over_at)| RetentionRow { id, over_at }).collect())
+}
+
+fn load_title_request_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
+    let rows: Vec<(i64, Option<i64>)> = requests::table
+        .filter(requests::id.gt(after))
+        .order(requests::id)
+        .limit(limit)
+        .select((requests::id, requests::settled_at))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, over_at)| RetentionRow { id, over_at }).collect())
+}
+
+fn load_notification_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
+    let rows: Vec<(i64, i64)> = notices::table
+        .filter(notices::id.gt(after))
+        .order(notices::id)
+        .limit(limit)
+        .select((notices::id, notices::created_at))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, at)| RetentionRow { id, over_at: Some(at) }).collect())
+}
+
+fn load_answer_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
+    let rows: Vec<(i64, i64)> = agent_responses::table
+        .filter(agent_responses::id.gt(after))
+        .order(agent_responses::id)
+        .limit(limit)
+        .select((agent_responses::id, agent_responses::created_at))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, at)| RetentionRow { id, over_at: Some(at) }).collect())
+}
+
+/// Returns the id of the last row that the sweep has processed.
+pub(super) fn load_sweep_cursor(conn: &mut Conn, name: &str) -> QueryResult<Option<i64>> {
+    sweeps::table.find(name).select(sweeps::last_id).first(conn).optional()
+}
+
+pub(super) fn store_sweep_cursor(conn: &mut Conn, name: &str, last: i64, now: Timestamp) -> QueryResult<()> {
+    diesel::insert_into(sweeps::table)
+        .values((sweeps::name.eq(name), sweeps::last_id.eq(last), sweeps::updated_at.eq(ms(now))))
+        .on_conflict(sweeps::name)
+        .do_update()
+        .set((sweeps::last_id.eq(last), sweeps::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}

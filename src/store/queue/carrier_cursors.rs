@@ -1,0 +1,38 @@
+//! Cursor in a carrier's list of received messages.
+
+use diesel::prelude::*;
+use diesel::upsert::excluded;
+use jiff::Timestamp;
+
+use crate::store::Conn;
+use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::schema::offsets;
+
+/// Loads the cursor; `None` before the first reading.
+pub fn load_carrier_cursor(conn: &mut Conn, source: &str) -> QueryResult<Option<Timestamp>> {
+    let at: Option<i64> = offsets::table.find(source).select(offsets::cursor_at).first(conn).optional()?;
+    at.map(timestamp_from_ms).transpose()
+}
+
+/// Stores the cursor. Call this only after every message up to `at` was admitted.
+pub fn store_carrier_cursor(conn: &mut Conn, source: &str, at: Timestamp, now: Timestamp) -> QueryResult<()> {
+    diesel::insert_into(offsets::table)
+        .values((offsets::source.eq(source), offsets::cursor_at.eq(ms(at)), offsets::updated_at.eq(ms(now))))
+        .on_conflict(offsets::source)
+        .do_update()
+        .set((
+            offsets::cursor_at.eq(excluded(offsets::cursor_at)),
+            offsets::updated_at.eq(excluded(offsets::updated_at)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Makes a change that leaves no trace, to check that the disk accepts one.
+pub fn probe_write(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    const SOURCE: &str = "probe";
+    diesel::insert_into(offsets::table)
+        .values((offsets::source.eq(SOURCE), offsets::cursor_at.eq(ms(now)), offsets::updated_at.eq(ms(now))))
+        .execute(conn)?;
+    diesel::delete(offsets::table.find(SOURCE)).execute(conn).map(drop)
+}

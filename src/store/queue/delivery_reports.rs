@@ -1,0 +1,167 @@
+//! Delivery reports of the carrier about accepted messages. Reports come late, twice and in any order, so a state only
+//! moves forward.
+
+use diesel::prelude::*;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::callbacks::{CallbackKey, CallbackWord};
+use super::outbox::{self, AcceptanceOutcome, AcceptedMessage};
+use crate::conversation::notifications::quiet_hours::QuietHours;
+use crate::conversation::routing::verification::is_same_party;
+use crate::conversation::transcript::{Address, OutboxId};
+use crate::store::Conn;
+use crate::store::codec::ms;
+use crate::store::database::statement_cache::CacheStatement;
+use crate::store::schema::{delivery_events, outbox as rows};
+
+/// Policy that applies from the moment at which a message is accepted.
+#[derive(Debug, Clone)]
+pub struct AcceptancePolicy {
+    /// Period for which a confirmation prompt stays open.
+    pub confirm_for: SignedDuration,
+    /// Time zone of the household, in whose days segments are counted.
+    pub zone: TimeZone,
+    /// Quiet hours of the household.
+    pub quiet: Option<QuietHours>,
+}
+
+/// Status callback of the carrier about one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryReport {
+    pub sid: String,
+    pub status: String,
+    /// Key in the address of the callback; `None` for an address that is none of ours.
+    pub key: Option<CallbackKey>,
+    pub to: Address,
+    pub error_code: Option<u32>,
+}
+
+/// Final delivery of an accepted message, as far as the carrier knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FinalDelivery {
+    Delivered,
+    NotDelivered,
+}
+
+/// Outcome of recording a delivery report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportOutcome {
+    /// A new report, with the acceptance that it proves, and the final delivery if this report is the first to show
+    /// it.
+    New(AcceptanceOutcome, Option<FinalDelivery>),
+    Known,
+    /// The report matches no message of ours: nothing was changed.
+    Unbound,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = rows)]
+struct ReportedMessageRow {
+    attempts: i64,
+    to_addr: String,
+    provider_sid: Option<String>,
+    callback_word: Option<String>,
+}
+
+impl ReportedMessageRow {
+    /// Returns whether a report is about this message: an attempt that was made, under the word that its address
+    /// carries, to the same receiver, and, once the message has an id, under that id. A row without a word is named by
+    /// no report.
+    fn matches_report(&self, report: &DeliveryReport, key: &CallbackKey) -> bool {
+        let word =
+            self.callback_word.as_deref().is_some_and(|word| CallbackWord::from_stored(word) == key.word);
+        let attempt = (1..=self.attempts).contains(&i64::from(key.attempt));
+        let receiver = is_same_party(&Address::new(self.to_addr.as_str()), &report.to);
+        let sid = self.provider_sid.as_ref().is_none_or(|sid| *sid == report.sid);
+        word && attempt && receiver && sid
+    }
+}
+
+/// Records a report of the message that its address names, and the acceptance that it proves.
+pub fn record_delivery_report(
+    conn: &mut Conn,
+    report: &DeliveryReport,
+    terms: &AcceptancePolicy,
+    now: Timestamp,
+) -> QueryResult<ReportOutcome> {
+    let Some(key) = &report.key else { return Ok(ReportOutcome::Unbound) };
+    let row: Option<ReportedMessageRow> =
+        rows::table.find(key.outbox.0).select(ReportedMessageRow::as_select()).first(conn).optional()?;
+    if !row.is_some_and(|row| row.matches_report(report, key)) {
+        return Ok(ReportOutcome::Unbound);
+    }
+    let inserted = diesel::insert_into(delivery_events::table)
+        .values((
+            delivery_events::provider_sid.eq(&report.sid),
+            delivery_events::status.eq(&report.status),
+            delivery_events::outbox_id.eq(key.outbox.0),
+            delivery_events::attempt.eq(i64::from(key.attempt)),
+            delivery_events::error_code.eq(report.error_code.map(i64::from)),
+            delivery_events::received_at.eq(ms(now)),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)?;
+    if inserted == 0 {
+        return Ok(ReportOutcome::Known);
+    }
+    // Any report proves that the message was accepted, whether or not the response to our request arrived.
+    let taken = AcceptedMessage { sid: &report.sid, created_at: None };
+    let acceptance = outbox::record_reported_acceptance(conn, key.outbox, &taken, terms, now)?;
+    let fate = advance_delivery(conn, key.outbox, &report.sid, &report.status, now)?;
+    Ok(ReportOutcome::New(acceptance, fate))
+}
+
+/// Moves the delivery state of a message that is known by this id, never backwards. Returns the final delivery of the
+/// message once the delivery is over.
+pub(in crate::store) fn advance_delivery(
+    conn: &mut Conn,
+    id: OutboxId,
+    sid: &str,
+    status: &str,
+    now: Timestamp,
+) -> QueryResult<Option<FinalDelivery>> {
+    let Some(rank) = status_rank(status) else { return Ok(None) };
+    let known: Option<Option<String>> = rows::table
+        .find(id.0)
+        .filter(rows::provider_sid.eq(sid))
+        .select(rows::delivery)
+        .first(conn)
+        .optional()?;
+    let Some(known) = known else { return Ok(None) };
+    let known = known.as_deref().and_then(status_rank);
+    if known.is_some_and(|known| known >= rank) {
+        return Ok(None);
+    }
+    diesel::update(rows::table.find(id.0))
+        .set((rows::delivery.eq(status), rows::updated_at.eq(ms(now))))
+        .cached()
+        .execute(conn)?;
+    Ok(match status {
+        _ if known.is_some_and(|known| known >= OVER) => None,
+        "delivered" | "read" => Some(FinalDelivery::Delivered),
+        "undelivered" | "failed" | "canceled" => Some(FinalDelivery::NotDelivered),
+        _ => None,
+    })
+}
+
+/// Rank from which on only a read receipt can follow.
+const OVER: u8 = 4;
+
+/// Rank of a status, by its progress; `None` for an unknown status.
+fn status_rank(status: &str) -> Option<u8> {
+    match status {
+        "accepted" | "scheduled" => Some(0),
+        "queued" => Some(1),
+        "sending" => Some(2),
+        "sent" => Some(3),
+        "delivered" | "undelivered" | "failed" | "canceled" => Some(OVER),
+        "read" => Some(5),
+        _ => None,
+    }
+}
+
+/// Loads the delivery state of a row, for tests and the operator.
+pub fn load_delivery_state(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<String>> {
+    rows::table.find(id.0).select(rows::delivery).first(conn)
+}

@@ -1,0 +1,545 @@
+//! The ledger of received messages. Admission is the promise to answer: after it the message is our responsibility.
+
+use diesel::dsl::min;
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::inbound_message_row::{InboundMessageRow, carrier_word};
+use crate::conversation::grammar::triage::TriageDecision;
+use crate::conversation::routing::inbound_message::{InboundEvent, ReceivedMessage};
+use crate::conversation::routing::message_origin::BUTTON;
+use crate::conversation::routing::verification::{FieldAuthority, MessageFields, VerificationOutcome};
+use crate::conversation::transcript::{Address, ChannelKind, EventId, TurnId, UserId};
+use crate::store::Conn;
+use crate::store::codec::{
+    authority_word, channel_word, media_json, ms, parse_media, timestamp_from_ms, via_word,
+};
+use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::statement_cache::CacheStatement;
+use crate::store::people::users::{self, FirstContactRole};
+use crate::store::schema::{inbound_events, turns, users as people};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdmissionOutcome {
+    New {
+        user: UserId,
+        event: EventId,
+    },
+    /// A message known by its channel and external id: nothing was changed.
+    Duplicate,
+    /// Written in the console in the name of a user who is not known any more.
+    NoUser,
+}
+
+/// Delay for which a user's message waits for the next one before work starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DebouncePolicy {
+    pub quiet_ms: i64,
+    pub at_most_ms: i64,
+}
+
+pub fn admit_message(
+    conn: &mut Conn,
+    received: &ReceivedMessage,
+    pace: DebouncePolicy,
+) -> QueryResult<AdmissionOutcome> {
+    let at = ms(received.received_at);
+    let admission = insert_inbound_message(conn, received, TriageDecision::Answer, at + pace.quiet_ms)?;
+    if let AdmissionOutcome::New { user, .. } = admission {
+        debounce_messages(conn, user, received, pace)?;
+    }
+    Ok(admission)
+}
+
+/// Admits a message that is only to be remembered. It waits for no other message, and no other waits for it.
+pub fn admit_unanswered_message(
+    conn: &mut Conn,
+    received: &ReceivedMessage,
+) -> QueryResult<AdmissionOutcome> {
+    insert_inbound_message(conn, received, TriageDecision::NoAnswer, ms(received.received_at))
+}
+
+fn insert_inbound_message(
+    conn: &mut Conn,
+    received: &ReceivedMessage,
+    wants: TriageDecision,
+    not_before: i64,
+) -> QueryResult<AdmissionOutcome> {
+    let user = match received.channel {
+        // Newcomers arrive through the channels that users have. A console message is in the name of a user who was
+        // known when it was written and may have been forgotten since: then no user has the number, and none is
+        // created.
+        ChannelKind::Console => users::find_user_by_phone(conn, &received.from)?.map(|user| user.id),
+        ChannelKind::Twilio | ChannelKind::Local => {
+            Some(users::ensure_user(conn, &received.from, FirstContactRole::Newcomer, received.received_at)?)
+        }
+    };
+    let Some(user) = user else { return Ok(AdmissionOutcome::NoUser) };
+    let at = ms(received.received_at);
+    let event: Option<i64> = diesel::insert_into(inbound_events::table)
+        .values((
+            inbound_events::channel.eq(channel_word(received.channel)),
+            inbound_events::external_id.eq(&received.external_id),
+            inbound_events::user_id.eq(user.0),
+            inbound_events::to_addr.eq(received.to.as_str()),
+            inbound_events::body.eq(&received.body),
+            inbound_events::media.eq(media_json(&received.media)?),
+            inbound_events::provider_at.eq(ms(received.provider_at)),
+            inbound_events::received_at.eq(at),
+            inbound_events::via.eq(via_word(received.via)),
+            inbound_events::authority.eq(authority_word(received.authority)),
+            inbound_events::carrier_word.eq(carrier_word(received.carrier_word)),
+            inbound_events::state.eq("pending"),
+            inbound_events::not_before.eq(not_before),
+            inbound_events::wants_answer.eq(i64::from(wants == TriageDecision::Answer)),
+            inbound_events::updated_at.eq(at),
+        ))
+        .on_conflict_do_nothing()
+        .returning(inbound_events::id)
+        .get_result(conn)
+        .optional()?;
+    Ok(event
+        .map_or(AdmissionOutcome::Duplicate, |event| AdmissionOutcome::New { user, event: EventId(event) }))
+}
+
+/// Returns the messages of `received` that were never admitted, in their order.
+pub fn filter_unadmitted(
+    conn: &mut Conn,
+    received: Vec<ReceivedMessage>,
+) -> QueryResult<Vec<ReceivedMessage>> {
+    let mut unknown = Vec::new();
+    // One by one, each by the unique index: a statement with a list in it is prepared again at each use.
+    for text in received {
+        let same = inbound_events::channel
+            .eq(channel_word(text.channel))
+            .and(inbound_events::external_id.eq(&text.external_id));
+        let known: Option<i64> =
+            inbound_events::table.filter(same).select(inbound_events::id).first(conn).optional()?;
+        if known.is_none() {
+            unknown.push(text);
+        }
+    }
+    Ok(unknown)
+}
+
+/// Condition of messages that were admitted and that no turn has processed.
+pub(in crate::store) const PENDING: LiteralSql = LiteralSql("inbound_events.state = 'pending'");
+
+/// Sets the start of messages that came the same way, which begin together: each further one postpones all, up to a
+/// limit from the first.
+fn debounce_messages(
+    conn: &mut Conn,
+    user: UserId,
+    received: &ReceivedMessage,
+    pace: DebouncePolicy,
+) -> QueryResult<()> {
+    let at = ms(received.received_at);
+    let waiting = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .filter(inbound_events::to_addr.eq(received.to.as_str()).and(inbound_events::wants_answer.eq(1)));
+    let times: Vec<i64> = waiting.select(inbound_events::received_at).limit(2).load(conn)?;
+    if times.len() < 2 {
+        // No other message waits, and this one has its time already.
+        return Ok(());
+    }
+    let first: Option<i64> = waiting.select(min(inbound_events::received_at)).first(conn)?;
+    let begin = (at + pace.quiet_ms).min(first.unwrap_or(at) + pace.at_most_ms);
+    diesel::update(waiting).set(inbound_events::not_before.eq(begin)).cached().execute(conn).map(drop)
+}
+
+/// Loads a user's messages that no turn has processed, in the order they were sent; at most `limit`.
+pub fn load_waiting_messages(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<InboundEvent>> {
+    let rows = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .limit(limit)
+        .select(InboundMessageRow::as_select())
+        .load(conn)?;
+    InboundMessageRow::into_events(rows)
+}
+
+/// Loads the messages of the user's next work, in the order they were sent; at most `limit`. Each address of ours is
+/// answered separately, so all of them came to the same one, at which a message has waited long enough. A message that
+/// wants no answer is alone.
+pub fn load_due_messages(
+    conn: &mut Conn,
+    user: UserId,
+    limit: i64,
+    now: Timestamp,
+) -> QueryResult<Vec<InboundEvent>> {
+    let next: Option<InboundMessageRow> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .filter(inbound_events::not_before.le(ms(now)))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select(InboundMessageRow::as_select())
+        .first(conn)
+        .optional()?;
+    let Some(next) = next.map(InboundMessageRow::into_event).transpose()? else { return Ok(Vec::new()) };
+    if next.triage == TriageDecision::NoAnswer {
+        return Ok(vec![next]);
+    }
+    let rows = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .filter(inbound_events::to_addr.eq(next.to.as_str()).and(inbound_events::wants_answer.eq(1)))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .limit(limit)
+        .select(InboundMessageRow::as_select())
+        .load(conn)?;
+    let mut texts = Vec::new();
+    for row in rows {
+        match row.into_event() {
+            Ok(text) => texts.push(text),
+            Err(error) if texts.is_empty() => return Err(error),
+            // Messages before one that cannot be read do not fail with it.
+            Err(_) => break,
+        }
+    }
+    Ok(texts)
+}
+
+/// Returns the time at which the first of the user's waiting messages may begin.
+pub fn load_due_time(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
+    let due: Option<i64> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .select(min(inbound_events::not_before))
+        .first(conn)?;
+    due.map(timestamp_from_ms).transpose()
+}
+
+/// Loads every user with a waiting message or an unfinished turn.
+pub fn load_users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
+    let waiting: Vec<i64> =
+        inbound_events::table.filter(PENDING).select(inbound_events::user_id).distinct().load(conn)?;
+    let running: Vec<i64> =
+        turns::table.filter(turns::finished_at.is_null()).select(turns::user_id).distinct().load(conn)?;
+    let mut users: Vec<UserId> = waiting.into_iter().chain(running).map(UserId).collect();
+    users.sort_unstable();
+    users.dedup();
+    Ok(users)
+}
+
+/// Loads the fields that an ambiguous message claims, with the id by which the carrier knows it.
+pub fn load_claimed_fields(conn: &mut Conn, event: EventId) -> QueryResult<Option<(String, MessageFields)>> {
+    let row: Option<(InboundMessageRow, String)> = inbound_events::table
+        .find(event.0)
+        .filter(inbound_events::authority.eq(authority_word(FieldAuthority::Ambiguous)))
+        .inner_join(people::table)
+        .select((InboundMessageRow::as_select(), people::phone))
+        .first(conn)
+        .optional()?;
+    let Some((row, phone)) = row else { return Ok(None) };
+    let fields = MessageFields {
+        from: Address::new(phone),
+        to: Address::new(row.to_addr),
+        body: row.body,
+        media_count: parse_media(row.media.as_deref())?.len(),
+    };
+    Ok(Some((row.external_id, fields)))
+}
+
+/// Records the result of the carrier's record for an ambiguous message.
+pub fn record_verification(
+    conn: &mut Conn,
+    event: EventId,
+    outcome: VerificationOutcome,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let ambiguous = inbound_events::authority.eq(authority_word(FieldAuthority::Ambiguous));
+    diesel::update(inbound_events::table.find(event.0).filter(ambiguous))
+        .set((
+            inbound_events::authority.eq(authority_word(outcome.authority())),
+            inbound_events::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Returns whether the outcome of a message is final.
+pub fn is_message_finished(conn: &mut Conn, event: EventId) -> QueryResult<bool> {
+    let outcome: Option<String> =
+        inbound_events::table.find(event.0).select(inbound_events::outcome).first(conn)?;
+    Ok(outcome.is_some())
+}
+
+/// Assigns messages to a turn; they share its end.
+pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -> QueryResult<()> {
+    // One by one: a statement with a list in it is prepared again at each use.
+    events.iter().try_for_each(|event| {
+        diesel::update(inbound_events::table.find(event.0))
+            .set((
+                inbound_events::state.eq("processing"),
+                inbound_events::turn_id.eq(turn.0),
+                inbound_events::updated_at.eq(ms(now)),
+            ))
+            .cached()
+            .execute(conn)
+            .map(drop)
+    })
+}
+
+/// A message whose work failed to begin, with the fields needed to handle that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedMessage {
+    pub event: EventId,
+    /// The address of ours that the message was sent to.
+    pub to: Address,
+    /// Number of failed starts of its work.
+    pub failures: i64,
+}
+
+/// Counts a failed start of work on the user's next message, also if that message cannot be read.
+pub fn count_message_failure(
+    conn: &mut Conn,
+    user: UserId,
+    now: Timestamp,
+) -> QueryResult<Option<FailedMessage>> {
+    let next: Option<(i64, String)> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .filter(inbound_events::not_before.le(ms(now)))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select((inbound_events::id, inbound_events::to_addr))
+        .first(conn)
+        .optional()?;
+    let Some((event, to)) = next else { return Ok(None) };
+    let failures: i64 = diesel::update(inbound_events::table.find(event))
+        .set((
+            inbound_events::attempts.eq(inbound_events::attempts + 1),
+            inbound_events::updated_at.eq(ms(now)),
+        ))
+        .returning(inbound_events::attempts)
+        .cached()
+        .get_result(conn)?;
+    Ok(Some(FailedMessage { event: EventId(event), to: Address::new(to), failures }))
+}
+
+/// Loads the user's messages that were processed before `event`, came the same way and counted towards a limit, with
+/// the time they were sent, newest first; at most `most` of each of the two allowances. Messages that still wait are
+/// not among them: one that was recovered later than others is worked on before them. Input from a button is the
+/// operator's, and uses up no allowance of theirs.
+pub fn load_counted_before(
+    conn: &mut Conn,
+    user: UserId,
+    event: &InboundEvent,
+    most: u32,
+) -> QueryResult<Vec<(Timestamp, String)>> {
+    inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::state.ne("pending")))
+        .filter(inbound_events::to_addr.eq(event.to.as_str()))
+        .filter(inbound_events::external_id.not_like(format!("{BUTTON}%")))
+        .filter(inbound_events::over_limit.eq(0).and(inbound_events::wants_answer.eq(1)))
+        .order(inbound_events::id.desc())
+        .limit(2 * i64::from(most))
+        .select((inbound_events::provider_at, inbound_events::body))
+        .load::<(i64, String)>(conn)?
+        .into_iter()
+        .map(|(at, body)| Ok((timestamp_from_ms(at)?, body)))
+        .collect()
+}
+
+/// Marks a message as exceeding the limit.
+pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
+    diesel::update(inbound_events::table.find(event.0))
+        .set(inbound_events::over_limit.eq(1))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Returns whether the user was notified since `since`, from the address that `event` came to, that messages come too
+/// fast.
+pub fn was_notified_of_limit(
+    conn: &mut Conn,
+    user: UserId,
+    event: &InboundEvent,
+    since: Timestamp,
+) -> QueryResult<bool> {
+    let told: Option<i64> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::provider_at.gt(ms(since))))
+        .filter(inbound_events::to_addr.eq(event.to.as_str()))
+        .filter(inbound_events::over_limit.eq(1).and(inbound_events::outcome.eq("replied")))
+        .order(inbound_events::id.desc())
+        .select(inbound_events::id)
+        .first(conn)
+        .optional()?;
+    Ok(told.is_some())
+}
+
+/// Outcome of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageOutcome {
+    Replied,
+    /// A reaction is the whole answer, and nothing is sent.
+    Reacted,
+    /// No answer was needed.
+    Remembered,
+    /// The message could not be processed, and the user was notified of that.
+    FailedNotified,
+    Skipped(&'static str),
+}
+
+#[derive(AsChangeset)]
+#[diesel(table_name = inbound_events)]
+struct MessageOutcomeColumns {
+    state: &'static str,
+    outcome: &'static str,
+    outcome_reason: Option<&'static str>,
+    updated_at: i64,
+}
+
+impl MessageOutcomeColumns {
+    fn from_outcome(outcome: MessageOutcome, now: Timestamp) -> Self {
+        let (state, outcome, outcome_reason) = match outcome {
+            MessageOutcome::Replied => ("completed", "replied", None),
+            MessageOutcome::Reacted => ("completed", "skipped", Some("reacted")),
+            MessageOutcome::Remembered => ("completed", "skipped", Some("remembered")),
+            MessageOutcome::FailedNotified => ("failed", "failed_notified", None),
+            MessageOutcome::Skipped(reason) => ("completed", "skipped", Some(reason)),
+        };
+        Self { state, outcome, outcome_reason, updated_at: ms(now) }
+    }
+}
+
+/// Ends a message that no turn processed.
+pub fn end_message(
+    conn: &mut Conn,
+    event: EventId,
+    outcome: MessageOutcome,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let ending = MessageOutcomeColumns::from_outcome(outcome, now);
+    diesel::update(inbound_events::table.find(event.0)).set(ending).cached().execute(conn).map(drop)
+}
+
+/// Ends the messages of a turn.
+pub fn end_turn_messages(
+    conn: &mut Conn,
+    turn: TurnId,
+    outcome: MessageOutcome,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let (texts, ending) =
+        (inbound_events::turn_id.eq(turn.0), MessageOutcomeColumns::from_outcome(outcome, now));
+    diesel::update(inbound_events::table.filter(texts)).set(ending).cached().execute(conn).map(drop)
+}
+
+/// Loads the messages of a turn, in the order they were sent.
+pub fn load_turn_messages(conn: &mut Conn, turn: TurnId) -> QueryResult<Vec<InboundEvent>> {
+    let rows = inbound_events::table
+        .filter(inbound_events::turn_id.eq(turn.0))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select(InboundMessageRow::as_select())
+        .load(conn)?;
+    InboundMessageRow::into_events(rows)
+}
+
+/// Loads a user's last messages up to and with `last`, newest first; all of them if `last` is not given.
+pub fn load_bodies_up_to(
+    conn: &mut Conn,
+    user: UserId,
+    last: Option<EventId>,
+    limit: i64,
+) -> QueryResult<Vec<String>> {
+    let last = last.map_or(i64::MAX, |event| event.0);
+    inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.le(last)))
+        .order(inbound_events::id.desc())
+        .limit(limit)
+        .select(inbound_events::body)
+        .load(conn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::routing::inbound_message::MessageSource;
+    use crate::conversation::transcript::PhoneNumber;
+    use crate::store::scratch;
+
+    const PACE: DebouncePolicy = DebouncePolicy { quiet_ms: 1_200, at_most_ms: 4_000 };
+
+    fn text(sid: &str, at: i64) -> ReceivedMessage {
+        let at = Timestamp::from_millisecond(at).unwrap();
+        ReceivedMessage {
+            channel: ChannelKind::Twilio,
+            external_id: sid.into(),
+            from: PhoneNumber::parse("+15550100001").unwrap(),
+            to: Address::new("+15550100000"),
+            body: sid.into(),
+            media: Vec::new(),
+            via: MessageSource::Webhook,
+            authority: FieldAuthority::Certain,
+            carrier_word: None,
+            provider_at: at,
+            received_at: at,
+        }
+    }
+
+    #[test]
+    fn a_text_of_the_console_makes_nobody_known() {
+        let mut conn = scratch();
+        let typed = ReceivedMessage { channel: ChannelKind::Console, ..text("api:1", 0) };
+        assert_eq!(admit_message(&mut conn, &typed, PACE).unwrap(), AdmissionOutcome::NoUser);
+        assert_eq!(users::load_known_users(&mut conn).unwrap(), []);
+        let AdmissionOutcome::New { user, .. } = admit_message(&mut conn, &text("SM1", 0), PACE).unwrap()
+        else {
+            panic!()
+        };
+        assert!(
+            matches!(admit_message(&mut conn, &typed, PACE).unwrap(), AdmissionOutcome::New { user: same, .. } if same == user)
+        );
+    }
+
+    #[test]
+    fn a_known_text_changes_nothing() {
+        let mut conn = scratch();
+        let AdmissionOutcome::New { user, .. } = admit_message(&mut conn, &text("SM1", 0), PACE).unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(admit_message(&mut conn, &text("SM1", 900), PACE).unwrap(), AdmissionOutcome::Duplicate);
+        assert_eq!(
+            load_due_time(&mut conn, user).unwrap(),
+            Some(Timestamp::from_millisecond(1_200).unwrap())
+        );
+    }
+
+    #[test]
+    fn a_text_of_another_way_or_one_that_wants_no_answer_neither_hurries_what_waits_nor_joins_it() {
+        let mut conn = scratch();
+        let elsewhere = |sid, at| ReceivedMessage { to: Address::console(), ..text(sid, at) };
+        let AdmissionOutcome::New { user, .. } = admit_message(&mut conn, &text("phone", 0), PACE).unwrap()
+        else {
+            panic!()
+        };
+        admit_message(&mut conn, &elsewhere("program", 500), DebouncePolicy { quiet_ms: 0, ..PACE }).unwrap();
+        admit_unanswered_message(&mut conn, &text("note", 600)).unwrap();
+        admit_message(&mut conn, &text("phone, too", 700), PACE).unwrap();
+        let mut taken = Vec::new();
+        for at in [400, 800, 800, 800, 1_900, 2_000] {
+            let now = Timestamp::from_millisecond(at).unwrap();
+            let texts = load_due_messages(&mut conn, user, 9, now).unwrap();
+            for text in &texts {
+                end_message(&mut conn, text.id, MessageOutcome::Skipped("seen"), now).unwrap();
+            }
+            taken.push(texts.into_iter().map(|text| text.body).collect::<Vec<_>>().join(" + "));
+        }
+        assert_eq!(taken, ["", "program", "note", "", "phone + phone, too", ""]);
+    }
+
+    #[test]
+    fn quick_texts_wait_for_each_other_but_not_for_ever() {
+        let mut conn = scratch();
+        for (sid, at, due) in [("a", 0, 1_200), ("b", 1_000, 2_200), ("c", 2_000, 3_200), ("d", 3_100, 4_000)]
+        {
+            let AdmissionOutcome::New { user, .. } = admit_message(&mut conn, &text(sid, at), PACE).unwrap()
+            else {
+                panic!()
+            };
+            assert_eq!(
+                load_due_time(&mut conn, user).unwrap(),
+                Some(Timestamp::from_millisecond(due).unwrap()),
+                "{sid}"
+            );
+        }
+    }
+}

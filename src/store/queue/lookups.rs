@@ -1,0 +1,189 @@
+//! Messages that are looked up in the carrier's list: those whose delivery status is unknown, and those that a run of
+//! the program unknown to this database may have sent. A restored copy of the database does not know of the runs
+//! since.
+
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+
+use super::outbox::{DueMessage, DueMessageRow, NewOutboundMessage, OPEN, SendFailure, fail_message};
+use crate::conversation::routing::transport::MessageTransport;
+use crate::conversation::transcript::OutboxId;
+use crate::store::Conn;
+use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::statement_cache::CacheStatement;
+use crate::store::schema::{delivery_events, instance, outbox, turns};
+
+/// Attempts to read the list for a message from before this start. A list that cannot be read holds up no message for
+/// long: a rare repeat is better than silence, and a repeated confirmation prompt deletes nothing automatically.
+const LOOKUPS_BEFORE_SENDING: i64 = 3;
+/// `lookups_left` of a message that needs lookups and has had none.
+const NOT_BEGUN: i64 = LOOKUPS_BEFORE_SENDING + USED_UP;
+/// `lookups_left` of a message whose lookups all failed: it is sent all the same.
+const USED_UP: i64 = 1;
+/// Time that one such attempt gets, with the pause after one that failed.
+const LOOKUP_PAUSE: SignedDuration = SignedDuration::from_secs(15);
+
+/// Returns whether a message with this `lookups_left` has to be looked up before it is sent.
+pub(in crate::store) fn is_lookup_needed(lookups_left: i64) -> bool {
+    lookups_left > USED_UP
+}
+
+/// Condition of a message that may be sent, as far as lookups are concerned: none is needed, or they are used up.
+pub(in crate::store) const MAY_BE_SENT: LiteralSql = LiteralSql("outbox.lookups_left <= 1");
+
+/// Condition of a message that no lookup has begun for: only then may its text still change.
+pub(in crate::store) const NOT_LOOKED_UP: LiteralSql = LiteralSql("outbox.lookups_left IN (0,4)");
+
+/// Requires a lookup before sending for messages that have not left when a start of the program begins.
+pub(in crate::store) fn require_lookup_for_queued(conn: &mut Conn) -> QueryResult<()> {
+    let by_phone = LiteralSql("outbox.from_addr NOT IN ('local','console')");
+    diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq("queued")).and(by_phone)))
+        .set(outbox::lookups_left.eq(NOT_BEGUN))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Returns the number of lookups that a message needs before it is sent: some if its turn began before this start,
+/// since such a turn may have been ended, and its message sent, by a run that this database does not know of.
+pub(in crate::store) fn count_needed_lookups(conn: &mut Conn, text: &NewOutboundMessage) -> QueryResult<i64> {
+    let (Some(turn), MessageTransport::Carrier) = (text.turn, text.from.transport()) else { return Ok(0) };
+    let begun: i64 = turns::table.find(turn.0).select(turns::created_at).first(conn)?;
+    let started: Option<i64> = instance::table.select(instance::started_at).first(conn).optional()?;
+    Ok(if started.is_some_and(|started| begun < started) { NOT_BEGUN } else { 0 })
+}
+
+/// Claims a message for a lookup before its sending; `None` if it needs none at this moment. A lookup that is cut off
+/// or fails counts, and the next one follows after a pause.
+pub fn start_lookup_before_sending(
+    conn: &mut Conn,
+    id: OutboxId,
+    now: Timestamp,
+) -> QueryResult<Option<UnresolvedMessage>> {
+    let waits =
+        outbox::state.eq("queued").and(outbox::lookups_left.gt(USED_UP)).and(outbox::not_before.le(ms(now)));
+    let begun: Option<(DueMessageRow, i64, Option<i64>)> =
+        diesel::update(outbox::table.find(id.0).filter(waits))
+            .set((
+                outbox::lookups_left.eq(outbox::lookups_left - 1),
+                outbox::not_before.eq(ms(now + LOOKUP_PAUSE)),
+                outbox::updated_at.eq(ms(now)),
+            ))
+            .returning((DueMessageRow::as_returning(), outbox::created_at, outbox::turn_id))
+            .get_result(conn)
+            .optional()?;
+    let Some((due, created_at, turn)) = begun else { return Ok(None) };
+    let begun: Option<i64> = match turn {
+        Some(turn) => turns::table.find(turn).select(turns::created_at).first(conn).optional()?,
+        None => None,
+    };
+    let since = timestamp_from_ms(begun.map_or(created_at, |begun| begun.min(created_at)))?;
+    Ok(Some(UnresolvedMessage { due: due.into_due_message()?, since, reported: None, looks: 0 }))
+}
+
+/// Allows a message to be sent: the list was read and does not contain it.
+pub fn allow_sending(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("queued")))
+        .set((outbox::lookups_left.eq(0), outbox::not_before.eq(ms(now)), outbox::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}
+
+/// A message whose delivery status is unknown, as it is looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnresolvedMessage {
+    pub due: DueMessage,
+    /// Time of the first attempt to send it.
+    pub since: Timestamp,
+    /// The id that a status callback gave for it.
+    pub reported: Option<String>,
+    /// Number of lookups that did not find it.
+    pub looks: i64,
+}
+
+pub fn load_unresolved_message(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<UnresolvedMessage>> {
+    let row: Option<(DueMessageRow, i64, i64)> = outbox::table
+        .find(id.0)
+        .filter(outbox::state.eq("unknown"))
+        .select((DueMessageRow::as_select(), outbox::created_at, outbox::looks))
+        .first(conn)
+        .optional()?;
+    let Some((due, created_at, looks)) = row else { return Ok(None) };
+    let reported: Option<String> = delivery_events::table
+        .filter(delivery_events::outbox_id.eq(id.0))
+        .select(delivery_events::provider_sid)
+        .first(conn)
+        .optional()?;
+    Ok(Some(UnresolvedMessage {
+        due: due.into_due_message()?,
+        since: timestamp_from_ms(created_at)?,
+        reported,
+        looks,
+    }))
+}
+
+/// Outcome of counting a lookup that found nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LookupOutcome {
+    LookAgain,
+    /// Looked up often enough: the message was not accepted, and is sent again.
+    SendAgain,
+}
+
+/// Lookups of a message whose delivery status is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LookupCount {
+    /// Number of earlier lookups when this one began.
+    pub before: i64,
+    /// Number of unsuccessful lookups after which the message counts as not accepted.
+    pub enough: usize,
+}
+
+/// Counts an unsuccessful lookup. Of two that began after the same number of lookups only one counts.
+pub fn record_unsuccessful_lookup(
+    conn: &mut Conn,
+    id: OutboxId,
+    looks: LookupCount,
+    now: Timestamp,
+) -> QueryResult<LookupOutcome> {
+    let same = outbox::state.eq("unknown").and(outbox::looks.eq(looks.before));
+    let counted: Option<i64> = diesel::update(outbox::table.find(id.0).filter(same))
+        .set((outbox::looks.eq(outbox::looks + 1), outbox::updated_at.eq(ms(now))))
+        .returning(outbox::looks)
+        .cached()
+        .get_result(conn)
+        .optional()?;
+    let Some(counted) = counted else { return Ok(LookupOutcome::LookAgain) };
+    if usize::try_from(counted).is_ok_and(|counted| counted < looks.enough) {
+        return Ok(LookupOutcome::LookAgain);
+    }
+    diesel::update(outbox::table.find(id.0))
+        .set((
+            outbox::state.eq("queued"),
+            outbox::looks.eq(0),
+            outbox::not_before.eq(ms(now)),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .cached()
+        .execute(conn)?;
+    Ok(LookupOutcome::SendAgain)
+}
+
+/// Postpones a lookup because the carrier's list could not be read: this lookup does not count.
+pub fn postpone_lookup(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) -> QueryResult<()> {
+    let unknown = outbox::table.find(id.0).filter(outbox::state.eq("unknown"));
+    let too_old: i64 = unknown.filter(outbox::deadline_at.lt(ms(now))).count().get_result(conn)?;
+    if too_old > 0 {
+        return fail_message(
+            conn,
+            id,
+            &SendFailure { code: None, meaning: "nobody could tell whether it was taken" },
+            now,
+        );
+    }
+    diesel::update(unknown)
+        .set((outbox::not_before.eq(ms(at)), outbox::updated_at.eq(ms(now))))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}

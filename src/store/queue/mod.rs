@@ -1,0 +1,13 @@
+//! Queues: received messages, outbound messages and their delivery.
+
+pub mod backlog;
+pub mod callbacks;
+pub mod carrier_cursors;
+pub mod delivery_reports;
+mod inbound_message_row;
+pub mod inbound_messages;
+pub mod lookups;
+pub mod notifications;
+pub mod outbox;
+pub mod outbox_schedule;
+pub mod resend;

@@ -1,0 +1,640 @@
+//! Messages to send. No message leaves except through a row here; the intent to send is written before the sending.
+
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use super::callbacks::CallbackWord;
+use super::delivery_reports::AcceptancePolicy;
+use super::{lookups, notifications, outbox_schedule};
+use crate::conversation::routing::transport::MessageTransport;
+use crate::conversation::text::message_format;
+use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
+use crate::store::Conn;
+use crate::store::codec::{convert_integer, ms, unreadable_column};
+use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::statement_cache::CacheStatement;
+use crate::store::schema::{delivery_events, outbox, pending_actions, tool_calls, users};
+use crate::store::turns::daily_budget::Day;
+use crate::store::turns::{daily_budget, progress_message};
+
+/// Time after which a message is too old to be sent.
+pub(in crate::store) const SEND_WITHIN: SignedDuration = SignedDuration::from_hours(6);
+
+/// Condition of open rows: neither accepted nor given up.
+pub(in crate::store) const OPEN: LiteralSql = LiteralSql("outbox.state IN ('queued','attempting','unknown')");
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutboundKind {
+    Reply,
+    ConfirmPrompt,
+    /// A notification, which no user requested at this moment: it never comes between a confirmation prompt and its
+    /// reply.
+    Notice,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewOutboundMessage {
+    /// One row per key, ever: `turn:42:reply`.
+    pub key: String,
+    pub user: UserId,
+    /// `None` for a message that no turn wrote.
+    pub turn: Option<TurnId>,
+    pub kind: OutboundKind,
+    pub to: Address,
+    pub from: Address,
+    pub body: String,
+    /// The address of a picture that is sent along.
+    pub media: Option<String>,
+    pub segments: u32,
+}
+
+pub fn queue_message(conn: &mut Conn, text: &NewOutboundMessage, now: Timestamp) -> QueryResult<OutboxId> {
+    queue_message_at(conn, text, now, now)
+}
+
+/// Queues a message that is not to leave before `at`.
+pub fn queue_message_at(
+    conn: &mut Conn,
+    text: &NewOutboundMessage,
+    at: Timestamp,
+    now: Timestamp,
+) -> QueryResult<OutboxId> {
+    let kind = match text.kind {
+        OutboundKind::Reply => "reply",
+        OutboundKind::ConfirmPrompt => "confirm_prompt",
+        OutboundKind::Notice => "notice",
+    };
+    diesel::insert_into(outbox::table)
+        .values((
+            outbox::dedupe_key.eq(&text.key),
+            outbox::user_id.eq(text.user.0),
+            outbox::turn_id.eq(text.turn.map(|turn| turn.0)),
+            outbox::kind.eq(kind),
+            outbox::to_addr.eq(text.to.as_str()),
+            outbox::from_addr.eq(text.from.as_str()),
+            outbox::body.eq(&text.body),
+            outbox::media_url.eq(&text.media),
+            outbox::segments.eq(i64::from(text.segments)),
+            outbox::state.eq("queued"),
+            outbox::not_before.eq(if at > now { ms(at) } else { 0 }),
+            outbox::deadline_at.eq(ms(at + SEND_WITHIN)),
+            outbox::lookups_left.eq(lookups::count_needed_lookups(conn, text)?),
+            outbox::created_at.eq(ms(now)),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .returning(outbox::id)
+        .get_result(conn)
+        .map(OutboxId)
+}
+
+/// Queues a message unless one with its key was queued before, ever.
+pub fn queue_message_once(conn: &mut Conn, text: &NewOutboundMessage, now: Timestamp) -> QueryResult<()> {
+    queue_message_once_at(conn, text, now, now)
+}
+
+/// Like [`queue_message_once`], for a message that is not to leave before `at`.
+pub fn queue_message_once_at(
+    conn: &mut Conn,
+    text: &NewOutboundMessage,
+    at: Timestamp,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let known: Option<i64> =
+        outbox::table.filter(outbox::dedupe_key.eq(&text.key)).select(outbox::id).first(conn).optional()?;
+    match known {
+        Some(_) => Ok(()),
+        None => queue_message_at(conn, text, at, now).map(drop),
+    }
+}
+
+/// A row that is due for sending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueMessage {
+    pub id: OutboxId,
+    pub attempt: u32,
+    pub to: Address,
+    pub from: Address,
+    pub body: String,
+    pub media: Option<String>,
+    /// The word by which status callbacks name this row.
+    pub word: CallbackWord,
+}
+
+/// Outcome of claiming a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SendClaim {
+    Send(DueMessage),
+    /// Too old or outdated, or its receiver has opted out or was blocked: the message will not be sent.
+    Dropped,
+    /// Another task has claimed the row, or it has to wait.
+    AlreadyClaimed,
+}
+
+/// Writes the intent to send.
+pub fn claim_message(
+    conn: &mut Conn,
+    id: OutboxId,
+    terms: &AcceptancePolicy,
+    now: Timestamp,
+) -> QueryResult<SendClaim> {
+    let row: Option<(i64, String, String, i64, i64, Option<String>)> = outbox::table
+        .find(id.0)
+        // Another task may have tried the row since the agenda was made, and have postponed it.
+        .filter(outbox::state.eq("queued").and(outbox::not_before.le(ms(now))))
+        .filter(lookups::MAY_BE_SENT)
+        .select((
+            outbox::user_id,
+            outbox::kind,
+            outbox::dedupe_key,
+            outbox::deadline_at,
+            outbox::attempts,
+            outbox::callback_word,
+        ))
+        .first(conn)
+        .optional()?;
+    let Some((user, kind, key, deadline, attempts, word)) = row else { return Ok(SendClaim::AlreadyClaimed) };
+    if kind == "notice" && outbox_schedule::load_prompted_users(conn, now)?.contains_key(&user) {
+        return Ok(SendClaim::AlreadyClaimed);
+    }
+    let (opted_out, status): (Option<i64>, String) =
+        users::table.find(user).select((users::opted_out_at, users::status)).first(conn)?;
+    let is_outdated = kind == "notice" && progress_message::is_outdated_progress_message(conn, id)?;
+    if opted_out.is_some() || status == "blocked" || is_outdated {
+        suppress_message(conn, id, now)?;
+        return Ok(SendClaim::Dropped);
+    }
+    if deadline < ms(now) {
+        fail_message(conn, id, &SendFailure { code: None, meaning: "not sent in time" }, now)?;
+        return Ok(SendClaim::Dropped);
+    }
+    if let Some(morning) = notifications::quiet_hours_end(conn, UserId(user), &key, terms, now)? {
+        // The message was queued before the quiet hours, and waited for a reply or for the carrier.
+        notifications::postpone_notification(conn, id, morning, now)?;
+        return Ok(SendClaim::AlreadyClaimed);
+    }
+    let epoch = crate::store::boot::load_epoch(conn)?;
+    let row: DueMessageRow = diesel::update(outbox::table.find(id.0))
+        .set((
+            outbox::state.eq("attempting"),
+            outbox::attempts.eq(attempts + 1),
+            outbox::callback_word.eq(word.unwrap_or_else(|| CallbackWord::random().as_str().to_owned())),
+            outbox::attempt_at.eq(ms(now)),
+            outbox::epoch.eq(epoch),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .returning(DueMessageRow::as_returning())
+        .cached()
+        .get_result(conn)?;
+    Ok(SendClaim::Send(row.into_due_message()?))
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox)]
+pub(in crate::store) struct DueMessageRow {
+    id: i64,
+    attempts: i64,
+    to_addr: String,
+    from_addr: String,
+    body: String,
+    media_url: Option<String>,
+    callback_word: Option<String>,
+}
+
+impl DueMessageRow {
+    pub(in crate::store) fn into_due_message(self) -> QueryResult<DueMessage> {
+        Ok(DueMessage {
+            id: OutboxId(self.id),
+            attempt: convert_integer(self.attempts)?,
+            to: Address::new(self.to_addr),
+            from: Address::new(self.from_addr),
+            body: self.body,
+            media: self.media_url,
+            // A row that was attempted by a version without such words has none, and no callback names it.
+            word: CallbackWord::from_stored(self.callback_word.unwrap_or_default()),
+        })
+    }
+}
+
+pub(in crate::store) fn parse_outbound_kind(word: &str) -> QueryResult<OutboundKind> {
+    match word {
+        "reply" => Ok(OutboundKind::Reply),
+        "confirm_prompt" => Ok(OutboundKind::ConfirmPrompt),
+        "notice" => Ok(OutboundKind::Notice),
+        _ => Err(unreadable_column("text kind")),
+    }
+}
+
+/// Returns whether a message of this kind and text is a notification to which no message of its user replies.
+pub(in crate::store) fn expects_no_reply(kind: &str, body: &str) -> bool {
+    kind == "notice" && !message_format::asks_question(body)
+}
+
+/// Receipt of the carrier for a message it accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AcceptedMessage<'a> {
+    pub sid: &'a str,
+    pub created_at: Option<Timestamp>,
+}
+
+/// Outcome of recording an acceptance: an acceptance counts once, by any channel that shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AcceptanceOutcome {
+    First { kind: OutboundKind, way: MessageTransport, segments: u32 },
+    Known,
+}
+
+/// Records that the carrier has accepted the message: it is sent and paid for, and a confirmation prompt in it is open
+/// from here.
+pub fn record_acceptance(
+    conn: &mut Conn,
+    id: OutboxId,
+    taken: &AcceptedMessage<'_>,
+    terms: &AcceptancePolicy,
+    now: Timestamp,
+) -> QueryResult<AcceptanceOutcome> {
+    let sid = taken.sid;
+    let taken_up: Option<(i64, i64, String, String, i64)> =
+        diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
+            .set((
+                outbox::state.eq("accepted"),
+                outbox::provider_sid.eq(sid),
+                outbox::provider_created_at.eq(taken.created_at.map(ms)),
+                outbox::accepted_at.eq(ms(now)),
+                outbox::updated_at.eq(ms(now)),
+            ))
+            .returning((
+                outbox::user_id,
+                outbox::segments,
+                outbox::from_addr,
+                outbox::kind,
+                outbox::lookups_left,
+            ))
+            .cached()
+            .get_result(conn)
+            .optional()?;
+    // `None` if a callback was faster than the response to our request.
+    let Some((user, segments, from, kind, lookups_left)) = taken_up else {
+        return Ok(AcceptanceOutcome::Known);
+    };
+    let way = Address::new(from).transport();
+    match way {
+        MessageTransport::Carrier => daily_budget::count_segments(
+            conn,
+            UserId(user),
+            &Day::from_timestamp(now, &terms.zone),
+            segments,
+        )?,
+        MessageTransport::Terminal | MessageTransport::Console => {}
+    }
+    let early: Vec<String> = delivery_events::table
+        .filter(delivery_events::provider_sid.eq(sid))
+        .select(delivery_events::status)
+        .load(conn)?;
+    for status in early {
+        super::delivery_reports::advance_delivery(conn, id, sid, &status, now)?;
+    }
+    // A message that was found before this program sent it was sent by a run that the database does not know of: a
+    // confirmation prompt has been open since then.
+    let opened = taken.created_at.filter(|at| lookups_left > 0 && *at < now).unwrap_or(now);
+    let kind = parse_outbound_kind(&kind)?;
+    if kind == OutboundKind::ConfirmPrompt {
+        arm_pending_action(conn, id, terms.confirm_for, opened)?;
+    }
+    Ok(AcceptanceOutcome::First { kind, way, segments: convert_integer(segments)? })
+}
+
+/// Records the acceptance by a status report that names this row: it was accepted under that id, unless the row is
+/// already known by another.
+pub(in crate::store) fn record_reported_acceptance(
+    conn: &mut Conn,
+    id: OutboxId,
+    taken: &AcceptedMessage<'_>,
+    terms: &AcceptancePolicy,
+    now: Timestamp,
+) -> QueryResult<AcceptanceOutcome> {
+    let open: Option<i64> = outbox::table
+        .find(id.0)
+        .filter(OPEN.and(outbox::attempts.gt(0)))
+        .select(outbox::id)
+        .first(conn)
+        .optional()?;
+    match open {
+        Some(_) if find_first_unclaimed(conn, &[taken.sid.to_owned()])?.is_some() => {
+            record_acceptance(conn, id, taken, terms, now)
+        }
+        _ => Ok(AcceptanceOutcome::Known),
+    }
+}
+
+/// Arms the pending action of a message. It is open from the moment at which its confirmation prompt was first
+/// accepted, also if a repeat was queued by then. A repeat keeps its expiry, but only a reply to the repeat counts.
+fn arm_pending_action(
+    conn: &mut Conn,
+    id: OutboxId,
+    confirm_for: SignedDuration,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let asked_in: Option<i64> = outbox::table.find(id.0).select(outbox::turn_id).first(conn)?;
+    let calls = tool_calls::table.filter(tool_calls::turn_id.nullable().eq(asked_in)).select(tool_calls::id);
+    let of_this_turn = pending_actions::tool_call_id.eq_any(calls);
+    let prompted = pending_actions::prompt_outbox_id.eq(id.0);
+    let unexpired = pending_actions::table.filter(pending_actions::expires_at.is_null());
+    diesel::update(unexpired.filter(prompted.or(of_this_turn)))
+        .set((pending_actions::armed_at.eq(ms(now)), pending_actions::expires_at.eq(ms(now + confirm_for))))
+        .execute(conn)?;
+    diesel::update(pending_actions::table.filter(prompted))
+        .set(pending_actions::armed_at.eq(ms(now)))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Postpones a message that was certainly not accepted: tried again at `not_before`, unless a status report has shown
+/// otherwise in the meantime.
+pub fn postpone_message(
+    conn: &mut Conn,
+    id: OutboxId,
+    not_before: Timestamp,
+    reason: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("attempting")))
+        .set((
+            outbox::state.eq("queued"),
+            outbox::not_before.eq(ms(not_before)),
+            outbox::error.eq(json!({ "meaning": reason }).to_string()),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Marks a message that may have been accepted: it is not sent again until that is known.
+pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("attempting")))
+        .set((
+            outbox::state.eq("unknown"),
+            outbox::not_before.eq(ms(now)),
+            outbox::looks.eq(0),
+            outbox::unknown_at.eq(ms(now)),
+            outbox::error.eq(json!({ "meaning": reason }).to_string()),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Returns the position of the first of these ids that belongs to no other message.
+pub fn find_first_unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Option<usize>> {
+    // One by one: a statement with a list in it is prepared again at each use.
+    for (place, sid) in sids.iter().enumerate() {
+        let claimed: Option<i64> =
+            outbox::table.filter(outbox::provider_sid.eq(sid)).select(outbox::id).first(conn).optional()?;
+        if claimed.is_none() {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
+}
+
+/// Cause for which a message will never be sent, for the operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendFailure<'a> {
+    pub code: Option<u32>,
+    pub meaning: &'a str,
+}
+
+pub fn fail_message(conn: &mut Conn, id: OutboxId, why: &SendFailure<'_>, now: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
+        .set((
+            outbox::state.eq("failed"),
+            outbox::error.eq(json!({ "code": why.code, "meaning": why.meaning }).to_string()),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Suppresses all waiting messages of a user: none is sent to a user who opted out.
+pub fn suppress_user_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user.0)).and(outbox::state.eq("queued"))))
+        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Suppresses messages that are not to be sent any more, by the prefix of their key.
+pub fn suppress_messages_by_key(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
+    let (from, to) = (format!("{key}:"), format!("{key};"));
+    let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
+    diesel::update(outbox::table.filter(meant.and(outbox::state.eq("queued"))))
+        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Suppresses messages as [`suppress_messages_by_key`] does, and erases their text, also that of sent ones.
+pub fn withdraw_messages_by_key(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
+    suppress_messages_by_key(conn, key, now)?;
+    let (from, to) = (format!("{key}:"), format!("{key};"));
+    let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
+    let settled = outbox::state.eq_any(["accepted", "failed", "suppressed"]);
+    diesel::update(outbox::table.filter(meant.and(settled)))
+        .set(outbox::body.eq(""))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+fn suppress_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
+        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Records the carrier's report that the receiver has opted out.
+pub fn record_carrier_opt_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<UserId> {
+    suppress_message(conn, id, now)?;
+    let user: i64 = outbox::table.find(id.0).select(outbox::user_id).first(conn)?;
+    crate::store::people::users::opt_out(conn, UserId(user), now, now)?;
+    suppress_user_messages(conn, UserId(user), now)?;
+    Ok(UserId(user))
+}
+
+/// Counts the messages that are being handed over at this moment.
+pub fn count_messages_in_flight(conn: &mut Conn) -> QueryResult<i64> {
+    outbox::table.filter(OPEN.and(outbox::state.eq("attempting"))).count().get_result(conn)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::super::lookups::{LookupCount, LookupOutcome, record_unsuccessful_lookup};
+    use super::*;
+    use crate::conversation::notifications::quiet_hours::QuietHours;
+    use crate::conversation::transcript::PhoneNumber;
+    use crate::store::people::users::{self as people, FirstContactRole};
+    use crate::store::schema::usage;
+    use crate::store::scratch;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn terms() -> AcceptancePolicy {
+        AcceptancePolicy { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
+    }
+
+    /// Queues a message that waits to be sent.
+    fn queued_text(conn: &mut Conn, kind: OutboundKind, key: &str) -> OutboxId {
+        let user = people::ensure_user(
+            conn,
+            &PhoneNumber::parse("+15550100001").unwrap(),
+            FirstContactRole::Member,
+            NOW,
+        );
+        let text = NewOutboundMessage {
+            key: key.into(),
+            user: user.unwrap(),
+            turn: None,
+            kind,
+            to: Address::new("+15550100001"),
+            from: Address::new("+15550100000"),
+            body: "Hello.".into(),
+            media: None,
+            segments: 1,
+        };
+        queue_message(conn, &text, NOW).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_sent_to_somebody_who_was_blocked_since_it_was_seen_to_be_due() {
+        let mut conn = scratch();
+        let id = queued_text(&mut conn, OutboundKind::Reply, "turn:1:reply");
+        diesel::update(users::table).set(users::status.eq("blocked")).execute(&mut conn).unwrap();
+        assert_eq!(claim_message(&mut conn, id, &terms(), NOW).unwrap(), SendClaim::Dropped);
+    }
+
+    #[test]
+    fn a_notice_waits_for_a_question_that_was_asked_since_it_was_seen_to_be_due() {
+        use diesel::connection::SimpleConnection;
+
+        let mut conn = scratch();
+        let question = queued_text(&mut conn, OutboundKind::ConfirmPrompt, "turn:1:question");
+        let notice = queued_text(&mut conn, OutboundKind::Notice, "ready:1");
+        let asked = format!(
+            "PRAGMA foreign_keys=OFF;
+             INSERT INTO pending_actions (user_id, tool_call_id, conversation_id, summary, prompt_outbox_id, created_at)
+             SELECT user_id, 1, 1, 'Delete Dune (2021)?', id, 0 FROM outbox WHERE id = {}",
+            question.0
+        );
+        conn.batch_execute(&asked).unwrap();
+        assert_eq!(claim_message(&mut conn, notice, &terms(), NOW).unwrap(), SendClaim::AlreadyClaimed);
+        assert!(matches!(claim_message(&mut conn, question, &terms(), NOW).unwrap(), SendClaim::Send(_)));
+    }
+
+    #[test]
+    fn notification_queued_before_the_quiet_hours_waits_for_their_end() {
+        let night = AcceptancePolicy { quiet: QuietHours::new(22, 7), ..terms() };
+        for key in ["ready:1", "trouble:1", "request:1"] {
+            let mut conn = scratch();
+            let notice = queued_text(&mut conn, OutboundKind::Notice, key);
+            let morning = NOW + SignedDuration::from_hours(7);
+            assert_eq!(
+                claim_message(&mut conn, notice, &night, NOW).unwrap(),
+                SendClaim::AlreadyClaimed,
+                "{key}"
+            );
+            assert_eq!(
+                outbox_schedule::load_outbox_schedule(&mut conn, &[], NOW).unwrap().next_ms,
+                Some(ms(morning)),
+                "{key}"
+            );
+            assert!(
+                matches!(claim_message(&mut conn, notice, &night, morning).unwrap(), SendClaim::Send(_)),
+                "{key}"
+            );
+        }
+        let mut conn = scratch();
+        let question = queued_text(&mut conn, OutboundKind::Notice, "approval:1");
+        assert!(matches!(claim_message(&mut conn, question, &night, NOW).unwrap(), SendClaim::Send(_)));
+    }
+
+    #[test]
+    fn a_question_waits_for_a_picture_that_is_being_handed_over() {
+        let mut conn = scratch();
+        let picture = queued_text(&mut conn, OutboundKind::Notice, "poster:1");
+        diesel::update(outbox::table).set(outbox::media_url.eq("http://poster")).execute(&mut conn).unwrap();
+        assert!(matches!(claim_message(&mut conn, picture, &terms(), NOW).unwrap(), SendClaim::Send(_)));
+        let question = queued_text(&mut conn, OutboundKind::ConfirmPrompt, "turn:1:question");
+        let due = |conn: &mut Conn| outbox_schedule::load_outbox_schedule(conn, &[], NOW).unwrap().due;
+        assert_eq!(due(&mut conn), []);
+        is_taken(&mut conn, picture);
+        assert_eq!(due(&mut conn), [(question, outbox_schedule::OutboxTask::Send)]);
+    }
+
+    /// Creates a message whose delivery status is unknown.
+    fn lost_text(conn: &mut Conn) -> OutboxId {
+        let id = queued_text(conn, OutboundKind::Reply, "turn:1:reply");
+        claim_message(conn, id, &terms(), NOW).unwrap();
+        mark_message_unknown(conn, id, "no answer", NOW).unwrap();
+        id
+    }
+
+    #[test]
+    fn of_two_looks_that_began_together_only_one_counts() {
+        let mut conn = scratch();
+        let id = lost_text(&mut conn);
+        let mut look = |before| {
+            record_unsuccessful_lookup(&mut conn, id, LookupCount { before, enough: 2 }, NOW).unwrap()
+        };
+        assert_eq!(
+            [look(0), look(0), look(1)],
+            [LookupOutcome::LookAgain, LookupOutcome::LookAgain, LookupOutcome::SendAgain]
+        );
+    }
+
+    fn is_taken(conn: &mut Conn, id: OutboxId) {
+        let taken = AcceptedMessage { sid: "SM1", created_at: None };
+        record_acceptance(conn, id, &taken, &terms(), NOW).unwrap();
+    }
+
+    #[test]
+    fn only_a_text_by_phone_costs_segments() {
+        let ways = [
+            (Address::new("+15550100000"), vec![1]),
+            (Address::local(), vec![]),
+            (Address::console(), vec![]),
+        ];
+        for (from, counted) in ways {
+            let mut conn = scratch();
+            let id = lost_text(&mut conn);
+            diesel::update(outbox::table)
+                .set(outbox::from_addr.eq(from.as_str()))
+                .execute(&mut conn)
+                .unwrap();
+            is_taken(&mut conn, id);
+            let segments: Vec<i64> = usage::table.select(usage::segments).load(&mut conn).unwrap();
+            assert_eq!(segments, counted);
+        }
+    }
+
+    #[test]
+    fn what_a_report_has_settled_stays_settled() {
+        let mut conn = scratch();
+        let id = lost_text(&mut conn);
+        is_taken(&mut conn, id);
+        postpone_message(&mut conn, id, NOW, "busy", NOW).unwrap();
+        mark_message_unknown(&mut conn, id, "no answer", NOW).unwrap();
+        fail_message(&mut conn, id, &SendFailure { code: None, meaning: "refused" }, NOW).unwrap();
+        let state: String = outbox::table.find(id.0).select(outbox::state).first(&mut conn).unwrap();
+        assert_eq!(state, "accepted");
+    }
+}

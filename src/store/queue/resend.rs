@@ -1,0 +1,101 @@
+//! Resending a message that certainly did not arrive, once.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::outbox::{self, NewOutboundMessage, OutboundKind};
+use crate::conversation::transcript::{Address, UserId};
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::codec::convert_integer;
+use crate::store::schema::outbox as rows;
+use crate::store::{Conn, QueryResult};
+
+/// Outcome of resending a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResendOutcome {
+    Queued,
+    /// The message may have arrived, was resent already, or its text is erased.
+    NotAllowed,
+    /// No message is known by this id.
+    Unknown,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = rows)]
+struct ResendRow {
+    user_id: i64,
+    kind: String,
+    to_addr: String,
+    from_addr: String,
+    body: String,
+    media_url: Option<String>,
+    segments: i64,
+    state: String,
+    delivery: Option<String>,
+    error: Option<String>,
+}
+
+impl ResendRow {
+    /// Returns whether the message certainly did not arrive. Only the carrier knows that: it refused the message with
+    /// a code, or reported it as not delivered. A confirmation prompt is never resent, since a yes to it may not mean
+    /// it any more.
+    fn has_definitely_failed(&self) -> bool {
+        let refused = self.state == "failed" && self.error.as_deref().is_some_and(has_error_code);
+        let reported = matches!(self.delivery.as_deref(), Some("undelivered" | "failed"));
+        (refused || reported) && self.kind != "confirm_prompt" && !self.body.is_empty()
+    }
+}
+
+fn has_error_code(error: &str) -> bool {
+    serde_json::from_str::<serde_json::Value>(error).is_ok_and(|error| error["code"].is_u64())
+}
+
+fn resend_key(id: i64) -> String {
+    format!("again:{id}")
+}
+
+/// Returns whether [`resend_message`] would queue the message.
+pub fn can_resend(conn: &mut Conn, id: i64) -> QueryResult<bool> {
+    let row: Option<ResendRow> =
+        rows::table.find(id).select(ResendRow::as_select()).first(conn).optional()?;
+    Ok(row.is_some_and(|row| row.has_definitely_failed()) && !was_resent(conn, id)?)
+}
+
+fn was_resent(conn: &mut Conn, id: i64) -> QueryResult<bool> {
+    let known: Option<i64> =
+        rows::table.filter(rows::dedupe_key.eq(resend_key(id))).select(rows::id).first(conn).optional()?;
+    Ok(known.is_some())
+}
+
+/// Queues the text as a message of its own. As a notification it never comes between a confirmation prompt and its
+/// reply.
+pub fn resend_message(conn: &mut Conn, id: i64, by: Actor, now: Timestamp) -> QueryResult<ResendOutcome> {
+    let row: Option<ResendRow> =
+        rows::table.find(id).select(ResendRow::as_select()).first(conn).optional()?;
+    let Some(row) = row else { return Ok(ResendOutcome::Unknown) };
+    if !row.has_definitely_failed() || was_resent(conn, id)? {
+        return Ok(ResendOutcome::NotAllowed);
+    }
+    let user = UserId(row.user_id);
+    let entry = NewAuditEntry {
+        actor: by,
+        kind: "send_again",
+        subject: AuditSubject::User(user),
+        detail: json!({ "text": id }),
+    };
+    audit::record_change(conn, &entry, now)?;
+    let text = NewOutboundMessage {
+        key: resend_key(id),
+        user,
+        turn: None,
+        kind: OutboundKind::Notice,
+        to: Address::new(row.to_addr),
+        from: Address::new(row.from_addr),
+        body: row.body,
+        media: row.media_url,
+        segments: convert_integer(row.segments)?,
+    };
+    outbox::queue_message(conn, &text, now)?;
+    Ok(ResendOutcome::Queued)
+}

@@ -1,0 +1,219 @@
+//! Writer of the deltas of responses, and of the begin and end of their blocks.
+
+use std::collections::BTreeMap;
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::conversation::stream_events::BlockKind;
+use crate::conversation::transcript::ToolArguments;
+use crate::store::Conn;
+use crate::store::codec::{convert_integer, ms, part, part_word};
+use crate::store::schema::{llm_steps, stream_events, turns};
+use crate::store::turns::model_steps::{AttemptId, NewCall, RecordedResponse};
+
+/// Consecutive text of one block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockChunk {
+    pub part: BlockKind,
+    /// Index of the call in the response; 0 for text and thinking.
+    pub ord: u32,
+    pub text: String,
+}
+
+/// Writer of the blocks of one attempt to the log.
+struct BlockLog<'a> {
+    conn: &'a mut Conn,
+    conversation: i64,
+    attempt: AttemptId,
+    now: Timestamp,
+}
+
+/// Appends pieces of a running attempt, each block with its begin, and with its end if another block follows. Late
+/// pieces are dropped, because the attempt is over.
+pub fn append_chunks(
+    conn: &mut Conn,
+    attempt: AttemptId,
+    pieces: &[BlockChunk],
+    now: Timestamp,
+) -> QueryResult<()> {
+    if pieces.is_empty() {
+        return Ok(());
+    }
+    let Some(mut log) = BlockLog::from_running_attempt(conn, attempt, now)? else { return Ok(()) };
+    let mut open = log.load_open_block()?;
+    for piece in pieces {
+        let this = (piece.part, piece.ord);
+        if open != Some(this) {
+            if let Some(before) = open {
+                log.add_event("block_end", before, None)?;
+            }
+            log.add_event("block_start", this, None)?;
+            open = Some(this);
+        }
+        log.add_event("block_delta", this, Some(&piece.text))?;
+    }
+    Ok(())
+}
+
+/// Ends the open block of a response that is being recorded. If the streamed blocks differ from the response, or there
+/// are none, the recorded response is written to the log.
+pub(in crate::store) fn complete_blocks(
+    conn: &mut Conn,
+    attempt: AttemptId,
+    response: &RecordedResponse,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let Some(mut log) = BlockLog::from_running_attempt(conn, attempt, now)? else { return Ok(()) };
+    let streamed = log.load_streamed_text()?;
+    if matches_response(&streamed, response) {
+        return match log.load_open_block()? {
+            Some(open) => log.add_event("block_end", open, None),
+            None => Ok(()),
+        };
+    }
+    if !streamed.is_empty() {
+        log.void_attempt()?;
+    }
+    let calls = response.calls.iter().map(|call| call.name.clone() + &format_arguments(&call.arguments));
+    let calls = (0..).zip(calls).map(|(ord, call)| ((BlockKind::ToolCall, ord), call));
+    let words = [
+        ((BlockKind::Thinking, 0), response.thinking.clone()),
+        ((BlockKind::Text, 0), response.text.clone()),
+    ];
+    for (block, text) in words.into_iter().chain(calls).filter(|(_, text)| !text.is_empty()) {
+        log.add_event("block_start", block, None)?;
+        log.add_event("block_delta", block, Some(&text))?;
+        log.add_event("block_end", block, None)?;
+    }
+    Ok(())
+}
+
+/// Returns whether the streamed blocks equal the response. The arguments of calls may differ in whitespace.
+fn matches_response(streamed: &BTreeMap<(BlockKind, u32), String>, response: &RecordedResponse) -> bool {
+    let text = |part: BlockKind| streamed.get(&(part, 0)).map_or("", String::as_str);
+    let calls = streamed.iter().filter(|((part, _), _)| *part == BlockKind::ToolCall);
+    let is_told = |((_, told), call): ((&(BlockKind, u32), &String), &NewCall)| {
+        let arguments = told.strip_prefix(&call.name);
+        arguments.is_some_and(|arguments| match &call.arguments {
+            ToolArguments::Object(map) => {
+                serde_json::from_str(arguments).is_ok_and(|told: Map<String, Value>| told == *map)
+            }
+            ToolArguments::Malformed(text) => arguments == text,
+        })
+    };
+    text(BlockKind::Text) == response.text
+        && text(BlockKind::Thinking) == response.thinking
+        && calls.clone().count() == response.calls.len()
+        && calls.zip(&response.calls).all(is_told)
+}
+
+/// Formats arguments as they follow the name of the tool in a response.
+pub(super) fn format_arguments(arguments: &ToolArguments) -> String {
+    match arguments {
+        ToolArguments::Object(map) => Value::Object(map.clone()).to_string(),
+        ToolArguments::Malformed(text) => text.clone(),
+    }
+}
+
+impl<'a> BlockLog<'a> {
+    fn from_running_attempt(
+        conn: &'a mut Conn,
+        attempt: AttemptId,
+        now: Timestamp,
+    ) -> QueryResult<Option<Self>> {
+        let key = (attempt.turn.0, i64::from(attempt.step), i64::from(attempt.attempt));
+        let running = llm_steps::table.find(key).filter(llm_steps::state.eq("started"));
+        let found: Option<i64> = running.select(llm_steps::turn_id).first(conn).optional()?;
+        if found.is_none() {
+            return Ok(None);
+        }
+        let conversation = turns::table.find(attempt.turn.0).select(turns::conversation_id).first(conn)?;
+        Ok(Some(Self { conn, conversation, attempt, now }))
+    }
+
+    /// Returns the last block that has a begin and no end. There is at most one: the begin of a block ends the block
+    /// before it.
+    fn load_open_block(&mut self) -> QueryResult<Option<(BlockKind, u32)>> {
+        let AttemptId { turn, step, attempt } = self.attempt;
+        type OpenBlockRow = (String, Option<i64>, Option<i64>, Option<String>, Option<i64>);
+        let last: Option<OpenBlockRow> = stream_events::table
+            .filter(stream_events::turn_id.eq(turn.0))
+            .filter(stream_events::step.is_not_null().and(stream_events::attempt.is_not_null()))
+            .order(stream_events::seq.desc())
+            .select((
+                stream_events::kind,
+                stream_events::step,
+                stream_events::attempt,
+                stream_events::block_type,
+                stream_events::ord,
+            ))
+            .first(self.conn)
+            .optional()?;
+        let Some((kind, at_step, at_attempt, Some(word), Some(ord))) = last else { return Ok(None) };
+        let is_of_this = (at_step, at_attempt) == (Some(step.into()), Some(attempt.into()));
+        if !is_of_this || kind == "block_end" {
+            return Ok(None);
+        }
+        Ok(Some((part(&word)?, convert_integer(ord)?)))
+    }
+
+    /// Returns the text streamed for this attempt so far, by part and index.
+    fn load_streamed_text(&mut self) -> QueryResult<BTreeMap<(BlockKind, u32), String>> {
+        let AttemptId { turn, step, attempt } = self.attempt;
+        type StreamedTextRow = (Option<String>, Option<i64>, Option<String>);
+        let rows: Vec<StreamedTextRow> = stream_events::table
+            .filter(stream_events::turn_id.eq(turn.0).and(stream_events::kind.eq("block_delta")))
+            .filter(
+                stream_events::step.eq(i64::from(step)).and(stream_events::attempt.eq(i64::from(attempt))),
+            )
+            .order(stream_events::seq)
+            .select((stream_events::block_type, stream_events::ord, stream_events::delta))
+            .load(self.conn)?;
+        let mut blocks: BTreeMap<(BlockKind, u32), String> = BTreeMap::new();
+        for (word, ord, delta) in rows {
+            let block =
+                (part(word.as_deref().unwrap_or_default())?, convert_integer(ord.unwrap_or_default())?);
+            blocks.entry(block).or_default().push_str(&delta.unwrap_or_default());
+        }
+        Ok(blocks)
+    }
+
+    fn add_event(
+        &mut self,
+        kind: &str,
+        (part, ord): (BlockKind, u32),
+        delta: Option<&str>,
+    ) -> QueryResult<()> {
+        diesel::insert_into(stream_events::table)
+            .values((
+                stream_events::conversation_id.eq(self.conversation),
+                stream_events::turn_id.eq(self.attempt.turn.0),
+                stream_events::kind.eq(kind),
+                stream_events::step.eq(i64::from(self.attempt.step)),
+                stream_events::attempt.eq(i64::from(self.attempt.attempt)),
+                stream_events::block_type.eq(part_word(part)),
+                stream_events::ord.eq(i64::from(ord)),
+                stream_events::delta.eq(delta),
+                stream_events::created_at.eq(ms(self.now)),
+            ))
+            .execute(self.conn)
+            .map(drop)
+    }
+
+    /// Instructs subscribers to drop the text streamed for this attempt.
+    fn void_attempt(&mut self) -> QueryResult<()> {
+        diesel::insert_into(stream_events::table)
+            .values((
+                stream_events::conversation_id.eq(self.conversation),
+                stream_events::turn_id.eq(self.attempt.turn.0),
+                stream_events::kind.eq("step_abandoned"),
+                stream_events::step.eq(i64::from(self.attempt.step)),
+                stream_events::attempt.eq(i64::from(self.attempt.attempt)),
+                stream_events::created_at.eq(ms(self.now)),
+            ))
+            .execute(self.conn)
+            .map(drop)
+    }
+}

@@ -1,0 +1,240 @@
+//! Tool calls: the intent is written before the effect and the result after it, and no effect happens twice.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::conversation::transcript::{
+    CallResult, CallRow, CallState, ConversationId, MediaKind, MediaRef, NOT_RUN, TurnId,
+};
+use crate::store::Conn;
+use crate::store::codec::{
+    call_failure_json, call_result_json, if_readable, ms, parse_call_result, timestamp_from_ms, to_json,
+};
+use crate::store::database::statement_cache::CacheStatement;
+use crate::store::schema::{tool_call_items, tool_calls, turns};
+
+/// Turns of a conversation, and results in them, that are searched for the ids they showed: more than any model sees.
+const TURNS_SEARCHED: i64 = 50;
+const RESULTS_SEARCHED: i64 = 200;
+
+/// Outcome of writing an intent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallStartOutcome {
+    Started,
+    /// The call had been started before, so that its outcome must be found out and the call not repeated; or its turn
+    /// was taken back.
+    NotStartable,
+}
+
+/// Status of a call so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallStatus {
+    /// The call has a result, or waits for a confirmation.
+    Succeeded,
+    Failed,
+}
+
+pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<CallStartOutcome> {
+    // The turn may have been taken back since the call was loaded.
+    let turn = tool_calls::table.find(call.0).select(tool_calls::turn_id).first(conn)?;
+    if super::turn_lifecycle::is_cancel_requested(conn, TurnId(turn))? {
+        return Ok(CallStartOutcome::NotStartable);
+    }
+    let epoch = crate::store::boot::load_epoch(conn)?;
+    let started = diesel::update(tool_calls::table.find(call.0).filter(tool_calls::state.eq("created")))
+        .set((
+            tool_calls::state.eq("running"),
+            tool_calls::attempts.eq(tool_calls::attempts + 1),
+            tool_calls::started_at.eq(ms(now)),
+            tool_calls::epoch.eq(epoch),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .cached()
+        .execute(conn)?;
+    Ok(if started == 1 { CallStartOutcome::Started } else { CallStartOutcome::NotStartable })
+}
+
+/// Records the outcome of a call. A call that has a result keeps it.
+pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp) -> QueryResult<()> {
+    let (word, response, error) = match state {
+        CallState::Done(done) => ("complete", Some(call_result_json(done)?), None),
+        CallState::Failed(failed) => ("error", None, Some(call_failure_json(failed)?)),
+        CallState::Canceled(reason) => ("canceled", None, Some(to_json(reason)?)),
+        // Taken back to be run again: it is known that nothing happened.
+        CallState::Created => ("created", None, None),
+        CallState::Running | CallState::Held => return Ok(()),
+    };
+    let finished_at = (word != "created").then(|| ms(now));
+    let state = tool_calls::state;
+    let open = state.eq("created").or(state.eq("running")).or(state.eq("unknown"));
+    diesel::update(tool_calls::table.find(call.0).filter(open))
+        .set((
+            tool_calls::state.eq(word),
+            tool_calls::response.eq(response),
+            tool_calls::error.eq(error),
+            tool_calls::finished_at.eq(finished_at),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Ends the calls that a turn requested and never started.
+pub(in crate::store) fn cancel_unstarted(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
+    let unstarted = tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("created"));
+    diesel::update(tool_calls::table.filter(unstarted))
+        .set((
+            tool_calls::state.eq("canceled"),
+            tool_calls::error.eq(to_json(&NOT_RUN)?),
+            tool_calls::finished_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Number of starts of a call so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallStarts {
+    pub count: i64,
+    pub last_at: Option<Timestamp>,
+}
+
+pub fn load_starts(conn: &mut Conn, call: CallRow) -> QueryResult<CallStarts> {
+    let (count, last_at): (i64, Option<i64>) =
+        tool_calls::table.find(call.0).select((tool_calls::attempts, tool_calls::started_at)).first(conn)?;
+    Ok(CallStarts { count, last_at: last_at.map(timestamp_from_ms).transpose()? })
+}
+
+/// Returns the newest call; 0 if there is none.
+pub fn newest_call(conn: &mut Conn) -> QueryResult<CallRow> {
+    let last: Option<i64> = tool_calls::table.select(diesel::dsl::max(tool_calls::id)).first(conn)?;
+    Ok(CallRow(last.unwrap_or(0)))
+}
+
+/// Loads the tools called after `call`, in order.
+pub fn load_tools_called_after(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<(String, CallStatus)>> {
+    let calls: Vec<(String, String)> = tool_calls::table
+        .filter(tool_calls::id.gt(call.0))
+        .order(tool_calls::id)
+        .select((tool_calls::tool_name, tool_calls::state))
+        .load(conn)?;
+    let went = |state: String| match state.as_str() {
+        "complete" | "held" => CallStatus::Succeeded,
+        _ => CallStatus::Failed,
+    };
+    Ok(calls.into_iter().map(|(name, state)| (name, went(state))).collect())
+}
+
+/// Loads every id that a tool result has recently shown in this conversation.
+pub fn load_shown_media(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<MediaRef>> {
+    Ok(load_recent_results(conn, conversation)?.into_iter().flat_map(|result| result.shown).collect())
+}
+
+/// Loads the title and the year by which a tool result has recently shown a catalog entry in this conversation.
+pub fn find_shown_title(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    kind: MediaKind,
+    catalog_id: i64,
+) -> QueryResult<Option<(String, u16)>> {
+    let key = match kind {
+        MediaKind::Movie => "tmdb",
+        MediaKind::Series => "tvdb",
+    };
+    let named = |entry: &Value| {
+        let title = entry.get("title")?.as_str()?.to_owned();
+        let year = entry.get("year").and_then(Value::as_u64).and_then(|year| u16::try_from(year).ok());
+        (entry.get(key)?.as_i64()? == catalog_id).then(|| (title, year.unwrap_or(0)))
+    };
+    Ok(load_recent_results(conn, conversation)?.into_iter().find_map(|result| {
+        let listed = result.for_model.get("results").and_then(Value::as_array);
+        listed.and_then(|entries| entries.iter().find_map(named)).or_else(|| named(&result.for_model))
+    }))
+}
+
+/// Loads the recent tool results of a conversation, newest first.
+fn load_recent_results(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<CallResult>> {
+    let turns = turns::table
+        .filter(turns::conversation_id.eq(conversation.0))
+        .order(turns::id.desc())
+        .limit(TURNS_SEARCHED)
+        .select(turns::id);
+    let results: Vec<Option<String>> = tool_calls::table
+        .filter(tool_calls::turn_id.eq_any(turns).and(tool_calls::state.eq("complete")))
+        .order(tool_calls::id.desc())
+        .limit(RESULTS_SEARCHED)
+        .select(tool_calls::response)
+        .load(conn)?;
+    results
+        .into_iter()
+        .flatten()
+        .filter_map(|text| if_readable(parse_call_result(&text)).transpose())
+        .collect()
+}
+
+/// Returns whether a call or an item of a turn was started that may have changed something.
+pub fn has_started_change(conn: &mut Conn, turn: TurnId) -> QueryResult<bool> {
+    let of_turn = || tool_calls::turn_id.eq(turn.0).or(tool_calls::run_turn_id.eq(turn.0));
+    let changes = tool_calls::table.filter(of_turn()).filter(tool_calls::effect.ne("read"));
+    let started: Option<i64> =
+        changes.filter(tool_calls::attempts.gt(0)).select(tool_calls::id).first(conn).optional()?;
+    let item: Option<i64> = tool_call_items::table
+        .filter(tool_call_items::tool_call_id.eq_any(changes.select(tool_calls::id)))
+        .filter(tool_call_items::attempts.gt(0))
+        .select(tool_call_items::tool_call_id)
+        .first(conn)
+        .optional()?;
+    Ok(started.or(item).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::model_steps::{self, AttemptId, NewCall, RecordedResponse};
+    use super::super::turn_lifecycle::{self, NewTurn, TurnKind, TurnPlan};
+    use super::*;
+    use crate::conversation::model_cost::ModelCharge;
+    use crate::conversation::transcript::{EffectLevel, PhoneNumber, Responder, StopReason, ToolArguments};
+    use crate::store::conversation::conversations;
+    use crate::store::people::users::{self, FirstContactRole};
+    use crate::store::scratch;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    #[test]
+    fn a_call_of_a_turn_that_was_taken_back_meanwhile_is_not_started() {
+        let conn = &mut scratch();
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        let user = users::ensure_user(conn, &phone, FirstContactRole::Member, NOW).unwrap();
+        let conversation = conversations::start_conversation(conn, user, "A talk", NOW).unwrap();
+        let plan = TurnPlan::for_responder(Responder::Model);
+        let new = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
+        let attempt =
+            AttemptId { turn: turn_lifecycle::create_turn(conn, new, NOW).unwrap(), step: 0, attempt: 1 };
+        model_steps::start_attempt(conn, attempt, Responder::Model, "a model", NOW).unwrap();
+        let call = || NewCall {
+            name: "add_movie".to_owned(),
+            arguments: ToolArguments::parse(json!({ "tmdb": 1 })),
+            tier: EffectLevel::Write,
+        };
+        let response = RecordedResponse {
+            text: String::new(),
+            thinking: String::new(),
+            stop: StopReason::Done,
+            calls: vec![call(), call()],
+            tokens: None,
+            charge: ModelCharge::Nothing,
+            response_id: None,
+        };
+        model_steps::complete_attempt(conn, attempt, &response, NOW).unwrap();
+        let last = newest_call(conn).unwrap();
+        assert_eq!(start_call(conn, CallRow(last.0 - 1), NOW), Ok(CallStartOutcome::Started));
+        turn_lifecycle::request_cancel(conn, user, NOW).unwrap();
+        assert_eq!(start_call(conn, last, NOW), Ok(CallStartOutcome::NotStartable));
+    }
+}

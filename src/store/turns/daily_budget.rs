@@ -1,0 +1,290 @@
+//! Spending in tokens and cost, per user and day of the household's zone. The maximum cost of a model call, in tokens
+//! and in money, is reserved before the call is made and settled when it is over, so that concurrent calls cannot
+//! overdraw a budget together.
+
+use std::fmt;
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::conversation::model_cost::{CostEstimate, DailyBudget, ModelCharge, ModelSpending, TokenUsage};
+use crate::conversation::transcript::{TurnId, UserId};
+use crate::store::Conn;
+use crate::store::codec::{convert_integer, saturating_i64};
+use crate::store::database::statement_cache::CacheStatement;
+use crate::store::schema::{reservations, usage};
+
+/// A day of the household's zone, as `2026-11-20`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Day(String);
+
+impl Day {
+    pub fn from_timestamp(at: Timestamp, zone: &TimeZone) -> Self {
+        Self(at.to_zoned(zone.clone()).date().to_string())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A model call that is about to be made. A turn makes one at a time.
+#[derive(Debug, Clone)]
+pub struct BudgetedCall {
+    pub turn: TurnId,
+    pub user: UserId,
+    pub day: Day,
+    pub estimate: CostEstimate,
+}
+
+/// Outcome of reserving room for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReservationOutcome {
+    Granted,
+    /// There is no room beside the calls under way: once they are over, there may be.
+    Crowded,
+    /// There is no room left on this day.
+    Exhausted,
+}
+
+/// Reserves the maximum cost of the call, if the day's budget has room for it.
+pub fn reserve_call_cost(
+    conn: &mut Conn,
+    call: &BudgetedCall,
+    budget: DailyBudget,
+) -> QueryResult<ReservationOutcome> {
+    let BudgetedCall { turn, user, day, estimate } = call;
+    let used = load_used_cost(conn, day)?;
+    if !budget.has_room(used, estimate.total()) {
+        return Ok(ReservationOutcome::Exhausted);
+    }
+    if !budget.has_room(used.plus(load_reserved_cost(conn, day)?), estimate.total()) {
+        return Ok(ReservationOutcome::Crowded);
+    }
+    diesel::insert_into(reservations::table)
+        .values((
+            reservations::turn_id.eq(turn.0),
+            reservations::day.eq(&day.0),
+            reservations::user_id.eq(user.0),
+            reservations::tokens_in.eq(saturating_i64(estimate.input.tokens)),
+            reservations::tokens_out.eq(saturating_i64(estimate.output.tokens)),
+            reservations::cost_in_micros.eq(saturating_i64(estimate.input.cost)),
+            reservations::cost_out_micros.eq(saturating_i64(estimate.output.cost)),
+        ))
+        .execute(conn)?;
+    Ok(ReservationOutcome::Granted)
+}
+
+/// Settles the turn's call, which is over: its reservation is freed, and its actual cost counts for the day on which
+/// it was made. Without a call under way nothing happens.
+pub fn settle_call_cost(conn: &mut Conn, turn: TurnId, charge: ModelCharge) -> QueryResult<()> {
+    let open: Option<(String, i64, i64, i64)> = diesel::delete(reservations::table.find(turn.0))
+        .returning((
+            reservations::day,
+            reservations::user_id,
+            reservations::tokens_in,
+            reservations::cost_in_micros,
+        ))
+        .get_result(conn)
+        .optional()?;
+    let Some((day, user, tokens_in, cost_in)) = open else { return Ok(()) };
+    let (tokens, cost) = match charge {
+        ModelCharge::Nothing => return Ok(()),
+        ModelCharge::Input => {
+            (TokenUsage { input: convert_integer(tokens_in)?, ..TokenUsage::default() }, cost_in)
+        }
+        ModelCharge::Used { tokens, cost } => (tokens, saturating_i64(cost)),
+    };
+    let (input, cached, output) =
+        (saturating_i64(tokens.input), saturating_i64(tokens.cached), saturating_i64(tokens.output));
+    diesel::insert_into(usage::table)
+        .values((
+            usage::day.eq(day),
+            usage::user_id.eq(user),
+            usage::model_calls.eq(1),
+            usage::tokens_in.eq(input),
+            usage::tokens_cached.eq(cached),
+            usage::tokens_out.eq(output),
+            usage::cost_micros.eq(cost),
+        ))
+        .on_conflict((usage::day, usage::user_id))
+        .do_update()
+        .set((
+            usage::model_calls.eq(usage::model_calls + 1),
+            usage::tokens_in.eq(usage::tokens_in + input),
+            usage::tokens_cached.eq(usage::tokens_cached + cached),
+            usage::tokens_out.eq(usage::tokens_out + output),
+            usage::cost_micros.eq(usage::cost_micros + cost),
+        ))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Settles all reservations. At the start no call is under way: the calls still reserved were cut off, and it is
+/// unknown how far the server came.
+pub(in crate::store) fn settle_all_calls(conn: &mut Conn) -> QueryResult<()> {
+    let left: Vec<i64> = reservations::table.select(reservations::turn_id).load(conn)?;
+    left.into_iter().try_for_each(|turn| settle_call_cost(conn, TurnId(turn), ModelCharge::Input))
+}
+
+/// Counts the segments of messages that were accepted for sending: they are paid for by segment.
+pub(in crate::store) fn count_segments(
+    conn: &mut Conn,
+    user: UserId,
+    day: &Day,
+    segments: i64,
+) -> QueryResult<()> {
+    diesel::insert_into(usage::table)
+        .values((usage::day.eq(&day.0), usage::user_id.eq(user.0), usage::segments.eq(segments)))
+        .on_conflict((usage::day, usage::user_id))
+        .do_update()
+        .set(usage::segments.eq(usage::segments + segments))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Loads the tokens and the cost of the day's calls of all users.
+fn load_used_cost(conn: &mut Conn, day: &Day) -> QueryResult<ModelSpending> {
+    let by_user: Vec<(i64, i64, i64)> = usage::table
+        .filter(usage::day.eq(&day.0))
+        .select((usage::tokens_in, usage::tokens_out, usage::cost_micros))
+        .load(conn)?;
+    by_user.into_iter().try_fold(ModelSpending::default(), |sum, (input, output, cost)| {
+        let tokens =
+            TokenUsage { input: convert_integer(input)?, cached: 0, output: convert_integer(output)? };
+        Ok(sum.plus(ModelSpending { tokens: tokens.total(), cost: convert_integer(cost)? }))
+    })
+}
+
+/// Loads the maximum tokens and cost of the calls under way.
+fn load_reserved_cost(conn: &mut Conn, day: &Day) -> QueryResult<ModelSpending> {
+    let calls: Vec<(i64, i64, i64, i64)> = reservations::table
+        .filter(reservations::day.eq(&day.0))
+        .select((
+            reservations::tokens_in,
+            reservations::tokens_out,
+            reservations::cost_in_micros,
+            reservations::cost_out_micros,
+        ))
+        .load(conn)?;
+    calls.into_iter().try_fold(ModelSpending::default(), |sum, (input, output, cost_in, cost_out)| {
+        let input = ModelSpending { tokens: convert_integer(input)?, cost: convert_integer(cost_in)? };
+        let output = ModelSpending { tokens: convert_integer(output)?, cost: convert_integer(cost_out)? };
+        Ok(sum.plus(input).plus(output))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model_steps::{self, AttemptId};
+    use super::super::turn_lifecycle;
+    use super::super::turn_lifecycle::{NewTurn, TurnKind, TurnPlan};
+    use super::*;
+    use crate::conversation::transcript::{PhoneNumber, Responder};
+    use crate::store::conversation::conversations;
+    use crate::store::people::users::{self, FirstContactRole};
+    use crate::store::{boot, scratch};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+    const TOKENS: DailyBudget = DailyBudget { tokens: Some(250), cost: None };
+    const USED: ModelCharge =
+        ModelCharge::Used { tokens: TokenUsage { input: 90, cached: 40, output: 5 }, cost: 7 };
+
+    /// Builds the call of a user's first turn, with a maximum of 120 tokens and a cost of 10.
+    fn call(conn: &mut Conn, phone: &str) -> BudgetedCall {
+        let user =
+            users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, NOW)
+                .unwrap();
+        let conversation = conversations::start_conversation(conn, user, "now", NOW).unwrap();
+        let plan = TurnPlan::for_responder(Responder::Model);
+        let turn = turn_lifecycle::create_turn(
+            conn,
+            NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan },
+            NOW,
+        );
+        let input = ModelSpending { tokens: 100, cost: 6 };
+        let estimate = CostEstimate { input, output: ModelSpending { tokens: 20, cost: 4 } };
+        BudgetedCall { turn: turn.unwrap(), user, day: Day::from_timestamp(NOW, &TimeZone::UTC), estimate }
+    }
+
+    /// Returns the used and the reserved amounts.
+    fn spent(conn: &mut Conn, day: &Day) -> [(u64, u64); 2] {
+        let sums = [load_used_cost(conn, day).unwrap(), load_reserved_cost(conn, day).unwrap()];
+        sums.map(|spent| (spent.tokens, spent.cost))
+    }
+
+    #[test]
+    fn a_day_is_the_households() {
+        let at: Timestamp = "2026-11-21T04:59:00Z".parse().unwrap();
+        let day = |zone| Day::from_timestamp(at, &TimeZone::get(zone).unwrap()).to_string();
+        assert_eq!([day("UTC"), day("America/New_York")], ["2026-11-21", "2026-11-20"]);
+    }
+
+    #[test]
+    fn a_call_is_settled_once_with_what_it_came_to() {
+        for (charge, expected) in
+            [(USED, (95, 7)), (ModelCharge::Input, (100, 6)), (ModelCharge::Nothing, (0, 0))]
+        {
+            let mut conn = scratch();
+            let call = call(&mut conn, "+15550100001");
+            assert_eq!(reserve_call_cost(&mut conn, &call, TOKENS), Ok(ReservationOutcome::Granted));
+            assert_eq!(spent(&mut conn, &call.day), [(0, 0), (120, 10)]);
+            for _ in 0..2 {
+                settle_call_cost(&mut conn, call.turn, charge).unwrap();
+                assert_eq!(spent(&mut conn, &call.day), [expected, (0, 0)], "{charge:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn calls_of_everybody_share_the_budget_of_a_day() {
+        let mut conn = scratch();
+        let [ann, bob, cid] =
+            ["+15550100001", "+15550100002", "+15550100003"].map(|phone| call(&mut conn, phone));
+        assert_eq!(reserve_call_cost(&mut conn, &ann, TOKENS), Ok(ReservationOutcome::Granted));
+        assert_eq!(reserve_call_cost(&mut conn, &bob, TOKENS), Ok(ReservationOutcome::Granted));
+        assert_eq!(reserve_call_cost(&mut conn, &cid, TOKENS), Ok(ReservationOutcome::Crowded));
+        settle_call_cost(&mut conn, ann.turn, USED).unwrap();
+        settle_call_cost(&mut conn, bob.turn, USED).unwrap();
+        assert_eq!(reserve_call_cost(&mut conn, &cid, TOKENS), Ok(ReservationOutcome::Exhausted));
+        let tomorrow = BudgetedCall { day: Day("1970-01-02".to_owned()), ..cid };
+        assert_eq!(reserve_call_cost(&mut conn, &tomorrow, TOKENS), Ok(ReservationOutcome::Granted));
+    }
+
+    #[test]
+    fn a_call_counts_for_the_day_on_which_it_was_made() {
+        let mut conn = scratch();
+        let call = BudgetedCall { day: Day("1969-12-31".to_owned()), ..call(&mut conn, "+15550100001") };
+        reserve_call_cost(&mut conn, &call, TOKENS).unwrap();
+        settle_call_cost(&mut conn, call.turn, USED).unwrap();
+        assert_eq!(spent(&mut conn, &call.day)[0], (95, 7));
+    }
+
+    #[test]
+    fn a_call_that_a_panic_or_a_crash_ended_counts_its_request() {
+        let ends: [fn(&mut Conn, TurnId); 2] = [
+            |conn, turn| model_steps::abandon_unfinished(conn, turn, NOW).unwrap(),
+            |conn, _| {
+                boot::recover_interrupted_work(conn, NOW).unwrap();
+            },
+        ];
+        for end in ends {
+            let mut conn = scratch();
+            let call = call(&mut conn, "+15550100001");
+            let attempt = AttemptId { turn: call.turn, step: 0, attempt: 1 };
+            model_steps::start_attempt(&mut conn, attempt, Responder::Model, "model", NOW).unwrap();
+            reserve_call_cost(&mut conn, &call, TOKENS).unwrap();
+            end(&mut conn, call.turn);
+            assert_eq!(spent(&mut conn, &call.day), [(100, 6), (0, 0)]);
+        }
+    }
+}

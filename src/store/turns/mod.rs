@@ -1,0 +1,9 @@
+//! Turns: model steps, tool calls, recovery and usage.
+
+pub mod calls;
+pub mod daily_budget;
+pub mod model_steps;
+pub mod progress_message;
+pub mod turn_lifecycle;
+pub mod turn_resume;
+pub mod turn_stats;

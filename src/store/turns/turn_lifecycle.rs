@@ -1,0 +1,375 @@
+//! Turns: one live turn per user, each with the data needed to continue after a crash.
+
+use std::sync::Arc;
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{calls, model_steps};
+use crate::conversation::routing::inbound_message::InboundEvent;
+use crate::conversation::transcript::{CallRow, ConversationId, Responder, TurnId, UserId};
+use crate::conversation::turn::{TURN_TIME, Turn};
+use crate::store::Conn;
+use crate::store::codec::{
+    brain, brain_word, convert_integer, from_json, ms, timestamp_from_ms, to_json, unreadable_column,
+};
+use crate::store::conversation::conversations;
+use crate::store::database::statement_cache::CacheStatement;
+use crate::store::memory::responses;
+use crate::store::queue::inbound_messages::{self, MessageOutcome};
+use crate::store::queue::outbox::{self, NewOutboundMessage};
+use crate::store::schema::{tool_calls, turns};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnKind {
+    Chat,
+    /// Carries out a deletion that a yes has claimed.
+    Confirm,
+    Deny,
+    /// Answered by code at once.
+    Command,
+}
+
+/// Plan of a turn's answer, decided when the turn begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnPlan {
+    pub brain: Responder,
+    /// Notes for the model on events around the messages.
+    pub notes: Vec<String>,
+    /// Sent ahead of the answer, in the same message: `OK, Dune (2021) is kept.`
+    pub preface: Option<String>,
+    /// Triage status, which decides if the model is asked first whether the message wants an answer.
+    pub triage: TriageState,
+    /// The subject of the turn in place of its message, which only agrees to it.
+    pub request: Option<String>,
+}
+
+/// Triage status of a turn's message: whether it wants an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TriageState {
+    /// The model is still to be asked.
+    Open,
+    /// The message wants an answer, or no triage was done.
+    Respond,
+    Skip,
+}
+
+impl TurnPlan {
+    pub fn for_responder(brain: Responder) -> Self {
+        Self { brain, notes: Vec::new(), preface: None, triage: TriageState::Respond, request: None }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct NewTurn<'a> {
+    pub user: UserId,
+    pub conversation: ConversationId,
+    pub kind: TurnKind,
+    pub plan: &'a TurnPlan,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredPlan {
+    brain: String,
+    #[serde(default)]
+    notes: Vec<String>,
+    preface: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
+}
+
+/// Expression that reduces a stored plan to its responder.
+pub(in crate::store) const PLAN_WITHOUT_WORDS: &str = "json_object('brain', turns.prompt ->> '$.brain')";
+
+pub fn create_turn(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryResult<TurnId> {
+    let plan = to_json(&StoredPlan {
+        brain: brain_word(new.plan.brain).to_owned(),
+        notes: new.plan.notes.clone(),
+        preface: new.plan.preface.clone(),
+        request: new.plan.request.clone(),
+    })?;
+    conversations::record_activity(conn, new.conversation, now)?;
+    diesel::insert_into(turns::table)
+        .values((
+            turns::user_id.eq(new.user.0),
+            turns::conversation_id.eq(new.conversation.0),
+            turns::kind.eq(turn_kind_word(new.kind)),
+            turns::state.eq("CREATED"),
+            turns::prompt.eq(plan),
+            turns::triage.eq(triage_state_word(new.plan.triage)),
+            turns::deadline_at.eq(ms(now + TURN_TIME)),
+            turns::created_at.eq(ms(now)),
+            turns::updated_at.eq(ms(now)),
+        ))
+        .returning(turns::id)
+        .get_result(conn)
+        .map(TurnId)
+}
+
+fn triage_state_word(triage: TriageState) -> &'static str {
+    match triage {
+        TriageState::Open => "open",
+        TriageState::Respond => "respond",
+        TriageState::Skip => "skip",
+    }
+}
+
+pub fn set_triage_state(conn: &mut Conn, id: TurnId, triage: TriageState, now: Timestamp) -> QueryResult<()> {
+    diesel::update(turns::table.find(id.0).filter(turns::finished_at.is_null()))
+        .set((turns::triage.eq(triage_state_word(triage)), turns::updated_at.eq(ms(now))))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+fn turn_kind_word(kind: TurnKind) -> &'static str {
+    match kind {
+        TurnKind::Chat => "chat",
+        TurnKind::Confirm => "confirm",
+        TurnKind::Deny => "deny",
+        TurnKind::Command => "command",
+    }
+}
+
+/// Parses the responder of a stored plan.
+pub(in crate::store) fn parse_plan_responder(plan: &str) -> QueryResult<Responder> {
+    let StoredPlan { brain: word, .. } = from_json("plan", plan)?;
+    brain(&word)
+}
+
+/// The turn of a user that is not finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActiveTurn {
+    pub id: TurnId,
+    pub kind: TurnKind,
+    pub conversation: ConversationId,
+}
+
+pub fn load_active_turn(conn: &mut Conn, user: UserId) -> QueryResult<Option<ActiveTurn>> {
+    let row: Option<(i64, String, i64)> = turns::table
+        .filter(turns::user_id.eq(user.0).and(turns::finished_at.is_null()))
+        .select((turns::id, turns::kind, turns::conversation_id))
+        .first(conn)
+        .optional()?;
+    row.map(active_turn_from_row).transpose()
+}
+
+/// Loads the turn in which a call was made, live or not.
+pub fn load_turn_of_call(conn: &mut Conn, call: CallRow) -> QueryResult<ActiveTurn> {
+    let turn = tool_calls::table.find(call.0).select(tool_calls::turn_id).first::<i64>(conn)?;
+    let row: (i64, String, i64) =
+        turns::table.find(turn).select((turns::id, turns::kind, turns::conversation_id)).first(conn)?;
+    active_turn_from_row(row)
+}
+
+/// Returns the conversation that a turn is part of.
+pub fn load_conversation_id(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationId> {
+    turns::table.find(turn.0).select(turns::conversation_id).first(conn).map(ConversationId)
+}
+
+fn active_turn_from_row((id, kind, conversation): (i64, String, i64)) -> QueryResult<ActiveTurn> {
+    Ok(ActiveTurn {
+        id: TurnId(id),
+        kind: parse_turn_kind(&kind)?,
+        conversation: ConversationId(conversation),
+    })
+}
+
+pub(in crate::store) fn parse_turn_kind(word: &str) -> QueryResult<TurnKind> {
+    match word {
+        "chat" => Ok(TurnKind::Chat),
+        "confirm" => Ok(TurnKind::Confirm),
+        "deny" => Ok(TurnKind::Deny),
+        "command" => Ok(TurnKind::Command),
+        _ => Err(unreadable_column("turn kind")),
+    }
+}
+
+/// Returns the newest turn; 0 if there is none.
+pub fn load_newest_turn(conn: &mut Conn) -> QueryResult<TurnId> {
+    let newest: Option<i64> = turns::table.select(diesel::dsl::max(turns::id)).first(conn)?;
+    Ok(TurnId(newest.unwrap_or(0)))
+}
+
+/// Selects the turns of a conversation from one of them on.
+#[diesel::dsl::auto_type(no_type_alias)]
+pub(in crate::store) fn select_turn_ids_from(conversation: ConversationId, from: TurnId) -> _ {
+    let (conversation, from): (i64, i64) = (conversation.0, from.0);
+    let wanted = turns::conversation_id.eq(conversation).and(turns::id.ge(from));
+    turns::table.filter(wanted).select(turns::id)
+}
+
+/// Log of a turn, with its plan and its messages.
+#[derive(Debug, Clone)]
+pub struct LoadedTurn {
+    pub turn: Turn,
+    pub plan: TurnPlan,
+    pub events: Vec<InboundEvent>,
+    /// Number of the run of the turn, from 1: the operator can resume a failed turn.
+    pub run: u32,
+}
+
+pub fn load_turn(conn: &mut Conn, live: ActiveTurn) -> QueryResult<LoadedTurn> {
+    let id = live.id;
+    type LoadedTurnRow = (String, i64, i64, i64, Option<i64>, Option<String>, i64);
+    let (prompt, deadline, attempts, work_failures, cancel, triage, runs): LoadedTurnRow = turns::table
+        .find(id.0)
+        .select((
+            turns::prompt,
+            turns::deadline_at,
+            turns::attempts,
+            turns::work_failures,
+            turns::cancel_requested_at,
+            turns::triage,
+            turns::runs,
+        ))
+        .first(conn)?;
+    let StoredPlan { brain: word, notes, preface, request } = from_json("plan", &prompt)?;
+    let triage = match triage.as_deref() {
+        Some("open") => TriageState::Open,
+        Some("skip") => TriageState::Skip,
+        Some("respond") | None => TriageState::Respond,
+        Some(_) => return Err(unreadable_column("triage")),
+    };
+    let plan = TurnPlan { brain: brain(&word)?, notes, preface, triage, request };
+    let events = inbound_messages::load_turn_messages(conn, id)?;
+    let steps = model_steps::load_turn_steps(conn, live.conversation, id)?
+        .remove(&id)
+        .unwrap_or_else(|| Ok(Vec::new()))?;
+    let failures = model_steps::load_attempt_failures(conn, id, steps.len())?;
+    let turn = Turn {
+        id,
+        responder: plan.brain,
+        texts: match &plan.request {
+            Some(request) => vec![request.clone()],
+            None => events.iter().map(|event| event.body.clone()).collect(),
+        },
+        steps,
+        failures,
+        deadline: timestamp_from_ms(deadline)?,
+        resumes: convert_integer(attempts)?,
+        work_failures: convert_integer(work_failures)?,
+        cancel_requested: cancel.is_some(),
+        record: Arc::default(),
+    };
+    Ok(LoadedTurn { turn, plan, events, run: convert_integer(runs)? })
+}
+
+/// End of a turn.
+#[derive(Debug, Clone)]
+pub struct TurnEnd {
+    pub turn: TurnId,
+    pub outcome: MessageOutcome,
+    /// The whole answer; `texts` are the messages that are sent of it.
+    pub answer: Option<String>,
+    pub texts: Vec<NewOutboundMessage>,
+}
+
+impl TurnEnd {
+    pub fn without_message(turn: TurnId, outcome: MessageOutcome) -> Self {
+        Self { turn, outcome, answer: None, texts: Vec::new() }
+    }
+}
+
+/// Ends a turn, its messages and its answer in one transaction: there is no moment in which only some of them have
+/// ended.
+pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResult<()> {
+    let state = match end.outcome {
+        MessageOutcome::Replied | MessageOutcome::Reacted | MessageOutcome::Remembered => "COMPLETED",
+        MessageOutcome::FailedNotified => "FAILED",
+        MessageOutcome::Skipped(_) => "CANCELED",
+    };
+    let finished = diesel::update(turns::table.find(end.turn.0).filter(turns::finished_at.is_null()))
+        .set((
+            turns::state.eq(state),
+            turns::response_text.eq(&end.answer),
+            turns::finished_at.eq(ms(now)),
+            turns::updated_at.eq(ms(now)),
+        ))
+        .cached()
+        .execute(conn)?;
+    if finished == 0 {
+        return Ok(());
+    }
+    for text in &end.texts {
+        outbox::queue_message(conn, text, now)?;
+    }
+    calls::cancel_unstarted(conn, end.turn, now)?;
+    if let (MessageOutcome::Replied, Some(answer)) = (end.outcome, &end.answer) {
+        responses::store_turn_answer(conn, end.turn, answer, now)?;
+    }
+    inbound_messages::end_turn_messages(conn, end.turn, end.outcome, now)
+}
+
+/// Asks a running turn to end between two effects.
+pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(turns::table.filter(turns::user_id.eq(user.0).and(turns::finished_at.is_null())))
+        .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Outcome of a request to end one turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnCancelOutcome {
+    /// The user of the turn has to be woken.
+    Requested(UserId),
+    AlreadyOver,
+    Unknown,
+}
+
+/// Like [`request_cancel`], for one turn.
+pub fn cancel_turn(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<TurnCancelOutcome> {
+    let row: Option<(i64, Option<i64>)> =
+        turns::table.find(id.0).select((turns::user_id, turns::finished_at)).first(conn).optional()?;
+    match row {
+        None => Ok(TurnCancelOutcome::Unknown),
+        Some((_, Some(_))) => Ok(TurnCancelOutcome::AlreadyOver),
+        Some((user, None)) => {
+            request_cancel(conn, UserId(user), now)?;
+            Ok(TurnCancelOutcome::Requested(UserId(user)))
+        }
+    }
+}
+
+pub fn is_cancel_requested(conn: &mut Conn, id: TurnId) -> QueryResult<bool> {
+    let at: Option<i64> = turns::table.find(id.0).select(turns::cancel_requested_at).first(conn)?;
+    Ok(at.is_some())
+}
+
+/// A turn whose work failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedTurn {
+    pub failures: u32,
+    /// Number of the run of the turn, from 1.
+    pub run: u32,
+}
+
+/// Counts a resume after a panic or an internal failure.
+pub fn count_turn_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<FailedTurn> {
+    let (failures, run): (i64, i64) = diesel::update(turns::table.find(id.0))
+        .set((
+            turns::attempts.eq(turns::attempts + 1),
+            turns::work_failures.eq(turns::work_failures + 1),
+            turns::updated_at.eq(ms(now)),
+        ))
+        .returning((turns::work_failures, turns::runs))
+        .cached()
+        .get_result(conn)?;
+    Ok(FailedTurn { failures: convert_integer(failures)?, run: convert_integer(run)? })
+}
+
+pub(in crate::store) fn set_turn_state(
+    conn: &mut Conn,
+    id: TurnId,
+    state: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
+    diesel::update(turns::table.find(id.0).filter(turns::finished_at.is_null()))
+        .set((turns::state.eq(state), turns::updated_at.eq(ms(now))))
+        .cached()
+        .execute(conn)
+        .map(drop)
+}

@@ -1,0 +1,164 @@
+//! Resuming a failed turn from its log. Calls that have a result keep it: only those that never ran are run.
+
+use diesel::prelude::*;
+use diesel::sql_types::{Nullable, Text};
+use jiff::Timestamp;
+
+use crate::conversation::transcript::{ConversationId, TurnId, UserId, UserRole, UserStatus};
+use crate::conversation::turn::TURN_TIME;
+use crate::store::Conn;
+use crate::store::codec::ms;
+use crate::store::conversation::conversations as talks;
+use crate::store::people::{pauses, users};
+use crate::store::queue::inbound_messages::PENDING;
+use crate::store::schema::{conversations, inbound_events, llm_steps, tool_calls, turns};
+
+/// Outcome of resuming a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResumeOutcome {
+    /// The turn is live again; its user has to be woken.
+    Resumed(UserId),
+    Blocked(ResumeBlocker),
+    Unknown,
+}
+
+/// Cause for which a turn cannot be resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResumeBlocker {
+    /// The turn is running, or it ended in another way than by failing.
+    NotFailed,
+    /// The conversation has newer messages.
+    NotNewest,
+    ConversationEnded,
+    /// Another turn of the user is running, or a message of theirs waits for one.
+    Busy,
+    /// The user is not active, or has opted out.
+    NotServed,
+    /// An admin has paused the assistant, and the user is not an admin.
+    Paused,
+    /// The text of the messages is erased, so there is nothing to answer any more.
+    Erased,
+}
+
+/// Makes a failed turn live again in the state in which it failed.
+pub fn resume_turn(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<ResumeOutcome> {
+    let row: Option<(i64, i64, String, Option<i64>)> = turns::table
+        .find(turn.0)
+        .select((turns::user_id, turns::conversation_id, turns::state, turns::finished_at))
+        .first(conn)
+        .optional()?;
+    let Some((user, conversation, state, finished_at)) = row else { return Ok(ResumeOutcome::Unknown) };
+    let (user, conversation) = (UserId(user), ConversationId(conversation));
+    if finished_at.is_none() || !matches!(state.as_str(), "FAILED" | "ERROR") {
+        return Ok(ResumeOutcome::Blocked(ResumeBlocker::NotFailed));
+    }
+    if let Some(hindrance) = find_resume_blocker(conn, turn, conversation, user)? {
+        return Ok(ResumeOutcome::Blocked(hindrance));
+    }
+    diesel::update(turns::table.find(turn.0))
+        .set((
+            turns::state.eq("CREATED"),
+            turns::runs.eq(turns::runs + 1),
+            turns::attempts.eq(0),
+            turns::work_failures.eq(0),
+            turns::deadline_at.eq(ms(now + TURN_TIME)),
+            turns::cancel_requested_at.eq(None::<i64>),
+            turns::response_text.eq(None::<String>),
+            turns::finished_at.eq(None::<i64>),
+            turns::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    diesel::update(inbound_events::table.filter(inbound_events::turn_id.eq(turn.0)))
+        .set((
+            inbound_events::state.eq("processing"),
+            inbound_events::outcome.eq(None::<String>),
+            inbound_events::outcome_reason.eq(None::<String>),
+            inbound_events::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    forgive_failures(conn, turn)?;
+    reopen_calls(conn, turn, now)?;
+    talks::record_activity(conn, conversation, now)?;
+    Ok(ResumeOutcome::Resumed(user))
+}
+
+fn find_resume_blocker(
+    conn: &mut Conn,
+    turn: TurnId,
+    conversation: ConversationId,
+    user: UserId,
+) -> QueryResult<Option<ResumeBlocker>> {
+    let ended_at: Option<i64> =
+        conversations::table.find(conversation.0).select(conversations::ended_at).first(conn)?;
+    if ended_at.is_some() {
+        return Ok(Some(ResumeBlocker::ConversationEnded));
+    }
+    let newest: i64 = turns::table
+        .filter(turns::conversation_id.eq(conversation.0))
+        .order(turns::id.desc())
+        .select(turns::id)
+        .first(conn)?;
+    let waits: Option<i64> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .select(inbound_events::id)
+        .first(conn)
+        .optional()?;
+    if waits.is_some() || super::turn_lifecycle::load_active_turn(conn, user)?.is_some() {
+        return Ok(Some(ResumeBlocker::Busy));
+    }
+    if newest != turn.0 {
+        return Ok(Some(ResumeBlocker::NotNewest));
+    }
+    let user = users::load_user(conn, user)?;
+    if user.status != UserStatus::Active || user.opted_out {
+        return Ok(Some(ResumeBlocker::NotServed));
+    }
+    if user.rights.role != UserRole::Admin && pauses::load_current_pause(conn)?.is_some() {
+        return Ok(Some(ResumeBlocker::Paused));
+    }
+    // No message without text and pictures is ever received, so such a message was erased.
+    let erased: Option<i64> = inbound_events::table
+        .filter(inbound_events::turn_id.eq(turn.0))
+        .filter(inbound_events::body.eq("").and(inbound_events::media.is_null()))
+        .select(inbound_events::id)
+        .first(conn)
+        .optional()?;
+    Ok(erased.map(|_| ResumeBlocker::Erased))
+}
+
+/// Marks failed attempts as forgiven: they keep their numbers and their error messages, and count against nothing any
+/// more.
+fn forgive_failures(conn: &mut Conn, turn: TurnId) -> QueryResult<()> {
+    let forgiven = diesel::dsl::sql::<Nullable<Text>>("json_set(llm_steps.error, '$.kind', 'forgiven')");
+    let failed = llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("abandoned"));
+    diesel::update(llm_steps::table.filter(failed)).set(llm_steps::error.eq(forgiven)).execute(conn).map(drop)
+}
+
+/// Reopens the calls of the last response that code refused because the time was over, or never reached: the model has
+/// not seen those results. They are removed, so that each call has one result in the end.
+fn reopen_calls(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
+    let last: Option<i64> = tool_calls::table
+        .filter(tool_calls::turn_id.eq(turn.0))
+        .select(diesel::dsl::max(tool_calls::step))
+        .first(conn)?;
+    let answered: Option<i64> = llm_steps::table
+        .filter(llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("complete")))
+        .select(diesel::dsl::max(llm_steps::step))
+        .first(conn)?;
+    let Some(step) = last.filter(|_| last == answered) else { return Ok(()) };
+    let never_ran = tool_calls::attempts.eq(0).and(tool_calls::started_at.is_null());
+    let refused = diesel::dsl::sql::<diesel::sql_types::Bool>(
+        "(tool_calls.state = 'canceled' AND tool_calls.error = '\"not_run\"' \
+          OR tool_calls.state = 'error' AND tool_calls.error ->> '$.code' = 'limit')",
+    );
+    let of_step = tool_calls::turn_id.eq(turn.0).and(tool_calls::step.eq(step));
+    diesel::update(tool_calls::table.filter(of_step.and(never_ran)).filter(refused))
+        .set((
+            tool_calls::state.eq("created"),
+            tool_calls::error.eq(None::<String>),
+            tool_calls::finished_at.eq(None::<i64>),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}

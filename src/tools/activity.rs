@@ -1,0 +1,393 @@
+//! Current activity: downloads in progress, upcoming releases, and recent arrivals.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::approval::ApprovedCall;
+use super::arguments::{approved_arguments, argument_schema, parse_arguments};
+use super::formatting::{
+    add_failed_services, append_failed_services, clean_error_message, clean_title, format_sentence_list,
+    list_results,
+};
+use super::library::{ArrInstances, READ_PATIENCE, query_all};
+use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput, requesters};
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{CalendarEntry, Download, DownloadState, ImportedDownload, ReleaseKind, UpcomingWhen};
+use crate::conversation::text::title;
+use crate::conversation::transcript::{
+    CallFailure, CallResult, EffectLevel, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+};
+
+const DEFAULT_DAYS: u32 = 7;
+
+pub struct CheckStatus {
+    library: Arc<ArrInstances>,
+}
+
+pub struct UpcomingReleases {
+    library: Arc<ArrInstances>,
+}
+
+pub struct RecentlyAdded {
+    library: Arc<ArrInstances>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CheckStatusArgs {}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DayCountArgs {
+    #[schemars(range(min = 1, max = 60))]
+    days: Option<u32>,
+}
+
+impl CheckStatus {
+    pub fn new(library: Arc<ArrInstances>) -> Self {
+        Self { library }
+    }
+}
+
+#[async_trait]
+impl Tool for CheckStatus {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "check_status",
+            description: "What is downloading, how far it is, and what is stuck.",
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
+            parameters: argument_schema::<CheckStatusArgs>().into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        READ_TIMEOUT
+    }
+
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        parse_arguments::<CheckStatusArgs>("check_status", &argument_schema::<CheckStatusArgs>(), arguments)
+            .map(|CheckStatusArgs {}| CallReferences::default())
+    }
+
+    async fn run(&self, _call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        fetch_status(&self.library, world).await.map(ToolOutput::from)
+    }
+}
+
+impl UpcomingReleases {
+    pub fn new(library: Arc<ArrInstances>) -> Self {
+        Self { library }
+    }
+}
+
+#[async_trait]
+impl Tool for UpcomingReleases {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "upcoming",
+            description: "What of the library comes out in the next days.",
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
+            parameters: argument_schema::<DayCountArgs>().into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        READ_TIMEOUT
+    }
+
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        parse_days("upcoming", arguments).map(|_| CallReferences::default())
+    }
+
+    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        fetch_upcoming(&self.library, parse_days("upcoming", approved_arguments(call)?)?, world)
+            .await
+            .map(ToolOutput::from)
+    }
+}
+
+impl RecentlyAdded {
+    pub fn new(library: Arc<ArrInstances>) -> Self {
+        Self { library }
+    }
+}
+
+#[async_trait]
+impl Tool for RecentlyAdded {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "recently_added",
+            description: "What finished downloading in the last days.",
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
+            parameters: argument_schema::<DayCountArgs>().into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        READ_TIMEOUT
+    }
+
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        parse_days("recently_added", arguments).map(|_| CallReferences::default())
+    }
+
+    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        fetch_recently_added(&self.library, parse_days("recently_added", approved_arguments(call)?)?, world)
+            .await
+            .map(ToolOutput::from)
+    }
+}
+
+fn parse_days(tool: &str, arguments: &ToolArguments) -> Result<u32, CallFailure> {
+    parse_arguments::<DayCountArgs>(tool, &argument_schema::<DayCountArgs>(), arguments)
+        .map(|args| args.days.unwrap_or(DEFAULT_DAYS))
+}
+
+pub(super) async fn fetch_status(
+    library: &ArrInstances,
+    world: &ToolContext,
+) -> Result<CallResult, ToolError> {
+    let (movies, series) = tokio::join!(
+        query_all(&library.movies, READ_PATIENCE, Radarr::fetch_downloads),
+        query_all(&library.series, READ_PATIENCE, Sonarr::fetch_downloads),
+    );
+    let queues = movies
+        .map(|(instance, queue)| (instance.name, queue))
+        .merge(series.map(|(instance, queue)| (instance.name, queue)));
+    let (queues, failed) = queues.or_failure()?;
+    let of_instance =
+        |(instance, queue): (_, Vec<Download>)| queue.into_iter().map(move |download| (instance, download));
+    let mut downloads: Vec<(&str, Download)> = queues.into_iter().flat_map(of_instance).collect();
+    downloads.sort_by_key(|(_, download)| {
+        (download_urgency(&download.state), download.time_left.unwrap_or(Duration::MAX))
+    });
+    let entries = downloads
+        .iter()
+        .map(|(instance, download)| (download_json(instance, download, world), format_download(download)));
+    let mut told =
+        activity_result(entries.unzip(), ("", "Nothing is downloading."), "name the title", &failed);
+    let shown = told.for_model["results"].as_array().map_or(0, Vec::len);
+    let named = |(instance, download): &(&str, Download)| {
+        let id = *download.rows.first()?;
+        Some(MediaRef::Download { instance: (*instance).to_owned(), id })
+    };
+    told.shown = downloads.iter().take(shown).filter_map(named).collect();
+    Ok(told)
+}
+
+pub(super) async fn fetch_upcoming(
+    library: &ArrInstances,
+    days: u32,
+    world: &ToolContext,
+) -> Result<CallResult, ToolError> {
+    let now = world.now.to_zoned(world.zone.clone());
+    let (first, last) = (now.date(), now.saturating_add(i64::from(days).days()).date());
+    // Whole days are used for episodes as for movies, so an episode that aired this morning still counts as today.
+    let (start, end) =
+        (start_of_day(first, &world.zone), start_of_day(last.saturating_add(1.day()), &world.zone));
+    let (movies, series) = tokio::join!(
+        query_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.fetch_calendar(first, last)),
+        query_all(&library.series, READ_PATIENCE, |sonarr: &Sonarr| sonarr
+            .fetch_calendar(start, end.saturating_sub(SignedDuration::from_secs(1)).unwrap_or(end))),
+    );
+    let calendars = movies.map(|(_, entries)| entries).merge(series.map(|(_, entries)| entries));
+    let (calendars, failed) = calendars.or_failure()?;
+    let mut entries: Vec<CalendarEntry> = Vec::new();
+    for entry in calendars.into_iter().flatten() {
+        // A title that is in two instances is listed once.
+        if !entries.iter().any(|other| other.title == entry.title && other.when == entry.when) {
+            entries.push(entry);
+        }
+    }
+    entries.sort_by_key(|entry| release_start(entry.when, &world.zone));
+    let told = entries.iter().map(|entry| {
+        let day = release_day(entry.when, &world.zone);
+        let sentence = format!(
+            "{}{} {}",
+            title::clean_title(&entry.title),
+            release_phrase(entry.when),
+            format_upcoming_day(day, first)
+        );
+        (upcoming_json(entry, &world.zone), sentence)
+    });
+    let nothing = format!("Nothing comes out in the next {days} days.");
+    Ok(activity_result(told.unzip(), ("", &nothing), "ask for fewer days", &failed))
+}
+
+pub(super) async fn fetch_recently_added(
+    library: &ArrInstances,
+    days: u32,
+    world: &ToolContext,
+) -> Result<CallResult, ToolError> {
+    let since = world.now.saturating_sub(SignedDuration::from_hours(24 * i64::from(days)));
+    let since = since.unwrap_or(Timestamp::MIN);
+    let (movies, series) = tokio::join!(
+        query_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.imported_since(since)),
+        query_all(&library.series, READ_PATIENCE, |sonarr: &Sonarr| sonarr.imported_since(since)),
+    );
+    let imports = movies.map(|(_, imports)| imports).merge(series.map(|(_, imports)| imports));
+    let (imports, failed) = imports.or_failure()?;
+    let mut imports: Vec<ImportedDownload> = imports.into_iter().flatten().collect();
+    imports.sort_by_key(|import| Reverse(import.at));
+    let told = imports.iter().map(|import| {
+        let title = format!("{} {}", clean_title(&import.title), import.detail).trim_end().to_owned();
+        let shown = format!("{} {}", title::clean_title(&import.title), import.detail).trim_end().to_owned();
+        let day = import.at.to_zoned(world.zone.clone()).date();
+        (json!({ "title": title, "day": day.strftime("%a %b %-d").to_string() }), shown)
+    });
+    let nothing = format!("Nothing arrived in the last {days} days.");
+    Ok(activity_result(told.unzip(), ("New: ", &nothing), "ask for fewer days", &failed))
+}
+
+/// Formats a list of entries. `words` holds the text before the entries and the text for an empty list.
+fn activity_result(
+    (results, told): (Vec<Value>, Vec<String>),
+    words: (&str, &str),
+    narrow: &str,
+    failed: &[String],
+) -> CallResult {
+    let (before, nothing) = words;
+    let mut for_model = list_results(results, narrow);
+    add_failed_services(&mut for_model, failed);
+    let sentence = if told.is_empty() {
+        nothing.to_owned()
+    } else {
+        format!("{before}{}.", format_sentence_list(&told))
+    };
+    CallResult { for_model, for_user: append_failed_services(sentence, failed), shown: Vec::new() }
+}
+
+fn download_urgency(state: &DownloadState) -> u8 {
+    match state {
+        DownloadState::Downloading => 0,
+        DownloadState::Importing => 1,
+        DownloadState::Stuck(_) | DownloadState::Failed(_) | DownloadState::ClientDown => 2,
+        DownloadState::Queued | DownloadState::Paused | DownloadState::Delayed => 3,
+    }
+}
+
+fn download_json(instance: &str, download: &Download, world: &ToolContext) -> Value {
+    let mut json = json!({ "id": download.rows.first(), "instance": instance, "title": clean_title(&download.title), "state": format_state(&download.state),
+        "percent": percent_done(download) });
+    if let Some(left) = download.time_left {
+        json["time_left"] = json!(format_time_left(left));
+    }
+    if let Some(names) = requesters::download_requesters(&download.title, world) {
+        json["asked_by"] = json!(names);
+    }
+    json
+}
+
+pub(super) fn format_download(download: &Download) -> String {
+    let title = title::clean_title(&download.title);
+    match (&download.state, download.time_left) {
+        (DownloadState::Downloading, Some(left)) => {
+            format!("{title} {}%, {} left", percent_done(download), format_time_left(left))
+        }
+        (DownloadState::Downloading, None) => format!("{title} {}%", percent_done(download)),
+        (DownloadState::Paused, _) => format!("{title} paused at {}%", percent_done(download)),
+        (state, _) => format!("{title} {}", format_state(state)),
+    }
+}
+
+fn format_state(state: &DownloadState) -> String {
+    match state {
+        DownloadState::Downloading => "downloading".to_owned(),
+        DownloadState::Queued => "waiting in line".to_owned(),
+        DownloadState::Paused => "paused".to_owned(),
+        DownloadState::Delayed => "waiting for a better copy".to_owned(),
+        DownloadState::Importing => "downloaded, being moved into the library".to_owned(),
+        DownloadState::Stuck(reason) => state_with_reason("stuck", reason),
+        DownloadState::Failed(reason) => state_with_reason("failed", reason),
+        DownloadState::ClientDown => "stalled, the download program does not answer".to_owned(),
+    }
+}
+
+fn state_with_reason(state: &str, reason: &str) -> String {
+    let reason = clean_error_message(reason);
+    if reason.is_empty() { state.to_owned() } else { format!("{state}: {reason}") }
+}
+
+/// Progress in whole percent. 100 is returned only when nothing is left.
+fn percent_done(download: &Download) -> u8 {
+    if download.size_bytes <= 0.0 {
+        return 0;
+    }
+    let done = 1.0 - download.left_bytes / download.size_bytes;
+    // Rounded first, because 0.62 is slightly less than 62 hundredths in binary.
+    let percent = (done * 1_000.0).round() / 10.0;
+    percent.floor().clamp(0.0, 100.0) as u8
+}
+
+fn format_time_left(left: Duration) -> String {
+    let minutes = left.as_secs().div_ceil(60).max(1);
+    match (minutes / 60, minutes % 60) {
+        (0, minutes) => format!("{minutes} min"),
+        (hours @ 1..24, 0) => format!("{hours} h"),
+        (hours @ 1..24, minutes) => format!("{hours} h {minutes} min"),
+        (hours @ 24..48, _) => format!("{hours} h"),
+        (hours, _) => format!("{} days", hours / 24),
+    }
+}
+
+fn upcoming_json(entry: &CalendarEntry, zone: &TimeZone) -> Value {
+    let when = match entry.when {
+        UpcomingWhen::Airs(at) => at.to_zoned(zone.clone()).strftime("%a %b %-d, %H:%M").to_string(),
+        UpcomingWhen::Released(day, _) => {
+            format!("{}{}", day.strftime("%a %b %-d"), release_phrase(entry.when))
+        }
+    };
+    json!({ "title": clean_title(&entry.title), "when": when, "on_disk": entry.on_disk })
+}
+
+fn release_phrase(when: UpcomingWhen) -> &'static str {
+    match when {
+        UpcomingWhen::Airs(_) => "",
+        UpcomingWhen::Released(_, ReleaseKind::Cinema) => " in cinemas",
+        UpcomingWhen::Released(_, ReleaseKind::Digital) => " online",
+        UpcomingWhen::Released(_, ReleaseKind::Physical) => " on disc",
+    }
+}
+
+/// Day relative to today: `today`, `tomorrow`, `on Wed` within six days, else `on Wed Mar 11`.
+fn format_upcoming_day(day: Date, today: Date) -> String {
+    match today.until(day).map(|span| span.get_days()) {
+        Ok(0) => "today".to_owned(),
+        Ok(1) => "tomorrow".to_owned(),
+        Ok(2..=6) => format!("on {}", day.strftime("%a")),
+        Ok(_) | Err(_) => format!("on {}", day.strftime("%a %b %-d")),
+    }
+}
+
+fn release_day(when: UpcomingWhen, zone: &TimeZone) -> Date {
+    match when {
+        UpcomingWhen::Airs(at) => at.to_zoned(zone.clone()).date(),
+        UpcomingWhen::Released(day, _) => day,
+    }
+}
+
+/// Sort key of an entry. A release counts from the start of its day.
+fn release_start(when: UpcomingWhen, zone: &TimeZone) -> Timestamp {
+    match when {
+        UpcomingWhen::Airs(at) => at,
+        UpcomingWhen::Released(day, _) => start_of_day(day, zone),
+    }
+}
+
+/// First instant of a day. A day that a time zone has skipped sorts last.
+fn start_of_day(day: Date, zone: &TimeZone) -> Timestamp {
+    day.to_zoned(zone.clone()).as_ref().map_or(Timestamp::MAX, Zoned::timestamp)
+}

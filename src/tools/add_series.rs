@@ -1,0 +1,425 @@
+//! Addition of a show with its requested seasons.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::approval::{self, ApprovedCall};
+use super::arguments::{approved_arguments, argument_schema, offer_instances, parse_arguments};
+use super::deferred_addition::queue_for_retry;
+use super::existing_series::{add_promised_seasons, promised_seasons};
+use super::folders::folder_for;
+use super::follow_title::{growing_episodes, missing_part, requested_series};
+use super::formatting::{call_failure, clean_title, format_media_title};
+use super::library::{ArrInstances, Instance, find_profile, usual_profile};
+use super::library_cache::refresh::FreshnessPolicy;
+use super::preference::{preferred_profile, with_preferred_instance};
+use super::seasons::{NamedSeasons, SPECIALS, SeasonSelector, choose_episodes, format_season_list};
+use super::{
+    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
+    WRITE_TIMEOUT, deletion_outcomes,
+};
+use crate::arr::episodes::Episode;
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{AdditionOutcome, NewSeries, Series, WantedEpisodes};
+use crate::conversation::people::facts::UserFacts;
+use crate::conversation::title_requests::{Coverage, RequestedTitle};
+use crate::conversation::transcript::{
+    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, QuotaKind, QuotaUse, ToolArguments,
+    ToolAudience, ToolSpec, UserRights,
+};
+
+pub struct AddSeries {
+    library: Arc<ArrInstances>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AddSeriesArgs {
+    tvdb: i64,
+    /// As the user said; leave out if they did not.
+    pub(super) seasons: Option<SeasonSelector>,
+    quality: Option<String>,
+    folder: Option<String>,
+    #[serde(default)]
+    anime: bool,
+    instance: Option<String>,
+}
+
+impl AddSeriesArgs {
+    pub(super) fn coverage(&self) -> Coverage {
+        match self.seasons {
+            Some(SeasonSelector::Named(NamedSeasons::Future | NamedSeasons::Pilot)) => Coverage::SomeEpisodes,
+            Some(SeasonSelector::Named(NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest))
+            | Some(SeasonSelector::Numbers(_))
+            | None => Coverage::Whole,
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for AddSeries {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "add_series",
+            description: "Add a show and look for its episodes.",
+            effect_level: EffectLevel::Write,
+            audience: ToolAudience::Adders,
+            parameters: self.parameters_schema().into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        WRITE_TIMEOUT
+    }
+
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        let args = self.parse_call(arguments)?;
+        let instance = self.library.series_instance(args.instance.as_deref())?;
+        Ok(CallReferences { refs: vec![MediaRef::Tvdb(args.tvdb)], four_k: instance.four_k })
+    }
+
+    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.add_series(approved_arguments(call)?, world).await
+    }
+
+    fn apply_preferences(
+        &self,
+        arguments: &ToolArguments,
+        facts: &UserFacts,
+        rights: UserRights,
+    ) -> Option<ToolArguments> {
+        let quality = facts.preferred_quality(MediaKind::Series)?;
+        with_preferred_instance(arguments, quality, rights, &self.library.series)
+    }
+
+    fn not_done_failure(&self, title: Option<&str>) -> CallFailure {
+        deletion_outcomes::not_added("Sonarr", title.unwrap_or("The show"))
+    }
+
+    async fn recover_outcome(
+        &self,
+        call: InterruptedRun<'_>,
+        world: &ToolContext,
+    ) -> Result<RecoveryOutcome, ToolError> {
+        match call {
+            InterruptedRun::Call(arguments) => self.recover_addition(arguments, world).await,
+            InterruptedRun::Item(_) => Ok(RecoveryOutcome::Unknown),
+        }
+    }
+}
+
+impl AddSeries {
+    pub fn new(library: Arc<ArrInstances>) -> Self {
+        Self { library }
+    }
+
+    pub(super) async fn add_series(
+        &self,
+        arguments: &ToolArguments,
+        world: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let args = self.parse_call(arguments)?;
+        let instance = self.library.series_instance(args.instance.as_deref())?;
+        match add_to_sonarr(instance, &args, world).await {
+            Err(ToolError::CallFailed(failure)) if instance.is_down(&failure) => {
+                queue_for_retry(&failure, request_from_args(instance, &args), arguments, world)
+            }
+            ended => ended,
+        }
+    }
+
+    pub(super) async fn recover_addition(
+        &self,
+        arguments: &ToolArguments,
+        world: &ToolContext,
+    ) -> Result<RecoveryOutcome, ToolError> {
+        let args = self.parse_call(arguments)?;
+        Ok(check_addition(self.library.series_instance(args.instance.as_deref())?, &args, world).await)
+    }
+
+    fn parameters_schema(&self) -> Value {
+        let mut schema = argument_schema::<AddSeriesArgs>();
+        offer_instances(&mut schema, "", &self.library.series_names());
+        schema
+    }
+
+    fn parse_call(&self, arguments: &ToolArguments) -> Result<AddSeriesArgs, CallFailure> {
+        parse_arguments("add_series", &self.parameters_schema(), arguments)
+    }
+}
+
+async fn add_to_sonarr(
+    instance: &Instance<Sonarr>,
+    args: &AddSeriesArgs,
+    world: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let sonarr = &instance.client;
+    let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.request_error(&error))?;
+    if let Some(held) = held {
+        return add_promised_seasons(instance, &held, args, world).await;
+    }
+    let hits = sonarr
+        .lookup_series(&format!("tvdb:{}", args.tvdb))
+        .await
+        .map_err(|error| instance.request_error(&error))?;
+    let Some(hit) = hits.into_iter().find(|hit| hit.tvdb == args.tvdb) else {
+        return Err(unknown_series(args.tvdb).into());
+    };
+    let wanted = choose_episodes(&hit, args.seasons.as_ref(), &world.turn_messages)?;
+    approval::check_quota(world, count_seasons(&wanted))?;
+    let asked = plan_addition(instance, args, hit, wanted.clone(), world).await?;
+    let addition = sonarr.add_series(&asked).await.map_err(|error| instance.write_error(&error))?;
+    let held =
+        sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unverified_write_error(&error))?;
+    match (held, addition) {
+        (Some(held), AdditionOutcome::Added) => Ok(added_output(instance, &held, &wanted, world).await),
+        (Some(held), AdditionOutcome::AlreadyThere) => {
+            add_promised_seasons(instance, &held, args, world).await
+        }
+        (None, AdditionOutcome::Added | AdditionOutcome::AlreadyThere) => Err(ToolError::Unknown(format!(
+            "{}: tvdb {} is not there after the add",
+            instance.name, args.tvdb
+        ))),
+    }
+}
+
+/// Number of requested seasons. A show counts as at least one season, and its specials count as none.
+fn count_seasons(wanted: &WantedEpisodes) -> QuotaUse {
+    let seasons = match wanted {
+        WantedEpisodes::Seasons(seasons) => {
+            seasons.iter().filter(|(number, wanted)| *wanted && *number != SPECIALS).count()
+        }
+        WantedEpisodes::Future | WantedEpisodes::Pilot => 1,
+    };
+    QuotaUse { kind: QuotaKind::Seasons, amount: u32::try_from(seasons).unwrap_or(u32::MAX).max(1) }
+}
+
+/// Chooses the folder and the quality profile for the show.
+async fn plan_addition(
+    instance: &Instance<Sonarr>,
+    args: &AddSeriesArgs,
+    hit: Series,
+    wanted: WantedEpisodes,
+    world: &ToolContext,
+) -> Result<NewSeries, ToolError> {
+    let sonarr = &instance.client;
+    let (profiles, folders) = tokio::try_join!(sonarr.fetch_profiles(), sonarr.root_folders())
+        .map_err(|error| instance.request_error(&error))?;
+    let profile = match &args.quality {
+        Some(quality) => {
+            let profile = find_profile(&profiles, quality)?;
+            approval::check_profile_right(profile, world.rights)?;
+            Some(profile)
+        }
+        None => match preferred_profile(&profiles, MediaKind::Series, world) {
+            Some(profile) => Some(profile),
+            None => {
+                let held = instance.load_library(world.now, FreshnessPolicy::Rough).await;
+                let held = held.map_err(|error| instance.request_error(&error))?;
+                usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
+            }
+        },
+    };
+    let (Some(profile), Some(folder)) = (profile, folder_for(&folders, args.folder.as_deref())?) else {
+        return Err(instance.not_ready().into());
+    };
+    Ok(NewSeries {
+        tvdb: hit.tvdb,
+        title: hit.title,
+        series_type: if args.anime { "anime".to_owned() } else { hit.series_type },
+        profile: profile.id,
+        root_folder: folder.path.clone(),
+        wanted,
+    })
+}
+
+async fn check_addition(
+    instance: &Instance<Sonarr>,
+    args: &AddSeriesArgs,
+    world: &ToolContext,
+) -> RecoveryOutcome {
+    match instance.client.series_by_tvdb(args.tvdb).await {
+        // The show was there before, or another request has added it. The seasons of this request must still be
+        // searched for.
+        Ok(Some(held)) if promised_seasons(instance, &held, args).is_some() => RecoveryOutcome::NotDone,
+        Ok(Some(held)) => RecoveryOutcome::Done(
+            added_output(instance, &held, &requested_episodes(&held, args), world).await,
+        ),
+        Ok(None) => RecoveryOutcome::NotDone,
+        Err(error) => {
+            let tvdb = args.tvdb;
+            tracing::warn!(instance = instance.name, tvdb, %error, "failed to settle an added show");
+            RecoveryOutcome::Unknown
+        }
+    }
+}
+
+/// Episodes that a call requested of a show, given the current state of the show.
+fn requested_episodes(series: &Series, args: &AddSeriesArgs) -> WantedEpisodes {
+    let is_asked_for = |number: u32| match &args.seasons {
+        Some(SeasonSelector::Numbers(listed)) => listed.contains(&number),
+        Some(SeasonSelector::Named(_)) | None => true,
+    };
+    match args.seasons {
+        Some(SeasonSelector::Named(NamedSeasons::Future)) => WantedEpisodes::Future,
+        Some(SeasonSelector::Named(NamedSeasons::Pilot)) => WantedEpisodes::Pilot,
+        Some(SeasonSelector::Named(NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest))
+        | Some(SeasonSelector::Numbers(_))
+        | None => {
+            let asked = series.all_seasons().filter(|season| is_asked_for(season.number));
+            WantedEpisodes::Seasons(asked.map(|season| (season.number, season.monitored)).collect())
+        }
+    }
+}
+
+fn season_flags(series: &Series) -> Vec<(u32, bool)> {
+    series.seasons.iter().map(|season| (season.number, season.monitored)).collect()
+}
+
+/// Result of an addition. The reported seasons are those that were read back, as far as Sonarr reports them this early.
+async fn added_output(
+    instance: &Instance<Sonarr>,
+    series: &Series,
+    wanted: &WantedEpisodes,
+    world: &ToolContext,
+) -> ToolOutput {
+    let mut for_model = series_status_json(series, "added");
+    let Extent { ending, seasons, coverage } = describe_extent(series, wanted, &mut for_model);
+    let for_user = format!("Added {}{ending}", format_media_title(&series.title, series.year));
+    let result = CallResult { for_model, for_user, shown: shown_ids(instance, series) };
+    let asked = RequestedTitle { seasons, ..requested_series(instance, series) };
+    let growing = growing_episodes(instance, series, &asked).await;
+    let ran = ToolOutput::with_effect(result, ToolEffect::Count(count_seasons(wanted)));
+    record_series_request(ran, (asked, coverage), series, (&growing, world.now))
+}
+
+/// Part of a show that was added.
+struct Extent {
+    /// End of the sentence about the addition.
+    ending: String,
+    /// Requested seasons; `None` for all of the show.
+    seasons: Option<Vec<u32>>,
+    coverage: Coverage,
+}
+
+impl Extent {
+    fn of_show(ending: &str, coverage: Coverage) -> Self {
+        Self { ending: ending.to_owned(), seasons: None, coverage }
+    }
+}
+
+fn describe_extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> Extent {
+    let asked = match wanted {
+        WantedEpisodes::Seasons(asked) => asked,
+        WantedEpisodes::Future => {
+            for_model["wanted"] = json!("future episodes");
+            return Extent::of_show(", only what is still to come.", Coverage::SomeEpisodes);
+        }
+        WantedEpisodes::Pilot => {
+            for_model["wanted"] = json!("first episode");
+            return Extent::of_show(", only the first episode.", Coverage::SomeEpisodes);
+        }
+    };
+    if waits_for_seasons(series, asked) {
+        for_model["wanted"] = json!("all that comes; nothing is out yet");
+        let ending = ". Nothing of it is out yet; new episodes will be fetched as they air.";
+        return Extent::of_show(ending, Coverage::Whole);
+    }
+    let specials = asked.iter().filter(|(number, _)| *number == SPECIALS).copied();
+    // Another request may have added other seasons in the meantime.
+    let of_this = |(number, _): &(u32, bool)| asked.iter().any(|(asked, _)| asked == number);
+    let numbered: Vec<(u32, bool)> = season_flags(series).into_iter().filter(of_this).collect();
+    let is_all = !numbered.is_empty() && numbered.len() == series.seasons.len();
+    let whole = is_all && numbered.iter().all(|(_, wanted)| *wanted);
+    let wanted: Vec<u32> =
+        specials.chain(numbered).filter(|(_, wanted)| *wanted).map(|(number, _)| number).collect();
+    for_model["seasons_wanted"] = json!(wanted);
+    if whole {
+        return Extent::of_show(".", Coverage::Whole);
+    }
+    if wanted.is_empty() {
+        // Sonarr does not list the seasons yet, so it is unknown which of them are fetched.
+        return Extent::of_show(".", Coverage::SomeEpisodes);
+    }
+    let ending = format!(", {}.", format_season_list(&wanted));
+    Extent { ending, seasons: Some(wanted), coverage: Coverage::Whole }
+}
+
+/// True if a show has no regular season yet, so that all future seasons are fetched.
+fn waits_for_seasons(series: &Series, asked: &[(u32, bool)]) -> bool {
+    series.seasons.is_empty() && asked.iter().all(|(_, wanted)| !wanted)
+}
+
+/// Records who requested a show. The user is notified when the requested part is complete.
+pub(super) fn record_series_request(
+    ran: ToolOutput,
+    (wanted, coverage): (RequestedTitle, Coverage),
+    series: &Series,
+    (growing, now): (&[Episode], Timestamp),
+) -> ToolOutput {
+    let open = missing_part(series, &wanted, (growing, now));
+    let ran = ran.and_effect(ToolEffect::Request(wanted, coverage));
+    match open {
+        Some(open) => ran.and_effect(ToolEffect::Follow(open)),
+        None => ran,
+    }
+}
+
+/// Title request of a call for a known show.
+pub(super) fn request_for_series(
+    instance: &Instance<Sonarr>,
+    series: &Series,
+    args: &AddSeriesArgs,
+) -> RequestedTitle {
+    let numbers = || series.seasons.iter().map(|season| season.number);
+    let seasons: Option<Vec<u32>> = match &args.seasons {
+        None
+        | Some(SeasonSelector::Named(NamedSeasons::All | NamedSeasons::Future | NamedSeasons::Pilot)) => None,
+        Some(SeasonSelector::Named(NamedSeasons::First)) => numbers().min().map(|first| vec![first]),
+        Some(SeasonSelector::Named(NamedSeasons::Latest)) => numbers().max().map(|latest| vec![latest]),
+        Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
+    };
+    let partly = seasons.filter(|listed| !numbers().all(|number| listed.contains(&number)));
+    RequestedTitle { seasons: partly, ..requested_series(instance, series) }
+}
+
+/// Title request of a call, as far as the arguments alone determine it.
+fn request_from_args(instance: &Instance<Sonarr>, args: &AddSeriesArgs) -> RequestedTitle {
+    let seasons = match &args.seasons {
+        Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
+        Some(SeasonSelector::Named(_)) | None => None,
+    };
+    RequestedTitle {
+        instance: instance.name.to_owned(),
+        kind: MediaKind::Series,
+        catalog_id: args.tvdb,
+        title: String::new(),
+        year: 0,
+        seasons,
+    }
+}
+
+pub(super) fn series_status_json(series: &Series, status: &str) -> Value {
+    json!({ "status": status, "type": "series", "title": clean_title(&series.title), "year": series.year,
+        "tvdb": series.tvdb, "seasons": series.seasons.len(),
+        "episodes": format!("{} of {}", series.episodes_on_disk, series.episodes) })
+}
+
+pub(super) fn shown_ids(instance: &Instance<Sonarr>, series: &Series) -> Vec<MediaRef> {
+    let item = series.id.map(|id| instance.media_ref(MediaKind::Series, id));
+    [MediaRef::Tvdb(series.tvdb)].into_iter().chain(item).collect()
+}
+
+fn unknown_series(tvdb: i64) -> CallFailure {
+    call_failure(
+        "unknown_id",
+        json!({ "tvdb": tvdb, "hint": "call search_media and use a number it gives" }),
+        Some("I can't find that show.".to_owned()),
+    )
+}

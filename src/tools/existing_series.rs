@@ -1,0 +1,124 @@
+//! Result of an addition of a show that is already in the library.
+
+use serde_json::json;
+
+use super::add_series::{
+    AddSeriesArgs, record_series_request, request_for_series, series_status_json, shown_ids,
+};
+use super::follow_title::{growing_episodes, missing_part, not_on_disk};
+use super::formatting::format_media_title;
+use super::library::Instance;
+use super::library_changes::get_more;
+use super::requesters;
+use super::seasons::{NamedSeasons, SeasonSelector};
+use super::{RequestTiming, ToolContext, ToolError, ToolOutput};
+use crate::arr::Series;
+use crate::arr::sonarr::Sonarr;
+use crate::conversation::title_requests::{NOT_MONITORED, RequestedTitle};
+use crate::conversation::transcript::CallResult;
+
+/// Result for a show that is already there. Promised seasons of it are monitored and searched for from now on, because
+/// an earlier request may have added the show without them.
+pub(super) async fn add_promised_seasons(
+    instance: &Instance<Sonarr>,
+    series: &Series,
+    args: &AddSeriesArgs,
+    world: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    match (world.request_timing, series.id, promised_seasons(instance, series, args)) {
+        (RequestTiming::Earlier, Some(id), Some(seasons)) => {
+            get_more::add_seasons(instance, id, &seasons, world).await
+        }
+        (RequestTiming::Earlier | RequestTiming::Now, _, _) => {
+            Ok(existing_output(instance, series, args, world).await)
+        }
+    }
+}
+
+/// Seasons in a call, if at least one of them is neither on disk nor monitored.
+pub(super) fn promised_seasons(
+    instance: &Instance<Sonarr>,
+    series: &Series,
+    args: &AddSeriesArgs,
+) -> Option<Vec<u32>> {
+    let wanted = request_for_series(instance, series, args);
+    let lacking = unmonitored_seasons(series, &wanted, args)?;
+    wanted.seasons.filter(|_| !lacking.is_empty())
+}
+
+/// Result for a show that is already there, as for a movie.
+async fn existing_output(
+    instance: &Instance<Sonarr>,
+    series: &Series,
+    args: &AddSeriesArgs,
+    world: &ToolContext,
+) -> ToolOutput {
+    let wanted = request_for_series(instance, series, args);
+    let mut result = existing_result(instance, series);
+    requesters::add_requesters(&mut result, &wanted, world);
+    let growing = growing_episodes(instance, series, &wanted).await;
+    match world.request_timing {
+        RequestTiming::Earlier => {
+            if let Some(seasons) = unmonitored_seasons(series, &wanted, args) {
+                result.for_model[NOT_MONITORED] = json!(seasons);
+            }
+            return record_series_request(
+                result.into(),
+                (wanted, args.coverage()),
+                series,
+                (&growing, world.now),
+            );
+        }
+        RequestTiming::Now
+            if series.monitored && missing_part(series, &wanted, (&growing, world.now)).is_some() =>
+        {
+            requesters::offer_notification(&mut result, &wanted, world);
+        }
+        RequestTiming::Now => {}
+    }
+    result.into()
+}
+
+/// Seasons that are requested and not on disk but not monitored. The list is empty if that applies to the whole show.
+fn unmonitored_seasons(series: &Series, wanted: &RequestedTitle, args: &AddSeriesArgs) -> Option<Vec<u32>> {
+    let open = not_on_disk(series, wanted)?;
+    if open.seasons.is_none() {
+        let is_looked_for = series.monitored && (!series.seasons.is_empty() || series.new_seasons);
+        if !is_looked_for {
+            return Some(Vec::new());
+        }
+        if let Some(SeasonSelector::Named(NamedSeasons::Future | NamedSeasons::Pilot)) = args.seasons {
+            return None;
+        }
+    }
+    let whole = || series.seasons.iter().map(|season| season.number).collect();
+    let named = RequestedTitle { seasons: Some(open.seasons.unwrap_or_else(whole)), ..wanted.clone() };
+    let numbers = not_on_disk(series, &named)?.seasons?;
+    let is_looked_for =
+        |number: &u32| series.monitored && series.season(*number).is_some_and(|season| season.monitored);
+    let left: Vec<u32> = numbers.into_iter().filter(|number| !is_looked_for(number)).collect();
+    (!left.is_empty()).then_some(left)
+}
+
+fn existing_result(instance: &Instance<Sonarr>, series: &Series) -> CallResult {
+    let name = format_media_title(&series.title, series.year);
+    let Series { episodes_on_disk, episodes, .. } = series;
+    let for_user = if *episodes == 0 {
+        format!("{name} is already in the library, but no episode of it is listed yet.")
+    } else if episodes_on_disk >= episodes {
+        format!("You already have {name}.")
+    } else if series.monitored {
+        format!(
+            "You already have {name}: {episodes_on_disk} of {episodes} episodes, and it is being looked for."
+        )
+    } else {
+        format!("You already have {name}: {episodes_on_disk} of {episodes} episodes.")
+    };
+    let mut for_model = series_status_json(series, "already_exists");
+    let lacks_some = series.episodes_on_disk < series.episodes || series.episodes == 0;
+    if lacks_some || series.seasons.iter().any(|season| !season.monitored) {
+        for_model["id"] = json!(series.id);
+        for_model["hint"] = json!("get_more gets more of it");
+    }
+    CallResult { for_model, for_user, shown: shown_ids(instance, series) }
+}

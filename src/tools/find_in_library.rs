@@ -1,0 +1,278 @@
+//! Search for titles in the library, by name or by a property that they share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::approval::ApprovedCall;
+use super::arguments::{approved_arguments, argument_schema, parse_arguments};
+use super::formatting::{
+    MAX_RESULTS, MEANT, add_failed_services, append_failed_services, clean_title, format_media_title,
+    format_sentence_list, list_first_results, to_gigabytes,
+};
+use super::library::{ArrInstances, InstanceResults};
+use super::library_cache::entries::{CachedTitle, TitleKind};
+use super::library_cache::loaded_libraries::{CurrentTitle, LoadedLibraries, LoadedLibrary};
+use super::library_cache::query::{LibraryQuery, SortOrder, StatusFilter, TitleMatch};
+use super::ranking::TitleQuery;
+use super::requesters::add_requesters_to_list;
+use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
+use crate::arr::library_title::EpisodeCounts;
+use crate::conversation::people::facts::UserFacts;
+use crate::conversation::text::message_format::format_size;
+use crate::conversation::text::title::quote_words;
+use crate::conversation::transcript::{
+    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+};
+
+/// Deadline by which all parts of a query must be answered, so that a failure is still reported as a failure.
+const PATIENCE: Duration = Duration::from_secs(9);
+
+pub struct FindInLibrary {
+    library: Arc<ArrInstances>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FindInLibraryArgs {
+    /// Title or collection, year last.
+    #[serde(default)]
+    query: String,
+    #[serde(rename = "type")]
+    kind: Option<MediaKind>,
+    only: Option<StatusFilter>,
+    genre: Option<String>,
+    sort: Option<SortOrder>,
+}
+
+#[async_trait]
+impl Tool for FindInLibrary {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "find_in_library",
+            description: "Find titles in the library; without arguments the totals. \
+                          Gives the id that other tools need.",
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
+            parameters: argument_schema::<FindInLibraryArgs>().into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        READ_TIMEOUT
+    }
+
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        self.parse_call(arguments).map(|_| CallReferences::default())
+    }
+
+    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.find_titles(approved_arguments(call)?, &world.facts, world.now)
+            .await
+            .map(|found| add_requesters_to_list(found, world).into())
+    }
+}
+
+impl FindInLibrary {
+    pub fn new(library: Arc<ArrInstances>) -> Self {
+        Self { library }
+    }
+
+    fn parse_call(&self, arguments: &ToolArguments) -> Result<FindInLibraryArgs, CallFailure> {
+        parse_arguments("find_in_library", &argument_schema::<FindInLibraryArgs>(), arguments)
+    }
+
+    /// Runs a query against the current state of the libraries.
+    pub async fn find_titles(
+        &self,
+        arguments: &ToolArguments,
+        facts: &UserFacts,
+        now: Timestamp,
+    ) -> Result<CallResult, ToolError> {
+        let deadline = Instant::now() + PATIENCE;
+        let FindInLibraryArgs { query, kind, only, genre, sort } = self.parse_call(arguments)?;
+        let said = query.clone();
+        let genre = genre.filter(|genre| !genre.trim().is_empty());
+        let query = TitleQuery::new(&query).with_alias(facts.resolve_alias(&query));
+        let wanted = LibraryQuery { query, only, genre, sort };
+        let stock = LoadedLibraries::load_libraries(&self.library, kind, now).await;
+        if wanted.matches_everything() {
+            return totals_result(&stock, kind);
+        }
+        let met = fetch_matches(&wanted, &stock, deadline).await;
+        if met.total == 0
+            && let Some(renewed) = stock.reload_if_stale().await
+        {
+            let met = fetch_matches(&wanted, &renewed, deadline).await;
+            return matches_result(&wanted, &said, met, &renewed);
+        }
+        matches_result(&wanted, &said, met, &stock)
+    }
+}
+
+/// Result of a query.
+struct LibraryMatches {
+    titles: Vec<ReportedTitle>,
+    /// Total number of titles that match the query.
+    total: usize,
+    failures: Vec<CallFailure>,
+}
+
+/// One title as it is reported to the model and the user.
+struct ReportedTitle {
+    for_model: Value,
+    for_user: String,
+    shown: [MediaRef; 2],
+}
+
+/// Selects the matching titles and fetches the current state of the first of them.
+async fn fetch_matches(
+    wanted: &LibraryQuery,
+    stock: &LoadedLibraries<'_>,
+    deadline: Instant,
+) -> LibraryMatches {
+    let meant = wanted.select_titles(&stock.cached_titles());
+    let shelf = |it: &TitleMatch<'_>| &stock.libraries[it.library];
+    let first = &meant[..meant.len().min(MAX_RESULTS)];
+    let looks = join_all(first.iter().map(|it| shelf(it).fetch_current(it.entry.id, deadline))).await;
+    let (mut told, mut outdated, mut failed) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for (it, now) in first.iter().zip(looks) {
+        let (shelf, name) = (shelf(it), shelf(it).instance.name());
+        match now {
+            CurrentTitle::Present(entry) if wanted.meets_filter(&entry) => {
+                let mut title = report_title(wanted, shelf, &entry);
+                if it.is_alias() {
+                    title.for_model[MEANT] = json!(true);
+                }
+                told.push((name, title));
+            }
+            CurrentTitle::Present(_) | CurrentTitle::Gone => outdated.push(name),
+            CurrentTitle::Failed(failure) => {
+                failed.insert(name, failure);
+            }
+        }
+    }
+    // Titles of a library that cannot be reached are neither reported nor counted.
+    let answers = |name: &str| !failed.contains_key(name);
+    let listed = meant.iter().filter(|it| answers(shelf(it).instance.name())).count();
+    let total = listed - outdated.into_iter().filter(|name| answers(name)).count();
+    told.retain(|(name, _)| answers(name));
+    LibraryMatches {
+        titles: told.into_iter().map(|(_, told)| told).collect(),
+        total,
+        failures: failed.into_values().collect(),
+    }
+}
+
+fn report_title(wanted: &LibraryQuery, shelf: &LoadedLibrary<'_>, entry: &CachedTitle) -> ReportedTitle {
+    let CachedTitle { id, catalog, year, size_bytes, .. } = *entry;
+    let name = format_media_title(&entry.title, year);
+    let item = shelf.media_ref(id);
+    let mut for_model = json!({ "id": id, "instance": shelf.instance.name(), "title": clean_title(&entry.title),
+        "year": year, "size_gb": to_gigabytes(size_bytes) });
+    let (catalog, for_user) = match entry.kind {
+        TitleKind::Movie { has_file, .. } => {
+            for_model["type"] = json!("movie");
+            for_model["on_disk"] = json!(has_file);
+            let state = if has_file { format_size(size_bytes) } else { "not on disk yet".to_owned() };
+            (MediaRef::Tmdb(catalog), format!("{name}, {state}"))
+        }
+        TitleKind::Series(EpisodeCounts { seasons, on_disk, all, missing }) => {
+            let episodes = format!("{on_disk} of {all}");
+            for_model["type"] = json!("series");
+            for_model["seasons"] = json!(seasons);
+            for_model["episodes"] = json!(episodes);
+            if missing > 0 {
+                for_model["missing"] = json!(missing);
+            }
+            (MediaRef::Tvdb(catalog), format!("{name}, {episodes} episodes, {}", format_size(size_bytes)))
+        }
+    };
+    if !entry.monitored {
+        for_model["monitored"] = json!(false);
+    }
+    match wanted.sort {
+        Some(SortOrder::Newest | SortOrder::Oldest) => for_model["added"] = json!(entry.added),
+        Some(SortOrder::Rating) => {
+            for_model["rating"] = json!(f64::from((entry.rating * 10.0).round()) / 10.0)
+        }
+        Some(SortOrder::Biggest | SortOrder::Title) | None => {}
+    }
+    ReportedTitle { for_model, for_user, shown: [catalog, item] }
+}
+
+fn matches_result(
+    wanted: &LibraryQuery,
+    said: &str,
+    met: LibraryMatches,
+    stock: &LoadedLibraries<'_>,
+) -> Result<CallResult, ToolError> {
+    let failed = failure_sentences(stock, met.failures)?;
+    let total = met.total;
+    let (results, titles): (Vec<Value>, Vec<String>) =
+        met.titles.iter().map(|told| (told.for_model.clone(), told.for_user.clone())).unzip();
+    let more = total.saturating_sub(titles.len());
+    let unknown = wanted.unknown_genre(&stock.cached_titles());
+    let sentence = match (titles.is_empty(), unknown) {
+        (true, Some(genre)) => {
+            format!("Nothing in the library is of a genre {}.", quote_words(genre))
+        }
+        (true, _) if !failed.is_empty() => "I can't tell what is in the whole library.".to_owned(),
+        (true, _) if said.trim().is_empty() => "Nothing in the library is like that.".to_owned(),
+        (true, _) => format!("Nothing in the library matches {}.", quote_words(said)),
+        (false, _) if more == 0 => format!("{}: {}.", wanted.list_heading(), format_sentence_list(&titles)),
+        (false, _) => format!("{}: {}; and {more} more.", wanted.list_heading(), titles.join("; ")),
+    };
+    let mut for_model = list_first_results(results, total, "narrow it down");
+    if unknown.is_some() {
+        for_model["genres"] = json!(stock.genre_names());
+    }
+    add_failed_services(&mut for_model, &failed);
+    let shown = for_model["results"].as_array().map_or(0, Vec::len);
+    Ok(CallResult {
+        for_model,
+        for_user: append_failed_services(sentence, &failed),
+        shown: met.titles.into_iter().take(shown).flat_map(|told| told.shown).collect(),
+    })
+}
+
+fn totals_result(stock: &LoadedLibraries<'_>, kind: Option<MediaKind>) -> Result<CallResult, ToolError> {
+    let failed = failure_sentences(stock, Vec::new())?;
+    let (mut movies, mut series, mut missing, mut bytes) = (0_usize, 0_usize, 0_usize, 0_u64);
+    for entry in stock.libraries.iter().flat_map(|shelf| shelf.cached.entries.titles()) {
+        match entry.kind {
+            TitleKind::Movie { .. } => movies += 1,
+            TitleKind::Series(_) => series += 1,
+        }
+        missing += usize::from(entry.is_missing());
+        bytes = bytes.saturating_add(entry.size_bytes);
+    }
+    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let sentence = match kind {
+        Some(MediaKind::Movie) => format!("The library has {}.", counted(movies, "movie")),
+        Some(MediaKind::Series) => format!("The library has {}.", counted(series, "show")),
+        None => format!("The library has {} and {}.", counted(movies, "movie"), counted(series, "show")),
+    };
+    let mut for_model = json!({ "results": [], "total": movies + series, "movies": movies, "series": series,
+        "missing": missing, "size_gb": to_gigabytes(bytes), "note": "name a title to see it" });
+    add_failed_services(&mut for_model, &failed);
+    Ok(CallResult { for_model, for_user: append_failed_services(sentence, &failed), shown: Vec::new() })
+}
+
+/// A sentence for each library that failed. Returns an error if no library answered.
+fn failure_sentences(
+    stock: &LoadedLibraries<'_>,
+    of_looks: Vec<CallFailure>,
+) -> Result<Vec<String>, CallFailure> {
+    let answers = vec![(); stock.libraries.len() - of_looks.len()];
+    let failures = stock.failures.iter().cloned().chain(of_looks).collect();
+    InstanceResults { answers, failures }.or_failure().map(|(_, failed)| failed)
+}

@@ -1,0 +1,207 @@
+//! Text and size of tool results: cleaned text from servers, shortened lists, and titles, sizes and refusals in plain
+//! language.
+
+use serde_json::{Value, json};
+use unicode_general_category::{GeneralCategory, get_general_category};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::ToolError;
+use crate::conversation::text::title::{first_line, format_title};
+use crate::conversation::transcript::CallFailure;
+
+pub const MAX_RESULTS: usize = 5;
+/// Key in a result that marks the title which the user has defined as the meaning of the name.
+pub const MEANT: &str = "meant";
+const MAX_RESULT_CHARS: usize = 4_000;
+const MAX_TITLE_CHARS: usize = 100;
+/// Maximum number of titles in one sentence for the user. A long sentence is sent page by page.
+const MAX_NAMED: usize = 10;
+
+/// Failure of a call, worded for the model: `for_model` holds the code and `more`.
+pub fn call_failure(code: &str, more: Value, for_user: Option<String>) -> CallFailure {
+    let mut for_model = json!({ "error": code });
+    if let (Some(map), Value::Object(more)) = (for_model.as_object_mut(), more) {
+        map.extend(more);
+    }
+    CallFailure { code: code.to_owned(), for_model, for_user }
+}
+
+impl From<CallFailure> for ToolError {
+    fn from(failure: CallFailure) -> Self {
+        Self::CallFailed(failure)
+    }
+}
+
+/// Lists at most 5 results within 4,000 characters, with the total and, if some are left out, a note on how to get
+/// them.
+pub fn list_results(results: Vec<Value>, narrow: &str) -> Value {
+    let total = results.len();
+    list_first_results(results, total, narrow)
+}
+
+/// Lists results in the same way where only the first of all results are available.
+pub fn list_first_results(results: Vec<Value>, total: usize, narrow: &str) -> Value {
+    let mut shown: Vec<Value> = results.into_iter().take(MAX_RESULTS).collect();
+    loop {
+        let mut answer = json!({ "results": shown, "total": total });
+        if shown.len() < total {
+            answer["note"] = json!(format!("{} of {total} shown; {narrow}", shown.len()));
+        }
+        if answer.to_string().chars().count() <= MAX_RESULT_CHARS || shown.pop().is_none() {
+            return answer;
+        }
+    }
+}
+
+/// Adds to the model's result the services that are missing from an answer.
+pub fn add_failed_services(for_model: &mut Value, failed: &[String]) {
+    if !failed.is_empty() {
+        for_model["incomplete"] = json!(failed.join(" "));
+    }
+}
+
+/// Adds to the user's sentence the services that are missing from an answer.
+pub fn append_failed_services(sentence: String, failed: &[String]) -> String {
+    if failed.is_empty() { sentence } else { format!("{sentence} {}", failed.join(" ")) }
+}
+
+/// Joins parts into `A, B, C and 4 more`, or `A, 1; B, 2; C, 3` if the parts themselves contain commas.
+pub fn format_sentence_list(parts: &[String]) -> String {
+    let named = &parts[..parts.len().min(MAX_NAMED)];
+    if parts.len() > 1 && named.iter().any(|part| part.contains(',')) {
+        let more = parts.len() - named.len();
+        let rest = if more == 0 { String::new() } else { format!("; and {more} more") };
+        return format!("{}{rest}", named.join("; "));
+    }
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] if parts.len() <= MAX_NAMED => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", named.join(", "), parts.len() - MAX_NAMED),
+    }
+}
+
+/// Title as it is shown to the user, such as `Dune (2021)`.
+pub fn format_media_title(title: &str, year: u16) -> String {
+    format_title(title, year)
+}
+
+/// Title as a value that the model or the database reads: its first line, without added quotes. A sentence for the user
+/// shows it with [`format_media_title`].
+pub fn clean_title(title: &str) -> String {
+    clean_text(first_line(title), MAX_TITLE_CHARS)
+}
+
+/// Text from a server on one line, without control, invisible and direction characters, cut at `max` characters.
+pub fn clean_text(text: &str, max: usize) -> String {
+    let visible: String = text
+        .chars()
+        .filter_map(|char| match get_general_category(char) {
+            GeneralCategory::Control
+            | GeneralCategory::LineSeparator
+            | GeneralCategory::ParagraphSeparator => Some(' '),
+            GeneralCategory::Format
+            | GeneralCategory::PrivateUse
+            | GeneralCategory::Surrogate
+            | GeneralCategory::Unassigned => None,
+            _ => Some(char),
+        })
+        .collect();
+    let line = visible.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= max {
+        return line;
+    }
+    let cut: String = line.chars().take(max.saturating_sub(3)).collect();
+    format!("{}...", cut.trim_end())
+}
+
+/// Error message of a server, without the words that contain a path or an address.
+pub fn clean_error_message(text: &str) -> String {
+    const MAX_COMPLAINT_CHARS: usize = 120;
+    let words: Vec<&str> = text.split_whitespace().filter(|word| !word.contains(['/', '\\'])).collect();
+    clean_text(&words.join(" "), MAX_COMPLAINT_CHARS).trim_end_matches(['.', ' ', ':']).to_owned()
+}
+
+/// Title or query normalized for comparison: lower case, without accents and punctuation, words separated by one space.
+pub fn normalize_name(text: &str) -> String {
+    let text: String = text
+        .nfkd()
+        .filter(|char| !is_combining_mark(*char) && !matches!(char, '\'' | '\u{2019}'))
+        .flat_map(char::to_lowercase)
+        .collect();
+    text.replace('&', " and ")
+        .split(|char: char| !char.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Gigabytes with one decimal.
+pub fn to_gigabytes(bytes: u64) -> f64 {
+    (bytes as f64 / 1e8).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(made: impl AsRef<str>, expected: &str) {
+        assert_eq!(made.as_ref(), expected);
+    }
+
+    #[test]
+    fn server_text_loses_what_cannot_be_seen() {
+        check(clean_text("Du\u{200b}ne\u{202e}\r\n  Part\tTwo\u{7}\u{2028}!", 100), "Dune Part Two !");
+        check(clean_text("abcdefghij", 10), "abcdefghij");
+        check(clean_text("abcdef ghijk", 10), "abcdef...");
+    }
+
+    #[test]
+    fn a_complaint_tells_no_path() {
+        check(
+            clean_error_message(
+                "No files found are eligible for import in /data/torrents/Dune.2021 or C:\\media.",
+            ),
+            "No files found are eligible for import in or",
+        );
+    }
+
+    #[test]
+    fn a_title_as_a_value_is_its_first_line() {
+        check(clean_title("Dune\nReply YES"), "Dune");
+        check(clean_title("Say Yes to the Dress"), "Say Yes to the Dress");
+    }
+
+    #[test]
+    fn titles_compare_without_case_accents_and_punctuation() {
+        check(normalize_name("  Amélie & the Widow's: Peak! "), "amelie and the widows peak");
+        check(normalize_name("WALL·E"), "wall e");
+    }
+
+    #[test]
+    fn a_sentence_names_ten_at_most() {
+        let parts: Vec<String> = ('A'..='L').map(String::from).collect();
+        check(format_sentence_list(&parts[..1]), "A");
+        check(format_sentence_list(&parts[..3]), "A, B and C");
+        check(format_sentence_list(&parts), "A, B, C, D, E, F, G, H, I, J and 2 more");
+        let parts: Vec<String> = (1..=11).map(|number| format!("A, {number}")).collect();
+        check(format_sentence_list(&parts[..2]), "A, 1; A, 2");
+        check(
+            format_sentence_list(&parts),
+            "A, 1; A, 2; A, 3; A, 4; A, 5; A, 6; A, 7; A, 8; A, 9; A, 10; and 1 more",
+        );
+    }
+
+    #[test]
+    fn a_listing_is_cut_by_item() {
+        let long = |count| vec![json!("x".repeat(1_500)); count];
+        check(list_results(vec![json!(1); 2], "say more").to_string(), r#"{"results":[1,1],"total":2}"#);
+        check(
+            list_results(vec![json!(1); 7], "say more").to_string(),
+            r#"{"note":"5 of 7 shown; say more","results":[1,1,1,1,1],"total":7}"#,
+        );
+        assert_eq!(list_results(long(4), "say more")["note"], "2 of 4 shown; say more");
+    }
+}

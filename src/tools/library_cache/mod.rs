@@ -1,0 +1,78 @@
+//! In-memory cache of each library, so that a query about a whole library does not need to load it. `entries.rs`
+//! defines the cached data of each title, `freshness.rs` the refresh policy, `selection.rs` the titles that match a
+//! query, and `stock.rs` the combined caches of all libraries.
+
+pub mod entries;
+pub mod loaded_libraries;
+pub mod query;
+pub mod refresh;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::library::{ArrInstances, Instance, READ_PATIENCE};
+use crate::arr::ArrError;
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::http::HttpError;
+use entries::CachedTitles;
+use refresh::{FreshnessPolicy, LoadResult, QueryMoment};
+
+impl ArrInstances {
+    /// Starts loading all libraries, so that the first query does not have to wait.
+    pub fn preload_caches(&self, now: Timestamp) {
+        for instance in &self.movies {
+            instance.cache.start_load(instance.query_moment(now), || instance.fetch_titles());
+        }
+        for instance in &self.series {
+            instance.cache.start_load(instance.query_moment(now), || instance.fetch_titles());
+        }
+    }
+}
+
+impl Instance<Radarr> {
+    /// Contents of the library.
+    pub async fn load_library(&self, now: Timestamp, need: FreshnessPolicy) -> LoadResult {
+        with_time_limit(self.cache.load_library(self.query_moment(now), need, || self.fetch_titles())).await
+    }
+
+    pub fn query_moment(&self, now: Timestamp) -> QueryMoment {
+        QueryMoment { now, changes: self.client.common_api().change_count() }
+    }
+
+    fn fetch_titles(&self) -> impl Future<Output = Result<CachedTitles, ArrError>> + Send + use<> {
+        let radarr = self.client.clone();
+        async move {
+            let mut entries = CachedTitles::default();
+            radarr.each_holding(|holding| entries.push(holding)).await?;
+            Ok(entries)
+        }
+    }
+}
+
+impl Instance<Sonarr> {
+    /// Contents of the library.
+    pub async fn load_library(&self, now: Timestamp, need: FreshnessPolicy) -> LoadResult {
+        with_time_limit(self.cache.load_library(self.query_moment(now), need, || self.fetch_titles())).await
+    }
+
+    pub fn query_moment(&self, now: Timestamp) -> QueryMoment {
+        QueryMoment { now, changes: self.client.common_api().change_count() }
+    }
+
+    fn fetch_titles(&self) -> impl Future<Output = Result<CachedTitles, ArrError>> + Send + use<> {
+        let sonarr = self.client.clone();
+        async move {
+            let mut entries = CachedTitles::default();
+            sonarr.each_holding(|holding| entries.push(holding)).await?;
+            Ok(entries)
+        }
+    }
+}
+
+/// Waits for a load within a time limit. The load continues in the background if the caller stops waiting.
+async fn with_time_limit(held: impl Future<Output = LoadResult>) -> LoadResult {
+    let slow = || Err(Arc::new(ArrError::NoAnswer(HttpError::TimedOut(READ_PATIENCE))));
+    tokio::time::timeout(READ_PATIENCE, held).await.unwrap_or_else(|_| slow())
+}

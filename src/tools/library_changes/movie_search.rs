@@ -1,0 +1,101 @@
+//! Repeated search for a movie that is in the library.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::get_more::{SearchStatus, output_with_count, unexpected_state};
+use crate::arr::Movie;
+use crate::arr::changes::MovieChange;
+use crate::arr::radarr::Radarr;
+use crate::conversation::transcript::{CallResult, MediaKind, MediaRef, QuotaKind, QuotaUse};
+use crate::tools::add_movie::record_movie_request;
+use crate::tools::approval;
+use crate::tools::formatting::{clean_title, format_media_title};
+use crate::tools::library::Instance;
+use crate::tools::remove_media::unknown_title;
+use crate::tools::{RecoveryOutcome, ToolContext, ToolError, ToolOutput};
+
+const LATELY: SignedDuration = SignedDuration::from_mins(10);
+pub(super) const ONE_MOVIE: QuotaUse = QuotaUse { kind: QuotaKind::Movies, amount: 1 };
+const LOOKED_FOR: MovieChange = MovieChange { monitored: Some(true), profile: None, availability: None };
+
+/// Searches for a movie again. A movie that was not monitored is monitored from now on, which counts as an addition.
+pub async fn search_again(
+    instance: &Instance<Radarr>,
+    id: i64,
+    world: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let radarr = &instance.client;
+    let held = radarr.fetch_movie(id).await.map_err(|error| instance.request_error(&error))?;
+    let mut held = held.ok_or_else(|| unknown_title(id))?;
+    let count = (!held.monitored && !held.has_file).then_some(ONE_MOVIE);
+    if let Some(count) = count {
+        approval::check_quota(world, count)?;
+        let written = radarr.edit_movie(id, LOOKED_FOR).await.map_err(|error| instance.write_error(&error));
+        if let Err(error @ (ToolError::CallFailed(_) | ToolError::Fatal(_))) = written {
+            return Err(error);
+        }
+        // If the response was lost, the flag shows whether the change was made.
+        let after = radarr.fetch_movie(id).await.map_err(|error| instance.unverified_write_error(&error))?;
+        held = after.filter(|after| after.monitored).ok_or_else(|| {
+            written.err().unwrap_or_else(|| ToolError::Unknown(unexpected_state(instance, id)))
+        })?;
+    }
+    let search = match radarr.search_movie(id).await {
+        Ok(_) => SearchStatus::Started,
+        Err(error) if count.is_none() => return Err(instance.write_error(&error)),
+        Err(error) => {
+            tracing::warn!(instance = instance.name, id, %error, "failed to begin a search");
+            SearchStatus::NotStarted
+        }
+    };
+    let ran = output_with_count(search_result(instance, &held, search), count);
+    Ok(if held.has_file { ran } else { record_movie_request(ran, instance, &held) })
+}
+
+/// Determines the outcome of an interrupted search. The earlier monitoring state is no longer known, so the search does
+/// not count towards the quota.
+pub async fn recover_search(
+    instance: &Instance<Radarr>,
+    id: i64,
+    world: &ToolContext,
+) -> Result<RecoveryOutcome, ToolError> {
+    Ok(match instance.client.fetch_movie(id).await {
+        Ok(Some(held)) if searched_recently(&held, world.now) => {
+            RecoveryOutcome::Done(search_result(instance, &held, SearchStatus::Started).into())
+        }
+        Ok(_) => RecoveryOutcome::NotDone,
+        Err(error) => {
+            tracing::warn!(instance = instance.name, id, %error, "failed to settle a search");
+            RecoveryOutcome::Unknown
+        }
+    })
+}
+
+fn searched_recently(held: &Movie, now: Timestamp) -> bool {
+    let wanted = held.monitored || held.has_file;
+    wanted && held.last_search.is_some_and(|at| now.duration_since(at) <= LATELY)
+}
+
+fn search_result(instance: &Instance<Radarr>, held: &Movie, search: SearchStatus) -> CallResult {
+    let name = format_media_title(&held.title, held.year);
+    let for_user = match search {
+        SearchStatus::Started if held.has_file => format!("Looking for a better copy of {name} now."),
+        SearchStatus::Started if !held.available => {
+            format!("Looking for {name} now. It is not out yet, so there may be nothing to find.")
+        }
+        SearchStatus::Started => format!("Looking for {name} now."),
+        SearchStatus::NotStarted | SearchStatus::NothingReleased => format!(
+            "{name} will be fetched from now on, but {} did not begin to look at once.",
+            instance.display_name()
+        ),
+    };
+    let mut shown = vec![MediaRef::Tmdb(held.tmdb)];
+    shown.extend(held.id.map(|id| instance.media_ref(MediaKind::Movie, id)));
+    CallResult { for_model: movie_status_json(held, search.status_code()), for_user, shown }
+}
+
+pub(super) fn movie_status_json(held: &Movie, status: &str) -> Value {
+    json!({ "status": status, "type": "movie", "title": clean_title(&held.title), "year": held.year,
+        "on_disk": held.has_file, "looked_for": held.monitored && !held.has_file, "released": held.available })
+}

@@ -1,0 +1,106 @@
+//! Selectors in a call: a title by its id, and parts of a show by number, code or word.
+
+use serde_json::json;
+
+use super::monitoring::{SeriesPart, SeriesSnapshot};
+use crate::conversation::transcript::{CallFailure, MediaKind};
+use crate::tools::CallReferences;
+use crate::tools::arguments::BadArgument;
+use crate::tools::formatting::{call_failure, format_media_title, format_sentence_list};
+use crate::tools::instance_ref::InstanceRef;
+use crate::tools::library::ArrInstances;
+use crate::tools::seasons::{
+    SPECIALS, check_seasons_exist, format_episode_code, format_season_list, parse_episode_code,
+};
+
+pub fn call_references(
+    library: &ArrInstances,
+    (kind, id): (MediaKind, i64),
+    name: Option<&str>,
+) -> Result<CallReferences, CallFailure> {
+    let place = InstanceRef::find_by_name(library, kind, name)?;
+    Ok(CallReferences { refs: vec![place.media_ref(id)], four_k: place.four_k() })
+}
+
+/// Parses the selected part of a show. Returns `None` if no part is given.
+pub fn parse_part(held: &SeriesSnapshot, words: &[String]) -> Result<Option<SeriesPart>, CallFailure> {
+    let words: Vec<String> = words.iter().map(|word| word.trim().to_ascii_lowercase()).collect();
+    let seasons = || held.series.seasons.iter().map(|season| season.number);
+    let part = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => return Ok(None),
+        // Before the first season is listed, each of these means the future episodes.
+        ["all" | "first" | "latest" | "pilot"] if held.series.seasons.is_empty() => SeriesPart::Future,
+        ["all"] => SeriesPart::Seasons(seasons().collect()),
+        ["first"] => SeriesPart::Seasons(seasons().min().into_iter().collect()),
+        ["latest"] => SeriesPart::Seasons(seasons().max().into_iter().collect()),
+        ["future"] => SeriesPart::Future,
+        ["pilot"] => SeriesPart::Episodes(seasons().min().map(|first| (first, 1)).into_iter().collect()),
+        words => parse_seasons_or_episodes(held, words)?,
+    };
+    let needs_episodes = match part {
+        SeriesPart::Seasons(_) => false,
+        SeriesPart::Episodes(_) => true,
+        SeriesPart::Future => !held.series.seasons.is_empty(),
+    };
+    if held.episodes.is_empty() && needs_episodes {
+        return Err(episodes_not_listed(held));
+    }
+    Ok(Some(part))
+}
+
+/// Seasons by number or episodes by code.
+fn parse_seasons_or_episodes(held: &SeriesSnapshot, words: &[&str]) -> Result<SeriesPart, CallFailure> {
+    let season = |word: &&str| word.trim_start_matches("season").trim().trim_start_matches('s').parse().ok();
+    if let Some(numbers) = words.iter().map(season).collect::<Option<Vec<u32>>>() {
+        if held.series.seasons.is_empty() && numbers.iter().any(|number| *number != SPECIALS) {
+            return Ok(SeriesPart::Future);
+        }
+        return check_seasons_exist(&held.series, &numbers).map(SeriesPart::Seasons);
+    }
+    let codes = words.iter().map(|word| parse_episode_code(word)).collect::<Option<Vec<_>>>();
+    let codes = codes.ok_or_else(|| BadArgument {
+        field: "seasons".to_owned(),
+        expected: "only numbers, only codes such as S02E03, or one word: all, first, latest, future"
+            .to_owned(),
+        hint: String::new(),
+    })?;
+    let has = |code: &(u32, u32)| held.episodes.iter().any(|one| (one.season, one.number) == *code);
+    match codes.iter().find(|code| !held.episodes.is_empty() && !has(code)) {
+        Some(code) => Err(no_such_episode(held, *code)),
+        None => Ok(SeriesPart::Episodes(codes)),
+    }
+}
+
+/// Part in words: `season 2`, `S02E03 and S02E04`, `what is still to come`.
+pub fn format_part(part: &SeriesPart) -> String {
+    match part {
+        SeriesPart::Seasons(numbers) => format_season_list(numbers),
+        SeriesPart::Episodes(codes) => {
+            let codes: Vec<String> = codes.iter().copied().map(format_episode_code).collect();
+            format_sentence_list(&codes)
+        }
+        SeriesPart::Future => "what is still to come".to_owned(),
+    }
+}
+
+fn no_such_episode(held: &SeriesSnapshot, code: (u32, u32)) -> CallFailure {
+    let code = format_episode_code(code);
+    let last = held.episodes.iter().map(|one| (one.season, one.number)).max().map(format_episode_code);
+    call_failure(
+        "no_such_episode",
+        json!({ "episode": code, "last_listed": last }),
+        Some(format!(
+            "{} has no {code} that I know of.",
+            format_media_title(&held.series.title, held.series.year)
+        )),
+    )
+}
+
+pub fn episodes_not_listed(held: &SeriesSnapshot) -> CallFailure {
+    let name = format_media_title(&held.series.title, held.series.year);
+    call_failure(
+        "not_listed_yet",
+        json!({ "hint": "its episodes are not known yet; seasons can be named by number" }),
+        Some(format!("The episodes of {name} are not listed yet. Please try again in a few minutes.")),
+    )
+}

@@ -1,0 +1,320 @@
+//! Full details of one title of the library, or of one season of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::approval::ApprovedCall;
+use super::arguments::{approved_arguments, argument_schema, parse_arguments};
+use super::follow_title::{requested_movie, requested_series};
+use super::formatting::{call_failure, clean_text, clean_title, format_media_title, to_gigabytes};
+use super::instance_ref::InstanceRef;
+use super::library::{ArrInstances, Instance};
+use super::remove_media::unknown_title;
+use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput, requesters};
+use crate::arr::episodes::Episode;
+use crate::arr::history::{HistoryEntry, HistoryEvent};
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{Movie, QualityProfile, Season, Series};
+use crate::conversation::deletion::deletion_messages;
+use crate::conversation::text::message_format::format_size;
+use crate::conversation::transcript::{
+    CallFailure, CallResult, EffectLevel, MediaKind, ToolArguments, ToolAudience, ToolSpec,
+};
+
+const MEDIA_DETAILS: &str = "media_details";
+const MAX_OVERVIEW_CHARS: usize = 200;
+/// Maximum number of past events in the details.
+const MOST_EVENTS: usize = 3;
+/// Maximum number of episodes of a season in the details. Longer seasons list only their missing episodes.
+const MOST_EPISODES: usize = 30;
+
+pub struct MediaDetails {
+    library: Arc<ArrInstances>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MediaDetailsArgs {
+    #[serde(rename = "type")]
+    kind: MediaKind,
+    id: i64,
+    instance: Option<String>,
+    #[schemars(range(min = 0))]
+    season: Option<u32>,
+}
+
+#[async_trait]
+impl Tool for MediaDetails {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: MEDIA_DETAILS,
+            description: "Quality, size, dates, seasons and history of a title in the library; with a season its episodes.",
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
+            parameters: self.parameters_schema().into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        READ_TIMEOUT
+    }
+
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        let args = self.parse_call(arguments)?;
+        let place = InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?;
+        Ok(CallReferences { refs: vec![place.media_ref(args.id)], four_k: false })
+    }
+
+    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let args = self.parse_call(approved_arguments(call)?)?;
+        match (InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?, args.season) {
+            (InstanceRef::Movies(instance), _) => fetch_movie_details(instance, args.id, world).await,
+            (InstanceRef::Series(instance), None) => fetch_series_details(instance, args.id, world).await,
+            (InstanceRef::Series(instance), Some(season)) => {
+                fetch_season_details(instance, args.id, season, world).await
+            }
+        }
+        .map(ToolOutput::from)
+    }
+}
+
+impl MediaDetails {
+    pub fn new(library: Arc<ArrInstances>) -> Self {
+        Self { library }
+    }
+
+    fn parameters_schema(&self) -> Value {
+        let mut schema = argument_schema::<MediaDetailsArgs>();
+        self.library.offer_instances(&mut schema);
+        schema
+    }
+
+    fn parse_call(&self, arguments: &ToolArguments) -> Result<MediaDetailsArgs, CallFailure> {
+        parse_arguments(MEDIA_DETAILS, &self.parameters_schema(), arguments)
+    }
+}
+
+async fn fetch_movie_details(
+    instance: &Instance<Radarr>,
+    id: i64,
+    world: &ToolContext,
+) -> Result<CallResult, ToolError> {
+    let client = &instance.client;
+    let (movie, history, profiles) =
+        tokio::try_join!(client.fetch_movie(id), client.fetch_history(id), client.fetch_profiles())
+            .map_err(|error| instance.request_error(&error))?;
+    let Some(movie) = movie else { return Err(unknown_title(id).into()) };
+    let file = movie.file.as_ref().map(|file| file.quality.as_str()).filter(|quality| !quality.is_empty());
+    let mut for_model = json!({
+        "title": clean_title(&movie.title), "year": movie.year, "on_disk": movie.has_file,
+        "size_gb": to_gigabytes(movie.size_bytes), "monitored": movie.monitored,
+        "quality_wanted": profile_name(&profiles, movie.profile), "genres": movie.genres.iter().take(4).collect::<Vec<_>>(),
+        "overview": clean_text(&movie.overview, MAX_OVERVIEW_CHARS),
+    });
+    let dates = [("in_cinemas", movie.cinema), ("online", movie.digital), ("on_disc", movie.physical)];
+    for (name, day) in dates {
+        insert_field(&mut for_model, name, day.map(format_date));
+    }
+    insert_field(&mut for_model, "quality", file.map(str::to_owned));
+    insert_field(&mut for_model, "rating", movie.rating.map(format_rating));
+    insert_field(&mut for_model, "added", movie.added.map(|at| format_local_date(at, world)));
+    insert_field(&mut for_model, "collection", movie.collection.as_ref().map(|it| clean_title(&it.title)));
+    insert_field(&mut for_model, "history", format_history(&history, world));
+    let mut told = CallResult { for_model, for_user: format_movie(&movie, file, world), shown: Vec::new() };
+    requesters::add_requesters(&mut told, &requested_movie(instance, &movie), world);
+    Ok(told)
+}
+
+fn format_movie(movie: &Movie, quality: Option<&str>, world: &ToolContext) -> String {
+    let name = format_media_title(&movie.title, movie.year);
+    let state = match (movie.has_file, movie.monitored) {
+        (true, _) => {
+            let quality = quality.map(|quality| format!(" in {quality}")).unwrap_or_default();
+            format!("on disk{quality}, {}", format_size(movie.size_bytes))
+        }
+        (false, true) if movie.available => "not on disk yet, and looked for".to_owned(),
+        (false, true) => "not out yet".to_owned(),
+        (false, false) => "not on disk, and not looked for".to_owned(),
+    };
+    let added = movie.added.map(|at| format!(" Added {}.", format_local_date(at, world))).unwrap_or_default();
+    format!("{name}: {state}.{added}")
+}
+
+async fn fetch_series_details(
+    instance: &Instance<Sonarr>,
+    id: i64,
+    world: &ToolContext,
+) -> Result<CallResult, ToolError> {
+    let client = &instance.client;
+    let (show, history, profiles) =
+        tokio::try_join!(client.fetch_series(id), client.fetch_history(id), client.fetch_profiles())
+            .map_err(|error| instance.request_error(&error))?;
+    let Some(show) = show else { return Err(unknown_title(id).into()) };
+    let season = |season: &Season| {
+        let wanted = if season.monitored { "" } else { ", not wanted" };
+        let (on_disk, all) = (season.episodes_on_disk, season.episodes);
+        format!("{}: {on_disk} of {all}, {}{wanted}", season.number, format_size(season.size_bytes))
+    };
+    let mut for_model = json!({
+        "title": clean_title(&show.title), "year": show.year, "ended": show.ended,
+        "monitored": show.monitored, "new_seasons_wanted": show.new_seasons, "kind": show.series_type,
+        "size_gb": to_gigabytes(show.size_bytes), "seasons": show.seasons.iter().map(season).collect::<Vec<_>>(),
+        "quality_wanted": profile_name(&profiles, show.profile), "genres": show.genres.iter().take(4).collect::<Vec<_>>(),
+        "overview": clean_text(&show.overview, MAX_OVERVIEW_CHARS),
+    });
+    insert_field(&mut for_model, "next_episode", show.next_airing.map(|at| format_airing(at, world)));
+    insert_field(&mut for_model, "rating", show.rating.map(format_rating));
+    insert_field(&mut for_model, "added", show.added.map(|at| format_local_date(at, world)));
+    insert_field(&mut for_model, "history", format_history(&history, world));
+    let mut told = CallResult { for_model, for_user: format_series(&show, world), shown: Vec::new() };
+    requesters::add_requesters(&mut told, &requested_series(instance, &show), world);
+    Ok(told)
+}
+
+fn format_series(show: &Series, world: &ToolContext) -> String {
+    let name = format_media_title(&show.title, show.year);
+    let seasons = show.seasons.iter().filter(|season| season.number > 0).count();
+    let seasons = if seasons == 1 { "1 season".to_owned() } else { format!("{seasons} seasons") };
+    let (on_disk, all) = (show.episodes_on_disk, show.episodes);
+    let next = match show.next_airing {
+        Some(at) => format!(" The next episode airs {}.", format_airing(at, world)),
+        None if show.ended => " It has ended.".to_owned(),
+        None => String::new(),
+    };
+    format!("{name}: {seasons}, {on_disk} of {all} episodes on disk, {}.{next}", format_size(show.size_bytes))
+}
+
+async fn fetch_season_details(
+    instance: &Instance<Sonarr>,
+    id: i64,
+    number: u32,
+    world: &ToolContext,
+) -> Result<CallResult, ToolError> {
+    let client = &instance.client;
+    let (show, episodes) = tokio::try_join!(client.fetch_series(id), client.season_episodes(id, number))
+        .map_err(|error| instance.request_error(&error))?;
+    let Some(show) = show else { return Err(unknown_title(id).into()) };
+    if episodes.is_empty() {
+        return Err(no_such_season(&show, number).into());
+    }
+    let on_disk = episodes.iter().filter(|episode| episode.on_disk()).count();
+    let told: Vec<String> =
+        episodes.iter().take(MOST_EPISODES).map(|episode| format_episode(episode, world)).collect();
+    let mut for_model = json!({
+        "title": clean_title(&show.title), "year": show.year, "season": number,
+        "on_disk": on_disk, "total": episodes.len(), "episodes": told,
+    });
+    if episodes.len() > MOST_EPISODES {
+        for_model["note"] = json!(format!("{MOST_EPISODES} of {} shown", episodes.len()));
+    }
+    let for_user = format_season(&show, number, &episodes, world);
+    Ok(CallResult { for_model, for_user, shown: Vec::new() })
+}
+
+fn format_episode(episode: &Episode, world: &ToolContext) -> String {
+    let title = clean_text(&episode.title, 60);
+    let state = match (&episode.file, episode.has_aired(world.now), episode.monitored) {
+        (Some(_), _, _) => "on disk".to_owned(),
+        (None, true, true) => "missing".to_owned(),
+        (None, true, false) => "not wanted".to_owned(),
+        (None, false, _) => match episode.airs {
+            Some(at) => format!("airs {}", format_airing(at, world)),
+            None => "no date yet".to_owned(),
+        },
+    };
+    format!("E{:02} {title}: {state}", episode.number)
+}
+
+fn format_season(show: &Series, number: u32, episodes: &[Episode], world: &ToolContext) -> String {
+    let name = format!(
+        "{} of {}",
+        deletion_messages::format_season(number),
+        format_media_title(&show.title, show.year)
+    );
+    let on_disk = episodes.iter().filter(|episode| episode.on_disk()).count();
+    let missing: Vec<String> = episodes
+        .iter()
+        .filter(|episode| !episode.on_disk() && episode.has_aired(world.now))
+        .map(|episode| format!("E{:02}", episode.number))
+        .collect();
+    let to_come = episodes.iter().filter_map(|episode| episode.airs).filter(|airs| *airs > world.now).min();
+    let mut sentence = format!("{} of {} episodes of {name} are on disk.", on_disk, episodes.len());
+    if !missing.is_empty() {
+        sentence.push_str(&format!(" Missing: {}.", super::formatting::format_sentence_list(&missing)));
+    }
+    if let Some(at) = to_come {
+        sentence.push_str(&format!(" The next one airs {}.", format_airing(at, world)));
+    }
+    sentence
+}
+
+fn profile_name(profiles: &[QualityProfile], id: i64) -> Option<String> {
+    profiles.iter().find(|profile| profile.id == id).map(|profile| clean_title(&profile.name))
+}
+
+/// Most recent events of the title. The rows of one season pack count once.
+fn format_history(history: &[HistoryEntry], world: &ToolContext) -> Option<Vec<String>> {
+    let mut told: Vec<String> = Vec::new();
+    for entry in history {
+        let what = match entry.event {
+            HistoryEvent::Grabbed => "download began",
+            HistoryEvent::Imported => "arrived",
+            HistoryEvent::Failed => "download failed",
+            HistoryEvent::FileDeleted => "file deleted",
+            HistoryEvent::Ignored => "download taken away",
+            HistoryEvent::Other => continue,
+        };
+        let line = format!("{}: {what} {}", format_local_date(entry.at, world), entry.quality);
+        let line = line.trim_end().to_owned();
+        if !told.contains(&line) {
+            told.push(line);
+        }
+        if told.len() == MOST_EVENTS {
+            break;
+        }
+    }
+    (!told.is_empty()).then_some(told)
+}
+
+fn insert_field(for_model: &mut Value, name: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        for_model[name] = value.into();
+    }
+}
+
+fn format_rating(rating: f64) -> String {
+    format!("{rating:.1} of 10")
+}
+
+fn format_date(day: Date) -> String {
+    day.strftime("%b %-d, %Y").to_string()
+}
+
+fn format_local_date(at: Timestamp, world: &ToolContext) -> String {
+    format_date(at.to_zoned(world.zone.clone()).date())
+}
+
+fn format_airing(at: Timestamp, world: &ToolContext) -> String {
+    at.to_zoned(world.zone.clone()).strftime("%a %b %-d at %H:%M").to_string()
+}
+
+fn no_such_season(show: &Series, number: u32) -> CallFailure {
+    let name = format_media_title(&show.title, show.year);
+    let numbers: Vec<u32> = show.seasons.iter().map(|season| season.number).collect();
+    call_failure(
+        "no_such_season",
+        json!({ "title": name, "season": number, "seasons": numbers }),
+        Some(format!(
+            "{name} has no {}.",
+            deletion_messages::format_season(number).trim_start_matches("the ")
+        )),
+    )
+}

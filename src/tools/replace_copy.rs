@@ -1,0 +1,229 @@
+//! Replacement of a bad copy. After confirmation, its file is deleted first, since a release that is no better would
+//! not be accepted next to it. Then its release is blocked, and then another release is searched for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::approval::ApprovedCall;
+use super::arguments::{BadArgument, argument_schema, parse_arguments};
+use super::deletion_outcomes::{
+    already_gone_result, changed_failure, deleted_result, frozen_item, size_unknown, still_there_failure,
+};
+use super::formatting::{call_failure, format_media_title};
+use super::instance_ref::InstanceRef;
+use super::library::ArrInstances;
+use super::media_copy::{self, CopyScope, MediaCopy};
+use super::remove_media::unknown_title;
+use super::{
+    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolError, ToolOutput, WRITE_TIMEOUT,
+};
+use crate::conversation::deletion::target::{
+    DeletionScope, DeletionTarget, SeasonEpisodes, TargetFingerprint,
+};
+use crate::conversation::transcript::{
+    CallFailure, CallResult, EffectLevel, MediaKind, ToolArguments, ToolAudience, ToolSpec,
+};
+
+const REPLACE_COPY: &str = "replace_copy";
+
+pub struct ReplaceCopy {
+    library: Arc<ArrInstances>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReplaceCopyArgs {
+    #[serde(rename = "type")]
+    kind: MediaKind,
+    id: i64,
+    instance: Option<String>,
+    #[schemars(range(min = 0))]
+    season: Option<u32>,
+    /// Of that season; left out: all.
+    episodes: Option<Vec<u32>>,
+}
+
+#[async_trait]
+impl Tool for ReplaceCopy {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: REPLACE_COPY,
+            description: "Delete a bad copy on disk (wrong, broken, bad sound), never take it again, get another.",
+            effect_level: EffectLevel::Destructive,
+            audience: ToolAudience::Deleters,
+            parameters: self.parameters_schema().into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        WRITE_TIMEOUT
+    }
+
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        let args = self.parse_call(arguments)?;
+        let place = InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?;
+        Ok(CallReferences { refs: vec![place.media_ref(args.id)], four_k: false })
+    }
+
+    async fn preview_items(
+        &self,
+        arguments: &ToolArguments,
+        _world: &ToolContext,
+    ) -> Result<Vec<DeletionTarget>, ToolError> {
+        let args = self.parse_call(arguments)?;
+        let place = InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?;
+        let episodes = match (args.kind, args.season) {
+            (MediaKind::Movie, _) => None,
+            (MediaKind::Series, Some(season)) => {
+                Some(SeasonEpisodes { season, numbers: args.episodes.unwrap_or_default() })
+            }
+            (MediaKind::Series, None) => return Err(CallFailure::from(which_season()).into()),
+        };
+        match freeze_copy(&place, args.id, episodes).await? {
+            Some(item) => Ok(vec![item]),
+            None => Err(unknown_title(args.id).into()),
+        }
+    }
+
+    async fn refresh_items(
+        &self,
+        items: &[DeletionTarget],
+        _world: &ToolContext,
+    ) -> Result<Vec<DeletionTarget>, ToolError> {
+        let mut fresh = Vec::new();
+        for item in items {
+            let place = InstanceRef::find_by_name(&self.library, item.kind, Some(&item.instance))?;
+            fresh.extend(freeze_copy(&place, item.id, media_copy::frozen_episodes(item).cloned()).await?);
+        }
+        Ok(fresh)
+    }
+
+    async fn run(&self, call: &ApprovedCall, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.replace_copy(frozen_item(call)?).await.map(ToolOutput::from)
+    }
+
+    async fn recover_outcome(
+        &self,
+        call: InterruptedRun<'_>,
+        _world: &ToolContext,
+    ) -> Result<RecoveryOutcome, ToolError> {
+        let InterruptedRun::Item(item) = call else { return Ok(RecoveryOutcome::Unknown) };
+        let place = InstanceRef::find_by_name(&self.library, item.kind, Some(&item.instance))?;
+        Ok(match MediaCopy::fetch_current(&place, item.id, media_copy::frozen_episodes(item)).await {
+            Ok(None) => RecoveryOutcome::Done(deleted_result(item, 0).into()),
+            // A replacement has already arrived.
+            Ok(Some(copy)) if copy.is_replacement_of(item) => {
+                RecoveryOutcome::Done(deleted_result(item, 0).into())
+            }
+            // The remaining steps are done by another run, since each step can be repeated.
+            Ok(Some(_)) => RecoveryOutcome::NotDone,
+            Err(error) => {
+                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to settle a new copy");
+                RecoveryOutcome::Unknown
+            }
+        })
+    }
+}
+
+impl ReplaceCopy {
+    pub fn new(library: Arc<ArrInstances>) -> Self {
+        Self { library }
+    }
+
+    fn parameters_schema(&self) -> Value {
+        let mut schema = argument_schema::<ReplaceCopyArgs>();
+        self.library.offer_instances(&mut schema);
+        schema
+    }
+
+    fn parse_call(&self, arguments: &ToolArguments) -> Result<ReplaceCopyArgs, CallFailure> {
+        parse_arguments(REPLACE_COPY, &self.parameters_schema(), arguments)
+    }
+
+    /// Replaces the copy. Each step first checks whether it was already done, so that an interrupted run can be
+    /// resumed.
+    async fn replace_copy(&self, item: &DeletionTarget) -> Result<CallResult, ToolError> {
+        let place = InstanceRef::find_by_name(&self.library, item.kind, Some(&item.instance))?;
+        let copy = MediaCopy::fetch_current(&place, item.id, media_copy::frozen_episodes(item)).await;
+        let Some(copy) = copy.map_err(|error| place.request_error(&error))? else {
+            return Ok(already_gone_result(item));
+        };
+        if !copy.matches_prompt(item) {
+            return Err(changed_failure(item).into());
+        }
+        let grabs = copy.fetch_grabs(&place).await.map_err(|error| place.request_error(&error))?;
+        copy.delete_files(&place).await.map_err(|error| place.write_error(&error))?;
+        // From here on, the outcome of a failure must be checked, because the file may already be gone.
+        let lost = |error| place.unverified_write_error(&error);
+        copy.monitor_again(&place).await.map_err(lost)?;
+        for grab in &grabs {
+            place.fail_grab(*grab).await.map_err(lost)?;
+        }
+        // Sonarr and Radarr may search for another release automatically, or for part of it. Searching twice does no
+        // harm.
+        copy.search_replacement(&place).await.map_err(lost)?;
+        match MediaCopy::fetch_current(&place, item.id, media_copy::frozen_episodes(item))
+            .await
+            .map_err(lost)?
+        {
+            Some(left) if left.has_file_of(item) => Err(still_there_failure(item).into()),
+            Some(_) | None => Ok(deleted_result(item, copy.size_bytes())),
+        }
+    }
+}
+
+/// Freezes the copy for the confirmation prompt. Returns `None` if the title is gone.
+async fn freeze_copy(
+    place: &InstanceRef<'_>,
+    id: i64,
+    episodes: Option<SeasonEpisodes>,
+) -> Result<Option<DeletionTarget>, ToolError> {
+    let copy = MediaCopy::fetch_current(place, id, episodes.as_ref())
+        .await
+        .map_err(|error| place.request_error(&error))?;
+    let Some(copy) = copy else { return Ok(None) };
+    if copy.files.is_empty() {
+        return Err(nothing_on_disk(&copy.fingerprint).into());
+    }
+    if copy.files.iter().any(|file| file.size_bytes == 0) {
+        return Err(size_unknown(&copy.fingerprint).into());
+    }
+    // A file may hold more episodes than were listed. They are deleted as well, so the prompt lists them too.
+    let (kind, episodes) = match &copy.scope {
+        CopyScope::Movie => (MediaKind::Movie, None),
+        CopyScope::Episodes { season, touched, .. } => {
+            let on_disk = touched.iter().filter(|episode| episode.on_disk());
+            let numbers = on_disk.map(|episode| episode.number).collect();
+            (MediaKind::Series, Some(SeasonEpisodes { season: *season, numbers }))
+        }
+    };
+    Ok(Some(DeletionTarget {
+        instance: place.name().to_owned(),
+        kind,
+        id,
+        delete_files: true,
+        scope: DeletionScope::Copy { episodes, files: copy.files.iter().map(|file| file.id).collect() },
+        fingerprint: TargetFingerprint { size_bytes: copy.size_bytes(), seasons: None, ..copy.fingerprint },
+    }))
+}
+
+fn which_season() -> BadArgument {
+    BadArgument {
+        field: "season".to_owned(),
+        expected: "integer".to_owned(),
+        hint: "of a show, say which season, and which episodes if not all".to_owned(),
+    }
+}
+
+fn nothing_on_disk(about: &TargetFingerprint) -> CallFailure {
+    call_failure(
+        "nothing_on_disk",
+        json!({ "title": about.title, "hint": "there is no copy of that to replace; why_missing says more" }),
+        Some(format!("There is no copy of that on disk: {}.", format_media_title(&about.title, about.year))),
+    )
+}

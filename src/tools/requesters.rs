@@ -1,0 +1,70 @@
+//! Requesters of a title, as included in answers about it, and the offer to be notified about it too.
+
+use serde_json::{Value, json};
+
+use super::ToolContext;
+use crate::conversation::title_requests::{self, RequestedTitle, Requester, TitleRequest};
+use crate::conversation::transcript::{CallResult, MediaKind, MediaRef};
+
+/// Adds the requesters of the one title that an answer is about.
+pub(super) fn add_requesters(result: &mut CallResult, wanted: &RequestedTitle, world: &ToolContext) {
+    let asked = world.requests_for_title(&wanted.instance, wanted.kind, wanted.catalog_id);
+    let words = (
+        title_requests::format_requesters(&asked, &world.zone),
+        title_requests::format_requesters_sentence(&asked, &world.zone),
+    );
+    if let (Some(names), Some(sentence)) = words {
+        result.for_model["asked_by"] = json!(names);
+        result.for_user = format!("{} {sentence}", result.for_user);
+    }
+}
+
+/// Offers a notification to a user who has not requested a title that is on its way.
+pub(super) fn offer_notification(result: &mut CallResult, wanted: &RequestedTitle, world: &ToolContext) {
+    let asked = world.requests_for_title(&wanted.instance, wanted.kind, wanted.catalog_id);
+    if asked.iter().all(|asked| asked.requester != Requester::You) {
+        result.for_model["hint"] = json!("offer to tell them when it is ready: tell_me_when_ready");
+        result.for_user =
+            format!("{} Text TELL ME and I will let you know when it is ready.", result.for_user);
+    }
+}
+
+/// Requesters of the content of a download, which is known only by its name, such as `Dune (2021)` or `Dark S01E02`.
+pub(super) fn download_requesters(name: &str, world: &ToolContext) -> Option<String> {
+    let brings = |asked: &&TitleRequest| {
+        let RequestedTitle { kind, title, .. } = &asked.wanted;
+        match kind {
+            MediaKind::Movie => asked.wanted.format_name() == name,
+            MediaKind::Series => {
+                let rest = name.strip_prefix(title.as_str()).filter(|_| !title.is_empty());
+                rest.is_some_and(|rest| rest.starts_with(" S") || rest.starts_with(" season "))
+            }
+        }
+    };
+    let asked: Vec<&TitleRequest> = world.title_requests.iter().filter(brings).collect();
+    title_requests::format_requesters(&asked, &world.zone)
+}
+
+/// Adds the requesters to each title of a list. A title that is in the library has two shown ids: its catalog id,
+/// followed by its library id.
+pub(super) fn add_requesters_to_list(mut result: CallResult, world: &ToolContext) -> CallResult {
+    let Some(Value::Array(entries)) = result.for_model.get_mut("results") else { return result };
+    for pair in result.shown.windows(2) {
+        let [catalog, MediaRef::Item { instance, kind, id }] = pair else { continue };
+        let catalog_id = match (catalog, kind) {
+            (MediaRef::Tmdb(tmdb), MediaKind::Movie) => *tmdb,
+            (MediaRef::Tvdb(tvdb), MediaKind::Series) => *tvdb,
+            _ => continue,
+        };
+        let asked = world.requests_for_title(instance, *kind, catalog_id);
+        let Some(names) = title_requests::format_requesters(&asked, &world.zone) else { continue };
+        let (id, instance) = (json!(id), json!(instance));
+        let entry = entries
+            .iter_mut()
+            .find(|entry| entry["id"] == id && entry["instance"] == instance && entry["type"] == json!(kind));
+        if let Some(entry) = entry {
+            entry["asked_by"] = json!(names);
+        }
+    }
+    result
+}

@@ -1,0 +1,236 @@
+//! Search for titles in the catalogs of Radarr and Sonarr.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::approval::ApprovedCall;
+use super::arguments::{approved_arguments, argument_schema, parse_arguments};
+use super::formatting::{
+    MEANT, add_failed_services, append_failed_services, clean_text, clean_title, format_media_title,
+    format_sentence_list, list_results,
+};
+use super::library::{ArrInstances, Instance, LOOKUP_PATIENCE, query_all};
+use super::ranking::{MatchQuality, TitleQuery};
+use super::{CallReferences, LOOKUP_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{ArrError, Movie, Series};
+use crate::conversation::people::facts::UserFacts;
+use crate::conversation::text::title::quote_words;
+use crate::conversation::transcript::{
+    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+};
+
+const MAX_OVERVIEW_CHARS: usize = 200;
+
+pub struct SearchMedia {
+    library: Arc<ArrInstances>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SearchMediaArgs {
+    /// Title, year last if known.
+    #[schemars(length(min = 1))]
+    query: String,
+    #[serde(rename = "type")]
+    kind: Option<MediaKind>,
+}
+
+/// One title as it is reported to the model and the user.
+struct CatalogHit {
+    for_model: Value,
+    for_user: String,
+    shown: Vec<MediaRef>,
+}
+
+#[async_trait]
+impl Tool for SearchMedia {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "search_media",
+            description: "Search the catalogues, in the library or not. \
+                          Gives the tmdb or tvdb number that adding needs.",
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
+            parameters: argument_schema::<SearchMediaArgs>().into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        LOOKUP_TIMEOUT
+    }
+
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        self.parse_call(arguments).map(|_| CallReferences::default())
+    }
+
+    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.search_catalogs(approved_arguments(call)?, &world.facts).await.map(ToolOutput::from)
+    }
+}
+
+impl SearchMedia {
+    pub fn new(library: Arc<ArrInstances>) -> Self {
+        Self { library }
+    }
+
+    fn parse_call(&self, arguments: &ToolArguments) -> Result<SearchMediaArgs, CallFailure> {
+        parse_arguments("search_media", &argument_schema::<SearchMediaArgs>(), arguments)
+    }
+
+    pub(super) async fn search_catalogs(
+        &self,
+        arguments: &ToolArguments,
+        facts: &UserFacts,
+    ) -> Result<CallResult, ToolError> {
+        let args = self.parse_call(arguments)?;
+        let meant = facts.resolve_alias(&args.query);
+        let query = TitleQuery::new(&args.query).with_alias(meant);
+        let terms: Vec<&str> = std::iter::once(args.query.as_str()).chain(meant).collect();
+        // All instances of a kind share one catalog, so only the first is asked.
+        let movies = self.library.movies_of(args.kind).get(..1).unwrap_or_default();
+        let series = self.library.series_of(args.kind).get(..1).unwrap_or_default();
+        let (movies, series) = tokio::join!(
+            query_all(movies, LOOKUP_PATIENCE, |radarr| {
+                lookup_terms(&terms, |term| radarr.lookup_movies(term))
+            }),
+            query_all(series, LOOKUP_PATIENCE, |sonarr| {
+                lookup_terms(&terms, |term| sonarr.lookup_series(term))
+            }),
+        );
+        let movies = movies.map(|(instance, hits)| {
+            let mut hits = dedup_hits(hits, |movie| movie.tmdb);
+            hits.sort_by(|one, other| other.popularity.total_cmp(&one.popularity));
+            let ranked = query.rank_hits(hits, |movie| (&movie.title, movie.year));
+            ranked
+                .into_iter()
+                .map(|(fit, movie)| movie_hit(instance, &movie).with_match_quality(fit))
+                .collect::<Vec<_>>()
+        });
+        let series = series.map(|(instance, hits)| {
+            let ranked = query
+                .rank_hits(dedup_hits(hits, |series| series.tvdb), |series| (&series.title, series.year));
+            ranked
+                .into_iter()
+                .map(|(fit, series)| series_hit(instance, &series).with_match_quality(fit))
+                .collect()
+        });
+        let (answers, failed) = movies.merge(series).or_failure()?;
+        let found = merge_ranked(answers);
+        let sentence = match format_hits(&found) {
+            None => format!("I found nothing for {}.", quote_words(&args.query)),
+            Some(titles) => format!("I found {titles}."),
+        };
+        Ok(hits_result(found, sentence, &failed))
+    }
+}
+
+/// Results for a query, and for the title that the user means by it. Only the query itself must be answered.
+async fn lookup_terms<'a, T, Answer>(
+    terms: &'a [&'a str],
+    lookup: impl Fn(&'a str) -> Answer,
+) -> Result<Vec<Vec<T>>, ArrError>
+where
+    Answer: Future<Output = Result<Vec<T>, ArrError>>,
+{
+    let mut answers = join_all(terms.iter().map(|term| lookup(term))).await.into_iter();
+    let mut found = Vec::new();
+    if let Some(said) = answers.next() {
+        found.push(said?);
+    }
+    for meant in answers {
+        match meant {
+            Ok(hits) => found.push(hits),
+            Err(error) => tracing::warn!(%error, "what a name means could not be looked up"),
+        }
+    }
+    Ok(found)
+}
+
+impl CatalogHit {
+    fn with_match_quality(mut self, fit: MatchQuality) -> (MatchQuality, Self) {
+        if fit == MatchQuality::Alias {
+            self.for_model[MEANT] = json!(true);
+        }
+        (fit, self)
+    }
+}
+
+/// Combined results of several searches, without duplicate ids.
+fn dedup_hits<T>(hits: Vec<Vec<T>>, id: impl Fn(&T) -> i64) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    hits.into_iter().flatten().filter(|hit| seen.insert(id(hit))).collect()
+}
+
+/// Merges ranked lists: by match quality, then the first of each list, the second of each, and so on.
+fn merge_ranked(lists: Vec<Vec<(MatchQuality, CatalogHit)>>) -> Vec<CatalogHit> {
+    let mut all: Vec<(MatchQuality, usize, CatalogHit)> = lists
+        .into_iter()
+        .flat_map(|list| list.into_iter().enumerate().map(|(position, (fit, found))| (fit, position, found)))
+        .collect();
+    all.sort_by_key(|(fit, position, _)| (*fit, *position));
+    all.into_iter().map(|(_, _, found)| found).collect()
+}
+
+fn format_hits(found: &[CatalogHit]) -> Option<String> {
+    let titles: Vec<String> = found.iter().map(|found| found.for_user.clone()).collect();
+    (!titles.is_empty()).then(|| format_sentence_list(&titles))
+}
+
+fn hits_result(found: Vec<CatalogHit>, sentence: String, failed: &[String]) -> CallResult {
+    let results = found.iter().map(|found| found.for_model.clone()).collect();
+    let mut for_model = list_results(results, "add a year or more of the title to the query");
+    add_failed_services(&mut for_model, failed);
+    let shown = for_model["results"].as_array().map_or(0, Vec::len);
+    CallResult {
+        for_model,
+        for_user: append_failed_services(sentence, failed),
+        shown: found.into_iter().take(shown).flat_map(|found| found.shown).collect(),
+    }
+}
+
+fn movie_hit(instance: &Instance<Radarr>, movie: &Movie) -> CatalogHit {
+    let mut for_model = json!({ "type": "movie", "title": clean_title(&movie.title), "year": movie.year,
+        "tmdb": movie.tmdb, "in_library": movie.id.is_some() });
+    add_overview(&mut for_model, &movie.overview);
+    let held = movie.id.map(|id| instance.media_ref(MediaKind::Movie, id));
+    CatalogHit {
+        for_model,
+        for_user: format_hit(&movie.title, movie.year, held.as_ref()),
+        shown: [MediaRef::Tmdb(movie.tmdb)].into_iter().chain(held).collect(),
+    }
+}
+
+fn series_hit(instance: &Instance<Sonarr>, series: &Series) -> CatalogHit {
+    let mut for_model = json!({ "type": "series", "title": clean_title(&series.title), "year": series.year,
+        "tvdb": series.tvdb, "seasons": series.seasons.len(), "in_library": series.id.is_some() });
+    add_overview(&mut for_model, &series.overview);
+    let held = series.id.map(|id| instance.media_ref(MediaKind::Series, id));
+    CatalogHit {
+        for_model,
+        for_user: format_hit(&series.title, series.year, held.as_ref()),
+        shown: [MediaRef::Tvdb(series.tvdb)].into_iter().chain(held).collect(),
+    }
+}
+
+fn format_hit(title: &str, year: u16, held: Option<&MediaRef>) -> String {
+    match held {
+        Some(_) => format!("{} (you have it)", format_media_title(title, year)),
+        None => format_media_title(title, year),
+    }
+}
+
+fn add_overview(for_model: &mut Value, overview: &str) {
+    let overview = clean_text(overview, MAX_OVERVIEW_CHARS);
+    if !overview.is_empty() {
+        for_model["overview"] = json!(overview);
+    }
+}

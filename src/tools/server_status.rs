@@ -1,0 +1,154 @@
+//! State of the servers themselves: free disk space, and the problems that they report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::approval::ApprovedCall;
+use super::arguments::{argument_schema, parse_arguments};
+use super::formatting::{add_failed_services, append_failed_services, clean_error_message, clean_title};
+use super::library::{ArrInstances, Instance, READ_PATIENCE, query_all};
+use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
+use crate::arr::common_api::{AilmentLevel, HealthProblem};
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{ArrError, RootFolder};
+use crate::conversation::text::message_format::format_size;
+use crate::conversation::transcript::{
+    CallFailure, CallResult, EffectLevel, ToolArguments, ToolAudience, ToolSpec,
+};
+
+/// Maximum number of reported problems per server.
+const MOST_AILMENTS: usize = 3;
+
+pub struct ServerStatus {
+    library: Arc<ArrInstances>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ServerStatusArgs {}
+
+/// Status reported by one server.
+struct ServerReport {
+    label: String,
+    folders: Vec<RootFolder>,
+    ailments: Vec<HealthProblem>,
+}
+
+#[async_trait]
+impl Tool for ServerStatus {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "server_status",
+            description: "Free disk space, and what is wrong with Sonarr and Radarr.",
+            effect_level: EffectLevel::Read,
+            audience: ToolAudience::Everyone,
+            parameters: argument_schema::<ServerStatusArgs>().into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        READ_TIMEOUT
+    }
+
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        parse_arguments::<ServerStatusArgs>(
+            "server_status",
+            &argument_schema::<ServerStatusArgs>(),
+            arguments,
+        )
+        .map(|ServerStatusArgs {}| CallReferences::default())
+    }
+
+    async fn run(&self, _call: &ApprovedCall, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let (movies, series) = tokio::join!(
+            query_all(&self.library.movies, READ_PATIENCE, fetch_radarr_state),
+            query_all(&self.library.series, READ_PATIENCE, fetch_sonarr_state),
+        );
+        let said = movies.map(|(instance, said)| build_report(instance, said));
+        let said = said.merge(series.map(|(instance, said)| build_report(instance, said)));
+        let (said, failed) = said.or_failure()?;
+        let mut for_model =
+            json!({ "servers": said.iter().map(ServerReport::to_json).collect::<Vec<Value>>() });
+        add_failed_services(&mut for_model, &failed);
+        let sentence = said.iter().map(ServerReport::format_report).collect::<Vec<String>>().join(" ");
+        Ok(CallResult { for_model, for_user: append_failed_services(sentence, &failed), shown: Vec::new() }
+            .into())
+    }
+}
+
+impl ServerStatus {
+    pub fn new(library: Arc<ArrInstances>) -> Self {
+        Self { library }
+    }
+}
+
+type ServerState = (Vec<RootFolder>, Vec<HealthProblem>);
+
+async fn fetch_radarr_state(radarr: &Radarr) -> Result<ServerState, ArrError> {
+    tokio::try_join!(radarr.root_folders(), radarr.common_api().fetch_health())
+}
+
+async fn fetch_sonarr_state(sonarr: &Sonarr) -> Result<ServerState, ArrError> {
+    tokio::try_join!(sonarr.root_folders(), sonarr.common_api().fetch_health())
+}
+
+fn build_report<Client>(instance: &Instance<Client>, (folders, mut ailments): ServerState) -> ServerReport {
+    ailments.sort_by_key(|ailment| std::cmp::Reverse(ailment.level));
+    // A notice, such as one about a new version, only concerns the operator of the server.
+    ailments.retain(|ailment| ailment.level > AilmentLevel::Notice);
+    ServerReport { label: instance.display_name(), folders, ailments }
+}
+
+impl ServerReport {
+    fn to_json(&self) -> Value {
+        let folder = |folder: &RootFolder| {
+            let free = folder.free_bytes.map(super::formatting::to_gigabytes);
+            json!({ "folder": folder_name(&folder.path), "free_gb": free })
+        };
+        let problems: Vec<String> = self
+            .ailments
+            .iter()
+            .take(MOST_AILMENTS)
+            .map(|ailment| clean_error_message(&ailment.message))
+            .collect();
+        json!({
+            "service": self.label,
+            "folders": self.folders.iter().map(folder).collect::<Vec<Value>>(),
+            "problems": problems,
+        })
+    }
+
+    fn format_report(&self) -> String {
+        let label = &self.label;
+        let folder = |folder: &RootFolder| match folder.free_bytes {
+            Some(free) if self.folders.len() == 1 => format!("{} free", format_size(free)),
+            Some(free) => format!("{} free in {}", format_size(free), folder_name(&folder.path)),
+            None => format!("{} can't be reached", folder_name(&folder.path)),
+        };
+        let folders: Vec<String> = self.folders.iter().map(folder).collect();
+        let problems: Vec<String> = self
+            .ailments
+            .iter()
+            .take(MOST_AILMENTS)
+            .map(|ailment| clean_error_message(&ailment.message))
+            .collect();
+        let room = if folders.is_empty() { "no folder is set up".to_owned() } else { folders.join(", ") };
+        if problems.is_empty() {
+            format!("{label}: {room}, no problems.")
+        } else {
+            format!("{label}: {room}. It says: {}.", problems.join("; "))
+        }
+    }
+}
+
+/// Last part of the folder path. The location of the folder on the server is not shown to users.
+fn folder_name(path: &str) -> String {
+    let name = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
+    if name.is_empty() { "the folder".to_owned() } else { clean_title(name) }
+}

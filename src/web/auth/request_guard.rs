@@ -1,0 +1,228 @@
+//! What every request to the console passes before anything looks at it: the name it is addressed to, who sends it, and
+//! whether it was one of our own pages that sent it. What is not named here as open is closed.
+
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use axum::http::{Method, StatusCode, Uri, Version};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use jiff::{SignedDuration, Timestamp};
+use url::form_urlencoded;
+
+use super::cookie::{self, CookieSecurity};
+use super::sign_in::SESSION;
+use super::token::SecretToken;
+use super::{keys, same_origin};
+use crate::access_rules::SignIn;
+use crate::store::console_access;
+use crate::store::database::db::DbError;
+use crate::web::console_state::ConsoleState;
+use crate::web::problem::ProblemDetails;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// To whoever is not known to be this machine's operator.
+const FORWARDED: &str = "This request came through a proxy, and CONSOLE_AUTH=none is for a browser on this machine alone. \
+                         To use the console through a proxy, set CONSOLE_AUTH=password and restart Dialarr.";
+/// How exactly it is noted when a session and a key were last used.
+const SESSION_NOTED: SignedDuration = SignedDuration::from_hours(1);
+const KEY_NOTED: SignedDuration = SignedDuration::from_mins(1);
+
+/// Who sends a request.
+#[derive(Debug, Clone)]
+pub(super) enum RequestSender {
+    /// Somebody at a page, with what its forms must carry.
+    Operator {
+        form_token: String,
+    },
+    /// A program, with the key of this id.
+    Program(i64),
+    Anonymous,
+    /// Somebody behind a proxy, where only whoever sits at this machine is let in without signing in.
+    Forwarded,
+}
+
+/// What a path is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PathArea {
+    /// For everyone.
+    Open,
+    /// For programs with a key, and for the operator.
+    Api,
+    /// For the operator.
+    Pages,
+}
+
+impl PathArea {
+    fn from_path(path: &str) -> Self {
+        if path.starts_with("/assets/") {
+            return Self::Open;
+        }
+        match path {
+            "/sign-in" | super::links::LINK_PATH | "/health" => Self::Open,
+            "/metrics" => Self::Api,
+            path if path.starts_with("/api/") => Self::Api,
+            _ => Self::Pages,
+        }
+    }
+}
+
+pub(in crate::web) async fn guard_request(
+    State(console): State<ConsoleState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if !console.access.rules.hosts.allows_request(&request) {
+        return unknown_host();
+    }
+    let area = PathArea::from_path(request.uri().path());
+    let (visitor, renewed) = match identify_sender(&console, area, request.version(), request.headers()).await
+    {
+        Ok(recognised) => recognised,
+        Err(error) => {
+            tracing::error!(%error, "who asks could not be looked up");
+            return refusal_response(area, StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.");
+        }
+    };
+    let by_page = !matches!(visitor, RequestSender::Program(_));
+    if by_page && same_origin::is_unsafe(request.method()) && !same_origin::is_same_origin(request.headers())
+    {
+        return refusal_response(
+            area,
+            StatusCode::FORBIDDEN,
+            "This request was not made by a page of Dialarr.",
+        );
+    }
+    match (area, &visitor) {
+        (PathArea::Open, _)
+        | (_, RequestSender::Operator { .. })
+        | (PathArea::Api, RequestSender::Program(_)) => {}
+        (PathArea::Api, RequestSender::Anonymous) => {
+            return refusal_response(
+                area,
+                StatusCode::UNAUTHORIZED,
+                "An API key or a session of the console is needed.",
+            );
+        }
+        (PathArea::Api | PathArea::Pages, RequestSender::Forwarded) => {
+            return refusal_response(area, StatusCode::FORBIDDEN, FORWARDED);
+        }
+        (PathArea::Pages, RequestSender::Anonymous | RequestSender::Program(_)) => {
+            return redirect_to_sign_in(request.method(), request.uri()).into_response();
+        }
+    }
+    request.extensions_mut().insert(visitor);
+    let mut response = next.run(request).await;
+    // Signing out takes the cookie back, which stands.
+    if let Some(cookie) = renewed
+        && !response.headers().contains_key(SET_COOKIE)
+        && let Ok(cookie) = HeaderValue::from_str(&cookie)
+    {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// With the visitor comes the cookie that lets the browser keep the session for longer, once in a while.
+async fn identify_sender(
+    console: &ConsoleState,
+    area: PathArea,
+    version: Version,
+    headers: &HeaderMap,
+) -> Result<(RequestSender, Option<String>), DbError> {
+    if area == PathArea::Api
+        && let Some(key) = presented_key(headers)
+    {
+        // Who presents a wrong key is not to be let in for another reason.
+        return Ok((identify_key(console, key).await?, None));
+    }
+    match console.access.rules.sign_in {
+        SignIn::Open if same_origin::is_forwarded(version, headers) => {
+            return Ok((RequestSender::Forwarded, None));
+        }
+        SignIn::Open => {
+            let form_token = console.access.form_seed.form_token();
+            return Ok((RequestSender::Operator { form_token }, None));
+        }
+        SignIn::Links | SignIn::Password(_) => {}
+    }
+    match cookie::parse_session(headers) {
+        Some((token, care)) => identify_session(console, &token, care).await,
+        None => Ok((RequestSender::Anonymous, None)),
+    }
+}
+
+async fn identify_session(
+    console: &ConsoleState,
+    token: &SecretToken,
+    care: CookieSecurity,
+) -> Result<(RequestSender, Option<String>), DbError> {
+    let (hash, now) = (token.hash(), console.clock.now());
+    let Some(seen) =
+        console.db.read(move |conn| console_access::load_session_last_use(conn, hash, now)).await?
+    else {
+        return Ok((RequestSender::Anonymous, None));
+    };
+    let visitor = RequestSender::Operator { form_token: token.form_token() };
+    if now.duration_since(seen) < SESSION_NOTED {
+        return Ok((visitor, None));
+    }
+    // Who may come in may do so where nothing can be written: that is when they look what is wrong.
+    match console.db.write(move |conn| console_access::extend_session(conn, hash, now, now + SESSION)).await {
+        // By its name of before: a request that only reads may not tell that it came over TLS.
+        Ok(()) => Ok((visitor, Some(cookie::session_cookie(token, care)))),
+        Err(error) => {
+            tracing::warn!(%error, "a session could not be kept for longer");
+            Ok((visitor, None))
+        }
+    }
+}
+
+async fn identify_key(console: &ConsoleState, presented: &str) -> Result<RequestSender, DbError> {
+    let Some(token) = presented.strip_prefix(keys::PREFIX).and_then(SecretToken::parse) else {
+        return Ok(RequestSender::Anonymous);
+    };
+    let hash = token.hash();
+    let Some(key) = console.db.read(move |conn| console_access::load_api_key(conn, hash)).await? else {
+        return Ok(RequestSender::Anonymous);
+    };
+    let now: Timestamp = console.clock.now();
+    if key.last_used_at.is_none_or(|last| now.duration_since(last) >= KEY_NOTED) {
+        let used = console.db.write(move |conn| console_access::record_api_key_use(conn, key.id, now)).await;
+        if let Err(error) = used {
+            tracing::warn!(%error, "the use of an API key could not be noted");
+        }
+    }
+    Ok(RequestSender::Program(key.id))
+}
+
+/// The key in `X-Api-Key`, or as a bearer. One that is no text is as wrong as any other.
+fn presented_key(headers: &HeaderMap) -> Option<&str> {
+    if let Some(key) = headers.get(API_KEY) {
+        return Some(key.to_str().unwrap_or_default());
+    }
+    let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+}
+
+fn refusal_response(area: PathArea, status: StatusCode, why: &'static str) -> Response {
+    match area {
+        PathArea::Api => ProblemDetails::new(status, why).into_response(),
+        PathArea::Open | PathArea::Pages => (status, format!("{why}\n")).into_response(),
+    }
+}
+
+fn unknown_host() -> Response {
+    let why = "Dialarr does not answer to this host name. If it is the console's, add it to CONSOLE_HOSTS.\n";
+    (StatusCode::MISDIRECTED_REQUEST, why).into_response()
+}
+
+/// Whoever wanted to read a page comes back to it; what a form was to do is not done later.
+fn redirect_to_sign_in(method: &Method, uri: &Uri) -> Redirect {
+    match uri.path_and_query() {
+        Some(wanted) if !same_origin::is_unsafe(method) && wanted.as_str() != "/" => {
+            let next: String = form_urlencoded::byte_serialize(wanted.as_str().as_bytes()).collect();
+            Redirect::to(&format!("/sign-in?next={next}"))
+        }
+        _ => Redirect::to("/sign-in"),
+    }
+}

@@ -1,0 +1,149 @@
+//! Whether a request that changes something was made by one of our own pages. A browser says where it comes from, and a
+//! foreign page cannot make it say otherwise.
+
+use axum::http::header::{HOST, HeaderMap, HeaderName, ORIGIN, REFERER};
+use axum::http::{Method, Uri, Version};
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// A method that may change something.
+pub(super) fn is_unsafe(method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
+}
+
+/// A browser tells the site only where the connection is safe from eavesdroppers; on plain HTTP inside the network
+/// there is only the origin.
+pub(super) fn is_same_origin(headers: &HeaderMap) -> bool {
+    match (header_text(headers, &SEC_FETCH_SITE), header_text(headers, &ORIGIN)) {
+        (Some(site), _) => matches!(site, "same-origin" | "none"),
+        (None, Some(origin)) => header_text(headers, &HOST).is_some_and(|host| has_authority(origin, host)),
+        (None, None) => false,
+    }
+}
+
+/// Whether the request came over TLS, which in front of us somebody else ends.
+pub(super) fn is_encrypted(headers: &HeaderMap) -> bool {
+    let text = |name: &HeaderName| header_text(headers, name).unwrap_or_default();
+    let first = text(&FORWARDED_PROTO).split(',').next().unwrap_or_default();
+    first.trim().eq_ignore_ascii_case("https") || text(&ORIGIN).starts_with("https://")
+}
+
+/// Whether somebody between the browser and us passed the request on, as far as that can be told. The browser may then be
+/// anywhere, whatever the Host header says: a proxy can rewrite it.
+pub(super) fn is_forwarded(version: Version, headers: &HeaderMap) -> bool {
+    let tells =
+        |name: &str| matches!(name, "forwarded" | "via" | "x-real-ip") || name.starts_with("x-forwarded-");
+    // No browser speaks the old version, and nginx does where it is not told otherwise.
+    version < Version::HTTP_11
+        || headers.keys().any(|name| tells(name.as_str()))
+        || is_host_rewritten(headers)
+}
+
+/// Whether the browser is at a page of ours whose address is not the one that we are asked by: somebody rewrote it. It
+/// also names a page of somebody else's that has a link to ours, and then says so.
+fn is_host_rewritten(headers: &HeaderMap) -> bool {
+    if matches!(header_text(headers, &SEC_FETCH_SITE), Some("cross-site" | "same-site")) {
+        return false;
+    }
+    let Some(host) = header_text(headers, &HOST) else { return false };
+    let told = [ORIGIN, REFERER].into_iter().filter_map(|name| headers.get(name));
+    told.map(|page| page.to_str().unwrap_or_default())
+        .any(|page| page != "null" && !has_authority(page, host))
+}
+
+/// `None` also where it is no text.
+fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn has_authority(origin: &str, host: &str) -> bool {
+    let Ok(origin) = origin.parse::<Uri>() else { return false };
+    origin.authority().is_some_and(|authority| authority.as_str().eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::header::{HeaderName, HeaderValue};
+    use axum::http::{HeaderMap, Version};
+
+    use super::{is_encrypted, is_forwarded, is_same_origin};
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        let line = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        lines.iter().map(line).collect()
+    }
+
+    #[track_caller]
+    fn check(lines: &[(&'static str, &'static str)], ours: bool) {
+        assert_eq!(is_same_origin(&headers(lines)), ours, "{lines:?}");
+    }
+
+    #[test]
+    fn what_the_browser_says_of_the_site_decides() {
+        check(&[("sec-fetch-site", "same-origin")], true);
+        check(&[("sec-fetch-site", "none")], true);
+        check(&[("sec-fetch-site", "same-site")], false);
+        check(
+            &[("sec-fetch-site", "cross-site"), ("origin", "http://nas:3001"), ("host", "nas:3001")],
+            false,
+        );
+    }
+
+    #[test]
+    fn without_it_the_origin_must_be_where_the_request_went() {
+        check(&[("origin", "http://nas:3001"), ("host", "nas:3001")], true);
+        check(&[("origin", "https://nas"), ("host", "NAS")], true);
+        check(&[("origin", "http://nas:8080"), ("host", "nas:3001")], false);
+        check(&[("origin", "https://evil.example"), ("host", "nas:3001")], false);
+        check(&[("origin", "null"), ("host", "nas:3001")], false);
+        check(&[("host", "nas:3001")], false);
+    }
+
+    #[test]
+    fn a_proxy_that_says_so_is_noticed() {
+        for name in ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-real-ip", "via"] {
+            assert!(is_forwarded(Version::HTTP_11, &headers(&[("host", "localhost"), (name, "")])), "{name}");
+        }
+        let direct = headers(&[("host", "localhost"), ("x-api-key", "1"), ("origin", "http://localhost")]);
+        assert!(!is_forwarded(Version::HTTP_11, &direct));
+    }
+
+    #[test]
+    fn a_proxy_that_says_nothing_is_known_by_its_version_or_by_the_page_that_the_browser_is_at() {
+        let host = ("host", "localhost:3001");
+        let (fetch, here) =
+            (("sec-fetch-site", "same-origin"), ("referer", "http://localhost:3001/users?a=1"));
+        assert!(is_forwarded(Version::HTTP_10, &headers(&[host])));
+        for there in ["https://dialarr.example/users", "http://localhost/", "about:blank", "/users"] {
+            assert!(is_forwarded(Version::HTTP_11, &headers(&[host, ("referer", there)])), "{there}");
+            assert!(
+                is_forwarded(Version::HTTP_11, &headers(&[host, fetch, here, ("origin", there)])),
+                "{there}"
+            );
+        }
+        assert!(!is_forwarded(
+            Version::HTTP_11,
+            &headers(&[host, fetch, here, ("origin", "http://localhost:3001")])
+        ));
+        assert!(!is_forwarded(Version::HTTP_11, &headers(&[host, fetch, ("origin", "null")])));
+    }
+
+    #[test]
+    fn a_link_on_somebody_elses_page_is_no_proxy() {
+        for site in ["cross-site", "same-site"] {
+            let followed =
+                [("host", "localhost:3001"), ("sec-fetch-site", site), ("referer", "http://localhost:80/")];
+            assert!(!is_forwarded(Version::HTTP_11, &headers(&followed)), "{site}");
+        }
+    }
+
+    #[test]
+    fn a_request_over_tls_is_known_by_the_proxy_s_word_or_by_its_origin() {
+        assert!(is_encrypted(&headers(&[("x-forwarded-proto", "https, http")])));
+        assert!(is_encrypted(&headers(&[("origin", "https://nas")])));
+        assert!(!is_encrypted(&headers(&[("x-forwarded-proto", "http"), ("origin", "http://nas")])));
+    }
+}

@@ -1,0 +1,114 @@
+//! Labels of states on the pages.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::conversation::routing::inbound_message::MessageSource;
+use crate::conversation::stream_events::{CallPhase, StreamTurnState};
+use crate::conversation::transcript::ChannelKind;
+use crate::store::console::conversation::message_entries::{InboundAuthor, InboundEntry};
+use crate::store::conversation::conversations::EndReason;
+
+/// State as a badge: its label and its color, which never replaces the label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StateBadge {
+    pub(super) words: &'static str,
+    pub(super) class: &'static str,
+}
+
+const fn neutral_badge(words: &'static str) -> StateBadge {
+    StateBadge { words, class: "" }
+}
+
+const fn good_badge(words: &'static str) -> StateBadge {
+    StateBadge { words, class: "good" }
+}
+
+const fn warn_badge(words: &'static str) -> StateBadge {
+    StateBadge { words, class: "warn" }
+}
+
+const fn bad_badge(words: &'static str) -> StateBadge {
+    StateBadge { words, class: "bad" }
+}
+
+pub(super) fn turn_badge(state: StreamTurnState) -> StateBadge {
+    match state {
+        StreamTurnState::Created | StreamTurnState::InProgress => neutral_badge("Working"),
+        StreamTurnState::WaitingForTools => neutral_badge("Working: waiting for tools"),
+        StreamTurnState::Completed => good_badge("Answered"),
+        StreamTurnState::Canceled => warn_badge("Taken back"),
+        StreamTurnState::Failed => bad_badge("Failed"),
+        StreamTurnState::Error => warn_badge("An attempt failed"),
+    }
+}
+
+pub(super) fn call_badge(phase: CallPhase) -> StateBadge {
+    match phase {
+        CallPhase::Created => neutral_badge("Not started"),
+        CallPhase::Held => warn_badge("Waits for a yes"),
+        CallPhase::Running => neutral_badge("Running"),
+        CallPhase::Unknown => warn_badge("Not known whether it was done"),
+        CallPhase::Complete => good_badge("Done"),
+        CallPhase::Error => bad_badge("Failed"),
+        CallPhase::Canceled => neutral_badge("Not run"),
+    }
+}
+
+/// Author of an inbound message, or its source.
+pub(super) fn author_label(text: &InboundEntry) -> String {
+    match &text.author {
+        InboundAuthor::Sender => channel_label(text.channel, text.via).to_owned(),
+        InboundAuthor::Typed => "typed in the console".to_owned(),
+        InboundAuthor::Button => "you in the console".to_owned(),
+        InboundAuthor::Key(name) => format!("API key {name}"),
+        InboundAuthor::Session => "you over the API".to_owned(),
+    }
+}
+
+fn channel_label(channel: ChannelKind, via: MessageSource) -> &'static str {
+    match (channel, via) {
+        (ChannelKind::Twilio, MessageSource::Webhook | MessageSource::Local) => "by phone",
+        (ChannelKind::Twilio, MessageSource::Fallback) => "by phone, at the second try",
+        (ChannelKind::Twilio, MessageSource::Recovery) => "by phone, fetched later",
+        (ChannelKind::Console, _) => "typed in the console",
+        (ChannelKind::Local, _) => "typed in the terminal",
+    }
+}
+
+/// Reason for which a message got no reply.
+pub(super) fn skip_reason_label(reason: &str) -> &'static str {
+    match reason {
+        "blocked" => "not answered: blocked",
+        "opted_out" => "not answered: opted out",
+        "opt_out" => "opted out",
+        "opted_in" => "opted in",
+        "carrier_help" => "answered by the carrier",
+        "reaction" => "a reaction",
+        "small_talk" => "not answered: small talk",
+        "empty" => "not answered: empty",
+        "rate_limited" => "not answered: too many texts at once",
+        "reacted" => "answered with a reaction",
+        _ => "not answered",
+    }
+}
+
+pub(super) fn end_reason_label(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::Idle => "ended by silence",
+        EndReason::Cleared => "ended by the user",
+        EndReason::Blocked => "ended by a block",
+        EndReason::Operator => "ended by the operator",
+    }
+}
+
+/// Formats a duration: `480 ms`, `12.4 s`.
+pub(super) fn format_duration(from: Timestamp, to: Timestamp) -> String {
+    let took = Duration::try_from(to.duration_since(from)).unwrap_or_default();
+    if took < Duration::from_secs(1) {
+        format!("{} ms", took.as_millis())
+    } else {
+        format!("{:.1} s", took.as_secs_f64())
+    }
+}

@@ -1,0 +1,17 @@
+//! Page that replaces one that could not be rendered.
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use super::layout::render_page;
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage;
+
+/// Logs the cause; the browser only learns that an error occurred.
+pub(in crate::web) fn error_response(error: impl Into<anyhow::Error>) -> Response {
+    tracing::error!(error = format!("{:#}", error.into()), "a page of the console could not be made");
+    (StatusCode::SERVICE_UNAVAILABLE, render_page(&ErrorPage)).into_response()
+}

@@ -1,0 +1,75 @@
+//! Format of numbers and users on the pages.
+
+use crate::conversation::transcript::{ConversationId, TurnId, User};
+use crate::store::console::user_ref::{UserIdentity, UserRef};
+
+/// Formats a number: `12,345`.
+pub(super) fn format_count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Formats millionths of the currency in the currency: `1.25`, and four decimal places for small amounts.
+pub(super) fn format_cost(micros: u64) -> String {
+    if micros == 0 {
+        return "0".to_owned();
+    }
+    if micros < 100_000 {
+        let tenths_of_a_thousandth = micros.div_ceil(100);
+        return format!("0.{tenths_of_a_thousandth:04}");
+    }
+    let cents = micros.div_ceil(10_000);
+    format!("{}.{:02}", format_count(cents / 100), cents % 100)
+}
+
+/// Returns the address of a turn in its conversation, regardless of the conversation's length.
+pub(super) fn turn_path(conversation: ConversationId, turn: TurnId) -> String {
+    format!("/conversations/{conversation}?before={}#turn-{turn}", turn.0 + 1)
+}
+
+/// User as a page names them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct UserLink {
+    pub(super) name: String,
+    /// Address of their page; none for a user who was erased.
+    pub(super) path: Option<String>,
+    pub(super) is_test: bool,
+}
+
+impl From<&UserRef> for UserLink {
+    fn from(who: &UserRef) -> Self {
+        let path = format!("/users/{}", who.id);
+        let (name, path) = match &who.identity {
+            UserIdentity::Known { name: Some(name), .. } => (name.clone(), Some(path)),
+            UserIdentity::Known { name: None, phone } => (phone.format_grouped(), Some(path)),
+            UserIdentity::Forgotten => ("Somebody forgotten".to_owned(), None),
+        };
+        Self { name, path, is_test: who.is_test }
+    }
+}
+
+/// Returns the name, or the number of a user without a name.
+pub(super) fn display_name(user: &User) -> String {
+    user.name.clone().unwrap_or_else(|| user.phone.format_grouped())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_little_money_is_not_rounded_away() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(format_count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 1, 12_345, 100_000, 1_234_567_890].map(format_cost),
+            ["0", "0.0001", "0.0124", "0.10", "1,234.57"]
+        );
+    }
+}

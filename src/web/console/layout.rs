@@ -1,0 +1,197 @@
+//! Layout of every page around its own content, and the format of times.
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::flash::FlashMessage;
+use crate::web::auth::{Operator, SignOutSupport};
+use crate::web::console_state::ConsoleState;
+
+/// Section of the console that a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::web) enum ConsoleSection {
+    Home,
+    Conversations,
+    Users,
+    Deliveries,
+    Spend,
+    Memory,
+    Health,
+    Audit,
+    Keys,
+}
+
+impl ConsoleSection {
+    const ALL: [Self; 9] = [
+        Self::Home,
+        Self::Conversations,
+        Self::Users,
+        Self::Deliveries,
+        Self::Spend,
+        Self::Memory,
+        Self::Health,
+        Self::Audit,
+        Self::Keys,
+    ];
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Home => "/",
+            Self::Conversations => "/conversations",
+            Self::Users => "/users",
+            Self::Deliveries => "/deliveries",
+            Self::Spend => "/spend",
+            Self::Memory => "/memory",
+            Self::Health => "/health-checks",
+            Self::Audit => "/audit",
+            Self::Keys => "/keys",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Home => "Home",
+            Self::Conversations => "Conversations",
+            Self::Users => "Users",
+            Self::Deliveries => "Deliveries",
+            Self::Spend => "Spend",
+            Self::Memory => "Memory",
+            Self::Health => "Health",
+            Self::Audit => "Audit",
+            Self::Keys => "API keys",
+        }
+    }
+
+    fn icon_strokes(self) -> &'static str {
+        match self {
+            Self::Home => "M4 11l8-7 8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z",
+            Self::Conversations => {
+                "M4 6a2 2 0 0 1 2-2h12a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2h-7l-5 4v-4a2 2 0 0 1-2-2z"
+            }
+            Self::Users => {
+                "M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20a6.5 6.5 0 0 1 13 0M16 4.5a3.5 3.5 0 0 1 0 6M18 14a6.5 6.5 0 0 1 3.5 6"
+            }
+            Self::Deliveries => "M21 3L3 10.5l7 3 3 7zM21 3L10 13.5",
+            Self::Spend => "M4 20V10M10 20V4M16 20v-8M22 20H2",
+            Self::Memory => "M5 4h11l3 3v13H5zM9 4v5h6V4M8 20v-6h8v6",
+            Self::Health => "M2 12h5l2.5-7 5 14 2.5-7h5",
+            Self::Audit => "M6 3h12v18H6zM9.5 8h5M9.5 12h5M9.5 16h3",
+            Self::Keys => "M8 19a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM11 12l9-9M16 7l3 3",
+        }
+    }
+}
+
+/// Layout around the content of a page.
+pub(in crate::web) struct PageLayout {
+    pub(in crate::web) title: String,
+    section: ConsoleSection,
+    /// Token that a form must send back to be trusted.
+    pub(in crate::web) token: String,
+    /// True if the operator has a session to sign out of.
+    pub(in crate::web) can_leave: bool,
+    /// Outcome of the form that led to this page.
+    pub(in crate::web) said: Option<FlashMessage>,
+}
+
+/// Line of the navigation.
+pub(in crate::web) struct NavLink {
+    pub(in crate::web) path: &'static str,
+    pub(in crate::web) name: &'static str,
+    /// Strokes of its icon, on an area of 24 by 24.
+    pub(in crate::web) strokes: &'static str,
+    pub(in crate::web) is_here: bool,
+}
+
+impl PageLayout {
+    pub(in crate::web) fn new(operator: &Operator, here: ConsoleSection, title: impl Into<String>) -> Self {
+        let can_leave = operator.sign_out_support() == SignOutSupport::Possible;
+        let token = operator.form_token().to_owned();
+        Self { title: title.into(), section: here, token, said: None, can_leave }
+    }
+
+    pub(in crate::web) fn with_flash(self, said: Option<FlashMessage>) -> Self {
+        Self { said, ..self }
+    }
+
+    pub(in crate::web) fn links(&self) -> impl Iterator<Item = NavLink> {
+        let here = self.section;
+        let link = move |place: ConsoleSection| NavLink {
+            path: place.path(),
+            name: place.name(),
+            strokes: place.icon_strokes(),
+            is_here: place == here,
+        };
+        ConsoleSection::ALL.into_iter().map(link)
+    }
+}
+
+/// Point in time as a page shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::web) struct DisplayTime {
+    /// Machine-readable time, also shown when the pointer is over it.
+    pub(in crate::web) iso: String,
+    /// Displayed time: `21:04` today, `Nov 20, 21:04` otherwise.
+    pub(in crate::web) shown: String,
+}
+
+impl DisplayTime {
+    pub(in crate::web) fn from_timestamp(at: Timestamp, now: Timestamp, zone: &TimeZone) -> Self {
+        let (at, now) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
+        let form = if at.date() == now.date() {
+            "%H:%M"
+        } else if at.year() == now.year() {
+            "%b %-d, %H:%M"
+        } else {
+            "%b %-d, %Y"
+        };
+        Self {
+            iso: at.timestamp().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            shown: at.strftime(form).to_string(),
+        }
+    }
+}
+
+impl ConsoleState {
+    /// Formats a time as the pages show it now.
+    pub(in crate::web) fn display_time(&self, at: Timestamp) -> DisplayTime {
+        DisplayTime::from_timestamp(at, self.clock.now(), &self.zone)
+    }
+}
+
+/// Renders a page as a response to the browser.
+pub(in crate::web) fn render_page(content: &impl Template) -> Response {
+    match content.render() {
+        Ok(html) => Html(html).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "a page could not be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use jiff::tz::{self, TimeZone};
+
+    use super::DisplayTime;
+
+    #[track_caller]
+    fn check(at: &str, expected: &str) {
+        let zone = TimeZone::fixed(tz::offset(1));
+        let now: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
+        let at: Timestamp = at.parse().unwrap();
+        assert_eq!(DisplayTime::from_timestamp(at, now, &zone).shown, expected);
+    }
+
+    #[test]
+    fn a_time_is_written_in_the_zone_and_as_short_as_its_age_allows() {
+        check("2026-11-20T20:00:00Z", "21:00");
+        check("2026-11-20T23:30:00Z", "Nov 21, 00:30");
+        check("2026-11-19T08:00:00Z", "Nov 19, 09:00");
+        check("2025-12-31T08:00:00Z", "Dec 31, 2025");
+    }
+}

@@ -1,0 +1,74 @@
+//! Error responses of pages, and parsing of addresses.
+
+use askama::Template;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{FromRequestParts, Path, Query};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::de::DeserializeOwned;
+
+use super::error_page::error_response;
+use super::flash::FlashMessage;
+use super::layout::render_page;
+use crate::store::database::db::DbError;
+
+/// Cause of a page that cannot be shown.
+#[derive(Debug)]
+pub(in crate::web) enum PageError {
+    /// The address identifies nothing.
+    NotFound,
+    Database(DbError),
+}
+
+pub(in crate::web) type PageResult = Result<Response, PageError>;
+
+#[derive(Template)]
+#[template(path = "not_found.html")]
+struct NotFoundPage;
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        match self {
+            Self::NotFound => (StatusCode::NOT_FOUND, render_page(&NotFoundPage)).into_response(),
+            Self::Database(error) => error_response(error),
+        }
+    }
+}
+
+impl From<DbError> for PageError {
+    fn from(error: DbError) -> Self {
+        Self::Database(error)
+    }
+}
+
+/// Id in the path of an address.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::web) struct PageId(pub(in crate::web) i64);
+
+impl<S: Send + Sync> FromRequestParts<S> for PageId {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PageError> {
+        let path: Result<Path<i64>, PathRejection> = Path::from_request_parts(parts, state).await;
+        path.map(|Path(id)| Self(id)).map_err(|_| PageError::NotFound)
+    }
+}
+
+/// Query parameters of an address, after its question mark.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::web) struct PageParams<T>(pub(in crate::web) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for PageParams<T> {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PageError> {
+        let query: Result<Query<T>, QueryRejection> = Query::from_request_parts(parts, state).await;
+        query.map(|Query(asked)| Self(asked)).map_err(|_| PageError::NotFound)
+    }
+}
+
+/// Redirects a form to a page that shows its outcome, so that a reload does not submit the form again.
+pub(in crate::web) fn redirect_with_flash(path: &str, said: FlashMessage) -> Response {
+    Redirect::to(&said.with_path(path)).into_response()
+}

@@ -1,0 +1,237 @@
+//! Operator's changes of a user, the same as by `dialarr users`.
+
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::error_page::error_response;
+use super::flash::FlashMessage;
+use super::home::ButtonForm;
+use super::responses::{PageError, PageId, PageResult, redirect_with_flash};
+use crate::conversation::people::naming::UserName;
+use crate::conversation::transcript::{UserId, UserRole};
+use crate::engine::operator_decisions::AccessOutcome;
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::confirmation::code_misses::{self, LiftOutcome};
+use crate::store::people::user_admin::{self, ChangeUserOutcome, UserAccount, UserChanges, UserLimit};
+use crate::store::privacy::export;
+use crate::store::privacy::forget::{self, ErasureOutcome};
+use crate::store::turns::daily_budget::Day;
+use crate::web::auth::SignedForm;
+use crate::web::console_state::ConsoleState;
+
+/// Word that the operator must type to erase a user.
+const WORD: &str = "FORGET";
+
+/// Page of a button, which is also the page to return to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FormOrigin {
+    Home,
+    #[default]
+    Person,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(in crate::web) struct UserButtonForm {
+    #[serde(default)]
+    from: FormOrigin,
+}
+
+impl UserButtonForm {
+    fn return_path(self, id: i64) -> String {
+        match self.from {
+            FormOrigin::Home => "/".to_owned(),
+            FormOrigin::Person => format!("/users/{id}"),
+        }
+    }
+}
+
+pub(in crate::web) async fn approve_user(
+    State(console): State<ConsoleState>,
+    PageId(id): PageId,
+    SignedForm(button): SignedForm<UserButtonForm>,
+) -> PageResult {
+    let joining = console.engine.approve_access(UserId(id), Actor::Console).await?;
+    Ok(redirect_with_flash(&button.return_path(id), access_change_flash(joining, FlashMessage::LetIn)?))
+}
+
+pub(in crate::web) async fn block_user(
+    State(console): State<ConsoleState>,
+    PageId(id): PageId,
+    SignedForm(button): SignedForm<UserButtonForm>,
+) -> PageResult {
+    let joining = console.engine.block_access(UserId(id), Actor::Console).await?;
+    Ok(redirect_with_flash(&button.return_path(id), access_change_flash(joining, FlashMessage::Blocked)?))
+}
+
+fn access_change_flash(joining: AccessOutcome, done: FlashMessage) -> Result<FlashMessage, PageError> {
+    match joining {
+        AccessOutcome::Done => Ok(done),
+        AccessOutcome::LastAdmin => Ok(FlashMessage::LastAdmin),
+        AccessOutcome::UnknownUser => Err(PageError::NotFound),
+    }
+}
+
+/// Allows deletions and approvals by text again after too many wrong codes.
+pub(in crate::web) async fn lift_suspension(
+    State(console): State<ConsoleState>,
+    PageId(id): PageId,
+    SignedForm(ButtonForm {}): SignedForm<ButtonForm>,
+) -> PageResult {
+    let (now, user) = (console.clock.now(), UserId(id));
+    let today = Day::from_timestamp(now, &console.zone);
+    let lifting = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {
+        Some(_) => code_misses::lift_suspension(conn, user, &today, Actor::Console, now).map(Some),
+        None => Ok(None),
+    });
+    let said = match lifting.await? {
+        None => return Err(PageError::NotFound),
+        Some(LiftOutcome::Lifted) => FlashMessage::SuspensionLifted,
+        Some(LiftOutcome::NotSuspended) => FlashMessage::NotSuspended,
+    };
+    Ok(redirect_with_flash(&format!("/users/{id}"), said))
+}
+
+/// All settings that can be changed; a browser does not send a box that is not ticked.
+#[derive(Debug, Clone, Deserialize)]
+pub(in crate::web) struct UserSettingsForm {
+    name: String,
+    role: RoleChoice,
+    add: Option<String>,
+    delete: Option<String>,
+    four_k: Option<String>,
+    movies: String,
+    seasons: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RoleChoice {
+    Admin,
+    Member,
+}
+
+pub(in crate::web) async fn change_settings(
+    State(console): State<ConsoleState>,
+    PageId(id): PageId,
+    SignedForm(wanted): SignedForm<UserSettingsForm>,
+) -> PageResult {
+    let now = console.clock.now();
+    let user = UserId(id);
+    let said = console.db.write(move |conn| {
+        if user_admin::find_known_user(conn, user)?.is_none() {
+            return Ok(None);
+        }
+        let person = user_admin::load_user_account(conn, user)?;
+        let changes = match wanted.changed_settings(&person) {
+            Err(said) => return Ok(Some(said)),
+            Ok(changes) if changes == UserChanges::default() => return Ok(Some(FlashMessage::Unchanged)),
+            Ok(changes) => changes,
+        };
+        Ok(Some(match user_admin::change_user(conn, user, &changes, Actor::Console, now)? {
+            ChangeUserOutcome::Changed => FlashMessage::Saved,
+            ChangeUserOutcome::LastAdmin => FlashMessage::LastAdmin,
+        }))
+    });
+    let Some(said) = said.await? else { return Err(PageError::NotFound) };
+    Ok(redirect_with_flash(&format!("/users/{id}"), said))
+}
+
+impl UserSettingsForm {
+    /// Returns the settings that differ from the current ones.
+    fn changed_settings(&self, person: &UserAccount) -> Result<UserChanges, FlashMessage> {
+        let user = &person.user;
+        let role = match self.role {
+            RoleChoice::Admin => UserRole::Admin,
+            RoleChoice::Member => UserRole::Member,
+        };
+        let name = match self.name.trim() {
+            "" => None,
+            name if user.name.as_deref() == Some(name) => None,
+            name => Some(UserName::parse(name).map_err(|_| FlashMessage::BadName)?),
+        };
+        let flag =
+            |wanted: &Option<String>, known: bool| Some(wanted.is_some()).filter(|flag| *flag != known);
+        Ok(UserChanges {
+            role: Some(role).filter(|role| *role != user.rights.role),
+            name,
+            add: flag(&self.add, user.rights.add),
+            delete: flag(&self.delete, user.rights.delete),
+            four_k: flag(&self.four_k, user.rights.four_k),
+            movies: Some(parse_limit(&self.movies)?).filter(|limit| *limit != person.movies),
+            seasons: Some(parse_limit(&self.seasons)?).filter(|limit| *limit != person.seasons),
+        })
+    }
+}
+
+fn parse_limit(text: &str) -> Result<UserLimit, FlashMessage> {
+    match text.trim() {
+        "" => Ok(UserLimit::Household),
+        count => count.parse().map(UserLimit::Own).map_err(|_| FlashMessage::BadLimit),
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(in crate::web) struct EraseUserForm {
+    word: String,
+}
+
+pub(in crate::web) async fn erase_user(
+    State(console): State<ConsoleState>,
+    PageId(id): PageId,
+    SignedForm(typed): SignedForm<EraseUserForm>,
+) -> PageResult {
+    let (now, user) = (console.clock.now(), UserId(id));
+    if typed.word.trim() != WORD {
+        return Ok(redirect_with_flash(&format!("/users/{id}"), FlashMessage::NotTyped));
+    }
+    let forgetting = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {
+        Some(_) => forget::forget_user(conn, user, Actor::Console, now).map(Some),
+        None => Ok(None),
+    });
+    Ok(match forgetting.await? {
+        None => return Err(PageError::NotFound),
+        Some(ErasureOutcome::Erased) => redirect_with_flash("/users", FlashMessage::Forgotten),
+        Some(ErasureOutcome::LastAdmin) => {
+            redirect_with_flash(&format!("/users/{id}"), FlashMessage::LastAdmin)
+        }
+        Some(ErasureOutcome::Busy) => redirect_with_flash(&format!("/users/{id}"), FlashMessage::Busy),
+    })
+}
+
+/// Exports all data stored about a user, in readable form.
+pub(in crate::web) async fn export_user(
+    State(console): State<ConsoleState>,
+    PageId(id): PageId,
+    SignedForm(ButtonForm {}): SignedForm<ButtonForm>,
+) -> PageResult {
+    let (now, user) = (console.clock.now(), UserId(id));
+    let export = console.db.write(move |conn| {
+        if user_admin::find_known_user(conn, user)?.is_none() {
+            return Ok(None);
+        }
+        let entry = NewAuditEntry {
+            actor: Actor::Console,
+            kind: "export",
+            subject: AuditSubject::User(user),
+            detail: json!({}),
+        };
+        audit::record_change(conn, &entry, now)?;
+        export::export_user(conn, user).map(Some)
+    });
+    let Some(export) = export.await? else { return Err(PageError::NotFound) };
+    let body = match serde_json::to_vec_pretty(&export) {
+        Ok(body) => body,
+        Err(error) => return Ok(error_response(error)),
+    };
+    let name = format!("attachment; filename=\"dialarr-user-{id}.json\"");
+    let head = [
+        (CONTENT_TYPE, "application/json".to_owned()),
+        (CONTENT_DISPOSITION, name),
+        (CACHE_CONTROL, "no-store".to_owned()),
+    ];
+    Ok((head, body).into_response())
+}

@@ -1,0 +1,52 @@
+//! Twilio's status callbacks for messages that it accepted from us.
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+
+use super::WebhookState;
+use super::twilio_webhook::{TwilioForm, TwilioWebhookError, parse_trusted_form};
+use crate::messaging::webhook::{self, CallbackQuery};
+use crate::store::queue::delivery_reports::{self, ReportOutcome};
+
+pub(super) async fn receive_status_callback(
+    State(webhooks): State<WebhookState>,
+    request: Request,
+) -> Result<StatusCode, TwilioWebhookError> {
+    let outcome = record_callback(&webhooks, request).await;
+    if let Err(refusal) = &outcome {
+        webhooks.metrics.webhook_refused("status", refusal.metric_label());
+        tracing::warn!(%refusal, "status callback refused");
+    }
+    outcome.map(|()| StatusCode::NO_CONTENT)
+}
+
+async fn record_callback(webhooks: &WebhookState, request: Request) -> Result<(), TwilioWebhookError> {
+    let query = CallbackQuery::from_query(request.uri().query().unwrap_or_default());
+    let TwilioForm { form, trust } = parse_trusted_form(webhooks, request).await?;
+    let report = webhook::parse_report(&form, query, &trust.account_sid)?;
+    let (now, terms) = (webhooks.clock.now(), webhooks.acceptance_policy.clone());
+    let recorded = webhooks
+        .db
+        .write_or_busy(move |conn| delivery_reports::record_delivery_report(conn, &report, &terms, now))
+        .await;
+    match recorded {
+        Ok(ReportOutcome::New(acceptance, fate)) => {
+            webhooks.metrics.text_accepted(acceptance);
+            if let Some(fate) = fate {
+                webhooks.metrics.text_over(fate);
+            }
+        }
+        Ok(ReportOutcome::Known) => {}
+        // Twilio behaved correctly, so this is not an error on its side: late callbacks for a message that was erased,
+        // or sent before a restore, arrive in this form.
+        Ok(ReportOutcome::Unbound) => {
+            webhooks.metrics.webhook_refused("status", "unbound");
+            tracing::warn!("a status callback names no message of ours");
+        }
+        Err(error) => {
+            tracing::error!(%error, "a status callback could not be stored");
+            return Err(TwilioWebhookError::NotStored);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! Webhook for Twilio's inbound messages: authenticates, parses, stores and acknowledges them. Nothing else is waited
+//! for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{OriginalUri, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use tokio::time::timeout;
+
+use super::client_shares::{ConnectionSlot, SlotOutcome};
+use super::{TwilioVerification, WebhookState};
+use crate::failpoint;
+use crate::messaging::signature::{self, ClaimedSignature, SETTINGS_HEADER, SIGNATURE_HEADER};
+use crate::messaging::webhook::{self, FormFault};
+
+/// Largest body. Twilio's own limit is 64 kB; a message has at most 1,600 characters.
+const MAX_BODY_BYTES: usize = 64 << 10;
+/// Longest time from the end of the header to that of the body. Twilio sends both at once, and only the body proves
+/// that the sender is Twilio.
+const MAX_BODY_TIME: Duration = Duration::from_secs(3);
+/// Valid TwiML document without content. Any text in it would be sent to the user.
+const EMPTY_TWIML: &str = r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#;
+
+/// Reason for which a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum TwilioWebhookError {
+    #[error("serve Twilio: no account is configured")]
+    NoAccount,
+    #[error("take a body over 64 KiB")]
+    TooLarge,
+    #[error("wait for a body for more than 3 s")]
+    TooSlow,
+    #[error("serve a client that holds as many connections as any other")]
+    Displaced,
+    #[error("trust a request without Twilio's signature")]
+    Unsigned,
+    #[error("read the body as a form")]
+    NoForm,
+    #[error("read the form: {0}")]
+    Malformed(#[from] FormFault),
+    #[error("store the text")]
+    NotStored,
+}
+
+impl TwilioWebhookError {
+    /// Label of the refusal in metrics.
+    pub(super) fn metric_label(self) -> &'static str {
+        match self {
+            Self::NoAccount => "no_account",
+            Self::TooLarge => "too_large",
+            Self::TooSlow => "too_slow",
+            Self::Displaced => "displaced",
+            Self::Unsigned => "unsigned",
+            Self::NoForm => "no_form",
+            Self::Malformed(fault) => fault.label(),
+            Self::NotStored => "not_stored",
+        }
+    }
+}
+
+impl IntoResponse for TwilioWebhookError {
+    fn into_response(self) -> Response {
+        let status = match self {
+            Self::NoAccount | Self::NotStored | Self::Displaced => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::Unsigned => StatusCode::FORBIDDEN,
+            Self::NoForm | Self::Malformed(_) => StatusCode::BAD_REQUEST,
+        };
+        status.into_response()
+    }
+}
+
+pub(super) async fn receive_message(
+    State(webhooks): State<WebhookState>,
+    request: Request,
+) -> Result<Response, TwilioWebhookError> {
+    let outcome = accept_message(&webhooks, request).await;
+    if let Err(refusal) = &outcome {
+        webhooks.metrics.webhook_refused("texts", refusal.metric_label());
+        tracing::warn!(%refusal, "webhook refused");
+    }
+    outcome.map(|()| ([(header::CONTENT_TYPE, "text/xml; charset=utf-8")], EMPTY_TWIML).into_response())
+}
+
+async fn accept_message(webhooks: &WebhookState, request: Request) -> Result<(), TwilioWebhookError> {
+    let TwilioForm { form, trust } = parse_trusted_form(webhooks, request).await?;
+    let received = webhook::parse_text(&form, &trust.account_sid, webhooks.clock.now())?;
+    match webhooks.engine.admit_message(received).await {
+        Ok(admission) => {
+            failpoint::reached("admit.stored");
+            tracing::info!(?admission, "text received");
+            Ok(())
+        }
+        Err(error) => {
+            tracing::error!(
+                error = format!("{:#}", anyhow::Error::from(error)),
+                "a text could not be stored"
+            );
+            Err(TwilioWebhookError::NotStored)
+        }
+    }
+}
+
+/// Decoded form of a request that Twilio signed.
+pub(super) struct TwilioForm<'a> {
+    pub(super) form: Vec<(String, String)>,
+    pub(super) trust: &'a TwilioVerification,
+}
+
+/// Parses the form of a request that Twilio signed. The cheapest checks come first.
+pub(super) async fn parse_trusted_form(
+    webhooks: &WebhookState,
+    request: Request,
+) -> Result<TwilioForm<'_>, TwilioWebhookError> {
+    let trust = webhooks.twilio.as_ref().ok_or(TwilioWebhookError::NoAccount)?;
+    let (parts, body) = request.into_parts();
+    if declared_length(&parts.headers).is_some_and(|length| length > MAX_BODY_BYTES) {
+        return Err(TwilioWebhookError::TooLarge);
+    }
+    if !parts.headers.contains_key(SIGNATURE_HEADER) {
+        return Err(TwilioWebhookError::Unsigned);
+    }
+    let target = match parts.extensions.get::<OriginalUri>() {
+        Some(OriginalUri(uri)) => uri.path_and_query().map(ToString::to_string),
+        None => parts.uri.path_and_query().map(ToString::to_string),
+    };
+    let body = read_body(body).await?;
+    let form: Vec<(String, String)> =
+        serde_urlencoded::from_bytes(&body).map_err(|_| TwilioWebhookError::NoForm)?;
+    verify_signature(trust, &parts.headers, &target.unwrap_or_default(), &form)?;
+    match parts.extensions.get::<Arc<ConnectionSlot>>().map(|slot| slot.prove_sender()) {
+        None | Some(SlotOutcome::Granted) => Ok(TwilioForm { form, trust }),
+        Some(SlotOutcome::Refused) => Err(TwilioWebhookError::Displaced),
+    }
+}
+
+async fn read_body(body: Body) -> Result<Bytes, TwilioWebhookError> {
+    let body = timeout(MAX_BODY_TIME, to_bytes(body, MAX_BODY_BYTES)).await;
+    body.map_err(|_| TwilioWebhookError::TooSlow)?.map_err(|_| TwilioWebhookError::TooLarge)
+}
+
+fn declared_length(headers: &HeaderMap) -> Option<usize> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn verify_signature(
+    trust: &TwilioVerification,
+    headers: &HeaderMap,
+    target: &str,
+    form: &[(String, String)],
+) -> Result<(), TwilioWebhookError> {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let claim = ClaimedSignature {
+        signature: text(SIGNATURE_HEADER).ok_or(TwilioWebhookError::Unsigned)?,
+        settings: text(SETTINGS_HEADER),
+    };
+    let url = signature::signed_url(&trust.public_url, target);
+    trust
+        .verifier
+        .verify(&url, signature::SignedBody::Form(form), claim)
+        .map_err(|_| TwilioWebhookError::Unsigned)
+}
