@@ -205,7 +205,8 @@ fn set_opted_out(
     at: Option<i64>,
     (said_at, now): (Timestamp, Timestamp),
 ) -> QueryResult<OptOutcome> {
-    let said_at = ms(said_at);
+    // The sender's time comes from the carrier. If our clock is behind it, later keywords would count as earlier ones.
+    let said_at = ms(said_at.min(now));
     let latest = users::opt_word_at.is_null().or(users::opt_word_at.le(said_at));
     let changed = diesel::update(users::table.find(id.0).filter(latest))
         .set((users::opted_out_at.eq(at), users::opt_word_at.eq(said_at), users::updated_at.eq(ms(now))))
@@ -215,8 +216,24 @@ fn set_opted_out(
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
     use crate::store::scratch;
+
+    #[test]
+    fn keyword_from_a_clock_ahead_of_ours_does_not_outlast_the_next_keyword() {
+        let mut conn = scratch();
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        let now = Timestamp::UNIX_EPOCH;
+        let ann = ensure_user(&mut conn, &phone, FirstContactRole::Member, now).unwrap();
+        let (ahead, later) = (now + SignedDuration::from_hours(8), now + SignedDuration::from_secs(1));
+
+        assert_eq!(opt_out(&mut conn, ann, ahead, now), Ok(OptOutcome::Changed));
+
+        assert_eq!(opt_in(&mut conn, ann, later, later), Ok(OptOutcome::Changed));
+        assert!(!load_user(&mut conn, ann).unwrap().opted_out);
+    }
 
     #[test]
     fn a_restart_never_undoes_a_block_or_a_promotion() {
