@@ -3,10 +3,10 @@
 #![no_main]
 
 use bytes::Bytes;
-use dialarr::arr::collections::Suggest;
+use dialarr::arr::collections::SuggestionSource;
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
-use dialarr::arr::{ArrError, Download, DownloadState, Upcoming, UpcomingWhen};
+use dialarr::arr::{ArrError, CalendarEntry, Download, DownloadState, UpcomingWhen};
 use dialarr::conversation::text::title::clean_title;
 use dialarr_fuzz::peer::{answering, run};
 use jiff::Timestamp;
@@ -49,20 +49,20 @@ fuzz_target!(|data: &[u8]| {
 async fn radarr(client: &Radarr, which: u8) -> Result<(), ArrError> {
     let (first, last): (Date, Date) = (date(2000, 1, 1), date(2100, 1, 1));
     match which % 12 {
-        0 => client.movies().await?.iter().for_each(|movie| check_title(&movie.title)),
-        1 => client.lookup("x").await?.iter().for_each(|movie| check_title(&movie.title)),
+        0 => client.fetch_movies().await?.iter().for_each(|movie| check_title(&movie.title)),
+        1 => client.lookup_movies("x").await?.iter().for_each(|movie| check_title(&movie.title)),
         2 => client.each_holding(|holding| check_title(&holding.title)).await?,
-        3 => check_downloads(&client.downloads().await?),
+        3 => check_downloads(&client.fetch_downloads().await?),
         4 => {
-            let upcoming = client.upcoming(first, last).await?;
+            let upcoming = client.fetch_calendar(first, last).await?;
             check_upcoming(&upcoming);
         }
         5 => assert!(client.imported_since(Timestamp::UNIX_EPOCH).await?.is_sorted_by(|a, b| a.at >= b.at)),
-        6 => assert!(client.history(1).await?.is_sorted_by(|a, b| a.at >= b.at)),
-        7 => drop(client.collection(1).await?),
-        8 => drop(client.suggestions(Suggest::Similar).await?),
-        9 => drop((client.movie(1).await?, client.holding(1).await?)),
-        10 => drop(client.server().health().await?),
+        6 => assert!(client.fetch_history(1).await?.is_sorted_by(|a, b| a.at >= b.at)),
+        7 => drop(client.fetch_collection(1).await?),
+        8 => drop(client.fetch_suggestions(SuggestionSource::Similar).await?),
+        9 => drop((client.fetch_movie(1).await?, client.fetch_library_title(1).await?)),
+        10 => drop(client.common_api().fetch_health().await?),
         _ => drop(client.root_folders().await?),
     }
     Ok(())
@@ -78,33 +78,33 @@ async fn sonarr(client: &Sonarr, which: u8) -> Result<(), ArrError> {
                 assert!(series.episodes_on_disk >= most.unwrap_or_default());
             }
         }
-        1 => client.lookup("x").await?.iter().for_each(|series| check_title(&series.title)),
+        1 => client.lookup_series("x").await?.iter().for_each(|series| check_title(&series.title)),
         2 => client.each_holding(|holding| check_title(&holding.title)).await?,
-        3 => check_downloads(&client.downloads().await?),
+        3 => check_downloads(&client.fetch_downloads().await?),
         4 => {
-            let upcoming = client.upcoming(Timestamp::UNIX_EPOCH, Timestamp::MAX).await?;
+            let upcoming = client.fetch_calendar(Timestamp::UNIX_EPOCH, Timestamp::MAX).await?;
             check_upcoming(&upcoming);
         }
         5 => assert!(client.imported_since(Timestamp::UNIX_EPOCH).await?.is_sorted_by(|a, b| a.at >= b.at)),
-        6 => assert!(client.history(1).await?.is_sorted_by(|a, b| a.at >= b.at)),
+        6 => assert!(client.fetch_history(1).await?.is_sorted_by(|a, b| a.at >= b.at)),
         7 => {
             let now = Timestamp::UNIX_EPOCH;
-            let episodes = client.episodes(1).await?;
+            let episodes = client.fetch_episodes(1).await?;
             assert!(episodes.is_sorted_by_key(|episode| (episode.season, episode.number)));
             for episode in episodes {
-                let _ = (episode.on_disk(), episode.aired(now));
+                let _ = (episode.on_disk(), episode.has_aired(now));
             }
         }
-        8 => drop(client.missing(50).await?),
-        9 => drop(client.series(1).await?),
-        10 => drop(client.server().disks().await?),
-        _ => drop(client.profiles().await?),
+        8 => drop(client.fetch_missing_episodes(50).await?),
+        9 => drop(client.fetch_series(1).await?),
+        10 => drop(client.common_api().fetch_disks().await?),
+        _ => drop(client.fetch_profiles().await?),
     }
     Ok(())
 }
 
 /// Soonest first; those of one server are either days or instants.
-fn check_upcoming(upcoming: &[Upcoming]) {
+fn check_upcoming(upcoming: &[CalendarEntry]) {
     upcoming.iter().for_each(|entry| check_title(&entry.title));
     assert!(upcoming.is_sorted_by(|one, next| match (one.when, next.when) {
         (UpcomingWhen::Airs(one), UpcomingWhen::Airs(next)) => one <= next,

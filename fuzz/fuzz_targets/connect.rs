@@ -4,8 +4,8 @@
 
 use std::cell::RefCell;
 
-use dialarr::arr::connect::{self, NoEvent};
-use dialarr::conversation::notices::Report;
+use dialarr::arr::connect_events::{self, NoEvent};
+use dialarr::conversation::notifications::arr_events::ArrEvent;
 use dialarr_fuzz::program::{Program, REPORT_SECRET};
 use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
@@ -17,26 +17,28 @@ thread_local! {
 
 fuzz_target!(|data: &[u8]| {
     let now = Timestamp::UNIX_EPOCH;
-    let read = connect::read(data, now);
+    let read = connect_events::parse_events(data, now);
     if let Ok(event) = serde_json::from_slice::<Value>(data)
         && let Ok(reports) = &read
     {
         let spaced = serde_json::to_vec_pretty(&event).unwrap_or_default();
-        assert_eq!(connect::read(&spaced, now).as_ref(), Ok(reports), "spaced otherwise");
+        assert_eq!(connect_events::parse_events(&spaced, now).as_ref(), Ok(reports), "spaced otherwise");
     }
     for reported in read.iter().flatten() {
         assert!(!reported.matter.is_empty());
-        match &reported.report {
-            Report::Movie(title, _) | Report::Episode { show: title, .. } => assert_ne!(title.catalog_id, 0),
-            Report::Ill { check, message } => {
+        match &reported.event {
+            ArrEvent::MovieImported(title, _) | ArrEvent::EpisodeImported { show: title, .. } => {
+                assert_ne!(title.catalog_id, 0)
+            }
+            ArrEvent::HealthIssue { check, message } => {
                 assert!(!check.is_empty() && !message.contains(['\n', '\r']), "{message:?}");
                 let is_path = |word: &str| {
                     word.starts_with('/') && word.trim_matches('/').starts_with(char::is_alphanumeric)
                 };
                 assert!(!message.split_whitespace().any(is_path), "{message:?}");
             }
-            Report::Well { check } => assert!(!check.is_empty()),
-            Report::Stuck(_) | Report::Failed(_) => {}
+            ArrEvent::HealthRestored { check } => assert!(!check.is_empty()),
+            ArrEvent::ImportBlocked(_) | ArrEvent::DownloadFailed(_) => {}
         }
     }
     let expected = match read {

@@ -2,7 +2,9 @@
 //! and means the same in capitals; and a reaction to an open question never says yes.
 #![no_main]
 
-use dialarr::conversation::consent::{self, Answer, Code, Language};
+use dialarr::conversation::grammar::confirmation_reply::{
+    self, ConfirmationCode, ConfirmationReply, ReplyLanguage,
+};
 use dialarr::conversation::grammar::reaction;
 use libfuzzer_sys::fuzz_target;
 
@@ -18,26 +20,38 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = str::from_utf8(text) else { return };
     // Codes of four digits and of two, and none.
     let code = match code {
-        0..100 => Code::parse(&format!("{code:02}")),
-        100..200 => Code::parse(&format!("{:04}", u16::from(*code) * 49)),
+        0..100 => ConfirmationCode::parse(&format!("{code:02}")),
+        100..200 => ConfirmationCode::parse(&format!("{:04}", u16::from(*code) * 49)),
         200.. => None,
     };
     let spoken = LANGUAGES.iter().enumerate().filter(|(bit, _)| languages >> bit & 1 == 1);
-    let languages: Vec<Language> = spoken.filter_map(|(_, code)| Language::parse(code)).collect();
-    let answer = consent::read(text, code, &languages);
-    assert_eq!(consent::read(&text.to_ascii_uppercase(), code, &languages), answer, "in capitals");
-    assert_eq!(consent::read(&format!("  {text}\n"), code, &languages), answer, "with blanks around it");
+    let languages: Vec<ReplyLanguage> = spoken.filter_map(|(_, code)| ReplyLanguage::parse(code)).collect();
+    let answer = confirmation_reply::parse_confirmation_reply(text, code, &languages);
+    assert_eq!(
+        confirmation_reply::parse_confirmation_reply(&text.to_ascii_uppercase(), code, &languages),
+        answer,
+        "in capitals"
+    );
+    assert_eq!(
+        confirmation_reply::parse_confirmation_reply(&format!("  {text}\n"), code, &languages),
+        answer,
+        "with blanks around it"
+    );
     match answer {
-        Answer::Yes => check_yes(text, code, &languages),
-        Answer::No => {
-            let without = consent::read(text, None, &languages);
-            assert_eq!(without, Answer::No, "whether a code was asked for does not matter to a no");
+        ConfirmationReply::Yes => check_yes(text, code, &languages),
+        ConfirmationReply::No => {
+            let without = confirmation_reply::parse_confirmation_reply(text, None, &languages);
+            assert_eq!(
+                without,
+                ConfirmationReply::No,
+                "whether a code was asked for does not matter to a no"
+            );
         }
-        Answer::Soft(_) | Answer::Other => {}
+        ConfirmationReply::UnclearYes(_) | ConfirmationReply::Unrelated => {}
     }
 });
 
-fn check_yes(text: &str, code: Option<Code>, languages: &[Language]) {
+fn check_yes(text: &str, code: Option<ConfirmationCode>, languages: &[ReplyLanguage]) {
     let lower = text.to_lowercase();
     let words = lower.split(|mark: char| !(mark.is_alphanumeric() || mark == '\''));
     let refusing = words.into_iter().find(|word| REFUSING.contains(word));
@@ -53,8 +67,12 @@ fn check_yes(text: &str, code: Option<Code>, languages: &[Language]) {
         let digits = code.to_string();
         let number = digits.parse::<u16>().unwrap_or_default();
         let next = (number + 1) % 10_u16.pow(u32::try_from(digits.len()).unwrap_or(2));
-        let another = Code::parse(&format!("{next:0width$}", width = digits.len()));
-        assert_ne!(consent::read(text, another, languages), Answer::Yes, "a yes with any code");
+        let another = ConfirmationCode::parse(&format!("{next:0width$}", width = digits.len()));
+        assert_ne!(
+            confirmation_reply::parse_confirmation_reply(text, another, languages),
+            ConfirmationReply::Yes,
+            "a yes with any code"
+        );
     }
-    assert_eq!(reaction::read(text), None, "a yes that is a reaction");
+    assert_eq!(reaction::parse_reaction(text), None, "a yes that is a reaction");
 }

@@ -2,14 +2,14 @@
 //! passed on while they came.
 #![no_main]
 
-use dialarr::conversation::transcript::Arguments;
-use dialarr::llm::accumulate::{Accumulator, Flaw};
-use dialarr::llm::wire::Answer;
-use dialarr::llm::{Delta, ModelError, StepOut};
+use dialarr::conversation::transcript::ToolArguments;
+use dialarr::llm::chat_completions::ChatResponse;
+use dialarr::llm::response_accumulator::{ResponseAccumulator, ResponseFlaw};
+use dialarr::llm::{ModelError, ModelResponse, ResponseDelta};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
-type Read = Result<(StepOut, Option<Flaw>), ModelError>;
+type Read = Result<(ModelResponse, Option<ResponseFlaw>), ModelError>;
 
 fuzz_target!(|data: &[u8]| {
     let lines = data.split(|byte| *byte == b'\n');
@@ -24,29 +24,29 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(read(&delivered).0, whole, "delivered as {delivered:?}");
 });
 
-fn read(chunks: &[Value]) -> (Read, Vec<Delta>) {
-    let mut answer = Accumulator::default();
+fn read(chunks: &[Value]) -> (Read, Vec<ResponseDelta>) {
+    let mut answer = ResponseAccumulator::default();
     let mut deltas = Vec::new();
     for chunk in chunks {
         // One that is none ends the stream, as in the client.
-        let Ok(chunk) = serde_json::from_value::<Answer>(chunk.clone()) else { break };
+        let Ok(chunk) = serde_json::from_value::<ChatResponse>(chunk.clone()) else { break };
         if let Err(error) = answer.push(&chunk, &mut |delta| deltas.push(delta)) {
             return (Err(error), deltas);
         }
     }
     let flaw = answer.flaw();
-    let step = answer.into_step(&mut |delta| deltas.push(delta));
+    let step = answer.into_response(&mut |delta| deltas.push(delta));
     (Ok((step, flaw)), deltas)
 }
 
-fn check_deltas(step: &StepOut, deltas: &[Delta]) {
+fn check_deltas(step: &ModelResponse, deltas: &[ResponseDelta]) {
     let (mut text, mut thinking) = (String::new(), String::new());
     let mut calls: Vec<(String, String)> = Vec::new();
     for delta in deltas {
         match delta {
-            Delta::Text(piece) => text.push_str(piece),
-            Delta::Thinking(piece) => thinking.push_str(piece),
-            Delta::ToolCall { ord, name, arguments } => {
+            ResponseDelta::Text(piece) => text.push_str(piece),
+            ResponseDelta::Thinking(piece) => thinking.push_str(piece),
+            ResponseDelta::ToolCall { ord, name, arguments } => {
                 let ord = *ord as usize;
                 assert!(ord <= calls.len(), "a call before the one that precedes it");
                 if ord == calls.len() {
@@ -61,7 +61,8 @@ fn check_deltas(step: &StepOut, deltas: &[Delta]) {
     let is_split_later =
         text.ends_with(&step.text) && step.thinking.starts_with(&thinking) && text.contains('/');
     assert!((&text, &thinking) == (&step.text, &step.thinking) || is_split_later, "{text:?} in {step:?}");
-    let told = calls.into_iter().map(|(name, arguments)| (name, Arguments::parse(Value::String(arguments))));
+    let told =
+        calls.into_iter().map(|(name, arguments)| (name, ToolArguments::parse(Value::String(arguments))));
     assert!(told.eq(step.calls.iter().map(|call| (call.name.clone(), call.arguments.clone()))));
 }
 

@@ -2,22 +2,26 @@
 //! the wider reading too.
 #![no_main]
 
-use dialarr::conversation::consent::{self, Answer};
-use dialarr::conversation::grammar::reaction::{self, Quoted, Target};
+use dialarr::conversation::grammar::confirmation_reply::{self, ConfirmationReply};
+use dialarr::conversation::grammar::reaction::{self, ReactionQuote, ReactionTarget};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = str::from_utf8(data) else { return };
-    if let Some(read) = reaction::read(text) {
-        let (Target::Text(target) | Target::Media(target)) = read.target;
+    if let Some(read) = reaction::parse_reaction(text) {
+        let (ReactionQuote::Text(target) | ReactionQuote::Media(target)) = read.quote;
         assert!(text.contains(target), "a target that nobody wrote");
         assert!(reaction::looks_like_reaction(text), "narrowly a reaction, and widely none");
-        if let Target::Text(target) = read.target
+        if let ReactionQuote::Text(target) = read.quote
             && !target.trim().is_empty()
             && target != "\u{2026}"
         {
             let recent = ["Something else.", target].into_iter();
-            assert_ne!(reaction::quoted(&read, recent), Quoted::Nothing, "its own target is not found");
+            assert_ne!(
+                reaction::find_reaction_target(&read, recent),
+                ReactionTarget::NotFound,
+                "its own target is not found"
+            );
         }
     }
     check_written(text);
@@ -36,11 +40,14 @@ fn check_written(target: &str) {
         (Some("🎉"), true, format!("Removed 🎉 from \u{201C}{target}\u{201D}")),
         (None, false, format!("Reacted with a sticker to \u{201C}{target}\u{201D}")),
     ] {
-        let read = reaction::read(&written);
+        let read = reaction::parse_reaction(&written);
         assert_eq!(read.map(|it| (it.emoji, it.removal)), Some((emoji, removal)), "{written:?}");
-        assert_eq!(read.map(|it| it.target), Some(Target::Text(target)), "{written:?}");
+        assert_eq!(read.map(|it| it.quote), Some(ReactionQuote::Text(target)), "{written:?}");
         assert!(
-            !matches!(consent::read(&written, None, &[]), Answer::Yes | Answer::No),
+            !matches!(
+                confirmation_reply::parse_confirmation_reply(&written, None, &[]),
+                ConfirmationReply::Yes | ConfirmationReply::No
+            ),
             "{written:?} decides"
         );
     }

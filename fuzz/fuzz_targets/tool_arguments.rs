@@ -4,29 +4,29 @@
 
 use std::sync::Arc;
 
-use dialarr::conversation::transcript::Arguments;
-use dialarr::tools::actions::React;
+use dialarr::conversation::transcript::ToolArguments;
+use dialarr::tools::actions::ReactToMessage;
+use dialarr::tools::activity::{CheckStatus, RecentlyAdded, UpcomingReleases};
+use dialarr::tools::add_movie::AddMovie;
+use dialarr::tools::add_series::AddSeries;
 use dialarr::tools::arguments;
-use dialarr::tools::details::MediaDetails;
-use dialarr::tools::discarding::RemoveDownload;
-use dialarr::tools::discover::SearchMedia;
-use dialarr::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
-use dialarr::tools::find::FindInLibrary;
-use dialarr::tools::following::TellMeWhenReady;
-use dialarr::tools::growing::change::ChangeMedia;
-use dialarr::tools::growing::more::GetMore;
-use dialarr::tools::library::Library;
-use dialarr::tools::memory::{Forget, Remember};
-use dialarr::tools::movies::AddMovie;
-use dialarr::tools::posters::SendPoster;
-use dialarr::tools::recommend::Recommend;
-use dialarr::tools::removal::RemoveMedia;
-use dialarr::tools::replacing::ReplaceCopy;
-use dialarr::tools::requests::RequestRemoval;
-use dialarr::tools::series::AddSeries;
-use dialarr::tools::servers::ServerStatus;
+use dialarr::tools::find_in_library::FindInLibrary;
+use dialarr::tools::follow_title::TellMeWhenReady;
+use dialarr::tools::library::ArrInstances;
+use dialarr::tools::library_changes::change_media::ChangeMedia;
+use dialarr::tools::library_changes::get_more::GetMore;
+use dialarr::tools::media_details::MediaDetails;
+use dialarr::tools::memory::{ForgetFact, RememberFact};
+use dialarr::tools::recommend::RecommendMovies;
+use dialarr::tools::remove_download::RemoveDownload;
+use dialarr::tools::remove_media::RemoveMedia;
+use dialarr::tools::replace_copy::ReplaceCopy;
+use dialarr::tools::request_removal::RequestRemoval;
+use dialarr::tools::search_media::SearchMedia;
+use dialarr::tools::send_poster::SendPoster;
+use dialarr::tools::server_status::ServerStatus;
 use dialarr::tools::why_missing::WhyMissing;
-use dialarr::tools::{Tool, Uses};
+use dialarr::tools::{CallReferences, Tool};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
@@ -52,38 +52,38 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn check(name: &str, schema: &Value, tool: &dyn Tool, text: &str) {
-    let written = Arguments::parse(json!(text));
+    let written = ToolArguments::parse(json!(text));
     let uses = outcome(tool, &written);
-    let Arguments::Object(map) = &written else {
+    let ToolArguments::Object(map) = &written else {
         assert_eq!(uses, Err(json!("bad_arguments")));
         return;
     };
     for other in [json!(map), json!(json!(map).to_string())] {
-        assert_eq!(outcome(tool, &Arguments::parse(other)), uses, "encoded once more or less");
+        assert_eq!(outcome(tool, &ToolArguments::parse(other)), uses, "encoded once more or less");
     }
     let mut more = map.clone();
     // A name that no schema knows.
     if more.insert("user_confirmed_it_all".to_owned(), json!(true)).is_none() {
-        assert_eq!(outcome(tool, &Arguments::Object(more)), uses, "beside what no schema knows");
+        assert_eq!(outcome(tool, &ToolArguments::Object(more)), uses, "beside what no schema knows");
     }
-    if let Ok(repaired) = arguments::read::<Map<String, Value>>(name, schema, &written) {
-        let repaired = Arguments::Object(repaired);
-        let again = arguments::read::<Map<String, Value>>(name, schema, &repaired);
-        assert_eq!(again.ok().map(Arguments::Object).as_ref(), Some(&repaired), "repaired once more");
+    if let Ok(repaired) = arguments::parse_arguments::<Map<String, Value>>(name, schema, &written) {
+        let repaired = ToolArguments::Object(repaired);
+        let again = arguments::parse_arguments::<Map<String, Value>>(name, schema, &repaired);
+        assert_eq!(again.ok().map(ToolArguments::Object).as_ref(), Some(&repaired), "repaired once more");
         assert_eq!(outcome(tool, &repaired), uses, "as it was repaired");
     }
 }
 
 /// What the arguments use, or the code of the refusal.
-fn outcome(tool: &dyn Tool, arguments: &Arguments) -> Result<Uses, Value> {
-    tool.check(arguments).map_err(|failure| {
+fn outcome(tool: &dyn Tool, arguments: &ToolArguments) -> Result<CallReferences, Value> {
+    tool.check_arguments(arguments).map_err(|failure| {
         assert_eq!(failure.for_model["error"], json!(failure.code), "the model reads the code");
         json!(failure.code)
     })
 }
 
 fn tools() -> Vec<Arc<dyn Tool>> {
-    let library = Arc::new(Library::default());
+    let library = Arc::new(ArrInstances::default());
     vec![
         Arc::new(SearchMedia::new(library.clone())),
         Arc::new(FindInLibrary::new(library.clone())),
@@ -97,15 +97,15 @@ fn tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(ServerStatus::new(library.clone())),
         Arc::new(UpcomingReleases::new(library.clone())),
         Arc::new(RecentlyAdded::new(library.clone())),
-        Arc::new(Recommend::new(library.clone())),
+        Arc::new(RecommendMovies::new(library.clone())),
         Arc::new(RemoveMedia::new(library.clone())),
         Arc::new(RemoveDownload::new(library.clone())),
         Arc::new(ReplaceCopy::new(library.clone())),
         Arc::new(RequestRemoval::new(library.clone())),
         Arc::new(TellMeWhenReady::new(library.clone())),
         Arc::new(SendPoster::new(library)),
-        Arc::new(Remember),
-        Arc::new(Forget),
-        Arc::new(React),
+        Arc::new(RememberFact),
+        Arc::new(ForgetFact),
+        Arc::new(ReactToMessage),
     ]
 }

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use dialarr::conversation::transcript::{Address, PhoneNumber};
-use dialarr::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
+use dialarr::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
 use dialarr_fuzz::peer::{answering, run};
 use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
@@ -18,8 +18,8 @@ fuzz_target!(|data: &[u8]| {
     let account = TwilioAccount {
         api_url: format!("https://{HOST}"),
         account_sid: "AC0".to_owned(),
-        credentials: Credentials::AuthToken("token".into()),
-        sender: Sender::Number,
+        credentials: TwilioCredentials::AuthToken("token".into()),
+        sender: TwilioSender::Number,
         public_url: "https://sms.example.org".to_owned(),
     };
     let twilio = Twilio::new(account, http);

@@ -2,8 +2,8 @@
 //! on one line where it has to be, and what was made clean stays as it is.
 #![no_main]
 
-use dialarr::conversation::people::facts::{Fact, FactKind, Facts, Known};
-use dialarr::conversation::text::{Emoji, first_page, for_sms};
+use dialarr::conversation::people::facts::{FactKind, StoredFact, UserFact, UserFacts};
+use dialarr::conversation::text::message_format::{EmojiPolicy, format_for_sms, split_first_page};
 use dialarr::conversation::text::title::clean_title;
 use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
@@ -15,11 +15,11 @@ fuzz_target!(|data: &[u8]| {
     let title = clean_title(words);
     assert!(!title.is_empty() && units(&title) <= 60 && !title.contains(char::is_control), "{title:?}");
     assert_eq!(clean_title(&title), title, "cleaned twice");
-    let sent = for_sms(words, Emoji::Keep);
+    let sent = format_for_sms(words, EmojiPolicy::Keep);
     assert!(units(&sent) <= 1600);
     let mut rest = Some(sent);
     while let Some(text) = rest {
-        let page = first_page(&text);
+        let page = split_first_page(&text);
         assert!(units(&page.text) <= 320);
         assert!(page.rest.as_ref().is_none_or(|rest| rest.len() < text.len()), "pages without an end");
         rest = page.rest;
@@ -28,14 +28,14 @@ fuzz_target!(|data: &[u8]| {
 
 fn check_fact(kind: FactKind, words: &str) {
     let (about, value) = words.split_once('=').map_or((None, words), |(about, value)| (Some(about), value));
-    let Ok(fact) = Fact::new(kind, about, value) else { return };
-    let told = fact.told();
+    let Ok(fact) = UserFact::new(kind, about, value) else { return };
+    let told = fact.to_sentence();
     assert!(!told.contains(['[', ']']) && !told.contains(char::is_control), "{told:?}");
     assert!(fact.value.chars().count() <= 80 && fact.key.chars().count() <= 80);
-    let again = Fact::new(kind, Some(&fact.key), &fact.value);
+    let again = UserFact::new(kind, Some(&fact.key), &fact.value);
     assert_eq!(again.map(|again| again.value).as_ref(), Ok(&fact.value), "noted once more");
-    let facts = Facts(vec![Known { number: 1, fact, since: Timestamp::UNIX_EPOCH }]);
-    assert!(facts.lines().iter().all(|line| !line.contains('\n')));
+    let facts = UserFacts(vec![StoredFact { number: 1, fact, since: Timestamp::UNIX_EPOCH }]);
+    assert!(facts.prompt_lines().iter().all(|line| !line.contains('\n')));
 }
 
 fn units(text: &str) -> usize {

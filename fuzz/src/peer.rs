@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use dialarr::http::Http;
+use dialarr::http::HttpClient;
 use futures_util::FutureExt;
 use http::{Request, Response, Uri};
 use tokio::runtime::{Builder, Runtime};
@@ -30,11 +30,11 @@ impl Asked {
 }
 
 /// The way to a peer that answers each request with the next of these bodies, and with the last one from there on.
-pub fn answering(status: u16, bodies: Vec<Bytes>) -> (Http, Asked) {
+pub fn answering(status: u16, bodies: Vec<Bytes>) -> (HttpClient, Asked) {
     let asked = Asked::default();
     let noted = asked.clone();
     let next = AtomicUsize::new(0);
-    let http = Http::in_process(Arc::new(move |request: Request<Bytes>| {
+    let http = HttpClient::in_process(Arc::new(move |request: Request<Bytes>| {
         noted.0.lock().expect("nobody panics with the lock").push(request.uri().clone());
         let at = next.fetch_add(1, Ordering::Relaxed).min(bodies.len().saturating_sub(1));
         let body = bodies.get(at).cloned().unwrap_or_default();

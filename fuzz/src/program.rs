@@ -11,11 +11,11 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::http::InProcess;
-use dialarr::messaging::signature::{self, SIGNATURE_HEADER, Verifier};
+use dialarr::messaging::signature::{self, SIGNATURE_HEADER, SignatureVerifier};
 use dialarr::messaging::twilio::WEBHOOK_PATH;
-use dialarr::simulation::{self, Peers};
+use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
-use dialarr::web::{self, Trust};
+use dialarr::web::{self, TwilioVerification};
 use http::Request;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
@@ -73,7 +73,7 @@ impl Program {
     /// another form than the one that arrives.
     pub fn form(&mut self, target: &str, body: &[u8], by: Signed, signed: &[u8]) -> u16 {
         let url = signature::signed_url(PUBLIC_URL, target);
-        let signature = by.token().map(|token| signature::sign(&token, &url, &fields(signed)));
+        let signature = by.token().map(|token| signature::sign_form(&token, &url, &fields(signed)));
         let mut request = Request::post(target).header("content-type", "application/x-www-form-urlencoded");
         if let Some(signature) = signature {
             request = request.header(SIGNATURE_HEADER, signature);
@@ -117,17 +117,17 @@ impl Running {
             tempfile::Builder::new().prefix("dialarr-fuzz").tempdir_in("/dev/shm").expect("a folder");
         let path = folder.path().join("fuzz.db");
         let db = Db::open(path.to_str().expect("a path of letters")).expect("a database");
-        let peers = Peers::new(
+        let peers = SimulatedPeers::new(
             Clock::System,
-            FakeRadarr::at(Clock::System),
-            FakeSonarr::at(Clock::System),
+            FakeRadarr::with_clock(Clock::System),
+            FakeSonarr::with_clock(Clock::System),
             PUBLIC_URL,
         );
-        let settings = simulation::settings(TimeZone::UTC);
+        let settings = simulation::simulation_settings(TimeZone::UTC);
         let mut blueprint = peers.blueprint(db, settings, None).expect("a blueprint");
         let tokens = Vec::from_iter(Signed::ByTwilio.token());
-        let verifier = Verifier { tokens, shared_keys: BTreeMap::new() };
-        blueprint.trust = Some(Arc::new(Trust {
+        let verifier = SignatureVerifier { tokens, shared_keys: BTreeMap::new() };
+        blueprint.trust = Some(Arc::new(TwilioVerification {
             verifier,
             public_url: PUBLIC_URL.to_owned(),
             account_sid: simulation::ACCOUNT.to_owned(),
@@ -138,10 +138,10 @@ impl Running {
         let url = signature::signed_url(PUBLIC_URL, WEBHOOK_PATH);
         let token = Signed::ByTwilio.token().expect("Twilio has one");
         let first = Request::post(WEBHOOK_PATH)
-            .header(SIGNATURE_HEADER, signature::sign(&token, &url, &fields(FIRST_TEXT)))
+            .header(SIGNATURE_HEADER, signature::sign_form(&token, &url, &fields(FIRST_TEXT)))
             .body(Bytes::from_static(FIRST_TEXT));
         assert_eq!(door(first.expect("a request")).await.status(), 200, "the first text is taken");
-        app.engine.settled().await;
+        app.engine.wait_until_idle().await;
         app.engine.drain(Duration::from_secs(1)).await;
         Self { app, door, _folder: folder }
     }
