@@ -248,7 +248,7 @@ impl TurnStart<'_> {
     fn change_quota(&mut self, admin: &User, quota: QuotaCommand<'_>) -> QueryResult<String> {
         let everyone = users::load_known_users(self.conn)?;
         let member = match naming::find_users(&everyone, quota.who).as_slice() {
-            [] => return Ok(format!("I know nobody called {}. Text USERS for the list.", quota.who)),
+            [] => return Ok(format!("No user is named {}. Text USERS for the list.", quota.who)),
             [one] => (*one).clone(),
             several => {
                 let numbers: Vec<String> = several.iter().map(|user| user.phone.format_grouped()).collect();
@@ -311,8 +311,8 @@ impl TurnStart<'_> {
         }
         Ok(match told.len() {
             0 => "There is nobody else to tell.".to_owned(),
-            1 => "OK, I told one person.".to_owned(),
-            many => format!("OK, I told {many} people."),
+            1 => "OK, sent to one person.".to_owned(),
+            many => format!("OK, sent to {many} people."),
         })
     }
 

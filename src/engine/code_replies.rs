@@ -25,7 +25,7 @@ use crate::store::{QueryResult, privacy};
 /// Maximum number of outdated messages that are ended together.
 const MAX_STALE_MESSAGES: i64 = 5_000;
 
-const ERASED_REPLY: &str = "OK, I forgot what we said. I still know your number and what you may do.";
+const ERASED_REPLY: &str = "OK, I erased our messages. I still have your number and permissions.";
 
 impl TurnStart<'_> {
     pub(super) fn skip_message(

@@ -317,7 +317,7 @@ impl NotificationFanout<'_> {
         let Some(last) = group.events.last() else { return Ok(()) };
         let (what, words) = match &last.event {
             ArrEvent::ImportBlocked(of) => (of, words::format_import_blocked(of, service)),
-            ArrEvent::DownloadFailed(of) => (of, words::format_download_failed(of, service)),
+            ArrEvent::DownloadFailed(of) => (of, words::format_download_failed(of)),
             ArrEvent::HealthIssue { check, message } => (check, words::format_health_issue(message, service)),
             ArrEvent::HealthRestored { .. }
             | ArrEvent::MovieImported(..)

@@ -392,7 +392,7 @@ pub(super) fn outcome_unknown() -> CallFailure {
     call_failure(
         OUTCOME_UNKNOWN,
         json!({ "error": OUTCOME_UNKNOWN, "hint": "it may or may not have happened; say so" }),
-        Some("I could not find out whether that worked. Please have a look."),
+        Some("I could not find out whether that worked. Please check."),
     )
 }
 

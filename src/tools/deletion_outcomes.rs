@@ -75,8 +75,8 @@ pub(super) fn not_added(service: &str, title: &str) -> CallFailure {
 
 /// Result of a change that takes several requests, of which some may have been carried out.
 pub(super) fn not_changed(title: Option<&str>) -> CallFailure {
-    let whereabouts = title.map(|title| format!(" at {title}")).unwrap_or_default();
-    not_done_failure(&format!("Not all of that could be done. Please have a look{whereabouts}."))
+    let whereabouts = title.map(|title| format!(" {title}")).unwrap_or_default();
+    not_done_failure(&format!("Not all of that could be done. Please check{whereabouts}."))
 }
 
 /// Refusal for an item whose size is unknown, because a confirmation prompt must state the size.

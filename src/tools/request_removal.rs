@@ -96,7 +96,7 @@ impl Tool for RequestRemoval {
             return Err(too_many_requests().into());
         }
         let sentence =
-            format!("I asked the admins to delete {}. You will hear from me.", format_title(&item));
+            format!("I asked the admins to delete {}. I'll text you their decision.", format_title(&item));
         let result = request_result(&item, "asked", &sentence);
         Ok(ToolOutput::with_effect(result, ToolEffect::AskAdmins(Box::new(item))))
     }

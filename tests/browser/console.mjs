@@ -107,7 +107,7 @@ async function cancelStory(who) {
   await send(page, "tell me the story again");
   await page.locator(".bubble.partial", { hasText: "Once there was" }).waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
-  await page.locator(".said", { hasText: "It ends before its next effect" }).waitFor();
+  await page.locator(".said", { hasText: "The turn will finish before its next change" }).waitFor();
   await page.locator(".steps .badge", { hasText: "Taken back" }).waitFor();
   await page.locator(".bubble.partial").waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Cancel" }).waitFor({ state: "detached" });
@@ -147,7 +147,7 @@ async function search(who) {
   await page.locator(".talk", { hasText: "shelf" }).first().click();
   await page.locator(".entry:target", { hasText: "knew the shelf" }).waitFor();
   await page.goto(`${BASE}/conversations?q=nobody+ever+said+this`);
-  check(await page.getByText("No text holds these words.").isVisible(), `${name}: what nobody said is found`);
+  check(await page.getByText("No matches.").isVisible(), `${name}: what nobody said is found`);
 }
 
 /** A turn that failed is begun again, and its answer comes without a reload. */
@@ -162,7 +162,7 @@ async function resumeRiddle() {
   await resume.waitFor({ timeout: 90_000 });
   await inspect(who, "failed");
   await resume.click();
-  await page.locator(".said", { hasText: "It goes on from where it failed" }).waitFor();
+  await page.locator(".said", { hasText: "Resumed from the failed step" }).waitFor();
   await said(page, RIDDLE).waitFor();
   await resume.waitFor({ state: "detached" });
   check((await said(page, RIDDLE).count()) === 1, `${name}: the answer does not stand once`);

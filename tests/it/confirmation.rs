@@ -335,7 +335,7 @@ async fn any_text_that_closes_a_question_is_answered_with_what_is_kept() {
         ("add qwerty", " I found nothing for"),
         ("more", " There is nothing more."),
         ("reset", " OK, we start over."),
-        ("forget all", " OK, I forgot what we said."),
+        ("forget all", " OK, I erased our messages."),
         ("keep it", ""),
         ("Please don\u{2019}t delete it", ""),
         ("dont delete it", ""),

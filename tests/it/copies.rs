@@ -36,7 +36,7 @@ impl TestApp {
         self.model_plays(removes_season(bear, 2));
         assert_eq!(
             self.sms("delete season 2 of the bear").await,
-            "Delete season 2 of The Bear (2022), 2 files, 4 GB, and stop looking for it? Reply YES or NO."
+            "Delete season 2 of The Bear (2022), 2 files, 4 GB, and no longer search for it? Reply YES or NO."
         );
         bear
     }
@@ -94,7 +94,7 @@ async fn a_season_with_a_new_file_is_kept_and_asked_about_afresh() {
     assert_eq!(
         app.sms("yes").await,
         "Season 2 of The Bear (2022) changed since I asked, so I kept it. \
-         Delete season 2 of The Bear (2022), 2 files, 4 GB, and stop looking for it? Reply YES or NO."
+         Delete season 2 of The Bear (2022), 2 files, 4 GB, and no longer search for it? Reply YES or NO."
     );
     assert_eq!(app.sonarr().item(bear).unwrap().episodes_on_disk().len(), 6);
     assert_eq!(app.sms("yes").await, "Deleted season 2 of The Bear (2022). Freed 4 GB.");
@@ -341,7 +341,7 @@ async fn season_is_monitored_again_after_repeated_failed_deletions() {
 
     assert_eq!(
         app.sms("yes").await,
-        "Sonarr could not do all of it. Please have a look at season 2 of The Bear (2022)."
+        "Sonarr could not do all of it. Please check season 2 of The Bear (2022)."
     );
     let show = app.sonarr().item(bear).unwrap();
     assert_eq!((show.monitored_episodes(), show.episodes_on_disk().len()), (wanted, 6));

@@ -51,7 +51,7 @@ async fn what_is_noted_is_told_listed_and_forgotten_by_its_number() {
     assert_eq!(app.sms("and I hate horror").await, "OK, no horror from now on.");
     let list = "1. 4K quality\n2. Dislikes horror\nText FORGET and the number to remove one.";
     assert_eq!(app.sms("what do you know about me?").await, list);
-    assert_eq!(app.sms("forget 9").await, "I know nothing by number 9. Text WHAT DO YOU KNOW for the list.");
+    assert_eq!(app.sms("forget 9").await, "There is no fact 9. Text WHAT DO YOU KNOW for the list.");
     assert_eq!(app.sms("Forget 1.").await, "Forgot: 4K quality.");
     assert_eq!(
         app.sms("what do you remember").await,
@@ -80,7 +80,7 @@ async fn nobody_is_told_what_is_known_of_others() {
     app.sms_from(BOB, "hi").await;
     assert!(!said(&app.last_request()).contains("known"));
     assert!(app.sms_from(BOB, "what do you know").await.starts_with("I know nothing about you yet."));
-    assert_eq!(app.sms_from(BOB, "forget 1").await.split('.').next(), Some("I know nothing by number 1"));
+    assert_eq!(app.sms_from(BOB, "forget 1").await.split('.').next(), Some("There is no fact 1"));
 }
 
 #[tokio::test]
@@ -362,7 +362,7 @@ async fn the_operator_adds_a_fact_and_has_one_forgotten() {
     assert_eq!(presses(&app, "facts/forget", &[("number", "1"), ("stamp", "1")]).await.0, "no-such-fact");
     let (said, page) = presses(&app, "facts/forget", &[("number", "1"), ("stamp", &stamp)]).await;
     assert_eq!(said, "fact-forgotten");
-    assert!(page.contains("Nothing is known of them."), "{page}");
+    assert!(page.contains("No facts saved."), "{page}");
     assert_eq!(changes(&app).await, ["note_fact user:1 by console", "forget_fact user:1 by console"]);
 }
 

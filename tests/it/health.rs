@@ -66,7 +66,7 @@ async fn a_full_disk_is_told_until_there_is_room_again() {
 async fn who_may_come_in_sees_what_is_wrong_while_nothing_can_be_written() {
     let app = TestApp::start_without_model().await;
     let (mut browser, program) = (app.browser().await, app.program().await);
-    assert!(browser.get("/").await.says().contains("Nothing needs you."));
+    assert!(browser.get("/").await.says().contains("All clear."));
     app.pass(2 * 60 * 60);
     for event in ["INSERT ON offsets", "UPDATE ON sessions", "UPDATE ON api_keys"] {
         let full = "database or disk is full";

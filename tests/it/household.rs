@@ -126,7 +126,7 @@ async fn an_admin_tells_everyone_who_can_be_told() {
     app.knows(CAT, Has::AddRight).await;
     app.sms_from(CAT, "STOP").await;
     app.sms_from(STRANGER, "hi").await;
-    assert_eq!(app.sms("tell everyone: Movie night at 8!").await, "OK, I told one person.");
+    assert_eq!(app.sms("tell everyone: Movie night at 8!").await, "OK, sent to one person.");
     assert_eq!(app.heard_by(BOB), ["Ann: Movie night at 8!"]);
     assert_eq!((app.heard_by(CAT).len(), app.heard_by(STRANGER).len()), (0, 1));
 }
@@ -159,7 +159,7 @@ async fn a_deletion_that_cannot_be_written_into_the_audit_log_is_not_done() {
     app.model_plays(removes_movie("dune", dune));
     app.sms("delete dune").await;
     app.refuse_audit().await;
-    assert_eq!(app.sms("yes").await, "I was stopped before Dune (2021), so it is kept.");
+    assert_eq!(app.sms("yes").await, "I was interrupted and kept Dune (2021).");
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 

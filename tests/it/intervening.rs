@@ -183,7 +183,7 @@ async fn of_a_write_that_cannot_be_settled_it_is_said_that_nobody_knows() {
     world.radarr().set_down(true);
     world.passes(120).await;
     assert_eq!(world.calls().await, ["search_media complete 1", "add_movie error 1"]);
-    assert_eq!(world.said(), ["I could not find out whether that worked. Please have a look."]);
+    assert_eq!(world.said(), ["I could not find out whether that worked. Please check."]);
     assert_eq!(world.radarr().post_count(), 1);
 }
 
@@ -200,7 +200,7 @@ async fn between_two_deletions_a_turn_stops_and_says_what_is_gone() {
     world.passes(5).await;
     assert_eq!(world.cancels(2).await, CancelRequestOutcome::Requested);
     world.passes(120).await;
-    let report = "Deleted Dune (2021). Freed 21.4 GB. I was stopped before Alien (1979), so it is kept.";
+    let report = "Deleted Dune (2021). Freed 21.4 GB. I was interrupted and kept Alien (1979).";
     assert_eq!(world.said(), [question.as_str(), report]);
     assert_eq!(world.radarr().removed_ids(), [dune]);
 }

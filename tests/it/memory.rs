@@ -367,7 +367,7 @@ async fn the_operator_takes_an_answer_back_that_everybody_found() {
     assert_eq!(looks().await, 1);
 
     let mut browser = app.browser().await;
-    assert!(browser.get("/memory").await.says().contains("What everybody may be told where do i watch it"));
+    assert!(browser.get("/memory").await.says().contains("Shared answers where do i watch it"));
     let location = browser.submit("/memory/1/forget", &[]).await.location.unwrap();
     let page = browser.get(&location).await.says();
     assert!(page.contains("Nobody is told it any more.") && !page.contains("watch"), "{page}");

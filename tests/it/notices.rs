@@ -263,10 +263,7 @@ async fn what_one_library_has_is_no_news_of_another() {
     app.hears("radarr-4k", &four_k.stuck_report("Dune")).await;
     app.later(1).await;
     assert_eq!(app.heard_by(BOB), Vec::<String>::new());
-    assert_eq!(
-        app.heard_by(ANN),
-        ["Radarr 4K wants a hand with Dune (2021): it could not be imported. Text STATUS to see why."]
-    );
+    assert_eq!(app.heard_by(ANN), ["Radarr 4K could not import Dune (2021). Text STATUS for details."]);
 }
 
 #[tokio::test]
@@ -425,7 +422,7 @@ async fn who_wants_no_notices_gets_none_not_even_those_that_wait() {
     app.hears("sonarr", &app.sonarr().import_report("The Bear S02E01")).await;
     app.later(12 * HOUR).await;
     assert_eq!(app.heard_by(BOB).len(), 2, "both are answers");
-    assert_eq!(app.sms_from(BOB, "notify on").await, "OK, I text you when something is ready.");
+    assert_eq!(app.sms_from(BOB, "notify on").await, "OK, I'll text you when something is ready.");
     app.sonarr().import_event("The Bear S02E02");
     app.hears("sonarr", &app.sonarr().import_report("The Bear S02E02")).await;
     app.later(61).await;
@@ -510,7 +507,7 @@ async fn a_notice_waits_for_the_answer_to_an_open_question() {
 #[tokio::test]
 async fn admins_hear_once_a_day_of_a_download_that_wants_a_hand() {
     let app = app_with_bob_waiting().await;
-    let told = "Radarr wants a hand with Dune (2021): it could not be imported. Text STATUS to see why.";
+    let told = "Radarr could not import Dune (2021). Text STATUS for details.";
     for _ in 0..3 {
         app.hears("radarr", &app.radarr().stuck_report("Dune")).await;
         app.later(2 * HOUR).await;
@@ -532,12 +529,7 @@ async fn admins_hear_of_a_failure_that_nobody_makes_good() {
     app.radarr().replaces_failed(false);
     app.later(300).await;
     app.later(300).await;
-    assert_eq!(
-        app.heard_by(ANN),
-        [
-            "The download of Dune (2021) failed, and Radarr looks for no other. Text me to look for Dune again."
-        ]
-    );
+    assert_eq!(app.heard_by(ANN), ["The download of Dune (2021) failed. Ask me to search again."]);
 }
 
 #[tokio::test]

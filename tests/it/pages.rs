@@ -64,7 +64,7 @@ async fn where_nothing_is_open_the_home_page_says_so_in_one_line() {
 
     let page = app.browser().await.get("/").await;
 
-    let calm = "Home Needs you \u{2713} Nothing needs you. Today Texts in 0 Texts out 0 Segments 0 Tokens 0 \
+    let calm = "Home Needs attention \u{2713} All clear. Today Texts in 0 Texts out 0 Segments 0 Tokens 0 \
                 Conversations New test conversation Nobody has texted yet.";
     assert_eq!((page.status, page.says().as_str()), (200, calm));
 }
@@ -94,7 +94,7 @@ async fn a_newcomer_approved_by_button_is_let_in_as_by_text() {
     assert_eq!((location.as_str(), by_button.people().await), ("/?said=let-in", by_text.people().await));
     assert_eq!(by_button.heard_by(SAM), by_text.heard_by(SAM));
     assert_eq!(changes(&by_button).await, ["approve user:2 by console"]);
-    check_says(&page, &["They can text now.", "Nothing needs you."]);
+    check_says(&page, &["They can text now.", "All clear."]);
 }
 
 #[tokio::test]
@@ -114,14 +114,14 @@ async fn a_wish_approved_by_button_deletes_once_and_everyone_hears_of_it() {
     let (app, dune) = app_with_a_wish("Dune").await;
     check_says(
         &app.browser().await.get("/").await,
-        &["Wish to delete Dune (2021) asked for by Bob , 21.4 GB"],
+        &["Deletion request Dune (2021) asked for by Bob , 21.4 GB"],
     );
 
     let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
     let (again, _) = presses(&app, "/wishes/1/approve", &[]).await;
 
     assert_eq!((location.as_str(), again.as_str()), ("/?said=approved", "/?said=too-late"));
-    check_says(&page, &["It is being deleted", "Nothing needs you."]);
+    check_says(&page, &["It is being deleted", "All clear."]);
     assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.last_to(BOB), "An admin agreed: Dune (2021) is deleted.");
     assert_eq!(app.last_to(ANN), "Deleted Dune (2021). Freed 21.4 GB.");
@@ -190,7 +190,7 @@ async fn without_an_admin_who_takes_texts_no_wish_is_carried_out() {
     let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
 
     assert_eq!(location, "/?said=no-admin");
-    check_says(&page, &["Nothing was done", "Wish to delete Dune (2021)", "An admin has opted out Ann"]);
+    check_says(&page, &["Nothing was done", "Deletion request Dune (2021)", "An admin has opted out Ann"]);
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
@@ -202,7 +202,7 @@ async fn a_wish_that_is_over_is_not_carried_out() {
     let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
 
     assert_eq!(location, "/?said=too-late");
-    check_says(&page, &["Nothing needs you."]);
+    check_says(&page, &["All clear."]);
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn a_pause_is_shown_and_ended_by_button() {
     let (location, page) = presses(&app, "/resume", &[]).await;
 
     assert_eq!(location, "/?said=resumed");
-    check_says(&page, &["Nothing needs you."]);
+    check_says(&page, &["All clear."]);
     assert_eq!(app.last_to(BOB), "Nothing is downloading.");
     assert_eq!(changes(&app).await, ["pause household by +15550100002", "resume household by console"]);
     assert_eq!(presses(&app, "/resume", &[]).await.0, "/?said=not-paused");
@@ -480,7 +480,7 @@ async fn an_address_of_nothing_is_a_plain_page_that_says_so() {
         assert_eq!(browser.submit(path, &[]).await.status, 404, "{path}");
     }
     let page = browser.get("/?said=%3Cscript%3E").await;
-    assert!(page.says().starts_with("Home Needs you"), "{}", page.says());
+    assert!(page.says().starts_with("Home Needs attention"), "{}", page.says());
 }
 
 #[tokio::test]

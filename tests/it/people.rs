@@ -235,7 +235,7 @@ async fn without_a_model_rights_are_the_same() {
     app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631));
     assert_eq!(
         app.sms_from(BOB, "remove heat").await,
-        "I asked the admins to delete Heat (1995). You will hear from me."
+        "I asked the admins to delete Heat (1995). I'll text you their decision."
     );
     assert_eq!(app.sms_from(BOB, "add dune").await, "You can't add titles here. Please ask an admin.");
     assert_eq!((app.radarr().added_ids(), app.radarr().removed_ids()), (vec![], vec![]));

@@ -209,7 +209,7 @@ async fn a_person_has_everything_forgotten_by_text_and_stays_known() {
     app.sms("what was that walrus film?").await;
     assert_eq!(
         app.sms("forget all").await,
-        "OK, I forgot what we said. I still know your number and what you may do."
+        "OK, I erased our messages. I still have your number and permissions."
     );
     let kept = app.exports(ANN).to_string();
     assert!(!kept.contains("walrus") && !kept.contains("Tusk"), "{kept}");
@@ -229,7 +229,7 @@ async fn forgetting_all_drops_an_open_question_and_deletes_nothing() {
     app.sms("delete dune").await;
     assert_eq!(
         app.sms("Forget all.").await,
-        "OK, Dune (2021) is kept. OK, I forgot what we said. I still know your number and what you may do."
+        "OK, Dune (2021) is kept. OK, I erased our messages. I still have your number and permissions."
     );
     app.model_plays([says("What do you mean?")]);
     assert_eq!(app.sms("yes").await, "What do you mean?");

@@ -138,7 +138,7 @@ async fn an_admin_raises_a_quota_by_text() {
         "Bob may add 0 movies within 7 days and 0 seasons within 7 days."
     );
     assert_eq!(app.sms("quota Ann +5").await, "Ann is an admin and has no limit.");
-    assert_eq!(app.sms("quota Zoe +5").await, "I know nobody called Zoe. Text USERS for the list.");
+    assert_eq!(app.sms("quota Zoe +5").await, "No user is named Zoe. Text USERS for the list.");
 }
 
 #[tokio::test]
@@ -202,7 +202,7 @@ async fn protected_texts_are_carried_out_past_the_rate_limit() {
     assert!(app.sms("no").await.starts_with("You can text: "));
     assert_eq!(
         app.sms("forget all").await,
-        "OK, I forgot what we said. I still know your number and what you may do."
+        "OK, I erased our messages. I still have your number and permissions."
     );
     assert_eq!(app.sms("status").await, "");
 }

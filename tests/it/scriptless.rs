@@ -19,7 +19,7 @@ async fn without_script_somebody_signs_in_and_a_deletion_is_approved() {
     let mut browser = app.stranger_at_the_console();
     let sign_in = browser.get("/sign-in?next=/conversations/1").await;
     let page = browser.presses(&sign_in, "Sign in", &[("password", PASSWORD)]).await;
-    assert!(page.says().contains("Waits for a yes"), "{}", page.says());
+    assert!(page.says().contains("Awaiting confirmation"), "{}", page.says());
     assert!(
         page.html.contains("<noscript>") && page.html.contains("<a href=\"/conversations/1\">Reload</a>")
     );
@@ -27,11 +27,11 @@ async fn without_script_somebody_signs_in_and_a_deletion_is_approved() {
     let page = browser.presses(&page, "Approve", &[]).await;
 
     assert_eq!(page.status, 200);
-    assert!(page.says().contains("Answered. What came of it is told above and to the user."));
+    assert!(page.says().contains("Answered. The user will get the result."));
     app.settle().await;
     let page = browser.get(TALK).await.says();
     assert!(
-        page.contains("Deleted Dune (2021). Freed 21.4 GB.") && !page.contains("Waits for a yes"),
+        page.contains("Deleted Dune (2021). Freed 21.4 GB.") && !page.contains("Awaiting confirmation"),
         "{page}"
     );
     assert_eq!(app.radarr().removed_ids(), [dune]);
@@ -67,7 +67,7 @@ async fn without_script_a_running_turn_is_canceled() {
     let page = browser.presses(&page, "Cancel", &[]).await;
 
     assert_eq!(page.status, 200);
-    assert!(page.says().contains("It ends before its next effect."), "{}", page.says());
+    assert!(page.says().contains("The turn will finish before its next change."), "{}", page.says());
     model.let_go();
     app.settle().await;
     let page = browser.get(TALK).await.says();
@@ -85,12 +85,12 @@ async fn without_script_a_text_is_looked_for_and_read_where_it_stands() {
 
     let found = browser.presses(&list, "Search", &[("q", "butter")]).await;
 
-    assert!(found.says().contains("Texts that hold these words, newest first."), "{}", found.says());
+    assert!(found.says().contains("Matching texts, newest first."), "{}", found.says());
     let (_, hit) = found.html.split_once("<a class=\"talk\" href=\"").unwrap();
     let hit = hit.split('"').next().unwrap();
     assert_eq!(hit, "/conversations/1?before=2#turn-1");
     let page = browser.get(hit.split('#').next().unwrap()).await;
     assert!(page.html.contains("id=\"turn-1\"") && page.says().contains("With <b>butter</b>."));
     let nothing = browser.presses(&list, "Search", &[("q", "waffles")]).await;
-    assert!(nothing.says().contains("No text holds these words."));
+    assert!(nothing.says().contains("No matches."));
 }

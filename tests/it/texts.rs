@@ -180,7 +180,7 @@ async fn what_one_can_say_is_told_without_a_model() {
         assert_eq!(
             app.sms(word).await,
             "You can text: ADD, SEARCH, HAVE or REMOVE title, STATUS, UPCOMING, TELL ME, MORE, RESET. A number picks \
-             from a list.\nWhat I know: WHAT DO YOU KNOW, FORGET number or ALL.\nWhat I text by myself: NOTIFY OFF \
+             from a list.\nWhat I know: WHAT DO YOU KNOW, FORGET number or ALL.\nNotifications: NOTIFY OFF \
              or ON, QUIET 22-7.\nAdmins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE words, \
              PAUSE, RESUME."
         );

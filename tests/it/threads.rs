@@ -38,7 +38,7 @@ async fn a_test_conversation_goes_through_everything_and_sends_no_text() {
     app.model_plays(removes_movie("dune", dune));
     browser.types(1, "delete dune").await;
     let asked = browser.get("/conversations/1").await.says();
-    assert!(asked.contains("Waits for a yes"), "{asked}");
+    assert!(asked.contains("Awaiting confirmation"), "{asked}");
     assert!(asked.contains("Shown, not sent"), "{asked}");
     browser.types(1, "yes").await;
 
@@ -104,7 +104,7 @@ async fn what_is_told_to_everyone_and_asked_of_admins_passes_test_users_by() {
     app.knows(BOB, Has::NoRights).await;
     let mut browser = app.browser().await;
     browser.submit("/conversations/new", &[]).await;
-    assert_eq!(app.sms("tell everyone movie night at 8").await, "OK, I told one person.");
+    assert_eq!(app.sms("tell everyone movie night at 8").await, "OK, sent to one person.");
     assert!(app.last_to(BOB).ends_with("movie night at 8"));
     let out = app.lines("SELECT to_addr AS line FROM outbox").await;
     assert!(out.iter().all(|to| !to.starts_with("+155501001")), "{out:?}");
@@ -132,7 +132,7 @@ async fn a_deletion_that_is_approved_on_the_page_is_done_once_and_told_by_phone(
     let dune = asked_about_dune(&app).await;
     let mut browser = app.browser().await;
     let page = browser.get("/conversations/1").await.says();
-    assert!(page.contains(&format!("Waits for a yes {QUESTION} Dune (2021)")), "{page}");
+    assert!(page.contains(&format!("Awaiting confirmation {QUESTION} Dune (2021)")), "{page}");
     let before = app.twilio().sent_messages().len();
 
     let taken = browser.answers(1, "yes").await;
@@ -477,7 +477,7 @@ async fn what_was_asked_in_a_conversation_that_the_operator_ends_is_not_answered
     let mut tab = Tab::of(&browser.get("/conversations/2").await);
     browser.submit("/conversations/1/reopen", &[]).await;
     tab.follow(&browser, 2, usize::MAX).await;
-    assert!(!tab.shows("Waits for a yes"), "{:#?}", tab.pieces);
+    assert!(!tab.shows("Awaiting confirmation"), "{:#?}", tab.pieces);
     let stale = browser.submit("/conversations/2/question", &[("question", "1"), ("answer", "yes")]).await;
     assert_eq!(stale.location.as_deref(), Some("/conversations/2?said=closed#tail"));
     assert_eq!(app.sms("yes").await, "That question is closed. Dune (2021) is kept. Ask again to delete.");

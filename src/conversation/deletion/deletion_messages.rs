@@ -55,7 +55,7 @@ fn format_single_prompt(item: &DeletionTarget) -> String {
     match &item.scope {
         DeletionScope::Whole => format_whole_title_prompt(item, &name, &size),
         DeletionScope::Season { files, .. } => {
-            format!("Delete {name}, {}, {size}, and stop looking for it?", format_file_count(files.len()))
+            format!("Delete {name}, {}, {size}, and no longer search for it?", format_file_count(files.len()))
         }
         DeletionScope::Copy { .. } => format!("Delete {name}, {size}, and look for another one?"),
         DeletionScope::Download(DownloadFollowUp::SearchAgain) => {
@@ -265,9 +265,9 @@ pub fn format_deletion_report(items: &[(DeletionTarget, ItemOutcome)]) -> String
         tell(&left, &|_| format_still_there(service, &left));
     }
     tell(&with(ItemOutcome::NotPermitted), &|names| format!("You may not delete titles, so I kept {names}."));
-    tell(&with(ItemOutcome::Stopped), &|names| format!("I was stopped before {names}, so it is kept."));
+    tell(&with(ItemOutcome::Stopped), &|names| format!("I was interrupted and kept {names}."));
     tell(&with(ItemOutcome::Unknown), &|names| {
-        format!("I could not find out whether {names} was deleted. Please have a look.")
+        format!("I could not find out whether {names} was deleted. Please check.")
     });
     sentences.join(" ")
 }
@@ -288,7 +288,7 @@ fn format_still_there(service: &str, items: &[&DeletionTarget]) -> String {
     let is_whole =
         |item: &&DeletionTarget| matches!(item.scope, DeletionScope::Whole | DeletionScope::Download(_));
     if !items.iter().all(is_whole) {
-        return format!("{service} could not do all of it. Please have a look at {names}.");
+        return format!("{service} could not do all of it. Please check {names}.");
     }
     let are = if items.len() > 1 { "are" } else { "is" };
     format!("{service} could not do it. {}", capitalize_sentence(&format!("{names} {are} still there.")))
@@ -437,7 +437,7 @@ mod tests {
         };
         assert_eq!(
             format_confirmation_prompt(std::slice::from_ref(&season), None),
-            "Delete season 2 of The Bear (2022), 10 files, 18 GB, and stop looking for it? Reply YES or NO."
+            "Delete season 2 of The Bear (2022), 10 files, 18 GB, and no longer search for it? Reply YES or NO."
         );
         assert_eq!(
             format_deletion_report(&[(season.clone(), ItemOutcome::Deleted)]),
@@ -509,7 +509,7 @@ mod tests {
         let scope = DeletionScope::Season { number: 2, files: vec![1, 2], monitored: None };
         assert_eq!(
             format_deletion_report(&[left(DeletionTarget { scope, ..series("The Bear", 2022, 3, 18.0) })]),
-            "Sonarr could not do all of it. Please have a look at season 2 of The Bear (2022)."
+            "Sonarr could not do all of it. Please check season 2 of The Bear (2022)."
         );
         assert_eq!(
             format_removal_outcome(&dune, ItemOutcome::StillThere),

@@ -19,7 +19,7 @@ const ADMIN_COMMANDS_TEXT: &str =
     "Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE words, PAUSE, RESUME.";
 
 /// What one can say about the texts that come unasked.
-const NOTIFICATIONS_TEXT: &str = "What I text by myself: NOTIFY OFF or ON, QUIET 22-7.";
+const NOTIFICATIONS_TEXT: &str = "Notifications: NOTIFY OFF or ON, QUIET 22-7.";
 
 /// The words that somebody of this role can text.
 pub fn format_commands(role: UserRole) -> String {

@@ -230,17 +230,13 @@ pub fn format_show_ready(show: &ArrTitle, complete: &[u32], episodes: &[(u32, u3
 
 pub fn format_import_blocked(of: &str, service: &str) -> NotificationText {
     let phrase = clean_title(of);
-    let sentence =
-        format!("{service} wants a hand with {phrase}: it could not be imported. Text STATUS to see why.");
+    let sentence = format!("{service} could not import {phrase}. Text STATUS for details.");
     NotificationText { sentence, phrase }
 }
 
-pub fn format_download_failed(of: &str, service: &str) -> NotificationText {
+pub fn format_download_failed(of: &str) -> NotificationText {
     let phrase = clean_title(of);
-    let sentence = format!(
-        "The download of {phrase} failed, and {service} looks for no other. Text me to look for {} again.",
-        strip_year(&phrase)
-    );
+    let sentence = format!("The download of {phrase} failed. Ask me to search again.");
     NotificationText { sentence, phrase }
 }
 
@@ -286,13 +282,6 @@ pub fn format_episodes(show: &str, episodes: &[(u32, u32)]) -> String {
 /// `Dune (2021)`.
 pub fn format_arr_title(title: &ArrTitle) -> String {
     format_title(&title.title, title.year)
-}
-
-fn strip_year(name: &str) -> &str {
-    match name.rsplit_once(" (") {
-        Some((bare, year)) if year.len() == 5 && year.ends_with(')') => bare,
-        Some(_) | None => name,
-    }
 }
 
 /// `season 2`, `seasons 1, 2 and 4`; season 0 are the specials.
@@ -369,12 +358,11 @@ mod tests {
     fn admins_hear_what_is_wrong_and_what_to_do() {
         assert_eq!(
             format_import_blocked("Dune (2021)", "Radarr").sentence,
-            "Radarr wants a hand with Dune (2021): it could not be imported. Text STATUS to see why."
+            "Radarr could not import Dune (2021). Text STATUS for details."
         );
         assert_eq!(
-            format_download_failed("The Bear S02E03", "Sonarr 4K").sentence,
-            "The download of The Bear S02E03 failed, and Sonarr 4K looks for no other. Text me to look for The Bear \
-             S02E03 again."
+            format_download_failed("The Bear S02E03").sentence,
+            "The download of The Bear S02E03 failed. Ask me to search again."
         );
         let message =
             "Indexers unavailable due to failures: Alpha, Beta, Gamma, Delta, Epsilon, Zeta, Eta, Theta.";

@@ -102,7 +102,7 @@ pub fn parse_preference(text: &str) -> Option<NotificationPreference> {
 /// What is said to it.
 pub fn format_preference_saved(wish: NotificationPreference) -> String {
     match wish {
-        NotificationPreference::On => "OK, I text you when something is ready.".to_owned(),
+        NotificationPreference::On => "OK, I'll text you when something is ready.".to_owned(),
         NotificationPreference::Off => {
             "OK, no more notices. I still answer you. Text NOTIFY ON to get them again.".to_owned()
         }

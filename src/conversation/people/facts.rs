@@ -308,7 +308,7 @@ pub fn format_forgotten(fact: &UserFact) -> String {
 }
 
 pub fn format_unknown_number(number: u32) -> String {
-    format!("I know nothing by number {number}. Text WHAT DO YOU KNOW for the list.")
+    format!("There is no fact {number}. Text WHAT DO YOU KNOW for the list.")
 }
 
 /// Whether a call has done nothing but note or forget a fact.

@@ -309,7 +309,7 @@ fn outcome_unknown() -> CallState {
     CallState::Failed(CallFailure {
         code: OUTCOME_UNKNOWN.to_owned(),
         for_model: json!({ "error": OUTCOME_UNKNOWN, "hint": "it may or may not have happened; say so" }),
-        for_user: Some("I could not find out whether that worked. Please have a look.".to_owned()),
+        for_user: Some("I could not find out whether that worked. Please check.".to_owned()),
     })
 }
 

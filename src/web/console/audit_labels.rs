@@ -37,7 +37,7 @@ pub(super) const KINDS: [(&str, &str); 51] = [
     ("clear", "Ended a conversation"),
     ("test_conversation", "Began a test conversation"),
     ("text_as", "Texted as somebody"),
-    ("tell_everyone", "Told everyone"),
+    ("tell_everyone", "Sent an announcement"),
     ("pause", "Paused"),
     ("resume", "Resumed"),
     ("forget", "Erased everything"),

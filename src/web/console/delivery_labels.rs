@@ -22,7 +22,7 @@ pub(super) fn delivery_label(fate: DeliveryStatus) -> DeliveryLabel {
         DeliveryStatus::Delivered => ("good", "\u{2713}\u{2713}", "Delivered"),
         DeliveryStatus::Read => ("good", "\u{2713}\u{2713}", "Read"),
         DeliveryStatus::Failed => ("bad", "\u{00d7}", "Failed"),
-        DeliveryStatus::Suppressed => ("", "\u{2013}", "Put aside"),
+        DeliveryStatus::Suppressed => ("", "\u{2013}", "Not sent"),
     };
     DeliveryLabel { word, sign, class }
 }
@@ -101,7 +101,7 @@ mod tests {
         ];
         assert_eq!(
             count_outcomes(fates.into_iter()),
-            [("Delivered", 2), ("Sent", 0), ("Waiting", 2), ("Failed", 1), ("Put aside", 0)]
+            [("Delivered", 2), ("Sent", 0), ("Waiting", 2), ("Failed", 1), ("Not sent", 0)]
         );
     }
 }

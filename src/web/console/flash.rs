@@ -33,17 +33,17 @@ macro_rules! outcomes {
 
 outcomes! {
     LetIn, Good, "let-in", "They can text now.";
-    Blocked, Good, "blocked", "Blocked. They are answered with silence from here on.";
+    Blocked, Good, "blocked", "Blocked. Their texts get no reply.";
     LastAdmin, Warn, "last-admin", "This is the last active admin. Make somebody else an admin first.";
-    WishApproved, Good, "approved", "Approved. It is being deleted, and whoever asked is told what came of it.";
-    WishDenied, Good, "denied", "Denied. It stays, and whoever asked was told so.";
-    TooLate, Warn, "too-late", "That was settled already, or its time was over.";
+    WishApproved, Good, "approved", "Approved. Deletion started. The requester will get the result.";
+    WishDenied, Good, "denied", "Denied. The requester was notified.";
+    TooLate, Warn, "too-late", "Already decided or expired.";
     NoAdmin, Warn, "no-admin",
         "Nothing was done: a deletion is carried out in the name of an admin, and no active admin takes texts.";
     PauseEnded, Good, "resumed", "Resumed. Texts of the last hour are answered now.";
     NotPaused, Warn, "not-paused", "It was not paused.";
     Saved, Good, "saved", "Saved.";
-    Unchanged, Warn, "unchanged", "Nothing was different, so nothing was changed.";
+    Unchanged, Warn, "unchanged", "No changes to save.";
     BadName, Warn, "bad-name",
         "Nothing was changed: a name is up to three words of letters, 30 characters, and no command.";
     BadLimit, Warn, "bad-limit", "Nothing was changed: a limit is a number, or empty for the household's.";
@@ -54,7 +54,7 @@ outcomes! {
     Busy, Warn, "busy", "Nothing was erased: a text of theirs is being worked on. Try again in a moment.";
     SuspensionLifted, Good, "allowed-again", "They can delete and approve by text again.";
     NotSuspended, Warn, "not-suspended", "This user was not suspended.";
-    FactNoted, Good, "fact-noted", "Noted. It holds from the next text on.";
+    FactNoted, Good, "fact-noted", "Fact saved.";
     FactForgotten, Good, "fact-forgotten", "Forgotten.";
     Dismissed, Good, "dismissed", "Dismissed.";
     NoFact, Warn, "no-fact",
@@ -63,7 +63,7 @@ outcomes! {
     TooManyFacts, Warn, "too-many-facts", "Nothing was noted: 40 facts are kept of one person. Forget some first.";
     SentAgain, Good, "sent-again", "It is being sent again.";
     NotSentAgain, Warn, "not-sent-again",
-        "It was not sent again: it was already, it may have arrived, or nothing is left of it.";
+        "Not resent: already resent, possibly delivered, or erased.";
     NoNumber, Warn, "no-number",
         "Every test number is in an open conversation. They end by themselves after a silence.";
     NotHere, Warn, "not-here", "Nothing was texted: this conversation has ended. Open it again first.";
@@ -74,13 +74,13 @@ outcomes! {
     InAnother, Warn, "in-another",
         "A text is being answered in another conversation right now. Try again in a moment.";
     NotActive, Warn, "not-active", "Only a conversation of somebody who may text can be opened again.";
-    Answered, Good, "taken", "Answered. What came of it is told above and to the user.";
+    Answered, Good, "taken", "Answered. The user will get the result.";
     Closed, Warn, "closed", "That question is closed: nothing was done.";
     NotAsked, Warn, "not-asked", "The question has not been sent yet. Try again in a moment.";
-    Ending, Good, "ending", "It ends before its next effect. What was done is told.";
-    Over, Warn, "over", "It was over already.";
-    TurnResumed, Good, "goes-on", "It goes on from where it failed.";
-    AnswerForgotten, Good, "answer-forgotten", "Forgotten. Nobody is told it any more.";
+    Ending, Good, "ending", "The turn will finish before its next change.";
+    Over, Warn, "over", "The turn has already finished.";
+    TurnResumed, Good, "goes-on", "Resumed from the failed step.";
+    AnswerForgotten, Good, "answer-forgotten", "Removed from memory.";
     Processed, Good, "processed", "All that was due was worked on.";
     Shared, Good, "shared", "Everybody may be told that now.";
     KeptPrivate, Good, "kept-private", "It stays with whoever was answered.";

@@ -218,7 +218,7 @@ fn list_problems(
         path: "/deliveries?which=failed".to_owned(),
     });
     let broken = needs.failed_turns.iter().map(|turn| ProblemLine {
-        what: "A text could not be answered properly",
+        what: "A reply failed",
         who: Some(UserLink::from(&turn.user)),
         about: turn.name.clone(),
         why: "the conversation shows where it ended".to_owned(),
@@ -249,7 +249,7 @@ impl ProblemLine {
     fn from_unknown(unknown: &UnresolvedEffect, console: &ConsoleState) -> Self {
         let (what, about, elsewhere) = match &unknown.kind {
             UnresolvedEffectKind::Message => {
-                ("It is not known whether a text was taken", String::new(), "/deliveries?which=waiting")
+                ("Delivery status unknown", String::new(), "/deliveries?which=waiting")
             }
             UnresolvedEffectKind::Call(tool) => {
                 ("It is not known whether a change was made", tool.replace('_', " "), "/conversations")

@@ -20,7 +20,7 @@ pub(super) fn waited_for_an_hour(text: &Value) -> bool {
 
 /// Replies that everything of a user is forgotten.
 pub(super) fn forgotten(records: &Records) -> impl Iterator<Item = &Value> {
-    records.outbox.iter().filter(|text| word(text, "body").starts_with("OK, I forgot what we said"))
+    records.outbox.iter().filter(|text| word(text, "body").starts_with("OK, I erased our messages"))
 }
 
 /// Noes that were answered together while another text waited between them.

@@ -47,7 +47,7 @@ pub(super) fn turn_badge(state: StreamTurnState) -> StateBadge {
 pub(super) fn call_badge(phase: CallPhase) -> StateBadge {
     match phase {
         CallPhase::Created => neutral_badge("Not started"),
-        CallPhase::Held => warn_badge("Waits for a yes"),
+        CallPhase::Held => warn_badge("Awaiting confirmation"),
         CallPhase::Running => neutral_badge("Running"),
         CallPhase::Unknown => warn_badge("Not known whether it was done"),
         CallPhase::Complete => good_badge("Done"),

@@ -170,7 +170,7 @@ fn turn_view(turn: TurnEntry) -> TurnView {
 fn summarize_turn(steps: usize, calls: &[&str], carried_out: usize) -> String {
     let steps = match (steps, carried_out) {
         (0, 0) => "Answered by code".to_owned(),
-        (0, _) => "Carries out what was asked about".to_owned(),
+        (0, _) => "Runs the confirmed action".to_owned(),
         (1, _) => "1 step".to_owned(),
         (many, _) => format!("{many} steps"),
     };
