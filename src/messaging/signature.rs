@@ -260,7 +260,8 @@ mod tests {
         assert_eq!((rows.len(), wrong), (52, vec![]));
     }
 
-    /// The other rows rebuild the URL from a Host or forwarded header, which is never trusted here.
+    /// Checks only the rows with a configured base URL: the other rows rebuild the URL from a Host or forwarded header,
+    /// which is never trusted here.
     #[test]
     fn the_signed_url_is_the_public_url_and_the_raw_target() {
         let vectors = vectors();

@@ -91,7 +91,7 @@ impl FakeTwilio {
         self.lock_state().messages.iter().filter_map(outbound).collect()
     }
 
-    /// Returns a receiver of each message accepted from now on, in the moment of acceptance. A receiver that falls far
+    /// Returns a receiver of each message accepted from now on, at the moment of acceptance. A receiver that falls far
     /// behind misses the oldest.
     pub fn subscribe(&self) -> broadcast::Receiver<SentText> {
         self.accepted.subscribe()

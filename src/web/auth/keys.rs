@@ -44,7 +44,7 @@ pub(in crate::web) async fn revoke_key(console: &ConsoleState, id: i64) -> Resul
             detail,
         };
         audit::record_change(conn, &entry, now)?;
-        // The streams end inside the transaction: if the caller has disconnected, no code runs after the response.
+        // The streams end inside the transaction: if the client disconnects, code after the write never runs.
         streams.end_streams(StreamOwner::Key(id));
         Ok(())
     };

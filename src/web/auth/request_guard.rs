@@ -38,7 +38,7 @@ pub(super) enum RequestSender {
     /// Program with the API key of this id.
     Program(i64),
     Anonymous,
-    /// Sender behind a proxy, while only users of this machine have access without signing in.
+    /// Sender behind a proxy, while no sign-in is required: then only users of this machine have access.
     Forwarded,
 }
 
