@@ -213,7 +213,7 @@ async fn check_addition(instance: &Instance<Radarr>, tmdb: i64) -> RecoveryOutco
         Ok(Some(held)) => RecoveryOutcome::Done(added_output(instance, &held, None)),
         Ok(None) => RecoveryOutcome::NotDone,
         Err(error) => {
-            tracing::warn!(instance = instance.name, tmdb, %error, "failed to determine the outcome of a movie addition");
+            tracing::warn!(instance = instance.name, tmdb, %error, "failed to check an added movie");
             RecoveryOutcome::Unknown
         }
     }

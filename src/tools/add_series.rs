@@ -254,7 +254,7 @@ async fn check_addition(
         Ok(None) => RecoveryOutcome::NotDone,
         Err(error) => {
             let tvdb = args.tvdb;
-            tracing::warn!(instance = instance.name, tvdb, %error, "failed to determine the outcome of a series addition");
+            tracing::warn!(instance = instance.name, tvdb, %error, "failed to check an added series");
             RecoveryOutcome::Unknown
         }
     }

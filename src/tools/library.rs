@@ -111,7 +111,7 @@ impl<Client> Instance<Client> {
 
     /// Converts a failed request into a failure that is worded for the model and the user.
     pub fn request_failure(&self, error: &ArrError) -> CallFailure {
-        tracing::warn!(instance = self.name, error = telemetry::error_chain(error), "request to an instance failed");
+        tracing::warn!(instance = self.name, error = telemetry::error_chain(error), "request failed");
         let (service, label) = (self.service_name(), self.display_name());
         let (what, sentence) = match error {
             // For the waiting user, an instance that is starting or whose catalog is down is the same as an unreachable

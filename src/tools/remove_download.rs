@@ -124,7 +124,7 @@ impl Tool for RemoveDownload {
                 Ok(false) | Err(_) => RecoveryOutcome::Unknown,
             },
             Err(error) => {
-                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to determine the outcome of a download removal");
+                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a download removal");
                 RecoveryOutcome::Unknown
             }
         })

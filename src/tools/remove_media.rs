@@ -226,7 +226,7 @@ impl RemoveMedia {
             // Ids are never reused, so an item that is still present was not deleted, regardless of its current state.
             Ok(Some(_)) => RecoveryOutcome::NotDone,
             Err(error) => {
-                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to determine the outcome of a deletion");
+                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a deletion");
                 RecoveryOutcome::Unknown
             }
         })

@@ -123,7 +123,7 @@ impl Tool for ReplaceCopy {
             // The remaining steps are done by another run, since each step can be repeated.
             Ok(Some(_)) => RecoveryOutcome::NotDone,
             Err(error) => {
-                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to determine the outcome of a replacement");
+                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a replacement");
                 RecoveryOutcome::Unknown
             }
         })

@@ -203,7 +203,7 @@ impl<'a> SeasonFiles<'a> {
             Ok::<_, ToolError>(RecoveryOutcome::NotDone)
         };
         restored.await.unwrap_or_else(|error| {
-            tracing::warn!(instance = instance.name, id = item.id, %error, "failed to determine the outcome of a season deletion");
+            tracing::warn!(instance = instance.name, id = item.id, %error, "failed to check a season deletion");
             RecoveryOutcome::Unknown
         })
     }

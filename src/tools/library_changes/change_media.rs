@@ -110,7 +110,7 @@ impl Tool for ChangeMedia {
             Ok(None) => Ok(RecoveryOutcome::NotDone),
             Err(ToolError::Fatal(error)) => Err(ToolError::Fatal(error)),
             Err(error @ (ToolError::CallFailed(_) | ToolError::Unknown(_))) => {
-                tracing::warn!(id = args.id, %error, "failed to determine the outcome of a change");
+                tracing::warn!(id = args.id, %error, "failed to check a change");
                 Ok(RecoveryOutcome::Unknown)
             }
         }

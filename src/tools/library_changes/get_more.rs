@@ -204,7 +204,7 @@ async fn recover_get_more(
         Ok(Some(held)) => held,
         Ok(None) => return Ok(RecoveryOutcome::NotDone),
         Err(error) => {
-            tracing::warn!(instance = instance.name, id = args.id, %error, "failed to determine the outcome of an addition to a series");
+            tracing::warn!(instance = instance.name, id = args.id, %error, "failed to check added episodes");
             return Ok(RecoveryOutcome::Unknown);
         }
     };

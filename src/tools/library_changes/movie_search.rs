@@ -66,7 +66,7 @@ pub async fn recover_search(
         }
         Ok(_) => RecoveryOutcome::NotDone,
         Err(error) => {
-            tracing::warn!(instance = instance.name, id, %error, "failed to determine the outcome of a search");
+            tracing::warn!(instance = instance.name, id, %error, "failed to check a search");
             RecoveryOutcome::Unknown
         }
     })
