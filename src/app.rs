@@ -298,8 +298,8 @@ impl App {
         // The stop signal woke this task; as with messages, the wait for its last piece of work is bounded.
         match tokio::time::timeout(LAST_TEXTS, tasks.upkeep).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%error, "database maintenance had already ended"),
-            Err(_) => tracing::warn!("database maintenance did not end in time"),
+            Ok(Err(error)) => tracing::error!(%error, "the upkeep of the database had ended by itself"),
+            Err(_) => tracing::warn!("the upkeep of the database did not end in time"),
         }
         let now: Timestamp = clock.now();
         if let Err(error) = db.write(move |conn| boot::record_clean_shutdown(conn, now)).await {
