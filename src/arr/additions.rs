@@ -15,7 +15,7 @@ pub struct NewMovie {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MovieScope {
     Movie,
-    /// The rest of the movie's collection is wanted as well.
+    /// The movie and the rest of its collection.
     Collection,
 }
 
@@ -42,6 +42,6 @@ pub enum WantedEpisodes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdditionOutcome {
     Added,
-    /// The library already had the title: a success for a user who wanted it there.
+    /// Success for a user who wanted the title in the library, because the library already had it.
     AlreadyThere,
 }

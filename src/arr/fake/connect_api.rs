@@ -33,12 +33,12 @@ const RADARR_EVENTS: [&str; 3] = ["onMovieAdded", "onMovieDelete", "onMovieFileD
 pub(super) struct ConnectEntries {
     stored: Vec<Value>,
     last_id: i64,
-    /// Error with which the test of a webhook fails; `None` while it passes.
+    /// Error with which the test of a webhook fails. `None` while the test passes.
     fault: Option<String>,
 }
 
 impl<D: Clone> FakeServer<D> {
-    /// Creates a webhook for these events as a user would in the web interface; returns its id.
+    /// Creates a webhook for these events as a user would in the web interface. Returns its id.
     pub fn add_connect_entry(&self, name: &str, url: &str, events: &[&str]) -> i64 {
         let mut connection = blank_webhook(self.app);
         connection["name"] = json!(name);
@@ -57,7 +57,7 @@ impl<D: Clone> FakeServer<D> {
         }
     }
 
-    /// From now on, the test of a webhook fails for this reason.
+    /// Makes the test of a webhook fail for this reason from now on.
     pub fn refuse_webhooks(&self, reason: &str) {
         self.lock_state().connections.fault = Some(reason.to_owned());
     }
