@@ -198,7 +198,7 @@ pub(in crate::store) fn migrate_database(conn: &mut Conn, path: &str) -> Result<
         SchemaState::Older { from } => {
             let copy = copy_before_migration(conn, path, &from)
                 .map_err(|source| MigrationError::Copy { path: path.to_owned(), source })?;
-            tracing::info!(%path, copy = %copy.display(), "migrating the tables of an earlier version; a copy is stored beside them");
+            tracing::info!(%path, copy = %copy.display(), "migrating an older database; a copy is stored");
         }
         SchemaState::Newer { to } => return Err(MigrationError::Newer { path: path.to_owned(), to }),
     }
