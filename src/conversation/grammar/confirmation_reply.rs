@@ -11,13 +11,13 @@ use unicode_normalization::UnicodeNormalization;
 pub enum ConfirmationReply {
     Yes,
     No,
-    /// A reply that resembles a yes but is none: the confirmation prompt is repeated.
+    /// A reply that resembles a yes but does not count as one: the confirmation prompt is repeated.
     UnclearYes(UnclearYes),
     /// Not a reply to the prompt.
     Unrelated,
 }
 
-/// Reason why a reply that resembles a yes is none.
+/// Reason why a reply that resembles a yes does not count as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnclearYes {
     /// "ok thanks" may only acknowledge the prompt.
@@ -145,7 +145,7 @@ const NO: [&str; 12] = [
     "do not",
     "no way",
 ];
-/// Phrases that may accompany a yes, but are no yes alone.
+/// Phrases that may accompany a yes, but do not count as a yes alone.
 const DELETE_PHRASES: [&str; 4] = ["delete it", "remove it", "delete them", "remove them"];
 const WEAK: [&str; 3] = ["ok", "okay", "sure"];
 const PLEASE: [&str; 3] = ["please", "pls", "plz"];
@@ -195,7 +195,7 @@ struct ReplyLexicon {
 }
 
 impl ReplyLexicon {
-    /// Builds the lexicon. A word that means yes in one language and no in another is a no.
+    /// Builds the lexicon. A word that means yes in one language and no in another counts as a no.
     fn from_languages(languages: &[ReplyLanguage]) -> Self {
         let no: Vec<_> = NO.into_iter().chain(languages.iter().flat_map(|l| l.no_words()).copied()).collect();
         let yes = YES.into_iter().chain(languages.iter().flat_map(|l| l.yes_words()).copied());
@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(ReplyLanguage::parse("en"), None);
     }
 
-    /// Replies made of words that are common in replies, and words that turn a yes into no yes.
+    /// Replies made of words that are common in replies, and words that invalidate a yes.
     fn said() -> impl Strategy<Value = String> {
         let words = [
             "yes",

@@ -325,7 +325,7 @@ fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> 
 fn parse_number(text: &str) -> Option<u8> {
     let digits = text.strip_prefix('#').unwrap_or(text).trim_end_matches([')', '.']);
     let plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    // Digits that do not fit the type are no number of a list either.
+    // Digits that overflow the type are not a number of a list either.
     if plain { digits.parse().ok().filter(|&number| number > 0) } else { None }
 }
 
@@ -348,7 +348,7 @@ fn parse_season_numbers(text: &str) -> Option<Vec<u16>> {
     let listed = text.replace([',', '&', '+'], " ").replace(" and ", " ");
     for part in listed.split_whitespace() {
         let (first, last) = part.split_once(['-', '\u{2013}']).unwrap_or((part, part));
-        // One part that is not a number makes the whole text no list of seasons.
+        // The text is not a list of seasons if any part is not a number.
         let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
         if first > last || last > MOST_SEASONS {
             return None;

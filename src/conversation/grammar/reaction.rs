@@ -302,7 +302,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_reacted_to_is_read_as_it_was_written(target: String) {
-            // Google's marks inside the quote turn it into one of Google's form.
+            // Google's marks inside the quote turn the reaction into one of Google's form.
             if target.contains(['\u{200B}', '\u{200C}']) {
                 return Ok(());
             }

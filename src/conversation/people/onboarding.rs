@@ -88,7 +88,7 @@ const INTRODUCTIONS: [&str; 11] = [
     "im ",
 ];
 
-/// Words that are not part of a name: "who is this" is no name, and no name may contain instructions for an admin.
+/// Words that are not part of a name: "who is this" is not a name, and no name may contain instructions for an admin.
 const REJECTED_NAMES: [&str; 60] = [
     "who",
     "what",

@@ -34,7 +34,7 @@ const MAX_EXTRACTION_CHARS: usize = 1_500;
 const EXTRACTION_TOKENS: u32 = 768;
 /// One word is expected; reasoning models need more tokens before it.
 const TRIAGE_TOKENS: u32 = 256;
-/// Reasoning counts as output too, so this limit is no way to keep answers short.
+/// Reasoning counts as output too, so this limit does not keep answers short.
 const OUTPUT_TOKENS: u32 = 1_024;
 
 /// Heading above the lines of earlier answers.

@@ -369,7 +369,7 @@ fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &
     }
 }
 
-/// Returns whether the message requests the deletion of the prompt once more: "delete it" is no yes.
+/// Returns whether the message requests the deletion of the prompt again: "delete it" does not count as a yes.
 fn repeats_request(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
     match keyword_grammar::parse_keyword_request(&event.body) {
         Some(KeywordRequest::Reference(KeywordVerb::Remove, TitleReference::OneOf(kind))) => {

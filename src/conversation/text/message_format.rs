@@ -12,7 +12,7 @@ const MAX_UNITS: usize = 1600;
 pub const MORE_OFFER: &str = "Reply MORE";
 const CUT: &str = "...";
 
-/// Policy for emoji in a message.
+/// Policy for emoji in a message: whether they are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmojiPolicy {
     Keep,
@@ -311,7 +311,7 @@ fn link_start(word: &str) -> Option<usize> {
             .rfind(|each: char| !each.is_ascii_alphanumeric())
             .map_or(0, |before| before + lower[before..].chars().next().map_or(1, char::len_utf8))
     });
-    // Without any text after its dot, the prefix is no address, and may be the remainder of another.
+    // Without any text after its dot, the prefix is not an address, and may be the remainder of another one.
     let www = lower
         .match_indices("www.")
         .map(|(at, _)| at)

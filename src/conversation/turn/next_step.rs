@@ -230,7 +230,8 @@ impl Turn {
         self.write_results().next().is_some()
     }
 
-    /// Returns the evidence for claims in a text of this turn. Facts about the user are no change of a library.
+    /// Returns the evidence for claims in a text of this turn. Facts about the user do not count as changes of a
+    /// library.
     fn claim_evidence(&self) -> ClaimEvidence<'_> {
         let mut evidence = ClaimEvidence { earlier: &self.record, ..ClaimEvidence::default() };
         for result in self.write_results().filter(|result| !facts::is_fact_call(result)) {
@@ -281,7 +282,7 @@ impl Turn {
             return NextStep::Reply(TurnReply::Tools(done.join(" ")));
         }
         let found = said(EffectLevel::Read).filter(|text| !text.is_empty()).last();
-        // Search results are no answer to a user who wanted a change.
+        // Search results do not answer a user who wanted a change.
         let wanted_more = excuse == FallbackReply::WentWrong
             && self.calls().any(|call| call.effect_level != EffectLevel::Read);
         NextStep::Reply(match found {

@@ -25,7 +25,7 @@ pub(super) fn check_response(step: &ModelStep, evidence: &ClaimEvidence<'_>) -> 
     } else if is_call_as_text(text) {
         ResponseVerdict::Retry(RetryHint::CallAsText)
     } else if step.responder == Responder::Keyword {
-        // Code wrote the text.
+        // Code wrote this text, so there is nothing to check.
         ResponseVerdict::Send(text.to_owned())
     } else if claims::imitates_prompt(text) {
         ResponseVerdict::Retry(RetryHint::PromptAsText)
