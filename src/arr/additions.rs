@@ -15,7 +15,7 @@ pub struct NewMovie {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MovieScope {
     Movie,
-    /// The movie and the rest of its collection.
+    /// Movie and the rest of its collection.
     Collection,
 }
 
@@ -33,9 +33,9 @@ pub struct NewSeries {
 pub enum WantedEpisodes {
     /// Every season in the catalog (including the specials, as season 0), and whether it is wanted.
     Seasons(Vec<(u32, bool)>),
-    /// Only the episodes that have not aired yet.
+    /// Episodes that have not aired yet.
     Future,
-    /// Only the first episode.
+    /// First episode alone.
     Pilot,
 }
 

@@ -238,7 +238,7 @@ fn shows_grab_outcome(event: HistoryEvent) -> bool {
 /// Returns whether the problem prevents searches. Health checks are recognized by the names that Sonarr and Radarr give
 /// them.
 fn stops_searches(ailment: &HealthProblem) -> bool {
-    // A warning concerns only one of several indexers or download clients.
+    // A warning concerns only one of several indexers, download clients or folders.
     ailment.level == AilmentLevel::Error
         && ["Indexer", "DownloadClient", "RootFolder", "Mount"]
             .iter()

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const GB: f64 = 1e9;
 const EPISODES_IN_A_SEASON: u32 = 8;
-/// 2024-01-01T00:00:00Z.
+/// Default time of an addition to the library: 2024-01-01T00:00:00Z.
 const LONG_AGO: Timestamp = Timestamp::constant(1_704_067_200, 0);
 const DEFAULT_PROFILE: &str = "HD-1080p";
 

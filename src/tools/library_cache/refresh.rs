@@ -20,7 +20,8 @@ const FRESH_FOR: SignedDuration = SignedDuration::from_secs(60);
 /// is loaded again before a response, and any other library in the background after the response.
 const QUICK: Duration = Duration::from_millis(500);
 const FEW_TITLES: usize = 2_000;
-/// Age below which the cached data of a slow library may still be used for a query, if no change since the load is known.
+/// Age below which the cached data of a slow library may still be used for a query, if no change since the load is
+/// known.
 const OLD_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
 /// Cache of one library. Clones share the same cache.
