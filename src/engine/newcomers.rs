@@ -66,7 +66,8 @@ impl TurnStart<'_> {
         let approval = approvals::request_approval(self.conn, &new, &mut || codes.draw(), self.now)?;
         let question = onboarding::format_join_request(&user.phone, name, approval.code.as_str());
         let key = format!("approval:{}", approval.id);
-        // If an admin never texted and no number is configured, the number that the newcomer texted is ours.
+        // Without a configured number, an admin who has never texted gets the message from the number that the newcomer
+        // texted.
         let number = self.settings.number.as_ref().unwrap_or(&event.to);
         turn_end::notify_admins(self.conn, Some(number), &key, &question, self.now)
     }

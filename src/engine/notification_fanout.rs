@@ -129,7 +129,7 @@ pub(super) fn followed_season(instance: &str, show: &ArrTitle, season: u32) -> F
     }
 }
 
-/// Returns the earliest send time of a message that the user did not ask for at this moment.
+/// Returns the earliest send time of a message that is not a reply to the user.
 pub(super) fn earliest_send_time(
     conn: &mut Conn,
     user: UserId,

@@ -55,7 +55,7 @@ pub enum CloseOutcome {
 }
 
 impl Engine {
-    /// Quotas of members who have no limits of their own.
+    /// Returns the quotas of members without their own limits.
     pub fn default_quotas(&self) -> Quotas {
         self.0.parts.settings.quotas
     }
