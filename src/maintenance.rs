@@ -19,7 +19,8 @@ use crate::store::stream::pruning::{self, PruneProgress};
 
 /// Time that events are stored after they were logged and their turn has ended.
 const EVENTS_KEPT: SignedDuration = SignedDuration::from_hours(1);
-/// Time that an arr event is stored after every notification about it; the history of a server is read no further back.
+/// Time that an arr event is stored after all its notifications were sent; the history of a server is read no further
+/// back.
 const REPORTS_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Time that a copy from before an upgrade is stored: after that time no operator returns to the earlier program.
 const COPIES_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);

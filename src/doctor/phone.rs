@@ -144,7 +144,7 @@ fn of_service(
     })
 }
 
-/// Returns a finding on an address that Twilio cannot reach, or that other parties can read along with.
+/// Returns a finding on an address that Twilio cannot reach, or whose traffic other parties can read.
 fn from_outside(public_url: &Url) -> Option<Finding> {
     let at_home = match public_url.host()? {
         Host::Ipv4(address) => address.is_private() || address.is_loopback() || address.is_link_local(),

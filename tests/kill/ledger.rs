@@ -11,7 +11,7 @@ pub(crate) struct Ledger {
     pub(crate) outbox: Vec<Outgoing>,
     /// Turns, calls, items and confirmation prompts that wait for an event.
     pub(crate) open: Vec<Open>,
-    /// Messages that are missing from the text index.
+    /// Replies without a row in `agent_responses`, which cannot be found again.
     pub(crate) unremembered: Vec<Open>,
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Seen {
     pub answered_at: Option<Timestamp>,
 }
 
-/// Weather before one peer.
+/// Simulated network failures between the program and one peer.
 #[derive(Clone)]
 pub(crate) struct Weather {
     pub name: &'static str,

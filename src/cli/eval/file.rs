@@ -128,8 +128,8 @@ pub(super) struct TextEntry {
     /// Time of the message in seconds since the start.
     #[serde(default)]
     pub(super) at: i64,
-    /// Changes before the message: `movies.7.size_gb` to a value. [`super::scenario_servers`] and [`super::scenario_users`]
-    /// know the paths.
+    /// Changes before the message: `movies.7.size_gb` to a value. [`super::scenario_servers`] and
+    /// [`super::scenario_users`] know the paths.
     #[serde(default)]
     pub(super) world: BTreeMap<String, Value>,
     #[serde(default)]

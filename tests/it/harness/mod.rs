@@ -1,4 +1,4 @@
-//! Vocabulary of the whole-app tests: a running program among simulated peers.
+//! Test helpers for whole-app tests: a running program among simulated peers.
 
 pub(crate) mod browser;
 pub(crate) mod cli;
@@ -271,7 +271,7 @@ impl TestApp {
         self.app().relay.wait_until_settled().await.unwrap();
     }
 
-    /// Makes a user known and active.
+    /// Registers a user as active.
     pub(crate) async fn knows(&self, phone: &str, has: Has) {
         let rights = match has {
             Has::EveryRight => UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true },
@@ -290,7 +290,7 @@ impl TestApp {
             .unwrap();
     }
 
-    /// Makes a user known, active and named.
+    /// Registers a user as active, with a name.
     pub(crate) async fn knows_as(&self, name: &'static str, phone: &str, has: Has) {
         self.knows(phone, has).await;
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());

@@ -1,4 +1,4 @@
-//! Vocabulary of the arr events from Sonarr and Radarr, and of the users who wait for them.
+//! Test helpers for the arr events from Sonarr and Radarr, and for the users who wait for them.
 
 use bytes::Bytes;
 use dialarr::conversation::transcript::{MediaKind, PhoneNumber};

@@ -37,7 +37,7 @@ pub(crate) struct Setup {
     pub(super) four_k: Option<FakeRadarr>,
 }
 
-/// Index by which memory is searched besides keywords.
+/// Embeddings by which memory is searched besides keywords.
 pub(super) enum Embeddings {
     Letters,
     Watched(Arc<dyn Embedder>),

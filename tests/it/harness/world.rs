@@ -1,4 +1,4 @@
-//! Vocabulary of the events around a program: it is killed, started, and receives messages late. The clock stands still
+//! Test helpers for the events around a program: it is killed, started, and receives messages late. The clock stands still
 //! except when a test lets time pass, so hours cost nothing.
 
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ impl World {
         world
     }
 
-    /// Makes a user known who may add titles.
+    /// Registers a user who may add titles.
     pub(crate) async fn knows(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let rights = UserRights { role: UserRole::Member, add: true, delete: false, four_k: false };
@@ -121,7 +121,7 @@ impl World {
         self.app.as_ref().unwrap().db.write(know).await.unwrap();
     }
 
-    /// Makes an admin known.
+    /// Registers an admin.
     pub(crate) async fn knows_an_admin(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let know =

@@ -9,7 +9,7 @@ use crate::records::{Records, number, word};
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
-/// Whether a message notifies of a title: that it is ready, or how its addition ended.
+/// Returns whether a message notifies of a title: that it is ready, or how its addition ended.
 pub(super) fn is_of_a_title(text: &Value) -> bool {
     ["ready:", "request:"].iter().any(|key| word(text, "dedupe_key").starts_with(key))
 }

@@ -78,7 +78,7 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
     evidence.expect(fine, || format!("I7 taken as {taken:?}: {row}"));
 }
 
-/// Returns whether a message was withdrawn because it is no longer true: that there is a pause, or that a turn is still
+/// Returns whether a message is withdrawn once it is no longer true: the notice of a pause, or of a turn that is still
 /// running.
 fn withdrawn(row: &Value) -> bool {
     word(row, "dedupe_key").starts_with("pause:") || word(row, "dedupe_key").ends_with(":progress")
