@@ -156,7 +156,7 @@ pub enum ToolEffect {
     Count(QuotaUse),
     /// Asks the admins to delete this item.
     AskAdmins(Box<DeletionTarget>),
-    /// Records that the user requested this title, which is in the library, and how much of the request the library
+    /// Records that the user requested this title, which is in the library, and how much of its named part the request
     /// covers.
     Request(RequestedTitle, Coverage),
     /// Records that the user requested the title and is notified when it is ready.

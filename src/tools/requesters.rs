@@ -19,7 +19,7 @@ pub(super) fn add_requesters(result: &mut CallResult, wanted: &RequestedTitle, w
     }
 }
 
-/// Offers a notification to a user who has not requested a title that was requested but is not ready.
+/// Offers a notification to a user who has not requested a title that is monitored but not ready.
 pub(super) fn offer_notification(result: &mut CallResult, wanted: &RequestedTitle, world: &ToolContext) {
     let asked = world.requests_for_title(&wanted.instance, wanted.kind, wanted.catalog_id);
     if asked.iter().all(|asked| asked.requester != Requester::You) {

@@ -49,7 +49,7 @@ impl<D: Clone> FakeServer<D> {
         self.lock_state().connections.store_entry(connection)
     }
 
-    /// Changes a field of a stored connection without using the API.
+    /// Changes a field of a stored entry without using the API.
     pub fn change_connection(&self, id: i64, field: &str, value: &Value) {
         let mut world = self.lock_state();
         for stored in world.connections.stored.iter_mut().filter(|stored| stored["id"] == id) {
@@ -62,7 +62,7 @@ impl<D: Clone> FakeServer<D> {
         self.lock_state().connections.fault = Some(reason.to_owned());
     }
 
-    /// Formats the stored connections as `name url username:password events`.
+    /// Formats the stored entries as `name url username:password events`.
     pub fn connect_entry_names(&self) -> Vec<String> {
         let describe = |stored: &Value| {
             let events = stored.as_object().into_iter().flatten().filter(|(name, value)| {
