@@ -1,5 +1,5 @@
-//! Test helpers for the events around a program: it is killed, started, and receives messages late. The clock stands still
-//! except when a test lets time pass, so hours cost nothing.
+//! Test helpers for the events around a program: it is killed, started, and receives messages late. The clock stands
+//! still except when a test lets time pass, so hours cost nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
