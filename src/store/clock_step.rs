@@ -91,7 +91,7 @@ fn rebase_outbox(conn: &mut Conn, by: i64) -> QueryResult<()> {
         .set((
             outbox::deadline_at.eq(outbox::deadline_at + by),
             outbox::unknown_at.eq(outbox::unknown_at + by),
-            // No time stays ahead of the clock.
+            // No stored time may remain ahead of the clock.
             outbox::updated_at.eq(outbox::updated_at + by),
         ))
         .execute(conn)?;

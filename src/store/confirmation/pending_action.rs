@@ -42,7 +42,7 @@ pub struct NewPendingAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldOutcome {
     Held,
-    /// The turn was canceled in the meantime: no confirmation prompt is sent, and the caller must still end the turn.
+    /// Cancellation of the turn was requested: no confirmation prompt is sent, and the caller must still end the turn.
     Canceled,
 }
 

@@ -64,7 +64,7 @@ pub fn load_conversation_window(
         .into_iter()
         // If only reactions are left, the answer repeated an earlier one.
         .filter(|past| !past.texts.is_empty())
-        // A turn whose text is erased is of no use to a model, and some servers refuse empty messages.
+        // A turn whose text is erased is useless to a model, and some model servers refuse empty messages.
         .filter(|past| past.answer.is_some() || past.texts.iter().any(|text| !text.is_empty()))
         .collect();
     Ok(ConversationWindow { turns, oldest: Some(oldest) })

@@ -102,7 +102,7 @@ impl DatabaseHandle {
             return Err(OpenError::Replaced { path: path() });
         }
         let mut conn = LockedConnection { conn, _handle: self.clone() };
-        // The timeout comes first: switching to WAL can itself meet a busy database.
+        // The timeout comes first: switching to WAL can itself find the database busy.
         for sql in ["PRAGMA busy_timeout=5000;", pragmas] {
             conn.batch_execute(sql).map_err(|source| OpenError::Prepare { path: path(), source })?;
         }

@@ -299,7 +299,7 @@ impl Db {
         readers.close();
         drop((idle, readers));
         closing.store(true, Ordering::Release);
-        // A connection that a client keeps open may hold a handle forever, so the thread is woken to check the flag.
+        // A client connection that remains open may hold a handle forever, so a job wakes the thread to check the flag.
         let _ = jobs.send(create_write_job(|_| Ok(())).0).await;
         drop(jobs);
         let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -429,7 +429,7 @@ const INSPECTION_PRAGMAS: &str = "PRAGMA query_only=ON;";
 /// Pragmas of the writer. Erased data is overwritten in the file too.
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
      PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;";
-/// Pragmas of a reader. Its cache is empty after each commit, so it stays small.
+/// Pragmas of a reader. The cache of a reader is emptied after each commit, so it is small.
 const READER_PRAGMAS: &str =
     "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;";
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::database_lock::{DatabaseHandle, FileIdentity, companion_path};
 use super::db::Db;
 
-/// Interval at which the paths are checked while no webhook comes in.
+/// Interval at which the paths are checked while no webhook is received.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 
 /// File that SQLite uses.

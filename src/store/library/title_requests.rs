@@ -284,7 +284,7 @@ pub enum TitleRequestOutcome<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleRequestOutcome {
     Settled,
-    /// The user has left in the meantime, or has the title already: no user waits for a notification.
+    /// The user has left, or already has the title: no user waits for a notification.
     Withdrawn,
 }
 

@@ -33,7 +33,7 @@ pub fn erase_expired_text(
     limit: i64,
     now: Timestamp,
 ) -> QueryResult<RetentionProgress> {
-    // First of all, because this text should already be gone.
+    // Runs first, because this text should already be removed.
     if text_index::rebuild_due_index(conn, now)? == RetentionProgress::More {
         return Ok(RetentionProgress::More);
     }
@@ -121,7 +121,7 @@ enum RetentionTable {
     Remembered,
 }
 
-/// Row with the time since which it is settled.
+/// Row of a table, with the time since which the row is settled.
 struct RetentionRow {
     id: i64,
     over_at: Option<i64>,
@@ -199,7 +199,7 @@ fn load_inbound_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec
 }
 
 /// Loads turns with the time they finished. A turn is unsettled while its confirmation prompt is open, or while a later
-/// turn executes its deletion.
+/// turn executes the deletion.
 fn load_turn_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
     // Separate queries: a join would read every tool call ever made.
     let held = pending_actions::table.select(pending_actions::tool_call_id);
@@ -285,7 +285,7 @@ fn load_answer_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<
     Ok(rows.into_iter().map(|(id, at)| RetentionRow { id, over_at: Some(at) }).collect())
 }
 
-/// Returns the id of the last row that the sweep has processed.
+/// Returns the id of the last row that the retention run has processed.
 pub(super) fn load_sweep_cursor(conn: &mut Conn, name: &str) -> QueryResult<Option<i64>> {
     sweeps::table.find(name).select(sweeps::last_id).first(conn).optional()
 }

@@ -1,4 +1,4 @@
-//! Content of the rows that events name, for clients that cannot look them up.
+//! Content of the rows that events reference, for clients that cannot load the rows themselves.
 
 use diesel::prelude::*;
 

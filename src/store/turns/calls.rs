@@ -23,8 +23,8 @@ const RESULTS_SEARCHED: i64 = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStartOutcome {
     Started,
-    /// The call was started before, so its outcome must be determined and the call not repeated; or its turn was
-    /// canceled.
+    /// The call was started before, so its outcome must be determined and the call not repeated; or the cancellation of
+    /// its turn was requested.
     NotStartable,
 }
 
@@ -37,7 +37,7 @@ pub enum CallStatus {
 }
 
 pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<CallStartOutcome> {
-    // The turn may have been canceled since the call was loaded.
+    // The cancellation of the turn may have been requested since the call was loaded.
     let turn = tool_calls::table.find(call.0).select(tool_calls::turn_id).first(conn)?;
     if super::turn_lifecycle::is_cancel_requested(conn, TurnId(turn))? {
         return Ok(CallStartOutcome::NotStartable);

@@ -59,7 +59,7 @@ pub fn start_attempt(
     turn_lifecycle::set_turn_state(conn, attempt.turn, "IN_PROGRESS", now)
 }
 
-/// Response as it is recorded.
+/// Response of a model, as recorded for its step.
 #[derive(Debug, Clone)]
 pub struct RecordedResponse {
     pub text: String,

@@ -11,8 +11,8 @@ use crate::store::schema::{outbox as texts, turns};
 const PREFIX: &str = "turn:";
 const SUFFIX: &str = ":progress";
 
-/// Queues `text` for a turn, unless the turn is over or was canceled. The row references no turn, because the message
-/// is not the answer of the turn.
+/// Queues `text` for a turn, unless the turn is over or its cancellation was requested. The row references no turn,
+/// because the message is not the answer of the turn.
 pub fn queue_progress_message(
     conn: &mut Conn,
     turn: TurnId,
