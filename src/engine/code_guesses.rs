@@ -40,8 +40,7 @@ impl TurnStart<'_> {
         self.answer_by_code(user, TurnKind::Deny, events, SUSPENDED)
     }
 
-    /// Handles a yes with a wrong code: the first wrong code repeats the confirmation prompt, and the next one closes
-    /// it.
+    /// Handles a yes with a wrong code. The confirmation prompt is repeated once and then closed.
     pub(super) fn handle_wrong_code(
         &mut self,
         user: &User,

@@ -144,7 +144,7 @@ impl Engine {
         failpoint::reached("item.ran");
         let tried_before = item.attempts > 0;
         Ok(match ended {
-            // An earlier start without a response has deleted the item.
+            // If the item was started before, the earlier start without a response has deleted the title.
             Ok(Ok(ran)) if deletion_status(&ran.result) == Some("already_gone") && !tried_before => {
                 Some(ItemOutcome::AlreadyGone)
             }

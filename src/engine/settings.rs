@@ -41,7 +41,7 @@ pub struct HouseholdSettings {
     pub budget: DailyBudget,
     pub triage_level: TriageLevel,
     pub reactions: SmsReactions,
-    /// Quiet hours of users who have not set their own.
+    /// Quiet hours for notifications of users who have not set their own.
     pub quiet_hours: Option<QuietHours>,
     pub pictures: PicturePolicy,
     /// Source of the metadata of answers.

@@ -285,7 +285,8 @@ impl TurnStart<'_> {
         }
     }
 
-    /// Answers the yes and no messages up to the last no. Other messages between them get their own answer.
+    /// Answers the yes and no messages up to the no at `denied_at`, or only the first message. Other messages between
+    /// them get their own answer.
     fn deny_prompt(
         &mut self,
         user: &User,

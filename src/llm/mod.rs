@@ -20,6 +20,7 @@ use crate::conversation::model_request::ModelRequest;
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::transcript::{StopReason, ToolArguments};
 
+/// Responder that produces the next response of a turn.
 #[async_trait]
 pub trait Model: Send + Sync {
     /// Returns the name that is recorded with the step.
@@ -34,6 +35,7 @@ pub trait Model: Send + Sync {
     ) -> Result<ModelResponse, ModelError>;
 }
 
+/// Receiver of the deltas of a streamed response.
 pub type DeltaSink<'a> = &'a mut (dyn FnMut(ResponseDelta) + Send);
 
 /// Piece of a streamed response.

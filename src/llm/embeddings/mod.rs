@@ -13,6 +13,7 @@ use crate::conversation::retry_policy::FailureClass;
 /// Default similarity above which two texts count as similar, measured with all-minilm-l6-v2.
 pub const DEFAULT_SIMILARITY_FLOOR: f32 = 0.30;
 
+/// Embeddings model that computes the vectors of texts.
 #[async_trait]
 pub trait Embedder: Send + Sync {
     /// Returns the model name that is stored with the vectors. Vectors of two models are not comparable.
