@@ -48,7 +48,7 @@ impl Engine {
                     Duration::try_from(at.duration_since(self.now())).unwrap_or_default().min(CHECK_INTERVAL)
                 }
                 Err(error) => {
-                    tracing::error!(error = format!("{error:#}"), "failed to send notifications about arr events");
+                    tracing::error!(error = format!("{error:#}"), "failed to notify of arr events");
                     CHECK_INTERVAL
                 }
             };

@@ -49,12 +49,12 @@ impl Engine {
     pub(crate) async fn reconcile_instances(&self) {
         for instance in &self.0.parts.library.movies {
             if let Err(error) = self.reconcile_movies(instance).await {
-                tracing::warn!(instance = instance.name, error = format!("{error:#}"), "failed to read the history");
+                tracing::warn!(instance = instance.name, error = format!("{error:#}"), "history read failed");
             }
         }
         for instance in &self.0.parts.library.series {
             if let Err(error) = self.reconcile_series(instance).await {
-                tracing::warn!(instance = instance.name, error = format!("{error:#}"), "failed to read the history");
+                tracing::warn!(instance = instance.name, error = format!("{error:#}"), "history read failed");
             }
         }
     }
@@ -213,7 +213,7 @@ fn none_if_unreadable<T>(answer: Result<Option<T>, ArrError>) -> Result<Option<T
         Err(error) if !error.is_of_the_server() => {
             tracing::warn!(
                 error = telemetry::error_chain(&error),
-                "failed to fetch a title of the history"
+                "failed to fetch a title from the history"
             );
             Ok(None)
         }

@@ -191,7 +191,7 @@ impl Engine {
                 return self.record_call_state(scene, call.row, CallState::Failed(failure)).await;
             }
             Ok(Err(ToolError::Fatal(error))) => {
-                tracing::error!(tool = call.name, error = format!("{error:#}"), "failed to preview a deletion");
+                tracing::error!(tool = call.name, error = format!("{error:#}"), "deletion preview failed");
                 return self.record_call_state(scene, call.row, CallState::Failed(internal_failure())).await;
             }
             Ok(Err(ToolError::Unknown(_))) | Err(_) => {
