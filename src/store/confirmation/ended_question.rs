@@ -163,7 +163,7 @@ impl LastMessage {
                 sent.iter().any(|closing| self.body.starts_with(closing))
                     && !message_format::asks_question(&self.body)
             }
-            // Text of the model may call for a reply even without a question mark.
+            // Text of a model may expect a reply even without a question mark.
             LastMessageKind::Reply { brain: Responder::Model, .. } | LastMessageKind::Other => false,
         }
     }

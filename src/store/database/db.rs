@@ -41,7 +41,7 @@ pub enum DbError {
     Busy,
     #[error("use the database after it was closed")]
     Closed,
-    /// Data committed from here on would be lost at the next start.
+    /// A file of the database was moved or replaced: data committed from now on would be lost at the next start.
     #[error("keep what is committed: {0}")]
     Displaced(DisplacedFile),
 }
@@ -99,7 +99,7 @@ pub struct Db {
     files: Arc<FileWatch>,
 }
 
-/// Executor of the writes, which runs them one after the other.
+/// Executor of the writes, which run one after the other.
 #[derive(Clone)]
 enum WriteExecutor {
     /// A dedicated thread, which commits all gathered jobs in one transaction.
@@ -426,7 +426,7 @@ fn open_connections(path: &str) -> Result<(LockedConnection, ReaderPool, Arc<Fil
 
 /// Pragmas of an inspection, which does not change the file, not even its journal mode.
 const INSPECTION_PRAGMAS: &str = "PRAGMA query_only=ON;";
-/// Pragmas of the writer. Erased data is overwritten in the file too.
+/// Pragmas of the writer. Erased data is also overwritten in the file.
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
      PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;";
 /// Pragmas of a reader. The cache of a reader is emptied after each commit, so it is small.

@@ -93,7 +93,7 @@ impl FileFault {
     }
 }
 
-/// "Dial" in the header of the file. Files of earlier builds have no such id.
+/// Application id in the header of the file: "Dial" in ASCII. Files of earlier builds have no such id.
 const APPLICATION_ID: i64 = 0x4469_616c;
 const NO_APPLICATION_ID: i64 = 0;
 
@@ -163,7 +163,7 @@ pub(in crate::store) fn refuse_log_alone(path: &str) -> Result<(), MigrationErro
         return Err(MigrationError::Unusable { path: path.to_owned(), fault: FileFault::LogAlone });
     }
     if database.is_some() {
-        // A start that was killed leaves such a file, so it is not refused.
+        // A killed start leaves such a file, so the file is not refused.
         tracing::warn!(%path, "the database is an empty file; hint: if a backup was put there, it is incomplete");
     }
     Ok(())

@@ -52,7 +52,7 @@ pub enum FactSelector<'a> {
     Key(FactKind, &'a str),
 }
 
-/// Fact that the user has not stated outright, for the operator to accept or dismiss.
+/// Suggested fact that the user has not stated explicitly, for the operator to accept or dismiss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactSuggestion {
     pub id: i64,

@@ -112,8 +112,8 @@ pub fn add_operator_answer(
 }
 
 /// Stores the answer of a turn that ends, in the transaction that ends it. Replies by code to commands are not
-/// remembered, because they may contain codes and phone numbers of others; nor are confirmation prompts and excuses,
-/// which are not answers.
+/// remembered, because they may contain codes and phone numbers of others; nor are confirmation prompts and fallback
+/// replies, which are not answers.
 pub(in crate::store) fn store_turn_answer(
     conn: &mut Conn,
     turn: TurnId,

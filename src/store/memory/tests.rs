@@ -478,8 +478,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// Checks that, for all exchanges and erasures of five users, each user finds only their own exchanges, those
-    /// received together with others, and those that the operator added for everyone; and that the index that lived
-    /// through all changes finds the same as a new one.
+    /// received together with others, and those that the operator added for everyone; and that the index that was
+    /// updated through all changes finds the same as a new one.
     #[test]
     fn no_row_crosses_whatever_the_query(acts in acts()) {
         let mut conn = scratch();
@@ -540,7 +540,7 @@ proptest! {
                     shared[who].clear();
                 }
             }
-            // The index follows the changes, in part.
+            // Each step updates the index only for one user.
             finds(&mut conn, &mut index, people[n % 5], WORDS[n % 6]);
         }
         for (at, viewer) in people.iter().enumerate() {

@@ -46,7 +46,7 @@ impl UserRow {
     }
 }
 
-/// Role and status of a user at their first contact.
+/// Role and status of a user at the first contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstContactRole {
     Newcomer,

@@ -47,7 +47,7 @@ pub fn erase_expired_text(
     for table in RetentionTable::ALL {
         let after = load_sweep_cursor(conn, table.name())?.unwrap_or(0);
         let rows = table.load_rows(conn, after, limit)?;
-        // An unsettled row holds back the rows after it, so that no row is skipped permanently.
+        // An unsettled row blocks the rows after it, so that no row is skipped permanently.
         let ready = rows.iter().take_while(|row| row.over_at.is_some_and(|at| at < ms(before)));
         let (count, last) = ready.fold((0, None), |(count, _), row| (count + 1, Some(row.id)));
         let Some(up_to) = last else { continue };
@@ -93,8 +93,8 @@ fn close_overdue_prompts(conn: &mut Conn, before: Timestamp) -> QueryResult<()> 
     Ok(())
 }
 
-/// Deletes the follows that ended before `before`. They are found by their end time: a follow may be open for years,
-/// and would hold back all that began later.
+/// Deletes the follows that ended before `before`. The rows are found by their end time: a follow may be open for
+/// years, and would block all rows that began later.
 fn delete_ended_follows(conn: &mut Conn, before: Timestamp, limit: i64) -> QueryResult<RetentionProgress> {
     let ended: Vec<i64> = follows::table
         .filter(follows::ended_at.lt(ms(before)))

@@ -284,7 +284,7 @@ pub struct FailedMessage {
     pub event: EventId,
     /// Dialarr's address, to which the message was sent.
     pub to: Address,
-    /// Number of failed starts of its work.
+    /// Number of failed starts of work on the message.
     pub failures: i64,
 }
 

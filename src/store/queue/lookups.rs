@@ -94,7 +94,7 @@ pub fn allow_sending(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResu
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnresolvedMessage {
     pub due: DueMessage,
-    /// Time of the first attempt to send it.
+    /// Time of the first attempt to send the message.
     pub since: Timestamp,
     /// Carrier id that a status callback gave for the message.
     pub reported: Option<String>,

@@ -59,7 +59,7 @@ pub struct SnapshotCall {
     pub tool: String,
     pub arguments: ToolArguments,
     pub phase: CallPhase,
-    /// Result of the tool, worded for people, once the call has finished.
+    /// Result of the tool, as a sentence for users, after the call has finished.
     pub outcome: Option<String>,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,

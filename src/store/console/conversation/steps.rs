@@ -62,7 +62,7 @@ pub struct ToolCallEntry {
     pub tier: EffectLevel,
     pub arguments: ToolArguments,
     pub phase: CallPhase,
-    /// Result of the tool, worded for people.
+    /// Result of the tool, as a sentence for users.
     pub outcome: Option<String>,
     /// Result that the model receives.
     pub for_model: Option<Value>,
