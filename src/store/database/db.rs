@@ -154,8 +154,7 @@ impl Db {
         Ok(Self { writer, readers, subscriptions: watched, files })
     }
 
-    /// Opens the database for a simulation under a paused clock: work runs in the caller, after a delay that depends on
-    /// `seed`.
+    /// Opens the database for a simulation with a paused clock: the caller runs the work after a delay based on `seed`.
     pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
         let (conn, readers, files) = open_connections(path)?;
         let watched = SubscriptionRegistry::default();
@@ -369,8 +368,7 @@ pub fn visit_exclusively<R>(
     }
 }
 
-/// Like [`visit_database`], for work that only reads: the work runs in one snapshot and never blocks a service that
-/// writes.
+/// Like [`visit_database`], for work that only reads one snapshot: the work never blocks a service that writes.
 pub fn visit_read_only<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
@@ -429,7 +427,7 @@ const INSPECTION_PRAGMAS: &str = "PRAGMA query_only=ON;";
 /// Pragmas of the writer. Erased data is also overwritten in the file.
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
      PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;";
-/// Pragmas of a reader. The cache of a reader is emptied after each commit, so it is small.
+/// Pragmas of a reader. The cache of a reader is empty after each commit, so a small cache suffices.
 const READER_PRAGMAS: &str =
     "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;";
 
