@@ -1,4 +1,4 @@
-//! The composition root: from a configuration, or from fakes, to a running program. Holds the one list of tools.
+//! Composition root: builds a running program from a configuration, or from fakes. Holds the one list of tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,49 +63,49 @@ use crate::web::health::HealthChecker;
 use crate::web::stream_limit::StreamLimit;
 use crate::web::{TwilioVerification, WebhookState};
 
-/// Time that running turns get to end after a signal; with what follows, the program is gone within 10 s.
+/// Time that running turns get to end after a signal; with the steps that follow, the program exits within 10 s.
 const PATIENCE: Duration = Duration::from_secs(6);
-/// Time that texts under way get after that.
+/// Time that messages being sent get after the turns have ended.
 const LAST_TEXTS: Duration = Duration::from_secs(2);
-/// Time that the carrier's list gets at each reading.
+/// Time limit of each reading of the carrier's message list.
 const FETCH_TIME: Duration = Duration::from_secs(10);
 
-/// What a program is made of, whether its peers are real or not.
+/// Parts of a program, with real or simulated peers.
 pub struct AppBlueprint {
     pub db: Db,
     pub clock: Clock,
     pub settings: HouseholdSettings,
-    /// How long a question waits for its yes.
+    /// Time that a confirmation prompt waits for its YES.
     pub confirm_for: SignedDuration,
-    /// For how long the words of texts are kept.
+    /// Time that the text of messages is stored.
     pub retention: SignedDuration,
     pub admin: Option<PhoneNumber>,
     pub members: Vec<PhoneNumber>,
     pub model: Option<Arc<dyn Model>>,
-    /// What turns texts into vectors; `None`: memory is searched by words alone.
+    /// Embedder that turns text into vectors; `None`: memory is searched by keywords alone.
     pub embedder: Option<Arc<dyn Embedder>>,
     pub library: ArrInstances,
     pub channels: OutboundChannels,
     pub trust: Option<Arc<TwilioVerification>>,
-    /// What Sonarr and Radarr must present when they report; `None`: nothing they report is taken in.
+    /// Secret that Sonarr and Radarr must present with their events; `None`: no events from them are accepted.
     pub report_secret: Option<SecretString>,
-    /// What the health page tests things by; `None` among simulated peers.
+    /// Configuration that the health page tests connections with; `None` with simulated peers.
     pub config: Option<Arc<Config>>,
-    /// Where texts that never reached us are found; `None` without an account.
+    /// Source of the messages that never reached this service; `None` without an account.
     pub missed: Option<MissedMessageSource>,
-    /// Tokens that the model can read at once, where somebody said.
+    /// Number of tokens that the model can read at once, if configured.
     pub context_window: Option<u64>,
-    /// Who is let in to the console.
+    /// Access rules of the console.
     pub console: AccessRules,
 }
 
-/// The carrier's record of texts to one of our numbers.
+/// Carrier's record of the messages sent to one of the service's numbers.
 pub struct MissedMessageSource {
     pub twilio: Arc<Twilio>,
     pub number: Address,
 }
 
-/// A running program.
+/// Running program.
 pub struct App {
     pub engine: Engine,
     pub relay: OutboxRelay,
@@ -118,7 +118,7 @@ pub struct App {
     tasks: BackgroundTasks,
 }
 
-/// What runs beside the turns.
+/// Tasks that run beside the turns.
 struct BackgroundTasks {
     relay: JoinHandle<()>,
     inbox: Option<JoinHandle<()>>,
@@ -163,7 +163,7 @@ impl BackgroundTasks {
     }
 }
 
-/// The program could not begin.
+/// Error that prevents the program from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("take up what the last run left")]
@@ -172,8 +172,8 @@ pub enum StartError {
     Password(#[from] PasswordError),
 }
 
-/// Begins a run in the database, with the configured people, and returns its time: a program that starts knows the wall
-/// clock alone.
+/// Begins a run in the database, with the configured users, and returns the run's time: a program that starts knows
+/// only the wall clock.
 async fn begin_run(
     db: &Db,
     clock: &Clock,
@@ -192,7 +192,7 @@ async fn begin_run(
 }
 
 impl App {
-    /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
+    /// Opens the database, registers the configured users, resumes unfinished work and starts to send messages.
     pub async fn start(blueprint: AppBlueprint) -> Result<Self, StartError> {
         let AppBlueprint { db, clock, settings, embedder, admin, members, missed, .. } = blueprint;
         let floor = settings.similarity_floor;
@@ -263,39 +263,39 @@ impl App {
         Ok(Self { engine, relay, webhooks, console, db, clock, stop, upkeep, tasks })
     }
 
-    /// Ends within 10 s: running turns and texts get a moment to end, the rest goes on at the next start. Call it
-    /// before the listener closes, so that texts are taken in until the last.
+    /// Ends running work within 10 s: running turns and messages get a moment to end, and the rest resumes at the next
+    /// start. Call this before the listener closes, so that messages are accepted until the end.
     pub async fn drain_turns(&self) {
         self.engine.drain(PATIENCE).await;
         self.stop.cancel();
     }
 
-    /// Closes the database, once nothing uses it any more.
+    /// Closes the database, once no task uses it any longer.
     pub async fn close(self) {
         self.stop.cancel();
         let Self { engine, relay, webhooks, console, db, clock, upkeep, tasks, .. } = self;
         if let Some(task) = tasks.inbox {
-            // It only reads, and what it admitted is stored.
+            // The task only reads, and the messages that it admitted are stored.
             task.abort();
             let _ = task.await;
         }
-        // What each is at is stored as not done, or found by the next start; the last only reads.
+        // The unfinished work of each task is stored as not done, or found by the next start; the last task only reads.
         for task in [tasks.watch, tasks.learning, tasks.files] {
             task.abort();
             let _ = task.await;
         }
-        // Nobody gives it work any more; what still runs would keep the database open.
+        // No task sends work to the engine any longer; an engine task that still runs would keep the database open.
         engine.abort().await;
         if tokio::time::timeout(LAST_TEXTS, tasks.relay).await.is_err() {
-            // The intent to send stands; the next start finds out what became of it.
+            // The intent to send remains stored; the next start determines the outcome.
             relay.abort_sends().await;
         }
         let retries = tasks.retries.abort_handle();
         if tokio::time::timeout(LAST_TEXTS, tasks.retries).await.is_err() {
-            // The intent to add stands; the next start finds out what became of it.
+            // The intent to add remains stored; the next start determines the outcome.
             retries.abort();
         }
-        // The stop woke it; like a text, its last piece of work is waited for within bounds.
+        // The stop signal woke this task; as with messages, the wait for its last piece of work is bounded.
         match tokio::time::timeout(LAST_TEXTS, tasks.upkeep).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(%error, "the upkeep of the database had ended by itself"),
@@ -303,14 +303,14 @@ impl App {
         }
         let now: Timestamp = clock.now();
         if let Err(error) = db.write(move |conn| boot::record_clean_shutdown(conn, now)).await {
-            tracing::warn!(%error, "the end of this run was not recorded");
+            tracing::warn!(%error, "failed to record the end of this run");
         }
         drop((engine, relay, webhooks, console, upkeep));
         db.close().await;
     }
 }
 
-/// The people of the configuration are known, and a run begins.
+/// Registers the configured users and begins a run.
 fn initialize_store(
     conn: &mut Conn,
     (admin, members): (Option<&PhoneNumber>, &[PhoneNumber]),
@@ -327,17 +327,18 @@ fn initialize_store(
     if let Downtime::Uncertain(step) = downtime {
         end_uncertain_waits(conn, settings, step, now)?;
     }
-    // The household's hours may be others than at the last start.
+    // The household's quiet hours may differ from those at the last start.
     reschedule_notifications(conn, settings, None, now)?;
     Ok(downtime)
 }
 
-/// Admits what the list holds and we do not.
+/// Admits the messages that the carrier's list holds and the database does not.
 async fn fetch_missed_messages(inbox: &InboundLog, engine: &Engine) -> anyhow::Result<PollDelay> {
     let reading = inbox.read_page().await?;
     failpoint::reached("missed.read");
     for text in &reading.texts {
-        // It is received now, not when the reading of the list began: texts may have been sent meanwhile.
+        // The message is received now, not when the reading of the list began: replies may have been sent in the
+        // meantime.
         engine.admit_message(ReceivedMessage { received_at: inbox.clock.now(), ..text.clone() }).await?;
         failpoint::reached("missed.admitted");
     }
@@ -345,8 +346,8 @@ async fn fetch_missed_messages(inbox: &InboundLog, engine: &Engine) -> anyhow::R
     Ok(reading.next)
 }
 
-/// Reads the carrier's list at the start, before any turn begins, so that old texts come before new ones; then every
-/// few minutes. A carrier that does not answer holds up the start for a moment only.
+/// Reads the carrier's list at the start, before any turn begins, so that old messages come before new ones; then every
+/// few minutes. A carrier that does not answer delays the start only briefly.
 async fn fetch_missed(inbox: InboundLog, engine: Engine, pace: RecoveryDelays, stop: CancellationToken) {
     let mut first = true;
     while !stop.is_cancelled() {
@@ -357,18 +358,18 @@ async fn fetch_missed(inbox: InboundLog, engine: Engine, pace: RecoveryDelays, s
         let next = match fetched {
             Ok(Ok(next)) => next,
             Ok(Err(error)) => {
-                tracing::warn!(error = format!("{error:#}"), "missed texts could not be fetched");
+                tracing::warn!(error = format!("{error:#}"), "failed to fetch missed messages");
                 PollDelay::Soon
             }
             Err(_) => {
-                tracing::warn!("missed texts could not be fetched in time");
+                tracing::warn!("timed out fetching missed messages");
                 PollDelay::Soon
             }
         };
         if std::mem::take(&mut first)
             && let Err(error) = engine.recover_work().await
         {
-            tracing::error!(%error, "unfinished work could not be taken up");
+            tracing::error!(%error, "failed to resume unfinished work");
             first = true;
         }
         let pause = match next {
@@ -383,12 +384,13 @@ async fn fetch_missed(inbox: InboundLog, engine: Engine, pace: RecoveryDelays, s
 }
 
 impl App {
-    /// One round of what is otherwise done every ten minutes.
+    /// Runs one round of the maintenance that otherwise runs every ten minutes.
     pub async fn keep_up_once(&self) {
         self.upkeep.run_once().await;
     }
 
-    /// Reads what was not reported, tells of everything that is due, and checks the followed seasons.
+    /// Reads the arr events that were not reported, sends all notifications that are due, and checks the followed
+    /// seasons.
     pub async fn give_notice_once(&self) -> anyhow::Result<()> {
         self.engine.reconcile_instances().await;
         self.engine.send_due_notifications().await?;
@@ -396,15 +398,15 @@ impl App {
         Ok(())
     }
 
-    /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.
+    /// Stops immediately, as a kill would, and leaves the database as it is: for crash tests.
     pub async fn kill(self) {
         let BackgroundTasks { relay, inbox, upkeep, retries, learning, watch, files } = self.tasks;
         for task in [relay, upkeep, retries, learning, watch, files].into_iter().chain(inbox) {
             task.abort();
-            // An aborted task ends with an error that says so.
+            // An aborted task ends with an error that reports the abort.
             let _ = task.await;
         }
-        // Last, because these tasks give it work.
+        // Aborted last, because these tasks give it work.
         self.engine.abort().await;
         let Self { engine, relay, webhooks, console, db, upkeep, .. } = self;
         relay.abort_sends().await;
@@ -413,7 +415,7 @@ impl App {
     }
 }
 
-/// Every tool there is; what a user is offered of them is a matter of rights.
+/// Lists all tools; the rights of a user decide which tools are offered.
 pub(crate) fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(SearchMedia::new(library.clone())),

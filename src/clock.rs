@@ -1,4 +1,4 @@
-//! The one source of time. Decisions take `now` as an argument; this is where it comes from.
+//! Single source of time. Decisions take `now` as an argument; this module provides it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -6,20 +6,21 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Smallest difference between the wall clock and the time that has passed which counts as a step. Below it, the wall
-/// clock is followed at once.
+/// Smallest difference between the wall clock and the elapsed time that counts as a step. Below this difference, the
+/// clock follows the wall clock at once.
 pub const SMALLEST_STEP: SignedDuration = SignedDuration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub enum Clock {
     System,
-    /// Stands still until told otherwise; waiting moves it forward, so nothing really waits.
+    /// Clock that stands still until it is set; a wait moves the clock forward, so nothing really waits.
     Manual(Arc<Mutex<Timestamp>>),
-    /// Goes on evenly, and follows a step of the wall clock only through [`Clock::adopt_step`].
+    /// Clock that advances evenly, and follows a step of the wall clock only through [`Clock::adopt_step`].
     Steady(Arc<SteadyClock>),
 }
 
-/// The time of a running program: the wall clock as it was at `anchor`, and what the monotonic clock counted since.
+/// Time of a running program: the wall clock as it was at `anchor`, and the time that the monotonic clock counted
+/// since.
 #[derive(Debug)]
 pub struct SteadyClock {
     wall: WallClock,
@@ -29,7 +30,8 @@ pub struct SteadyClock {
 #[derive(Debug)]
 enum WallClock {
     System,
-    /// Goes with the runtime's clock, which a simulation pauses, from `start` on; `offset` is what it was set by since.
+    /// Clock that advances with the runtime's clock, which a simulation pauses, from `start` on; `offset` is the sum of
+    /// the steps it was set by since then.
     Simulated {
         start: Timestamp,
         since: Instant,
@@ -72,7 +74,7 @@ impl SteadyClock {
     }
 }
 
-/// `from` and so much time after it, as far as timestamps reach.
+/// Returns `from` plus the passed time, as far as timestamps reach.
 fn add_elapsed(from: Timestamp, passed: impl TryInto<SignedDuration>) -> Timestamp {
     from.saturating_add(passed.try_into().unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
 }
@@ -82,19 +84,19 @@ impl Clock {
         Self::Manual(Arc::new(Mutex::new(start)))
     }
 
-    /// The clock of a service: the system's, whose steps are adopted one at a time.
+    /// Creates the clock of a service: the system clock, whose steps are adopted one by one.
     pub fn for_service() -> Self {
         Self::Steady(Arc::new(SteadyClock::new(WallClock::System)))
     }
 
-    /// `start`, and from there as the runtime's clock goes.
+    /// Creates a clock that begins at `start` and advances with the runtime's clock.
     pub fn from_runtime(start: Timestamp) -> Self {
         let offset = Mutex::new(SignedDuration::ZERO);
         let wall = WallClock::Simulated { start, since: Instant::now(), offset };
         Self::Steady(Arc::new(SteadyClock::new(wall)))
     }
 
-    /// Now, in whole milliseconds: what is stored and what is decided upon are the same instant.
+    /// Returns the current time in whole milliseconds: stored times and the times of decisions are the same instant.
     pub fn now(&self) -> Timestamp {
         let now = match self {
             Self::System => Timestamp::now(),
@@ -104,8 +106,8 @@ impl Clock {
         Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 
-    /// The step of the wall clock that was not adopted yet. A difference below [`SMALLEST_STEP`] is none: it is followed
-    /// here.
+    /// Returns the step of the wall clock that was not adopted yet. A difference below [`SMALLEST_STEP`] is not a step:
+    /// this function follows it.
     pub fn pending_step(&self) -> Option<SignedDuration> {
         let Self::Steady(clock) = self else { return None };
         let step = clock.wall.now().duration_since(clock.now());
@@ -116,7 +118,7 @@ impl Clock {
         None
     }
 
-    /// Follows the wall clock from here on; returns by how much `now` has changed.
+    /// Follows the wall clock from here on; returns the change of `now`.
     pub fn adopt_step(&self) -> SignedDuration {
         let Self::Steady(clock) = self else { return SignedDuration::ZERO };
         let before = self.now();
@@ -124,7 +126,7 @@ impl Clock {
         self.now().duration_since(before)
     }
 
-    /// Takes an adopted step back, so that it is pending again.
+    /// Reverts an adopted step, so that the step is pending again.
     pub fn take_back_step(&self, step: SignedDuration) {
         if let Self::Steady(clock) = self {
             let mut anchor = clock.anchor.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +134,7 @@ impl Clock {
         }
     }
 
-    /// Sets a simulated wall clock forward or back, as an operator or a time server does it.
+    /// Sets a simulated wall clock forward or back, as an operator or a time server does.
     pub fn set_wall(&self, by: SignedDuration) {
         if let Self::Steady(clock) = self
             && let WallClock::Simulated { offset, .. } = &clock.wall

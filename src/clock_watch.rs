@@ -1,5 +1,5 @@
-//! The watch over the wall clock: a step of it is adopted within a second, and that this run is alive is noted every
-//! minute, as the lower bound of the time at the next start.
+//! Watch task of the wall clock: adopts a step within a second, and records every minute that this run is alive. That
+//! record is the lower bound of the time at the next start.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::store::boot;
 use crate::store::database::db::{Db, DbError};
 
 const EVERY: Duration = Duration::from_secs(1);
-/// Looks at the clock between two notes that this run is alive.
+/// Number of clock checks between two records that this run is alive.
 const LOOKS_PER_NOTE: u32 = 60;
 
 pub(crate) struct ClockWatch {
@@ -36,7 +36,7 @@ impl ClockWatch {
     async fn check_clock(&self, look: u32) -> Result<(), DbError> {
         if self.clock.pending_step().is_some() {
             let step = self.engine.adopt_clock_step().await?;
-            tracing::warn!(seconds = step.as_secs(), "wall clock stepped, waits moved along");
+            tracing::warn!(seconds = step.as_secs(), "wall clock stepped, shifted the pending waits");
         }
         if !look.is_multiple_of(LOOKS_PER_NOTE) {
             return Ok(());

@@ -1,9 +1,9 @@
-//! Named places at which a crash test kills the program. Without the `failpoints` feature they are nothing.
+//! Named failpoints at which a crash test kills the program. Without the `failpoints` feature they do nothing.
 
 #[cfg(feature = "failpoints")]
 static ARMED: std::sync::OnceLock<(String, u32)> = std::sync::OnceLock::new();
 
-/// Arms one place: its name, and the visit at which the program dies. Only the first call counts.
+/// Arms one failpoint: its name, and the visit at which the program dies. Only the first call counts.
 #[cfg(feature = "failpoints")]
 pub fn arm_failpoint(place: (String, u32)) {
     ARMED.get_or_init(|| place);
@@ -13,8 +13,8 @@ pub fn arm_failpoint(place: (String, u32)) {
 #[inline(always)]
 pub fn reached(_name: &'static str) {}
 
-/// Kills the process at the armed visit of the armed place. No destructor runs and no task is asked: what a crash leaves
-/// behind is all there is.
+/// Kills the process at the armed visit of the armed failpoint. No destructor runs and no task is notified: only the
+/// state that a crash leaves behind remains.
 #[cfg(feature = "failpoints")]
 pub fn reached(name: &'static str) {
     use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,5 @@
-//! One way out to Sonarr, Radarr and Twilio: a network client in life, a fake's router called in process in a simulation.
+//! Outbound HTTP to Sonarr, Radarr and Twilio: a network client in production, a fake's router called in process in a
+//! simulation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,19 +13,19 @@ use tokio::time::Instant;
 
 use crate::response_budget::{BudgetReservation, ResponseBudget};
 
-/// Largest answer that is read as a whole, so that a misbehaving peer cannot fill the memory.
+/// Largest response that is read as a whole, so that a misbehaving peer cannot fill the memory.
 const MAX_RESPONSE_BYTES: u64 = 64 << 20;
-/// In process an answer comes in pieces of this size, about as a socket brings them.
+/// Size of the pieces in which an in-process response arrives, about as a socket delivers them.
 const PIECE_BYTES: usize = 16 << 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A fake peer: takes a request, gives its response.
+/// Fake peer: takes a request and returns its response.
 pub type InProcess = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> + Send + Sync>;
 
 #[derive(Clone)]
 pub struct HttpClient {
     transport: HttpTransport,
-    /// Shared by all answers of this client; `None`: each answer has its own limit alone.
+    /// Budget shared by all responses of this client; `None`: each response has only its own limit.
     budget: Option<ResponseBudget>,
 }
 
@@ -34,28 +35,29 @@ enum HttpTransport {
     InProcess(InProcess),
 }
 
-/// Why a request has no response, told apart by whether the peer may have acted on it.
+/// Reason that a request has no response, distinguished by whether the peer may have acted on the request.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// The peer never saw the request.
     #[error("connect")]
     NotSent(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// No answer in time; the peer may have acted.
+    /// The response did not arrive in time; the peer may have acted.
     #[error("get an answer within {} s", .0.as_secs())]
     TimedOut(Duration),
-    /// The connection broke or the answer was unreadable; the peer may have acted.
+    /// The connection broke or the response was unreadable; the peer may have acted.
     #[error("read the answer")]
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Chooses the TLS implementation of the process; without it no client can be built.
+/// Installs the TLS implementation of the process; without it no client can be built.
 pub fn install_tls() {
-    // The error says that a choice was made before, which serves as well.
+    // The error means that an implementation was installed before, which is equally good.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 impl HttpClient {
-    /// A client that follows no redirects (a key in a header would follow them) and repeats nothing by itself.
+    /// Creates a client that follows no redirects (a key in a header would follow them) and repeats no request
+    /// automatically.
     pub fn network() -> Result<Self, reqwest::Error> {
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
@@ -70,12 +72,12 @@ impl HttpClient {
         Self { transport: HttpTransport::InProcess(peer), budget: None }
     }
 
-    /// The same client, whose answers reserve their memory from `budget`.
+    /// Returns the same client, whose responses reserve their memory from `budget`.
     pub fn with_budget(self, budget: ResponseBudget) -> Self {
         Self { budget: Some(budget), ..self }
     }
 
-    /// Sends one request, once. `timeout` covers everything up to the last byte of the answer.
+    /// Sends one request, once. `timeout` covers the time up to the last byte of the response.
     pub async fn send(
         &self,
         request: Request<Bytes>,
@@ -84,7 +86,8 @@ impl HttpClient {
         self.send_within(request, ResponseBounds::for_whole_response(timeout, MAX_RESPONSE_BYTES)).await
     }
 
-    /// The same with bounds of its own. The memory of the body stays reserved until the last clone of it is dropped.
+    /// Sends one request with its own bounds. The memory of the body stays reserved until the last clone of the body is
+    /// dropped.
     pub async fn send_within(
         &self,
         request: Request<Bytes>,
@@ -106,16 +109,16 @@ impl HttpClient {
         Ok(Response::from_parts(answer.head, body))
     }
 
-    /// Sends one request, once, and leaves the body of the answer to be taken piece by piece: for what is too large to
-    /// be held as a whole.
+    /// Sends one request, once, and leaves the body of the response to be read piece by piece: for a body that is too
+    /// large to be held as a whole.
     pub async fn open_response(
         &self,
         request: Request<Bytes>,
         bounds: ResponseBounds,
     ) -> Result<StreamedResponse, HttpError> {
         let deadline = Instant::now() + bounds.timeout;
-        // A read reserves once its answer begins, so that a server that hangs takes nothing from the others. A write does
-        // so before it is sent, so that no want of memory leaves open whether it was done.
+        // A read reserves memory once its response begins, so that a server that hangs takes nothing from the others. A
+        // write reserves before it is sent, so that a lack of memory never leaves its outcome unknown.
         let is_read = request.method().is_safe();
         let early = if is_read {
             None
@@ -179,22 +182,22 @@ impl AsRef<[u8]> for ReservedBody {
     }
 }
 
-/// The most that an answer may take, from the request to its last byte.
+/// Limits of a response, from the request to its last byte.
 #[derive(Debug, Clone, Copy)]
 pub struct ResponseBounds {
     pub timeout: Duration,
     pub bytes: u64,
-    /// Most of these bytes that are in memory at a time, which are reserved.
+    /// Number of these bytes that are in memory at the same time. They are reserved.
     pub held: u64,
 }
 
 impl ResponseBounds {
-    /// Of an answer that is read as a whole.
+    /// Returns the bounds of a response that is read as a whole.
     pub const fn for_whole_response(timeout: Duration, bytes: u64) -> Self {
         Self { timeout, bytes, held: bytes }
     }
 
-    /// The same for an answer that says how long it is. One that is too long is not read at all.
+    /// Returns the bounds for a response that announces its length. A response that is too long is not read at all.
     fn with_announced_length(self, head: &response::Parts) -> Result<Self, HttpError> {
         let length = head.headers.get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -210,7 +213,7 @@ fn too_large(limit: u64) -> HttpError {
     HttpError::Broken(format!("the answer is larger than {} MiB", limit >> 20).into())
 }
 
-/// An answer whose body is still to come.
+/// Response whose body is still to come.
 pub struct StreamedResponse {
     pub head: response::Parts,
     pieces: BodyPieces,
@@ -223,7 +226,7 @@ pub struct StreamedResponse {
 type BodyPieces = BoxStream<'static, Result<Bytes, HttpError>>;
 
 impl StreamedResponse {
-    /// The next piece of the body; `None` behind the last.
+    /// Returns the next piece of the body; `None` after the last one.
     pub async fn next_piece(&mut self) -> Result<Option<Bytes>, HttpError> {
         let next = tokio::time::timeout_at(self.deadline, self.pieces.next()).await;
         let Some(piece) = next.map_err(|_| HttpError::TimedOut(self.bounds.timeout))? else {
@@ -244,7 +247,7 @@ async fn over_network(
 ) -> Result<(response::Parts, BodyPieces), HttpError> {
     let request = reqwest::Request::try_from(request).map_err(|error| HttpError::NotSent(error.into()))?;
     let response = client.execute(request).await.map_err(|error| {
-        // The URL may carry a phone number or an account id.
+        // The URL may contain a phone number or an account id.
         let error = error.without_url();
         if error.is_connect() { HttpError::NotSent(error.into()) } else { HttpError::Broken(error.into()) }
     })?;
@@ -287,7 +290,7 @@ mod tests {
 
     const BODY: usize = 3 * PIECE_BYTES + 1;
 
-    /// The pieces of an answer of this many bytes, as far as `bytes` are allowed.
+    /// Checks the pieces of a response of this many bytes, up to the `bytes` that are allowed.
     async fn check(bytes: u64, expected: &[Result<usize, &str>]) {
         let peer = |_| async { Response::new(Bytes::from(vec![b'x'; BODY])) }.boxed();
         let http = HttpClient::in_process(Arc::new(peer));
@@ -326,7 +329,7 @@ mod tests {
     #[tokio::test]
     async fn a_refused_connection_is_told_in_words_and_without_its_address() {
         install_tls();
-        // Nothing listens on port 1 of this machine.
+        // No program listens on port 1 of this machine.
         let request = Request::get("http://127.0.0.1:1/+15550100001?key=a-key").body(Bytes::new()).unwrap();
         let error =
             HttpClient::network().unwrap().send(request, Duration::from_secs(20)).await.err().unwrap();
@@ -349,7 +352,7 @@ mod tests {
         assert_eq!(elsewhere.received_requests().await.unwrap().len(), 0);
     }
 
-    /// A client whose answers share `bytes`, and whose peer yields once before it answers with `body` bytes.
+    /// Creates a client whose responses share `bytes`, and whose peer yields once before it responds with `body` bytes.
     fn shared(bytes: u32, body: usize) -> (HttpClient, ResponseBudget) {
         let budget = ResponseBudget::new(bytes);
         let peer = move |_| {
@@ -375,7 +378,7 @@ mod tests {
             async move {
                 let answer = http.send_within(Request::new(Bytes::new()), bounds(40_000)).await.unwrap();
                 served.lock().unwrap().push(member);
-                // Parsing takes a while.
+                // Parsing takes some time.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 assert_eq!(answer.body().len(), 20_000);
             }

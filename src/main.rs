@@ -1,4 +1,4 @@
-//! Parses the arguments, runs the command, tells what went wrong.
+//! Entry point: parses the arguments, runs the command, prints the error.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 
 fn main() -> ExitCode {
-    // What is written holds people's words and numbers: nobody else on this machine is to read it.
+    // The files hold users' messages and numbers: no other account on this machine may read them.
     umask(Mode::RWXG | Mode::RWXO);
     #[cfg(feature = "failpoints")]
     if let Some(place) = dialarr::config::failpoint() {

@@ -1,5 +1,5 @@
-//! What is done every few minutes: what time alone brings about happens, what nobody looks at any more is forgotten, and
-//! words whose time is over are erased.
+//! Maintenance that runs every few minutes: expires what is due, deletes rows that are no longer needed, and erases
+//! message text whose retention period is over.
 
 use std::time::Duration;
 
@@ -17,14 +17,16 @@ use crate::store::privacy::retention::{RetentionProgress, erase_expired_text};
 use crate::store::queue::notifications;
 use crate::store::stream::pruning::{self, PruneProgress};
 
-/// How long events are kept after they were logged and their turn has ended.
+/// Time that events are stored after they were logged and their turn has ended.
 const EVENTS_KEPT: SignedDuration = SignedDuration::from_hours(1);
-/// How long a report is kept that everyone was told of; its history is read no farther back.
+/// Time that an arr event is stored after all its notifications were sent; the history of a server is read no further
+/// back.
 const REPORTS_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// How long a copy is kept that was made before an upgrade: by then nobody goes back to the program before it.
+/// Time that a copy from before an upgrade is stored: after that time no operator returns to the earlier program.
 const COPIES_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 const EVERY: Duration = Duration::from_mins(10);
-/// Rows of each table in one transaction: few, since texts that come in wait for its end.
+/// Rows of each table in one transaction. The number is small because incoming messages wait for the end of the
+/// transaction.
 const ROWS_SWEPT: i64 = 50;
 
 #[derive(Clone)]
@@ -32,16 +34,16 @@ pub struct Maintenance {
     pub engine: Engine,
     pub db: Db,
     pub clock: Clock,
-    /// For how long words are kept.
+    /// Time that message text is stored.
     pub retention: SignedDuration,
     pub stop: CancellationToken,
 }
 
 impl Maintenance {
     pub async fn run(self) {
-        // First of all: a program that is often started anew would never come to it.
+        // Runs before the first wait: a program that restarts often would otherwise never get to this work.
         if let Err(error) = self.forget_events().await {
-            tracing::warn!(%error, "old events could not be forgotten");
+            tracing::warn!(%error, "failed to delete old events");
         }
         loop {
             tokio::select! {
@@ -52,29 +54,29 @@ impl Maintenance {
         }
     }
 
-    /// One round. What fails is told and tried again in the next; nothing else is held up by it.
+    /// Runs one round. A failed step is logged and tried again in the next round; it does not delay the other steps.
     pub async fn run_once(&self) {
         if let Err(error) = self.engine.expire_due().await {
-            tracing::warn!(%error, "conversations and requests could not be ended");
+            tracing::warn!(%error, "failed to expire conversations and requests");
         }
         if let Err(error) = self.forget_events().await {
-            tracing::warn!(%error, "old events could not be forgotten");
+            tracing::warn!(%error, "failed to delete old events");
         }
         if let Err(error) = self.forget_sessions().await {
-            tracing::warn!(%error, "sessions of the console could not be ended");
+            tracing::warn!(%error, "failed to expire console sessions");
         }
         if let Err(error) = self.forget_notices().await {
-            tracing::warn!(%error, "old notices could not be forgotten");
+            tracing::warn!(%error, "failed to delete old notifications");
         }
         if let Err(error) = self.erase_old_words().await {
-            tracing::warn!(%error, "old words could not be erased");
+            tracing::warn!(%error, "failed to erase old message text");
         }
         if let Err(error) = self.forget_copies().await {
-            tracing::warn!(%error, "copies from before an upgrade could not be looked for");
+            tracing::warn!(%error, "failed to check for copies from before an upgrade");
         }
     }
 
-    /// A piece at a time, until nothing is left or the program stops.
+    /// Deletes old events piece by piece, until none are left or the program stops.
     async fn forget_events(&self) -> Result<(), DbError> {
         let before = self.clock.now() - EVENTS_KEPT;
         let mut after = EventSeq(0);
@@ -107,7 +109,7 @@ impl Maintenance {
         self.db.read(move |conn| migration::remove_old_copies(conn, before)).await
     }
 
-    /// Until nothing is left or the program stops; the next round goes on where this one ends.
+    /// Erases old message text until none is left or the program stops; the next round continues where this one ends.
     async fn erase_old_words(&self) -> Result<(), DbError> {
         let now = self.clock.now();
         let before = now - self.retention;

@@ -1,5 +1,5 @@
-//! What happened since the start, counted for Prometheus. Each method is named for what happened. Labels are closed
-//! sets: neither people nor titles are among them.
+//! Counters of events since the start, for Prometheus. Each method is named for the event that it counts. Labels are
+//! closed sets: neither users nor titles are among them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use crate::store::queue::outbox::{AcceptanceOutcome, OutboundKind};
 use crate::store::turns::turn_lifecycle::TurnKind;
 use crate::store::turns::turn_stats::{CallEnd, TurnResult, TurnStats};
 
-/// From what code answers at once to the longest that a turn may take.
+/// Histogram buckets in seconds, from replies by code to the longest time that a turn may take.
 const SECONDS: [f64; 12] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
-/// A tool that the model made up.
+/// Label of a tool that the model made up.
 const NO_SUCH_TOOL: &str = "unknown";
 
 type LabelPairs<const N: usize> = [(&'static str, &'static str); N];
@@ -35,13 +35,13 @@ type CounterFamily<const N: usize> = Family<LabelPairs<N>, Counter>;
 type HistogramFamily = Family<LabelPairs<1>, Histogram, fn() -> Histogram>;
 type SecondsHistogram = Gauge<f64, AtomicU64>;
 
-/// What is counted; clones share it.
+/// Metrics of the program; clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<MetricFamilies>);
 
 struct MetricFamilies {
     registry: Registry,
-    /// The labels that a tool call can have.
+    /// Labels that a tool call can have.
     tools: Vec<&'static str>,
     texts_received: CounterFamily<1>,
     texts_sent: CounterFamily<2>,
@@ -61,7 +61,7 @@ struct MetricFamilies {
     now: AtScrape,
 }
 
-/// What is looked up when somebody asks.
+/// Values that are loaded at each scrape.
 #[derive(Default)]
 struct AtScrape {
     texts_waiting: Gauge,
@@ -72,7 +72,7 @@ struct AtScrape {
 }
 
 impl Metrics {
-    /// `tools` are the names of all there are.
+    /// Creates the metrics. `tools` are the names of all existing tools.
     pub fn new(tools: Vec<&'static str>, started_at: Timestamp) -> Self {
         let mut inner = MetricFamilies {
             registry: Registry::default(),
@@ -108,7 +108,7 @@ impl Metrics {
         self.0.texts_received.get_or_create(&[("channel", channel)]).inc();
     }
 
-    /// A text was taken for delivery, if it was not known to be so before.
+    /// Counts a message that was accepted for delivery, if the acceptance was not known before.
     pub fn text_accepted(&self, acceptance: AcceptanceOutcome) {
         let (kind, way, segments) = match acceptance {
             AcceptanceOutcome::First { kind, way, segments } => (kind, way, segments),
@@ -121,7 +121,7 @@ impl Metrics {
         };
         let channel = match way {
             MessageTransport::Carrier => {
-                // It wants to be paid for them.
+                // The carrier charges for these segments.
                 self.0.segments_sent.inc_by(segments.into());
                 "phone"
             }
@@ -131,12 +131,12 @@ impl Metrics {
         self.0.texts_sent.get_or_create(&[("kind", kind), ("channel", channel)]).inc();
     }
 
-    /// The carrier will not have a text.
+    /// Counts a message that the carrier rejected.
     pub fn text_refused(&self) {
         self.0.text_fates.get_or_create(&[("outcome", "refused")]).inc();
     }
 
-    /// The carrier tells what became of a text that it took.
+    /// Counts the final delivery status that the carrier reports for an accepted message.
     pub fn text_over(&self, fate: FinalDelivery) {
         let outcome = match fate {
             FinalDelivery::Delivered => "delivered",
@@ -181,7 +181,7 @@ impl Metrics {
         }
     }
 
-    /// A call of the model answered; `tokens` as its server counted them.
+    /// Counts a model call that returned a response; `tokens` are the counts of the model's server.
     pub fn model_answered(&self, brain: Responder, tokens: Option<TokenUsage>) {
         self.model_called(brain, "answered");
         let Some(TokenUsage { input, cached, output }) = tokens else { return };
@@ -204,7 +204,7 @@ impl Metrics {
         self.model_called(brain, outcome);
     }
 
-    /// The person took the turn back while the model was asked.
+    /// Counts a model call that ended because the user canceled the turn.
     pub fn model_interrupted(&self, brain: Responder) {
         self.model_called(brain, "taken_back");
     }
@@ -221,23 +221,23 @@ impl Metrics {
         self.0.model_retries.inc();
     }
 
-    /// `webhook` is a path as routes are written, never as a caller sent it.
+    /// Counts a response to a webhook. `webhook` is a path as routes are written, never as a caller sent it.
     pub fn webhook_answered(&self, webhook: String, status: u16) {
         let labels = [("webhook", webhook), ("status", status.to_string())];
         self.0.webhook_answers.get_or_create(&labels).inc();
     }
 
-    /// A request in the carrier's name was refused, or changed nothing.
+    /// Counts a request in the carrier's name that was refused, or that changed nothing.
     pub fn webhook_refused(&self, webhook: &'static str, reason: &'static str) {
         self.0.webhook_refusals.get_or_create(&[("webhook", webhook), ("reason", reason)]).inc();
     }
 
-    /// An ambiguous text was compared with the carrier's record.
+    /// Counts the comparison of an ambiguous message with the carrier's record.
     pub fn text_verified(&self, outcome: VerificationOutcome) {
         self.0.text_verifications.get_or_create(&[("outcome", outcome.label())]).inc();
     }
 
-    /// Everything in the text format of OpenMetrics, which Prometheus reads.
+    /// Renders all metrics in the text format of OpenMetrics, which Prometheus reads.
     pub fn render(&self, backlog: &Backlog, now: Timestamp) -> Result<String, fmt::Error> {
         let age = |queue: QueueDepth| {
             queue

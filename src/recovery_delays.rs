@@ -1,22 +1,23 @@
-//! How long to wait before asking what became of something: an effect under way needs time to arrive.
+//! Delays before the outcome of an effect is checked: an effect in progress needs time to arrive.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// The waits that keep an effect from being done twice. Shorter ones are for crash tests, whose peers answer at once.
+/// Delays that prevent an effect from being done twice. Shorter ones are for crash tests, whose peers respond at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecoveryDelays {
-    /// Before looking what became of a write whose answer was lost.
+    /// Delay before checking the outcome of a write whose response was lost.
     pub grace: Duration,
-    /// After a text's fate became unknown: when the carrier's list is looked at. The request itself may arrive there
-    /// until its time is up, and the list shows fresh texts late.
+    /// Delays before reading the carrier's list, counted from the moment when a message's delivery status became
+    /// unknown. The request itself may arrive there until its timeout, and the list shows fresh messages late.
     pub looks: [Duration; 2],
-    /// Between two readings of the list of received texts.
+    /// Interval between two readings of the list of received messages.
     pub list_every: Duration,
-    /// The same, where a text was too young to be taken up.
+    /// Interval between two readings if a message was too young to be admitted.
     pub list_soon: Duration,
-    /// The webhook of a text this young may still be under way, and what comes by it counts for more.
+    /// Age below which the webhook of a message may still be in progress. A message that arrives by webhook takes
+    /// precedence.
     pub too_young: SignedDuration,
 }
 

@@ -1,15 +1,16 @@
-//! Memory limit of all response bodies in flight together. A request reserves the limit of its response before the body is
-//! read, first come, first served, and never waits while it holds a part of it. So requests cannot wait for each other.
+//! Memory limit of all response bodies in flight together. A request reserves the limit of its response before the body
+//! is read, first come, first served, and never waits while it holds a part of the reservation. So requests cannot wait
+//! for each other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Of Sonarr and Radarr together. The largest response that is read as a whole takes a quarter of it.
+/// Budget of Sonarr and Radarr together. The largest response that is read as a whole takes a quarter of it.
 pub const LIBRARY_RESPONSE_BYTES: u32 = 128 << 20;
 
-/// A number of bytes; clones share it.
+/// Budget in bytes; clones share it.
 #[derive(Debug, Clone)]
 pub struct ResponseBudget {
     bytes: u32,
@@ -17,11 +18,11 @@ pub struct ResponseBudget {
     peak: Arc<AtomicU32>,
 }
 
-/// Bytes of a budget, given back when it is dropped.
+/// Reserved bytes of a budget, returned when the reservation is dropped.
 #[derive(Debug)]
 pub struct BudgetReservation(OwnedSemaphorePermit);
 
-/// The reservation would be larger than the whole budget.
+/// Error for a reservation that would be larger than the whole budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("reserve {wanted} bytes of {}", .budget)]
 pub struct AboveBudget {
@@ -39,7 +40,7 @@ impl ResponseBudget {
     pub async fn reserve_bytes(&self, bytes: u64) -> Result<BudgetReservation, AboveBudget> {
         let above = AboveBudget { wanted: bytes, budget: self.bytes };
         let wanted = u32::try_from(bytes).ok().filter(|wanted| *wanted <= self.bytes).ok_or(above)?;
-        // Nobody closes the semaphore.
+        // The semaphore is never closed.
         let permit = self.free.clone().acquire_many_owned(wanted).await.map_err(|_| above)?;
         self.peak.fetch_max(self.reserved_bytes(), Ordering::Relaxed);
         Ok(BudgetReservation(permit))
@@ -50,7 +51,7 @@ impl ResponseBudget {
         self.bytes.saturating_sub(free)
     }
 
-    /// The most bytes that were ever reserved at a time.
+    /// Returns the most bytes that were ever reserved at the same time.
     pub fn peak_bytes(&self) -> u32 {
         self.peak.load(Ordering::Relaxed)
     }
@@ -63,7 +64,7 @@ impl Default for ResponseBudget {
 }
 
 impl BudgetReservation {
-    /// Gives back what is beyond `bytes`.
+    /// Returns the bytes beyond `bytes` to the budget.
     pub fn shrink_to(&mut self, bytes: u64) {
         let surplus = (self.0.num_permits() as u64).saturating_sub(bytes);
         drop(usize::try_from(surplus).ok().and_then(|surplus| self.0.split(surplus)));
@@ -84,10 +85,10 @@ mod tests {
     #[derive(Debug, Clone, Copy)]
     enum Event {
         Ask(u32),
-        /// Of those who hold something.
+        /// Index among the requests that hold a reservation.
         Shrink(usize, u64),
         Finish(usize),
-        /// Of those who wait: it has run out of time.
+        /// Index among the requests that wait: the request has reached its timeout.
         GiveUp(usize),
     }
 

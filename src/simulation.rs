@@ -1,5 +1,5 @@
-//! The program among simulated peers, in one process: what the demo, the evaluation and the tests run.
-//! Everything but Sonarr, Radarr, Twilio and the model is the real thing.
+//! Program among simulated peers, in one process, which the demo, the evaluation and the tests run.
+//! All parts except Sonarr, Radarr, Twilio and the model are real.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,13 +43,13 @@ use crate::tools::library::{ArrInstances, Instance};
 use crate::tools::library_cache::refresh::LibraryCache;
 use crate::web::TwilioVerification;
 
-/// The number that simulated people text.
+/// Number to which simulated users send messages.
 pub const OUR_NUMBER: &str = "+15550100000";
-/// The account of the simulated Twilio.
+/// Account of the simulated Twilio.
 pub const ACCOUNT: &str = "AC00000000000000000000000000000000";
 const TWILIO_API: &str = "https://api.twilio.invalid";
 
-/// A simulated Sonarr, Radarr and Twilio. Clones share their state.
+/// Simulated Sonarr, Radarr and Twilio. Clones share their state.
 #[derive(Clone)]
 pub struct SimulatedPeers {
     pub clock: Clock,
@@ -59,28 +59,28 @@ pub struct SimulatedPeers {
     token: SecretString,
     public_url: String,
     writes: Arc<Mutex<Vec<LibraryWrite>>>,
-    /// Shared by the answers of both libraries.
+    /// Budget shared by the responses of both libraries.
     pub responses: ResponseBudget,
 }
 
-/// Which simulated library.
+/// Kind of a simulated library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SimulatedLibrary {
     Radarr,
     Sonarr,
 }
 
-/// A change that a simulated library carried out, in the order of both.
+/// Change that a simulated library carried out, in the order across both libraries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LibraryWrite {
-    /// By its number in the catalogue: TMDB or TVDB.
+    /// Added title, by its catalog number: TMDB or TVDB.
     Added(SimulatedLibrary, i64),
-    /// By its id in the library.
+    /// Removed title, by its id in the library.
     Removed(SimulatedLibrary, i64),
 }
 
 impl SimulatedPeers {
-    /// `public_url` is where the simulated Twilio believes our webhooks to be.
+    /// Creates the peers. `public_url` is the base URL at which the simulated Twilio expects the webhooks.
     pub fn new(clock: Clock, radarr: FakeRadarr, sonarr: FakeSonarr, public_url: &str) -> Self {
         let token = SecretString::from("a-simulated-token".to_owned());
         let account = FakeAccount {
@@ -94,7 +94,7 @@ impl SimulatedPeers {
         Self { clock, radarr, sonarr, twilio, token, public_url: public_url.to_owned(), writes, responses }
     }
 
-    /// The program wired to these peers.
+    /// Returns the blueprint of a program connected to these peers.
     pub fn blueprint(
         &self,
         db: Db,
@@ -132,7 +132,8 @@ impl SimulatedPeers {
         })
     }
 
-    /// The simulated carrier's record of texts to us, for a program that is to find those it missed.
+    /// Returns the simulated carrier's record of messages to Dialarr, for a program that recovers the messages it
+    /// missed.
     pub fn missed_messages(&self) -> MissedMessageSource {
         MissedMessageSource { twilio: self.carrier(), number: Address::new(OUR_NUMBER) }
     }
@@ -142,12 +143,12 @@ impl SimulatedPeers {
         Arc::new(Twilio::new(account, HttpClient::in_process(self.twilio.in_process())))
     }
 
-    /// The changes since the last look.
+    /// Returns the changes since the last call.
     pub fn take_writes(&self) -> Vec<LibraryWrite> {
         std::mem::take(&mut *self.writes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The way to a simulated library, with its changes noted as they succeed.
+    /// Creates a client for a simulated library that records the changes as they succeed.
     fn watched_client(&self, served: SimulatedLibrary, peer: InProcess) -> HttpClient {
         let writes = self.writes.clone();
         HttpClient::in_process(Arc::new(move |request| {
@@ -192,7 +193,7 @@ impl SimulatedPeers {
     }
 }
 
-/// What a request would change.
+/// Returns the change that a request would make.
 fn write_of(served: SimulatedLibrary, request: &Request<Bytes>) -> Option<LibraryWrite> {
     let path = request.uri().path();
     let field = match served {
@@ -203,7 +204,7 @@ fn write_of(served: SimulatedLibrary, request: &Request<Bytes>) -> Option<Librar
         let body: serde_json::Value = serde_json::from_slice(request.body()).ok()?;
         Some(LibraryWrite::Added(served, body.get(field)?.as_i64()?))
     } else if request.method() == Method::DELETE {
-        // Files and downloads are deleted too, under other names.
+        // Files and downloads are also deleted, under other paths.
         let (folder, id) = path.rsplit_once('/')?;
         let title = folder.ends_with("/movie") || folder.ends_with("/series");
         title.then_some(LibraryWrite::Removed(served, id.parse().ok()?))
@@ -212,11 +213,11 @@ fn write_of(served: SimulatedLibrary, request: &Request<Bytes>) -> Option<Librar
     }
 }
 
-/// A year of days, as where nothing else is configured.
+/// Retention of one year in days, as without any other configuration.
 const RETENTION: SignedDuration = SignedDuration::from_hours(365 * 24);
 const WEEKLY: Option<RateLimit> = Some(RateLimit { max: 10, period: SignedDuration::from_hours(7 * 24) });
 
-/// The settings that a household gets by default, without waiting for further texts.
+/// Returns the default settings of a household, without the wait for further messages.
 pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
     HouseholdSettings {
         zone,
@@ -242,7 +243,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
     }
 }
 
-/// A fictional number, which no real phone has.
+/// Returns a fictional number, which no real phone has.
 pub fn fictional_number(last_two: u8) -> Option<PhoneNumber> {
     PhoneNumber::parse(&format!("+155501001{last_two:02}")).ok()
 }

@@ -1,4 +1,4 @@
-//! Where log lines go, in which form, and what never gets there.
+//! Destination and format of log lines, and the data that never gets logged.
 
 use std::error::Error;
 use std::io::{self, IsTerminal};
@@ -11,11 +11,11 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
-/// What is logged when the operator asks for nothing else.
+/// Log filter if the operator configures no other.
 pub const DEFAULT_FILTER: &str =
     "info,async_openai=off,h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rustls=warn";
 
-/// The format and the filter of log lines.
+/// Format and filter of log lines.
 #[derive(Debug, Clone)]
 pub struct LogSettings {
     pub format: LogFormat,
@@ -30,19 +30,19 @@ pub enum LogFormat {
     Json,
 }
 
-/// Logs to standard error from here on, for the whole process. Standard output belongs to the commands.
+/// Starts to log to standard error, for the whole process. Standard output belongs to the commands.
 pub fn start_logging(log: &LogSettings) -> anyhow::Result<()> {
     let subscriber = build_subscriber(log).context("read the log filter")?;
     subscriber.try_init().context("start logging")
 }
 
-/// An error with all that led to it on one line, as anyhow tells its own by `{:#}`.
+/// Formats an error with all its causes on one line, as anyhow formats its own errors with `{:#}`.
 pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     let causes = iter::successors(Some(error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// Whether the operator's words make a filter.
+/// Parses the operator's filter directives.
 pub fn parse_filter(directives: &str) -> Result<EnvFilter, ParseError> {
     EnvFilter::builder().parse(directives)
 }
@@ -56,7 +56,8 @@ fn build_subscriber(log: &LogSettings) -> Result<impl Subscriber + Send + Sync +
     Ok(Registry::default().with(lines.with_filter(parse_filter(&log.filter)?.and(filter_fn(quotes_nobody)))))
 }
 
-/// async-openai logs whole answers that it cannot parse, and those quote what people wrote.
+/// Returns whether a log line quotes no user: async-openai logs whole responses that it cannot parse, and those quote
+/// users' messages.
 fn quotes_nobody(metadata: &Metadata<'_>) -> bool {
     !metadata.target().starts_with("async_openai")
 }

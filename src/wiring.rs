@@ -1,4 +1,4 @@
-//! From a configuration to the blueprint of the program.
+//! Conversion of a configuration to the blueprint of the program.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::outbound_clients::{build_embedder, build_library, build_model, build_
 use crate::store::database::db::Db;
 use crate::web::TwilioVerification;
 
-/// Model calls at the same time where nothing is configured: the keyword brain needs no limit.
+/// Limit of concurrent model calls if none is configured: the keyword responder needs no limit.
 const MODEL_CALLS: usize = 8;
 
 pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
@@ -60,7 +60,7 @@ pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
     })
 }
 
-/// Says once at the start what this installation cannot do, and why.
+/// Logs once at the start the features that this installation lacks, and the reasons.
 pub(crate) fn tell_what_is_missing(config: &Config) {
     for misspelling in &config.misspelt {
         tracing::warn!("{misspelling}");
@@ -69,13 +69,13 @@ pub(crate) fn tell_what_is_missing(config: &Config) {
         tracing::warn!("{cut}");
     }
     if config.twilio.is_none() {
-        tracing::warn!("no Twilio account is configured: nobody can text");
+        tracing::warn!("no Twilio account is configured: users cannot send messages");
     }
     if config.notifications.secret.is_none() {
-        tracing::warn!("no NOTIFICATION_SECRET is configured: Sonarr and Radarr cannot report");
+        tracing::warn!("no NOTIFICATION_SECRET is configured: Sonarr and Radarr cannot send events");
     }
     if config.llm.is_none() {
-        tracing::warn!("no model is configured: only the keyword commands are understood");
+        tracing::warn!("no model is configured: only keyword commands work");
     }
     if config.libraries.radarr.is_none() && config.libraries.radarr_four_k.is_none() {
         tracing::warn!("no Radarr is configured: there are no movies");
@@ -110,7 +110,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
         triage_level: conversation.routing,
         reactions: conversation.reactions,
         quiet_hours: config.notifications.quiet,
-        // The terminal shows their addresses, whoever it is.
+        // The terminal shows the addresses of pictures to every user.
         pictures: config.twilio.as_ref().map_or(PicturePolicy::Sent, |twilio| twilio.pictures),
         metadata_source: conversation.notes,
         number: config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str())),

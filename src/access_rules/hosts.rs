@@ -1,17 +1,18 @@
-//! Under which names the console answers. A foreign page can have its own name point at our address and so read what we
-//! serve to a browser inside the network; the name in the Host header gives it away.
+//! Host names under which the console answers requests. A foreign page can point its own name at the console's address
+//! and so read what the console serves to a browser inside the network; the name in the Host header gives that page
+//! away.
 
 use http::Request;
 use http::header::{HOST, HeaderMap, HeaderValue};
 use http::uri::{Authority, Uri};
 use url::Host;
 
-/// The names that requests may be addressed to, whatever the port.
+/// Host names that requests may be addressed to, with any port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedHosts(Vec<Host>);
 
 impl AllowedHosts {
-    /// The names of this machine for itself, which always count.
+    /// Names by which this machine refers to itself. These names are always allowed.
     pub fn local() -> Self {
         let loopback = [Host::Ipv4(std::net::Ipv4Addr::LOCALHOST), Host::Ipv6(std::net::Ipv6Addr::LOCALHOST)];
         Self([Host::Domain("localhost".to_owned())].into_iter().chain(loopback).collect())
@@ -27,14 +28,15 @@ impl AllowedHosts {
         self
     }
 
-    /// Returns true if the request carries a name, and every name that it carries is ours.
+    /// Returns true if the request carries a name, and every name that the request carries is allowed.
     pub(crate) fn allows_request<B>(&self, request: &Request<B>) -> bool {
         let names: Option<Vec<Host>> = addressed_hosts(request.uri(), request.headers()).collect();
         names.is_some_and(|names| !names.is_empty() && names.iter().all(|name| self.0.contains(name)))
     }
 }
 
-/// A name as people write it: with or without a port, in any case; `None` if it is none.
+/// Parses a host name as users write it: with or without a port, in any case. Returns `None` if the text is not a host
+/// name.
 pub fn parse_host(text: &str) -> Option<Host> {
     let authority: Authority = text.parse().ok()?;
     if text.contains('@') {

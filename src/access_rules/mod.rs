@@ -1,5 +1,5 @@
-//! Access to the listeners as the operator configures it: sign-in and names of the console, trusted proxies of the
-//! webhooks. `web` applies these rules.
+//! Access rules of the listeners, as the operator configures them: sign-in and host names of the console, trusted
+//! proxies of the webhooks. `web` applies these rules.
 
 mod hosts;
 mod password;
@@ -10,20 +10,20 @@ pub use password::ConsolePassword;
 pub(crate) use password::LONGEST_PASSWORD;
 pub use trusted_proxies::{ClientAddress, TrustedProxies, parse_network};
 
-/// Configured rules of access to the console.
+/// Configured rules for access to the console.
 #[derive(Debug, Clone)]
 pub struct AccessRules {
     pub sign_in: SignIn,
     pub hosts: AllowedHosts,
 }
 
-/// How the operator signs in.
+/// Sign-in method of the operator.
 #[derive(Debug, Clone)]
 pub enum SignIn {
-    /// Not at all: whoever reaches the console is the operator.
+    /// No sign-in: anyone who reaches the console is the operator.
     Open,
-    /// By links from the shell alone.
+    /// Sign-in only by links from the shell.
     Links,
-    /// By password, or by a link.
+    /// Sign-in by password, or by a link.
     Password(ConsolePassword),
 }

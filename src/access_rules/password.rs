@@ -1,4 +1,4 @@
-//! The configured console password: its two forms, and the lengths that are accepted.
+//! Configured console password: its two forms, and the lengths that are accepted.
 
 use argon2::Params;
 use argon2::password_hash::phc::PasswordHash;
@@ -9,16 +9,16 @@ pub(crate) const LONGEST_PASSWORD: usize = 1024;
 /// Shortest password, in characters.
 const SHORTEST_PASSWORD: usize = 10;
 
-/// The configured password. Its debug output shows neither it nor its hash.
+/// Configured console password. Its debug output shows neither the password nor its hash.
 #[derive(Debug, Clone)]
 pub enum ConsolePassword {
     Plain(SecretString),
-    /// An argon2id hash in PHC form.
+    /// Argon2id hash in PHC form.
     Hash(SecretString),
 }
 
 impl ConsolePassword {
-    /// The error is a fragment that fits after the variable's name and a colon.
+    /// Parses the configured password or hash. The error is a fragment that fits after the variable's name and a colon.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.len() > LONGEST_PASSWORD {
             return Err("longer than 1024 bytes");
@@ -36,7 +36,7 @@ impl ConsolePassword {
     }
 
     fn from_plain_text(text: &str) -> Result<Self, &'static str> {
-        // Where `$` and the word behind it are replaced, the same rest is left of everybody's hash.
+        // If a shell replaces `$` and the word after it, every user's hash leaves the same remainder.
         let is_of_a_hash = text.contains("argon2i") || text.contains("argon2d");
         if is_of_a_hash || (text.contains(",t=") && text.contains(",p=")) {
             return Err("a part of an argon2id hash; put the whole hash in single quotes");

@@ -6,14 +6,14 @@ use http::HeaderMap;
 use ipnet::IpNet;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
-/// Carrier-grade NAT and overlay networks (RFC 6598). The internet does not route it.
+/// Carrier-grade NAT and overlay networks (RFC 6598). The internet does not route this prefix.
 const SHARED_PREFIX: [u8; 2] = [100, 64];
 
-/// Networks whose `X-Forwarded-For` is believed (`TRUSTED_PROXIES`).
+/// Networks whose `X-Forwarded-For` header is trusted (`TRUSTED_PROXIES`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<IpNet>);
 
-/// One client: an IPv4 address, or an IPv6 network of 64 bits, which is what one household or server gets.
+/// One client: an IPv4 address, or an IPv6 network of 64 bits, which is the size that one household or server gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientAddress(IpAddr);
 
@@ -35,14 +35,14 @@ impl TrustedProxies {
         self.0.is_empty()
     }
 
-    /// The client of a connection before any request; `None` where it is not known yet or has no share.
+    /// Returns the client of a connection before any request; `None` where the client is not known yet or has no share.
     pub(crate) fn connection_client(&self, peer: IpAddr) -> Option<ClientAddress> {
         let peer = peer.to_canonical();
         (!self.contains(peer) && !is_local(peer)).then(|| ClientAddress::from_ip(peer))
     }
 
-    /// The client of a request. `None` where the peer is local and not listed: it may be a proxy for everybody, so a
-    /// share for it would be one for all clients together.
+    /// Returns the client of a request; `None` where the peer is local and not listed. Such a peer may be a proxy for
+    /// every client, so one share for the peer would be a single share for all clients together.
     pub(crate) fn request_client(&self, peer: IpAddr, headers: &HeaderMap) -> Option<ClientAddress> {
         let peer = peer.to_canonical();
         if self.contains(peer) {
@@ -51,7 +51,7 @@ impl TrustedProxies {
         self.connection_client(peer)
     }
 
-    /// The rightmost entry that is not a trusted proxy. Entries left of it can be forged by the client, and so can those
+    /// Returns the rightmost entry that is not a trusted proxy. The client can forge entries left of it, and also those
     /// left of an entry that is not an address.
     fn forwarded_client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let lines = headers.get_all(FORWARDED_FOR).iter().rev();
@@ -72,7 +72,7 @@ impl TrustedProxies {
     }
 }
 
-/// A network as `10.0.0.0/8`, or one address.
+/// Parses a network such as `10.0.0.0/8`, or one address.
 pub fn parse_network(text: &str) -> Option<IpNet> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(address.to_canonical().into());
@@ -80,7 +80,7 @@ pub fn parse_network(text: &str) -> Option<IpNet> {
     text.parse::<IpNet>().ok().map(|network| network.trunc())
 }
 
-/// An address, with or without a port, and in brackets or not.
+/// Parses an address with or without a port, in brackets or not.
 fn parse_entry(entry: &[u8]) -> Option<IpAddr> {
     let entry = std::str::from_utf8(entry).ok()?;
     let bare = entry.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(entry);

@@ -15,7 +15,7 @@ pub struct NewMovie {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MovieScope {
     Movie,
-    /// The rest of the movie's collection is wanted as well.
+    /// Movie and the rest of its collection.
     Collection,
 }
 
@@ -33,15 +33,15 @@ pub struct NewSeries {
 pub enum WantedEpisodes {
     /// Every season in the catalog (including the specials, as season 0), and whether it is wanted.
     Seasons(Vec<(u32, bool)>),
-    /// Only the episodes that have not aired yet.
+    /// Episodes that have not aired yet.
     Future,
-    /// Only the first episode.
+    /// First episode alone.
     Pilot,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdditionOutcome {
     Added,
-    /// The library already had the title: a success for a user who wanted it there.
+    /// Success for a user who wanted the title in the library, because the library already had it.
     AlreadyThere,
 }

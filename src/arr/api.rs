@@ -1,4 +1,5 @@
-//! Single requests to Sonarr or Radarr: the key, the URL base, the timeouts, and a second attempt for reads only.
+//! Client for single requests to Sonarr or Radarr: the key, the URL base, the timeouts, and a second attempt for reads
+//! only.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,16 +30,16 @@ const READ_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(READ_TIME
 const ITEM_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(READ_TIMEOUT, MAX_ITEM_BYTES);
 const LOOKUP_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(LOOKUP_TIMEOUT, MAX_BODY_BYTES);
 const WRITE_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(WRITE_TIMEOUT, MAX_ITEM_BYTES);
-/// Bounds of a list of everything: an instance assembles 20,000 movies before it sends the first of them. One record at
-/// a time is in memory.
+/// Bounds of a list of everything: an instance assembles 20,000 movies before it sends the first of them. Only one
+/// record is in memory at any moment.
 const LIST_BOUNDS: ResponseBounds =
     ResponseBounds { timeout: Duration::from_secs(60), bytes: 1 << 30, held: MAX_ITEM_BYTES };
-/// Bounds of a list such as the episodes of a series, of which a part of each record is kept.
+/// Bounds of a list such as the episodes of a series, of which a part of each record is stored.
 const COLLECT_BOUNDS: ResponseBounds =
     ResponseBounds { timeout: READ_TIMEOUT, bytes: 64 << 20, held: MAX_ITEM_BYTES };
 /// Bounds of a list of one record, or of all records if the instance ignores the query.
 const FIND_BOUNDS: ResponseBounds = ResponseBounds { timeout: READ_TIMEOUT, ..LIST_BOUNDS };
-/// Maximum size that is read of the error response to a list request.
+/// Maximum number of bytes that are read of the error response to a list request.
 const MAX_COMPLAINT_BYTES: usize = 64 << 10;
 
 /// Query parameters as names and values, not yet encoded.
@@ -50,7 +51,7 @@ pub(super) struct ApiClient {
     base: Url,
     key: SecretString,
     http: HttpClient,
-    /// Number of possible changes in the instance; clones share the counter.
+    /// Number of possible changes in the instance. Clones share the counter.
     changes: Arc<AtomicU64>,
 }
 
@@ -68,7 +69,7 @@ impl ApiClient {
     }
 
     /// Returns the number of possible changes in the instance: each of our own writes counts, and so does each call of
-    /// `changed`.
+    /// `record_change`.
     pub(super) fn change_count(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
@@ -84,7 +85,7 @@ impl ApiClient {
     ) -> Result<T, ArrError> {
         let call = ApiCall { method: Method::GET, path, query, body: None, bounds: READ_BOUNDS };
         match self.read_bytes(&call).await {
-            // These paths exist on every server with this API.
+            // These paths exist on every instance with this API.
             Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
             answer => parse_json(&answer?),
         }
@@ -150,7 +151,7 @@ impl ApiClient {
             Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
                 self.open_call(call, ResponseBounds { timeout: left, ..call.bounds }).await
             }
-            // These paths exist on every server with this API.
+            // These paths exist on every instance with this API.
             Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
             opened => opened,
         };
@@ -163,7 +164,7 @@ impl ApiClient {
         elements.finish_reading().map_err(ArrError::Unreadable)
     }
 
-    /// Fetches one record by its id; `None` if there is none.
+    /// Fetches one record by its id. Returns `None` if there is none.
     pub(super) async fn get_item<W, T>(&self, path: &str) -> Result<Option<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
@@ -190,7 +191,7 @@ impl ApiClient {
         Ok(parse_json::<Vec<W>>(&self.read_bytes(&call).await?)?.into_iter().map(Into::into).collect())
     }
 
-    /// Sends an addition once; the body of a successful response is ignored.
+    /// Sends an addition once. The body of a successful response is ignored.
     pub(super) async fn post_addition(&self, path: &str, body: &Value) -> Result<AdditionOutcome, ArrError> {
         let call = ApiCall { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
         match self.send_call(&call, call.bounds).await {
@@ -215,25 +216,25 @@ impl ApiClient {
         Ok(parse_json::<Vec<W>>(&self.read_bytes(&call).await?)?.into_iter().map(Into::into).collect())
     }
 
-    /// Sends a deletion once; the body of a successful response is ignored.
+    /// Sends a deletion once. The body of a successful response is ignored.
     pub(super) async fn delete(&self, path: &str, query: QueryParameters<'_>) -> Result<(), ArrError> {
         let call = ApiCall { method: Method::DELETE, path, query, body: None, bounds: WRITE_BOUNDS };
         self.send_call(&call, call.bounds).await.map(drop)
     }
 
-    /// Sends a write once; the body of a successful response is ignored.
+    /// Sends a write once. The body of a successful response is ignored.
     pub(super) async fn write_json(&self, method: Method, path: &str, body: &Value) -> Result<(), ArrError> {
         let call = ApiCall { method, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
         self.send_call(&call, call.bounds).await.map(drop)
     }
 
-    /// Sends a POST once, without a body; the body of a successful response is ignored.
+    /// Sends a POST once, without a body. The body of a successful response is ignored.
     pub(super) async fn post(&self, path: &str) -> Result<(), ArrError> {
         let call = ApiCall { method: Method::POST, path, query: &[], body: None, bounds: WRITE_BOUNDS };
         self.send_call(&call, call.bounds).await.map(drop)
     }
 
-    /// Sends a creation once and returns the created record; an unreadable response leaves its content unknown.
+    /// Sends a creation once and returns the created record. An unreadable response leaves its content unknown.
     pub(super) async fn create_json<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -260,7 +261,8 @@ impl ApiClient {
         let request = self.build_request(call)?;
         let writes = call.method != Method::GET;
         if writes {
-            // The counter also grows before the request: the caller may be dropped before it can count afterwards.
+            // The counter also grows before the request, because the caller may be dropped before it can count
+            // afterwards.
             self.record_change();
         }
         let response = self.http.send_within(request, bounds).await;
@@ -272,7 +274,7 @@ impl ApiClient {
         Ok(response.into_body())
     }
 
-    /// Opens a successful response: returns the first piece of its body, and the rest of the response.
+    /// Opens a successful response. Returns the first piece of its body, and the rest of the response.
     async fn open_call(
         &self,
         call: &ApiCall<'_>,

@@ -8,7 +8,7 @@ use super::radarr::Radarr;
 use super::sonarr::Sonarr;
 use super::{ArrError, Availability, RemovalOutcome};
 
-/// Change of a movie; a field that is `None` stays unchanged.
+/// Change of a movie. A field that is `None` stays unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MovieChange {
     pub monitored: Option<bool>,
@@ -16,7 +16,7 @@ pub struct MovieChange {
     pub availability: Option<Availability>,
 }
 
-/// Change of a series; a field that is `None` stays unchanged. Episodes are never touched.
+/// Change of a series. A field that is `None` stays unchanged. Episodes are never changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SeriesChange {
     pub monitored: Option<bool>,
@@ -42,7 +42,7 @@ pub enum SeriesSearch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditorChange {
     Made,
-    /// The library has no such title.
+    /// Change of a title that is not in the library.
     Gone,
 }
 
@@ -57,7 +57,7 @@ impl Availability {
 }
 
 impl Radarr {
-    /// Edits a movie; returns a server error if the movie is gone.
+    /// Edits a movie. Returns a server error if the movie is not in the library.
     pub async fn edit_movie(&self, movie: i64, change: MovieChange) -> Result<(), ArrError> {
         let MovieChange { monitored, profile, availability } = change;
         let body = present_fields([
@@ -69,12 +69,12 @@ impl Radarr {
         self.api.write_json(Method::PUT, "movie/editor", &body).await
     }
 
-    /// Searches for a movie immediately, even if it is unmonitored or unreleased; returns the command's id.
+    /// Searches for a movie immediately, even if it is unmonitored or unreleased. Returns the command's id.
     pub async fn search_movie(&self, movie: i64) -> Result<i64, ArrError> {
         self.common_api().start_command(&json!({ "name": "MoviesSearch", "movieIds": [movie] })).await
     }
 
-    /// Deletes a file from the disk; the movie stays in the library, and monitored unless Radarr is configured
+    /// Deletes a file from the disk. The movie stays in the library, and stays monitored unless Radarr is configured
     /// otherwise.
     pub async fn delete_file(&self, file: i64) -> Result<RemovalOutcome, ArrError> {
         gone_or_removed(self.api.delete(&format!("moviefile/{file}"), &[]).await)
@@ -82,7 +82,7 @@ impl Radarr {
 }
 
 impl Sonarr {
-    /// Edits a series; returns a server error if the series is gone.
+    /// Edits a series. Returns a server error if the series is not in the library.
     pub async fn edit_series(&self, series: i64, change: SeriesChange) -> Result<(), ArrError> {
         let SeriesChange { monitored, profile, new_seasons, series_type } = change;
         let body = present_fields([
@@ -95,7 +95,7 @@ impl Sonarr {
         self.api.write_json(Method::PUT, "series/editor", &body).await
     }
 
-    /// Sets the flags of these seasons. A flag that changes sets all episodes of its season; an unchanged flag has no
+    /// Sets the flags of these seasons. A flag that changes sets all episodes of its season. An unchanged flag has no
     /// effect.
     pub async fn monitor_seasons(
         &self,
@@ -103,7 +103,7 @@ impl Sonarr {
         flags: &[(u32, bool)],
     ) -> Result<EditorChange, ArrError> {
         let path = format!("series/{series}");
-        // Fields that are missing from the request are wiped, so the whole record is sent back as it was received.
+        // Sonarr wipes fields that are missing from the request, so the whole record is sent back as it was received.
         let Some(mut show) = self.api.get_item::<Value, Value>(&path).await? else {
             return Ok(EditorChange::Gone);
         };

@@ -30,7 +30,7 @@ pub enum SuggestionSource {
 }
 
 impl Radarr {
-    /// Fetches suggestions; slow, because Radarr queries other services.
+    /// Fetches suggestions. The request is slow, because Radarr queries other services.
     pub async fn fetch_suggestions(&self, what: SuggestionSource) -> Result<Vec<SuggestedMovie>, ArrError> {
         let (similar, popular) = match what {
             SuggestionSource::Similar => ("true", "false"),
@@ -41,8 +41,8 @@ impl Radarr {
         self.api.slow_list::<WireSuggestion, _>("importlist/movie", &query).await
     }
 
-    /// Fetches the movies of a collection that a movie of the library belongs to; empty if Radarr does not know the
-    /// collection.
+    /// Fetches the movies of a collection that a movie of the library belongs to. The result is empty if Radarr does
+    /// not know the collection.
     pub async fn fetch_collection(&self, tmdb: i64) -> Result<Vec<SuggestedMovie>, ArrError> {
         let id = tmdb.to_string();
         let is_named = |collection: &WireCollection| collection.tmdb_id == Some(tmdb);

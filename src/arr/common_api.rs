@@ -19,11 +19,11 @@ pub struct CommonApi<'a>(pub(super) &'a ApiClient);
 /// Treatment of the release when a download is removed from the queue, including its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiscardMode {
-    /// The same release may be fetched again.
+    /// Allows the same release to be fetched again.
     Forget,
-    /// The same release is never fetched again, and no other release is searched for.
+    /// Blocks the release, so that it is never fetched again, and searches for no other release.
     Block,
-    /// As `StreamBlock`, and the instance searches for another release if `replaces_failed` returns true.
+    /// Blocks the release as `Block` does, and the instance searches for another one if `replaces_failed` returns true.
     BlockAndReplace,
 }
 
@@ -54,7 +54,7 @@ pub enum AilmentLevel {
 /// Progress of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandState {
-    /// The command is waiting or running.
+    /// Command that is waiting or running.
     Underway,
     /// Last message of the command, such as "Completed search for 1 movies. 1 reports downloaded."
     Completed(String),
@@ -84,7 +84,7 @@ impl CommonApi<'_> {
         self.0.get_list::<wire::RootFolderResource, _>("rootfolder", &[]).await
     }
 
-    /// Returns a counter that grows whenever the instance may have changed, as far as we know: data that was read at a
+    /// Returns a counter that grows whenever the instance may have changed, as far as we know. Data that was read at a
     /// smaller number may be outdated.
     pub fn change_count(self) -> u64 {
         self.0.change_count()
@@ -111,7 +111,7 @@ impl CommonApi<'_> {
         gone_or_removed(self.0.delete(&format!("queue/{row}"), &query).await)
     }
 
-    /// Marks a grab of the history as failed: its release is never fetched again, and another one is searched for if
+    /// Marks a grab of the history as failed. Its release is never fetched again, and another one is searched for if
     /// `replaces_failed` returns true. Returns `NotFound` if the history does not contain the grab.
     pub async fn fail_grab(self, history: i64) -> Result<(), ArrError> {
         self.0.post(&format!("history/failed/{history}")).await
@@ -126,29 +126,29 @@ impl CommonApi<'_> {
         Ok(config.auto_redownload_failed == Some(true) && by_hand_too)
     }
 
-    /// Fetches every mount of the instance; the same disk may appear more than once.
+    /// Fetches every mount of the instance. The same disk may appear more than once.
     pub async fn fetch_disks(self) -> Result<Vec<DiskSpace>, ArrError> {
         self.0.get_list::<WireDisk, _>("diskspace", &[]).await
     }
 
-    /// Fetches the health problems; empty if there are none.
+    /// Fetches the health problems. The result is empty if there are none.
     pub async fn fetch_health(self) -> Result<Vec<HealthProblem>, ArrError> {
         let checks: Vec<HealthCheck> = self.0.get("health", &[]).await?;
         Ok(checks.into_iter().filter_map(HealthCheck::into_problem).collect())
     }
 
-    /// Fetches the state of a command; `None` if the instance no longer lists it.
+    /// Fetches the state of a command. Returns `None` if the instance no longer lists it.
     pub async fn fetch_command(self, id: i64) -> Result<Option<CommandState>, ArrError> {
         self.0.get_item::<CommandStatus, _>(&format!("command/{id}")).await
     }
 
-    /// Starts a command and returns its id; a command that is already under way is not started a second time.
+    /// Starts a command and returns its id. A command that is already under way is not started a second time.
     pub(super) async fn start_command(self, command: &Value) -> Result<i64, ArrError> {
         Ok(self.0.create_json::<StartedCommand>("command", command).await?.id.unwrap_or_default())
     }
 }
 
-/// Converts the outcome of a deletion; deleting a record that is already gone is not a failure.
+/// Converts the outcome of a deletion. The deletion of a record that no longer exists is not a failure.
 pub(super) fn gone_or_removed(outcome: Result<(), ArrError>) -> Result<RemovalOutcome, ArrError> {
     match outcome {
         Ok(()) => Ok(RemovalOutcome::Removed),

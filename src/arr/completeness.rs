@@ -1,5 +1,5 @@
-//! Completeness of seasons. The catalog may list the episodes of a season as they air, as it does for daily and reality
-//! shows, so that the listed episodes may be far from all.
+//! Completeness of seasons. The catalog may list the episodes of a season only as they air, as for daily and reality
+//! shows, so the listed episodes may be far from all.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -12,7 +12,7 @@ const SEASON_REST: SignedDuration = SignedDuration::from_hours(28 * 24);
 
 impl Series {
     /// Returns whether a season is on disk and gets no more episodes. `growing` holds the episodes of the growing
-    /// seasons; a growing season without them is not complete.
+    /// seasons. A growing season without them is not complete.
     pub fn season_is_complete(&self, number: u32, growing: &[Episode], now: Timestamp) -> bool {
         let Some(season) = self.season(number) else { return false };
         season.is_on_disk() && (!self.may_grow(season) || is_over(number, growing, now))
@@ -71,7 +71,7 @@ impl Sonarr {
     }
 }
 
-/// Returns the time until which more episodes of a season are to be expected; `None` if no air time is known.
+/// Returns the time until which more episodes of a season are to be expected. Returns `None` if no air time is known.
 pub fn expected_until(season: u32, episodes: &[Episode]) -> Option<Timestamp> {
     let of_it = || episodes.iter().filter(|episode| episode.season == season);
     let last = of_it().filter_map(|episode| episode.airs).max()?;

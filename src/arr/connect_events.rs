@@ -1,5 +1,5 @@
-//! Parser for the events that the webhook entries of Connect send us: JSON, converted into reports. Unknown events give
-//! no report.
+//! Parser for the events that the webhook entries of Connect send us. The JSON is converted into arr events. Unknown
+//! events give no arr event.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -15,12 +15,12 @@ use crate::conversation::notifications::arr_events::{
 #[error("read the event")]
 pub struct NoEvent;
 
-/// Catalog id of the title in a test of the connection; no real title has this id.
+/// Catalog id of the title in a connection test. No real title has this id.
 const NO_TITLE: i64 = 0;
 /// Health check for available updates of the application itself, which is not reported as a problem.
 const UPDATE_CHECK: &str = "UpdateCheck";
 
-/// Parses the reports of one event; empty for events that do not concern any user.
+/// Parses the arr events of one webhook body. The result is empty for events that do not concern any user.
 pub fn parse_events(body: &[u8], now: Timestamp) -> Result<Vec<KeyedArrEvent>, NoEvent> {
     let event: ConnectEvent = serde_json::from_slice(body).map_err(|_| NoEvent)?;
     let download = event.download_id.clone().unwrap_or_default();
@@ -87,8 +87,9 @@ struct DownloadInfo {
 }
 
 impl ConnectEvent {
-    /// Reports of an import. The event of one file and that of a complete import have the same name. Both list their
-    /// episodes, and an episode of a download is reported once, so the second of the two events reports nothing new.
+    /// Returns the arr events of an import. The event of one file and that of a complete import have the same name.
+    /// Both list their episodes, and an episode of a download is reported once, so the second of the two events reports
+    /// nothing new.
     fn import_reports(self) -> Vec<ArrEvent> {
         // A complete import does not indicate whether it replaced a file.
         let copy = if self.is_upgrade == Some(true) { ImportKind::Upgrade } else { ImportKind::First };
@@ -105,7 +106,7 @@ impl ConnectEvent {
         self.episodes.unwrap_or_default().into_iter().map(report).collect()
     }
 
-    /// Name of the title, or of the release if no title matches it.
+    /// Returns the name of the title, or of the release if no title matches it.
     fn failed_title(self) -> Option<String> {
         if let Some(movie) = self.movie.and_then(ConnectMovie::title) {
             return Some(format_arr_title(&movie));

@@ -18,7 +18,7 @@ pub struct ConnectEntry(Map<String, Value>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisibleSecret<'a> {
     Nothing,
-    /// A secret exists, but the API does not reveal it.
+    /// Secret that exists, but that the API does not reveal.
     Masked,
     Plain(&'a str),
 }
@@ -28,20 +28,21 @@ impl CommonApi<'_> {
         self.0.get_list::<Map<String, Value>, _>("notification", &[]).await
     }
 
-    /// Fetches the webhook template of this version of the server; `None` if it does not support webhooks.
+    /// Fetches the webhook template of this version of the instance. Returns `None` if the instance does not support
+    /// webhooks.
     pub async fn blank_webhook(self) -> Result<Option<ConnectEntry>, ArrError> {
         let kinds: Vec<ConnectEntry> =
             self.0.get_list::<Map<String, Value>, _>("notification/schema", &[]).await?;
         Ok(kinds.into_iter().find(ConnectEntry::is_webhook))
     }
 
-    /// Requests that the server sends a test to the address of a stored entry, with its stored secret.
+    /// Makes the instance send a test to the address of a stored entry, with its stored secret.
     pub async fn try_connect_entry(self, connection: &ConnectEntry) -> Result<(), ArrError> {
         self.0.write_json(Method::POST, "notification/test", &connection.body()).await
     }
 
-    /// Creates or replaces an entry. The server first sends a test to its address, and refuses an entry that fails the
-    /// test.
+    /// Creates or replaces an entry. The instance first sends a test to its address, and refuses an entry that fails
+    /// the test.
     pub async fn save_connect_entry(self, connection: &ConnectEntry) -> Result<(), ArrError> {
         let body = connection.body();
         match connection.id() {
@@ -52,7 +53,7 @@ impl CommonApi<'_> {
 }
 
 impl ConnectEntry {
-    /// Id of the entry; `None` for one that was not saved yet.
+    /// Returns the id of the entry. Returns `None` for an entry that was not saved yet.
     pub fn id(&self) -> Option<i64> {
         self.0.get("id").and_then(Value::as_i64).filter(|&id| id > 0)
     }
@@ -65,21 +66,21 @@ impl ConnectEntry {
         self.0.get("implementation").and_then(Value::as_str) == Some("Webhook")
     }
 
-    /// Names of the events that the entry is notified of, such as `onDownload`.
+    /// Returns the names of the events that the entry is notified of, such as `onDownload`.
     pub fn events(&self) -> Vec<&str> {
         let told =
             self.0.iter().filter(|(name, value)| is_event(name, value) && value.as_bool() == Some(true));
         told.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// Returns whether this version of the server can notify the entry of the event.
+    /// Returns whether this version of the instance can notify the entry of the event.
     pub fn can_be_told(&self, event: &str) -> bool {
         let supports = event.strip_prefix("on").map(|rest| format!("supportsOn{rest}"));
         let unsupported = supports.and_then(|name| self.0.get(&name)).and_then(Value::as_bool) == Some(false);
         self.0.get(event).is_some_and(Value::is_boolean) && !unsupported
     }
 
-    /// Number of tags that restrict the notifications of the entry.
+    /// Returns the number of tags that restrict the notifications of the entry.
     pub fn tag_count(&self) -> usize {
         self.0.get("tags").and_then(Value::as_array).map_or(0, Vec::len)
     }
@@ -96,7 +97,7 @@ impl ConnectEntry {
         visible_secret_of(self.text_field(field))
     }
 
-    /// Value of a header that is sent with each event.
+    /// Returns the value of a header that is sent with each event.
     pub fn visible_header(&self, name: &str) -> VisibleSecret<'_> {
         let headers = self.field("headers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let named = headers

@@ -10,19 +10,19 @@ use super::{error_message, time_format};
 /// One download, regardless of the number of its queue rows (a season pack has one per episode).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Download {
-    /// Ids of the queue rows, in queue order; any of them removes the download as a whole.
+    /// Ids of the queue rows, in queue order. Any of them removes the download as a whole.
     pub rows: Vec<i64>,
-    /// Id of the download in the history; empty if it has none yet.
+    /// Id of the download in the history. Empty if the download has none yet.
     pub id: String,
     /// Name of the release.
     pub release: String,
     pub of: DownloadOf,
-    /// `Dune (2021)`, `The Bear S02E03`, `The Bear season 2`, or the release name if no title matches.
+    /// Title such as `Dune (2021)`, `The Bear S02E03` or `The Bear season 2`, or the release name if no title matches.
     pub title: String,
     pub state: DownloadState,
     pub size_bytes: f64,
     pub left_bytes: f64,
-    /// Remaining time; `None` if the client does not know it, or reports zero while it is still working.
+    /// Remaining time. `None` if the client does not know the time, or reports zero while it is still working.
     pub time_left: Option<Duration>,
 }
 
@@ -34,7 +34,7 @@ pub enum DownloadOf {
         series: i64,
         episodes: Vec<QueuedEpisode>,
     },
-    /// No title of the library matches.
+    /// Content that matches no title of the library.
     Nothing,
 }
 
@@ -50,10 +50,10 @@ pub enum DownloadState {
     Downloading,
     Queued,
     Paused,
-    /// The download waits for a delay profile.
+    /// Download that waits for a delay profile.
     Delayed,
     Importing,
-    /// Downloaded, and stuck: the first message from Sonarr or Radarr.
+    /// Finished download that is stuck, with the first message from Sonarr or Radarr.
     Stuck(String),
     Failed(String),
     ClientDown,

@@ -14,14 +14,14 @@ use super::{ArrError, MediaFile};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Episode {
     pub id: i64,
-    /// Season number; 0 for a special.
+    /// Season number. Zero for a special.
     pub season: u32,
     pub number: u32,
     pub title: String,
-    /// Air time; `None` if it is not known yet.
+    /// Air time. `None` if the air time is not known yet.
     pub airs: Option<Timestamp>,
     pub monitored: bool,
-    /// File of the episode; `None` if the episode is not on disk. A file may hold more than one episode.
+    /// File of the episode. `None` if the episode is not on disk. A file may hold more than one episode.
     pub file: Option<MediaFile>,
     /// Time of the last search for the episode.
     pub last_search: Option<Timestamp>,
@@ -67,7 +67,7 @@ impl Sonarr {
         let query =
             [("seriesId", series.as_str()), ("seasonNumber", &number), ("includeEpisodeFile", "true")];
         let mut episodes = self.fetch_listed_episodes(&query).await?;
-        // A server that ignores the filter returns the whole series.
+        // An instance that ignores the filter returns the whole series.
         episodes.retain(|episode| episode.season == season);
         Ok(episodes)
     }
@@ -78,7 +78,7 @@ impl Sonarr {
         Ok(episodes)
     }
 
-    /// Fetches the missing episodes of all series, newest first, at most `most`; including the specials.
+    /// Fetches the missing episodes of all series, newest first, at most `most`. The specials are included.
     pub async fn fetch_missing_episodes(&self, most: u32) -> Result<MissingEpisodes, ArrError> {
         let most = most.to_string();
         let query = [
@@ -95,7 +95,7 @@ impl Sonarr {
         Ok(MissingEpisodes { total: u32::try_from(total).unwrap_or(u32::MAX), episodes })
     }
 
-    /// Sets whether these episodes are monitored; no search is started.
+    /// Sets whether these episodes are monitored. No search is started.
     pub async fn monitor_episodes(&self, episodes: &[i64], monitored: bool) -> Result<(), ArrError> {
         if episodes.is_empty() {
             return Ok(());
@@ -153,7 +153,7 @@ impl From<WireEpisode> for Episode {
             monitored: wire.monitored.unwrap_or_default(),
             file: file.filter(|_| wire.has_file != Some(false)),
             last_search: parse_instant(wire.last_search_time.as_deref()),
-            // A series also has finales in the middle of a season.
+            // A series also has finales in the middle of a season, which do not count.
             finale: matches!(wire.finale_type.as_deref(), Some("season" | "series")),
         }
     }

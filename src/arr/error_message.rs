@@ -1,4 +1,5 @@
-//! Cleanup of a message of the server so that it can be passed on: its first line, without the file paths of its disks.
+//! Cleanup of an error message of an instance so that it can be passed on: its first line, without the file paths of
+//! its disks.
 
 /// Returns the first line of `text` without absolute paths.
 pub(super) fn plain_message(text: &str) -> String {
@@ -12,7 +13,7 @@ pub(super) fn plain_message(text: &str) -> String {
                 rest = &path[end..];
             }
             None => {
-                // A bare path may contain spaces, so its end is unknown: the rest of the line is dropped.
+                // A bare path may contain spaces, so its end is unknown. The rest of the line is dropped.
                 kept.push_str(without_lead_in(before));
                 rest = "";
             }
@@ -22,7 +23,7 @@ pub(super) fn plain_message(text: &str) -> String {
     kept.trim().to_owned()
 }
 
-/// Start of an absolute path: after a blank, a quote, a bracket or at the start of the text.
+/// Returns the start of an absolute path: after a blank, a quote, a bracket or at the start of the text.
 fn path_start(text: &str) -> Option<usize> {
     text.char_indices().map(|(at, _)| at).find(|&at| {
         let boundary =
@@ -44,7 +45,7 @@ fn is_path(text: &str) -> bool {
     }
 }
 
-/// Position just after the quote or bracket that closes a path; `before` ends with the opening one.
+/// Returns the position just after the quote or bracket that closes a path. `before` ends with the opening one.
 fn closing_quote(before: &str, path: &str) -> Option<usize> {
     let close = match before.chars().next_back()? {
         '(' => ')',

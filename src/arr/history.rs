@@ -17,14 +17,14 @@ pub struct HistoryEntry {
     pub event: HistoryEvent,
     /// Library id of the movie or the series.
     pub of: i64,
-    /// Id of the download, which is the same from its grab to its import; empty if there was none.
+    /// Id of the download, which is the same from its grab to its import. Empty if there was no download.
     pub download: String,
     /// Name of the release.
     pub release: String,
     pub quality: String,
-    /// Episode id, season and number; only for a series.
+    /// Episode id, season and number. Only a series has them.
     pub episode: Option<(i64, u32, u32)>,
-    /// Reason why a download failed or a file was deleted; empty if none is given.
+    /// Reason why a download failed or a file was deleted. Empty if no reason is given.
     pub reason: String,
 }
 
@@ -34,7 +34,7 @@ pub enum HistoryEvent {
     Imported,
     Failed,
     FileDeleted,
-    /// Removed from the queue manually.
+    /// Download that was removed from the queue manually.
     Ignored,
     Other,
 }
@@ -103,7 +103,8 @@ impl Sonarr {
     }
 }
 
-/// Reads the entries. Rows without a date are left out, since they cannot be distinguished from old ones.
+/// Converts history rows to entries. Rows without a date are left out, since they cannot be distinguished from old
+/// ones.
 fn entries_from_rows(rows: Vec<HistoryApiRow>) -> Vec<HistoryEntry> {
     let mut entries: Vec<HistoryEntry> = rows.into_iter().filter_map(HistoryApiRow::into_entry).collect();
     entries.sort_by_key(|entry| std::cmp::Reverse((entry.at, entry.id)));

@@ -13,11 +13,12 @@ use super::wire::{EpisodeResource, HistoryRow, MovieResource};
 enum ImportUnit {
     Movie(i64),
     Season(i64, Option<i64>),
-    /// Matches no title of the library: the release is an entry of its own.
+    /// Release that matches no title of the library, as an entry of its own.
     Release(String),
 }
 
-/// Reads the imports. Rows without a date are left out, since they cannot be distinguished from old ones.
+/// Converts history rows to imports. Rows without a date are left out, since they cannot be distinguished from old
+/// ones.
 pub(super) fn imports_from_rows(rows: Vec<HistoryRow>) -> Vec<ImportedDownload> {
     let mut wholes: BTreeMap<ImportUnit, Vec<(Timestamp, HistoryRow)>> = BTreeMap::new();
     for row in rows {

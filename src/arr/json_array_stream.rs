@@ -3,7 +3,7 @@
 
 use serde::de::{DeserializeOwned, Error};
 
-/// Size limit above that of any record that these servers write: anything larger is not a list of records.
+/// Size limit in bytes above that of any record that Sonarr and Radarr write. Anything larger is not a list of records.
 pub(super) const MAX_RECORD_BYTES: usize = 4 << 20;
 
 /// Progress of the reader through the bytes of a list.
@@ -34,7 +34,7 @@ struct RecordDepth {
 enum StringState {
     Outside,
     Inside,
-    /// The byte follows a backslash.
+    /// Byte that follows a backslash.
     Escaped,
 }
 
@@ -113,7 +113,7 @@ impl JsonArrayReader {
 }
 
 enum RecordEnd {
-    /// The record ends just before this position of the piece.
+    /// End of the record just before this position of the piece.
     At(usize),
     Later(RecordDepth),
 }
@@ -145,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// Records of a list that arrives in pieces of this many bytes.
+    /// Reads the records of a list that arrives in pieces of this many bytes.
     fn read(list: &str, piece: usize) -> Result<Vec<Value>, String> {
         let (mut elements, mut records) = (JsonArrayReader::default(), Vec::new());
         for piece in list.as_bytes().chunks(piece) {

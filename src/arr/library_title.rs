@@ -17,14 +17,14 @@ pub struct LibraryTitle {
     pub title: String,
     /// Other names of the title, in other languages and countries.
     pub other_titles: Vec<String>,
-    /// Release year; 0 if unknown.
+    /// Release year. Zero if unknown.
     pub year: u16,
     pub monitored: bool,
     pub size_bytes: u64,
     pub profile: i64,
     pub genres: Vec<String>,
     pub added: Option<Date>,
-    /// Rating out of 10; 0 if there is none.
+    /// Rating out of 10. Zero if the title has no rating.
     pub rating: f32,
     pub detail: LibraryTitleDetails,
 }
@@ -168,7 +168,7 @@ impl From<SeriesRecord> for LibraryTitle {
             .filter(|season| season.season_number > Some(0))
             .map(|season| season.statistics.unwrap_or_default())
             .collect();
-        // The total is summed up here, because the server's totals include the specials.
+        // The total is summed up here, because the totals of the instance include the specials.
         let sum = |count: fn(&LibraryStatistics) -> Option<i64>| {
             saturating_total(seasons.iter().map(|season| whole_or_default(count(season))))
         };

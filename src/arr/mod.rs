@@ -37,22 +37,22 @@ pub use crate::conversation::transcript::MediaKind;
 /// Movie from the library or the catalog of Radarr.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Movie {
-    /// Radarr's own id; `None` for a catalog hit that is not in the library.
+    /// Radarr's own id. `None` for a catalog hit that is not in the library.
     pub id: Option<i64>,
     pub tmdb: i64,
     pub title: String,
-    /// Release year; 0 if the catalog has none.
+    /// Release year. Zero if the catalog has none.
     pub year: u16,
     pub overview: String,
     pub has_file: bool,
     pub monitored: bool,
-    /// True if the movie is released by the minimum availability set in the library; an unreleased movie is not
+    /// True if the movie is released by the minimum availability set in the library. An unreleased movie is not
     /// searched for.
     pub available: bool,
     pub size_bytes: u64,
     pub path: String,
     pub profile: i64,
-    /// TMDB popularity or number of votes, for ranking; 0 if unknown.
+    /// TMDB popularity or number of votes, for ranking. Zero if unknown.
     pub popularity: f64,
     pub cinema: Option<Date>,
     pub digital: Option<Date>,
@@ -65,7 +65,7 @@ pub struct Movie {
     pub genres: Vec<String>,
     /// TMDB rating, from 0 to 10.
     pub rating: Option<f64>,
-    /// Time of the addition to the library; `None` for a catalog hit.
+    /// Time of the addition to the library. `None` for a catalog hit.
     pub added: Option<Timestamp>,
     /// Time of the last search for the movie.
     pub last_search: Option<Timestamp>,
@@ -77,7 +77,7 @@ pub enum ReleaseStatus {
     Announced,
     InCinemas,
     Released,
-    /// To be announced, withdrawn, or an unknown status.
+    /// Status "to be announced", withdrawn or unknown.
     Unclear,
 }
 
@@ -101,7 +101,7 @@ pub struct MovieCollection {
 pub struct MediaFile {
     pub id: i64,
     pub size_bytes: u64,
-    /// Quality name such as `WEBDL-1080p`; empty if unknown.
+    /// Quality name such as `WEBDL-1080p`. Empty if unknown.
     pub quality: String,
 }
 
@@ -116,7 +116,7 @@ pub struct CalendarEntry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpcomingWhen {
-    /// Air time of an episode, an instant.
+    /// Air time of an episode, as an instant.
     Airs(Timestamp),
     /// Release day of a movie, and the kind of release.
     Released(Date, ReleaseKind),
@@ -132,9 +132,9 @@ pub enum ReleaseKind {
 /// Finished download that was imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedDownload {
-    /// `Dune (2021)` or the title of the series; the episodes of one season share an entry.
+    /// Title such as `Dune (2021)`, or the title of the series. The episodes of one season share an entry.
     pub title: String,
-    /// `S02E03`, or `season 2 (8 episodes)`; empty for a movie.
+    /// Episode code such as `S02E03`, or `season 2 (8 episodes)`. Empty for a movie.
     pub detail: String,
     pub at: Timestamp,
 }
@@ -150,14 +150,14 @@ pub struct QualityProfile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootFolder {
     pub path: String,
-    /// Free space; `None` if the folder is not accessible.
+    /// Free space. `None` if the folder is not accessible.
     pub free_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalOutcome {
     Removed,
-    /// The title or file was already gone.
+    /// Title or file that no longer existed before the request.
     AlreadyGone,
 }
 
@@ -169,32 +169,32 @@ pub struct SystemStatus {
     pub url_base: String,
 }
 
-/// Reason why a request to Sonarr or Radarr has no usable response, grouped by the caller's next action.
+/// Reason why a request to Sonarr or Radarr has no usable response, grouped by the next action of the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrError {
-    /// The instance was not reached at all, so the request had no effect.
+    /// Instance that was not reached at all, so that the request had no effect.
     #[error("reach it")]
     Unreachable(#[source] crate::http::HttpError),
-    /// The response is missing or broken: a write may have happened.
+    /// Missing or broken response, after which a write may have happened.
     #[error("get its answer")]
     NoAnswer(#[source] crate::http::HttpError),
-    /// The instance returned 503 while it starts, or its catalog is down.
+    /// Response 503 of an instance that is starting, or whose catalog is down.
     #[error("use it: {0}")]
     Unavailable(String),
     #[error("sign in: the API key is refused")]
     Unauthorized,
-    /// The response is a redirect or a page in place of JSON: the URL is wrong, often its base.
+    /// Redirect or page in place of JSON, because the URL is wrong, often its base.
     #[error("find the API at this URL: {0}")]
     WrongUrl(String),
-    /// The instance refused the request with these messages.
+    /// Refusal of the request by the instance, with these messages.
     #[error("have it accept the request: {}", .0.join("; "))]
     Refused(Vec<String>),
     #[error("find the item")]
     NotFound,
-    /// The instance returned 5xx other than 503: a write may have happened.
+    /// Response 5xx other than 503, after which a write may have happened.
     #[error("have it work: status {status}: {message}")]
     Server { status: u16, message: String },
-    /// The JSON has an unknown shape.
+    /// JSON of an unknown shape.
     #[error("read its answer")]
     Unreadable(#[source] serde_json::Error),
 }
@@ -213,7 +213,7 @@ impl ArrError {
     pub fn failure_class(&self) -> FailureClass {
         match self {
             Self::Unreachable(_) => FailureClass::TRANSIENT,
-            // A proxy may return 503 for an instance that carried out the request before it went away.
+            // A proxy may return 503 for an instance that carried out the request before it became unreachable.
             Self::NoAnswer(_) | Self::Unavailable(_) | Self::Server { .. } | Self::Unreadable(_) => {
                 FailureClass::UNKNOWN
             }

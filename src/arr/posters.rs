@@ -9,9 +9,9 @@ use super::common_api::CommonApi;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogPoster {
     pub title: String,
-    /// Release year; 0 if the catalog has none.
+    /// Release year. Zero if the catalog has none.
     pub year: u16,
-    /// External address of the poster, as returned by the server; `None` if there is no poster.
+    /// External address of the poster, as returned by the instance. `None` if there is no poster.
     pub poster: Option<String>,
     catalog_id: i64,
 }

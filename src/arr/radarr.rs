@@ -31,7 +31,7 @@ impl Radarr {
         CommonApi(&self.api)
     }
 
-    /// Searches the catalog; `term` may be `tmdb:603`. An empty term finds nothing.
+    /// Searches the catalog. `term` may be `tmdb:603`. An empty term finds nothing.
     pub async fn lookup_movies(&self, term: &str) -> Result<Vec<Movie>, ArrError> {
         self.api.get_lookup::<wire::MovieResource, _>("movie/lookup", term).await
     }
@@ -40,7 +40,7 @@ impl Radarr {
         self.api.get_list::<wire::MovieResource, _>("movie", &[("excludeLocalCovers", "true")]).await
     }
 
-    /// Reads the whole library and passes its titles to `visit` one at a time as they arrive.
+    /// Reads the whole library and passes each title to `visit` as it arrives.
     pub async fn each_holding(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
         let visit = |record: MovieRecord| visit(record.into());
         self.api.visit_each("movie", &[("excludeLocalCovers", "true")], visit).await
@@ -130,8 +130,8 @@ impl Radarr {
     }
 }
 
-/// First release of a movie within the window; the calendar lists a movie for any of three dates without naming the one
-/// that matched.
+/// Returns the first release of a movie within the window. The calendar lists a movie for any of three dates without
+/// naming the one that matched.
 fn release_within(movie: &wire::MovieResource, start: Date, end: Date) -> Option<(Date, CalendarEntry)> {
     let releases = [
         (&movie.digital_release, ReleaseKind::Digital),
@@ -165,7 +165,7 @@ mod tests {
 
     type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
-    /// Radarr client whose peer returns the same response to every request, with a record of the requests.
+    /// Builds a Radarr client whose peer returns the same response to every request, with a record of the requests.
     fn radarr(status: u16, body: &Value) -> (Radarr, Asked) {
         let asked = Asked::default();
         let (log, body) = (Arc::clone(&asked), Bytes::from(body.to_string()));

@@ -7,14 +7,15 @@ use serde_json::Value;
 
 use super::{ArrError, error_message};
 
-/// Distinguishes a success from each kind of failure.
+/// Converts an unsuccessful response into the error of its kind of failure.
 pub(super) fn check_response(response: &Response<Bytes>) -> Result<(), ArrError> {
     let status = response.status();
     let error = match status.as_u16() {
         200..=299 if is_page(response) => ArrError::WrongUrl("it answers with a web page".into()),
         200..=299 => return Ok(()),
         300..=399 => ArrError::WrongUrl(redirect_target(response)),
-        // The response to a refused key has no such header: this is the browser sign-in, outside the API.
+        // The response to a refused key has no such header. This response comes from the browser sign-in, outside the
+        // API.
         401 if response.headers().contains_key(WWW_AUTHENTICATE) => {
             ArrError::WrongUrl("it asks for a sign-in with name and password".into())
         }
@@ -47,7 +48,8 @@ fn redirect_target(response: &Response<Bytes>) -> String {
     }
 }
 
-/// Error messages of the server, in every form that it uses; its `description` is a stack trace and is not read.
+/// Returns the error messages of the instance, in every form that it uses. Its `description` is a stack trace and is
+/// not read.
 fn validation_messages(response: &Response<Bytes>) -> Vec<String> {
     let said = match serde_json::from_slice(response.body()) {
         Ok(Value::Array(failures)) => {

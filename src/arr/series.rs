@@ -8,7 +8,7 @@ pub const SPECIALS: u32 = 0;
 /// Series from the library or the catalog of Sonarr.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Sonarr's own id; `None` for a catalog hit that is not in the library.
+    /// Sonarr's own id. `None` for a catalog hit that is not in the library.
     pub id: Option<i64>,
     pub tvdb: i64,
     pub title: String,
@@ -34,7 +34,7 @@ pub struct Series {
     pub genres: Vec<String>,
     /// Rating from 0 to 10.
     pub rating: Option<f64>,
-    /// Time of the addition to the library; `None` for a catalog hit.
+    /// Time of the addition to the library. `None` for a catalog hit.
     pub added: Option<Timestamp>,
 }
 
@@ -44,7 +44,7 @@ impl Series {
         self.seasons.iter().chain(&self.specials)
     }
 
-    /// Returns a season by its number; 0 for the specials.
+    /// Returns a season by its number, which is 0 for the specials.
     pub fn season(&self, number: u32) -> Option<&Season> {
         self.all_seasons().find(|season| season.number == number)
     }

@@ -31,7 +31,7 @@ impl Sonarr {
         CommonApi(&self.api)
     }
 
-    /// Searches the catalog; `term` may be `tvdb:78107`. An empty term finds nothing.
+    /// Searches the catalog. `term` may be `tvdb:78107`. An empty term finds nothing.
     pub async fn lookup_series(&self, term: &str) -> Result<Vec<Series>, ArrError> {
         self.api.get_lookup::<wire::SeriesResource, _>("series/lookup", term).await
     }
@@ -40,7 +40,7 @@ impl Sonarr {
         self.api.get_list::<wire::SeriesResource, _>("series", &[]).await
     }
 
-    /// Reads the whole library and passes its titles to `visit` one at a time as they arrive.
+    /// Reads the whole library and passes each title to `visit` as it arrives.
     pub async fn each_holding(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
         let visit = |record: SeriesRecord| visit(record.into());
         self.api.visit_each("series", &[], visit).await
@@ -75,7 +75,7 @@ impl Sonarr {
         match self.api.delete(&format!("series/{id}"), &query).await {
             Ok(()) => Ok(RemovalOutcome::Removed),
             Err(ArrError::NotFound) => Ok(RemovalOutcome::AlreadyGone),
-            // Sonarr returns this error for a series that does not exist; only a lookup distinguishes it from a real
+            // Sonarr returns this error for a series that does not exist. Only a lookup distinguishes it from a real
             // failure.
             Err(error @ ArrError::Server { .. }) => match self.fetch_series(id).await {
                 Ok(None) => Ok(RemovalOutcome::AlreadyGone),
@@ -144,7 +144,7 @@ impl Sonarr {
 
 fn addition_json(series: &NewSeries) -> Value {
     let (monitor, to_come) = match &series.wanted {
-        // "skip" leaves the flags of the seasons unchanged; any other value overwrites them.
+        // "skip" leaves the flags of the seasons unchanged. Any other value overwrites them.
         WantedEpisodes::Seasons(seasons) => ("skip", wants_new_seasons(seasons)),
         WantedEpisodes::Future => ("future", true),
         WantedEpisodes::Pilot => ("pilot", false),
@@ -170,7 +170,7 @@ fn addition_json(series: &NewSeries) -> Value {
 
 /// Returns whether seasons that are listed later are fetched: yes after the latest season, no after older ones. The
 /// specials are never the latest season. A series without a regular season is wanted as a whole, unless only its
-/// specials are.
+/// specials are wanted.
 fn wants_new_seasons(seasons: &[(u32, bool)]) -> bool {
     let regular = seasons.iter().filter(|(number, _)| *number != SPECIALS);
     match regular.max_by_key(|(number, _)| *number) {
@@ -179,7 +179,7 @@ fn wants_new_seasons(seasons: &[(u32, bool)]) -> bool {
     }
 }
 
-/// Calendar entry of an episode; an episode without an air time has none.
+/// Returns the calendar entry of an episode. An episode without an air time has none.
 fn calendar_entry(episode: &wire::EpisodeResource) -> Option<(Timestamp, CalendarEntry)> {
     let at = parse_instant(episode.air_date_utc.as_deref())?;
     let series = episode.series.as_ref().and_then(|series| series.title.as_deref());
@@ -207,7 +207,8 @@ mod tests {
 
     type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
-    /// Sonarr client whose peer returns one response to reads and one to writes, with a record of the requests.
+    /// Builds a Sonarr client whose peer returns one response to reads and one to writes, with a record of the
+    /// requests.
     fn sonarr(reads: (u16, &Value), writes: (u16, &Value)) -> (Sonarr, Asked) {
         let asked = Asked::default();
         let log = Arc::clone(&asked);

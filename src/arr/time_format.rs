@@ -6,19 +6,20 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// Parses an instant; `None` for their "no date", which is the year 1, and for text that is not a date.
+/// Parses an instant. Returns `None` for the "no date" value of Sonarr and Radarr, which is the year 1, and for text
+/// that is not a date.
 pub(super) fn parse_instant(text: Option<&str>) -> Option<Timestamp> {
     let parsed = text?.parse::<Timestamp>();
-    // An unreadable date is worth as little as none, and must not discard the record that contains it.
+    // An unreadable date is treated like no date, because it must not discard the record that contains it.
     parsed.ok().filter(|at| at.to_zoned(TimeZone::UTC).year() > 1)
 }
 
-/// Day of an instant, in UTC because releases are dated in UTC.
+/// Parses the day of an instant, in UTC because releases are dated in UTC.
 pub(super) fn parse_day(text: Option<&str>) -> Option<Date> {
     parse_instant(text).map(|at| at.to_zoned(TimeZone::UTC).date())
 }
 
-/// Parses a time span in .NET format: `[d.]hh:mm:ss[.fraction]`; the fraction is dropped.
+/// Parses a time span in .NET format: `[d.]hh:mm:ss[.fraction]`. The fraction is dropped.
 pub(super) fn parse_time_span(text: &str) -> Option<Duration> {
     let mut parts = text.splitn(3, ':');
     let (hours, minutes, seconds) = (parts.next()?, parts.next()?, parts.next()?);

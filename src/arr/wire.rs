@@ -1,5 +1,5 @@
-//! JSON of Sonarr and Radarr, and its conversion into our types. They omit values that are null or zero, so every field
-//! is optional; states are strings, because unknown ones do occur.
+//! JSON of Sonarr and Radarr, and its conversion into our types. Both omit values that are null or zero, so every field
+//! is optional. States are strings, because unknown ones do occur.
 
 use serde::Deserialize;
 
@@ -104,7 +104,7 @@ impl QualityResource {
 }
 
 impl MovieResource {
-    /// Formats title and year as `Dune (2021)`; `None` without a title.
+    /// Formats title and year as `Dune (2021)`. Returns `None` without a title.
     pub(super) fn title_with_year(&self) -> Option<String> {
         let title = self.title.as_deref()?;
         Some(match self.year {
@@ -130,7 +130,7 @@ impl From<MovieResource> for super::Movie {
             monitored: wire.monitored.unwrap_or_default(),
             available: match id {
                 Some(_) => wire.is_available.unwrap_or_default(),
-                // A catalog hit counts as available by the loosest rule; we add titles with the rule "released".
+                // A catalog hit counts as available by the loosest rule. Additions use the rule "released".
                 None => wire.status.as_deref() == Some("released"),
             },
             size_bytes: bytes_or_zero(wire.size_on_disk),
@@ -226,7 +226,7 @@ impl From<SeriesResource> for super::Series {
             monitored: wire.monitored.unwrap_or_default(),
             ended: wire.ended.unwrap_or(wire.status.as_deref() == Some("ended")),
             series_type: wire.series_type.unwrap_or_else(|| "standard".into()),
-            // The total is summed up here, because the server's totals include the specials.
+            // The total is summed up here, because the totals of the instance include the specials.
             episodes_on_disk: saturating_total(seasons.iter().map(|season| season.episodes_on_disk)),
             episodes: saturating_total(seasons.iter().map(|season| season.episodes)),
             seasons,
@@ -255,7 +255,7 @@ pub(super) struct EpisodeResource {
 }
 
 impl EpisodeResource {
-    /// Formats the number of an episode as `S02E03`; `None` if it has no number.
+    /// Formats the number of an episode as `S02E03`. Returns `None` if the episode has no number.
     pub(super) fn episode_code(&self) -> Option<String> {
         Some(format!("S{:02}E{:02}", self.season_number?, self.episode_number?))
     }
@@ -393,20 +393,21 @@ impl From<SystemStatusResource> for super::SystemStatus {
     }
 }
 
-/// Size limit above that of any title on a disk: a petabyte.
+/// Size limit in bytes above that of any title on a disk: a petabyte.
 const LARGEST: i64 = 1 << 50;
 
-/// Converts a size; 0 if absent or larger than any disk, so that the sizes of thousands of files can be added up.
+/// Converts a size. Returns 0 if absent or larger than any disk, so that the sizes of thousands of files can be added
+/// up.
 pub(super) fn bytes_or_zero(number: Option<i64>) -> u64 {
     whole_or_default(number.filter(|&bytes| bytes <= LARGEST))
 }
 
-/// Sum of numbers from an instance, which may be arbitrary; the sum saturates.
+/// Returns the sum of numbers from an instance, which may be arbitrary. The sum saturates.
 pub(super) fn saturating_total(numbers: impl Iterator<Item = u32>) -> u32 {
     numbers.fold(0, u32::saturating_add)
 }
 
-/// Converts an integer; 0 if absent or out of range.
+/// Converts an integer. Returns 0 if absent or out of range.
 pub(super) fn whole_or_default<T: TryFrom<i64> + Default>(number: Option<i64>) -> T {
     number.and_then(|number| T::try_from(number).ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! `dialarr chat`: a conversation in the terminal on the real engine, as the configured admin.
+//! `dialarr chat`: a conversation in the terminal with the real engine, as the configured admin.
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -15,12 +15,12 @@ use crate::store::people::users;
 use crate::wiring;
 
 pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
-    // Who talks stays in the database, with an admin's rights and notices: nobody is made up for it.
+    // The chat user stays in the database, with an admin's rights and notifications, so no made-up user is created.
     let admin = config.people.admin.clone().context(
         "talk as the admin: ADMIN_PHONE is not set; hint: set it to your number, e.g. ADMIN_PHONE=+15550100123",
     )?;
     let mut blueprint = wiring::build_blueprint(config)?;
-    // The service fetches what it missed; here only the terminal talks.
+    // The service fetches the messages that it missed; in this command only the terminal sends messages.
     blueprint.missed = None;
     let app = App::start(blueprint).await?;
     wiring::tell_what_is_missing(config);
@@ -43,7 +43,7 @@ pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says under an answer that it began a conversation.
+/// Prints a note below a reply that began a conversation.
 async fn tell_of_beginning(app: &App, admin: &PhoneNumber) -> anyhow::Result<()> {
     let phone = admin.clone();
     let look = move |conn: &mut _| match users::find_user_by_phone(conn, &phone)? {
@@ -56,7 +56,7 @@ async fn tell_of_beginning(app: &App, admin: &PhoneNumber) -> anyhow::Result<()>
     Ok(())
 }
 
-/// `None` at the end of the input or on a signal.
+/// Reads the next line; `None` at the end of the input or on a signal.
 pub(super) async fn next_line(
     lines: &mut Lines<BufReader<Stdin>>,
     signals: &mut StopSignals,

@@ -1,4 +1,4 @@
-//! Where the console is found, and `dialarr console-link`: a link that signs in at the console of the running service.
+//! Address of the console, and `dialarr console-link`: a link that signs in to the console of the running service.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::store::audit::Actor;
 use crate::store::database::db::{self, ServiceState};
 use crate::web::auth;
 
-/// The address that a browser on this machine opens.
+/// Returns the address that a browser on this machine opens.
 pub(super) fn console_address(bind: SocketAddr) -> String {
     if bind.ip().is_unspecified() {
         return format!("http://localhost:{}", bind.port());

@@ -1,5 +1,5 @@
-//! `dialarr demo`: everything on loopback with a made-up library. Each line typed is a text from a demo phone, brought
-//! by a simulated Twilio as a signed webhook; each answer comes back through its REST API.
+//! `dialarr demo`: everything on loopback with a made-up library. Each typed line is a message from a demo phone, which
+//! a simulated Twilio delivers as a signed webhook; each reply comes back through its REST API.
 
 use std::path::Path;
 use std::time::Duration;
@@ -27,12 +27,12 @@ use crate::store::database::db::Db;
 use crate::web::auth;
 use jiff::tz::TimeZone;
 
-/// The demo phone belongs to an admin.
+/// Demo phone, which belongs to an admin.
 const PHONE: &str = "+15550100101";
 const ANY_PORT: (&str, u16) = ("127.0.0.1", 0);
 const CONSOLE: (&str, u16) = ("127.0.0.1", 3001);
 
-/// A line that was typed: `add dune` from the demo phone, `@2 add dune` from another one, which nobody knows at first.
+/// Typed line: `add dune` from the demo phone, `@2 add dune` from another phone, which is an unknown number at first.
 struct DemoLine<'a> {
     from: String,
     body: &'a str,
@@ -51,7 +51,7 @@ impl<'a> DemoLine<'a> {
 pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     let webhooks = TcpListener::bind(ANY_PORT).await.context("listen on loopback")?;
     let console = match demo.script {
-        // It ends before anybody could look.
+        // A script ends before a user could open the console.
         Some(_) => None,
         None => Some(console_listener().await?),
     };
@@ -92,7 +92,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
             app.engine.wait_until_idle().await;
             app.relay.wait_until_settled().await?;
         }
-        // The phone reports what it got to the webhook, so it goes first.
+        // The phone reports deliveries to the webhook, so the phone stops first.
         hang_up.cancel();
         phone.await.context("show the answers")??;
     }
@@ -102,7 +102,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// At its usual port, unless a service has it.
+/// Listens on the console's usual port, unless a running service uses that port.
 async fn console_listener() -> anyhow::Result<TcpListener> {
     match TcpListener::bind(CONSOLE).await {
         Ok(listener) => Ok(listener),
@@ -110,7 +110,7 @@ async fn console_listener() -> anyhow::Result<TcpListener> {
     }
 }
 
-/// The simulated Twilio and the way to our webhook.
+/// Simulated Twilio and the route to the program's webhook.
 #[derive(Clone)]
 struct DemoCarrier {
     twilio: FakeTwilio,
@@ -135,7 +135,7 @@ impl DemoCarrier {
         Ok(())
     }
 
-    /// Prints an answer as the demo phone would show it and reports that it arrived.
+    /// Prints a reply as the demo phone would show it and reports its delivery.
     #[expect(clippy::print_stdout, reason = "the conversation is what the command is for")]
     async fn show_reply(&self, sent: &SentText) -> anyhow::Result<()> {
         match sent.to.as_str().strip_prefix("+1555010010") {
@@ -190,7 +190,7 @@ async fn run_prompt(carrier: &DemoCarrier) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Texts line by line, each after the last one was answered.
+/// Sends the lines one by one as messages, each after the previous one was answered.
 #[expect(clippy::print_stdout, reason = "the conversation is what the command is for")]
 async fn play_script(
     carrier: &DemoCarrier,
@@ -205,7 +205,7 @@ async fn play_script(
         carrier.send_text(line).await?;
         app.engine.wait_until_idle().await;
         app.relay.wait_until_settled().await?;
-        // What is settled was sent, so it is here already and stands right below its text.
+        // The replies to a settled message were sent, so they are queued already and print right below that message.
         while let Ok(sent) = answers.try_recv() {
             carrier.show_reply(&sent).await?;
         }

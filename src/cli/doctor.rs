@@ -1,4 +1,4 @@
-//! `dialarr doctor`: one line per check, and what to do about what does not work.
+//! `dialarr doctor`: one line per check, and a hint for each check that fails.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `dialarr health`: whether the service on this machine works, for a container, which has nothing else to ask with.
+//! `dialarr health`: reports whether the service on this machine works, for a container that has no other client.
 
 use anyhow::{Context, bail};
 

@@ -1,4 +1,4 @@
-//! Where the program listens, and how that ends.
+//! Listeners of the program, and their shutdown.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,16 +15,16 @@ use crate::app::App;
 use crate::web;
 use crate::web::http_server::{self, ListenerLimits, serve_sockets};
 
-/// Time that requests under way get at the end.
+/// Time that running requests get at shutdown.
 const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
-/// Sockets that are taken before anything else begins, so that nothing does where one cannot be had.
+/// Sockets bound before anything else starts, so that nothing starts if a socket is not available.
 pub(super) struct BoundSockets {
     webhooks: TcpListener,
     console: Option<TcpListener>,
 }
 
-/// What is served until it is closed.
+/// Listeners that serve until they are closed.
 pub(super) struct RunningListeners {
     stop: CancellationToken,
     servers: Vec<JoinHandle<io::Result<()>>>,
@@ -35,7 +35,7 @@ impl BoundSockets {
         Self { webhooks, console }
     }
 
-    /// `proxies` are believed where they name the client of a webhook.
+    /// Starts to serve. The `X-Forwarded-For` header of `proxies` is trusted to name the client of a webhook.
     pub(super) fn start_serving(self, app: &App, proxies: TrustedProxies) -> RunningListeners {
         http_server::raise_file_limit();
         let stop = CancellationToken::new();
@@ -63,7 +63,7 @@ impl BoundSockets {
 }
 
 impl RunningListeners {
-    /// Lets requests under way end, within bounds.
+    /// Closes the listeners and lets running requests end, within a time limit.
     pub(super) async fn close_listeners(self) -> anyhow::Result<()> {
         self.stop.cancel();
         let patience = Instant::now() + LAST_REQUESTS;
@@ -71,7 +71,7 @@ impl RunningListeners {
             let abort = server.abort_handle();
             match timeout_at(patience, server).await {
                 Ok(served) => served.context("serve")?.context("serve")?,
-                // Somebody drips a request. A text that was not acknowledged comes again.
+                // A client sends a request very slowly. The carrier repeats a message that was not acknowledged.
                 Err(_) => abort.abort(),
             }
         }

@@ -1,4 +1,4 @@
-//! What can be typed after `dialarr`.
+//! Commands and arguments of `dialarr`.
 
 mod chat;
 mod console;
@@ -23,11 +23,12 @@ use crate::store::database::db::OpenError;
 use crate::store::database::migration::MigrationError;
 use crate::telemetry::{self, LogFormat, LogSettings};
 
-/// What a demo shows of its log.
+/// Log level of a demo.
 const QUIET: &str = "warn";
-/// Played failures are expected; only what is wrong with the program is shown.
+/// Log level of an evaluation. Simulated failures are expected; only errors of the program are shown.
 const SILENT: &str = "error";
-/// Enough for the readers of the database and a few look-ups of names. Each thread keeps memory that it once used.
+/// Number of blocking threads: enough for the readers of the database and a few DNS lookups. Each thread retains memory
+/// that it once used.
 const BLOCKING_THREADS: usize = 8;
 
 /// Text a phone number, get things done on your Sonarr and Radarr
@@ -76,10 +77,10 @@ pub struct DemoArguments {
     pub no_prompt: bool,
 }
 
-/// What no further start mends, so that none should be tried: EX_CONFIG of sysexits.h.
+/// Exit code of an error that no restart fixes, so that none is tried: EX_CONFIG of sysexits.h.
 const NOT_MENDED_BY_A_RESTART: u8 = 78;
 
-/// What the process ends with after an error.
+/// Returns the exit code of the process after an error.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let lasts = error.chain().any(|cause| {
         let unusable = matches!(
@@ -91,7 +92,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     if lasts { NOT_MENDED_BY_A_RESTART } else { 1 }
 }
 
-/// Does what was asked for; an error is for standard error and [`exit_code`].
+/// Runs the requested command; an error is for standard error and [`exit_code`].
 pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -131,7 +132,7 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
             }
         }
     });
-    // Reading the terminal cannot be interrupted; nothing else is left to wait for.
+    // A read from the terminal cannot be interrupted; no other task needs a wait.
     runtime.shutdown_background();
     ended
 }
@@ -150,7 +151,7 @@ fn load_config() -> anyhow::Result<Config> {
     Ok(config)
 }
 
-/// Unlike `println!`, a closed pipe is an error and no panic.
+/// Prints text to standard output. Unlike `println!`, a closed pipe is an error and not a panic.
 fn print_text(text: &str) -> anyhow::Result<()> {
     io::stdout().lock().write_all(text.as_bytes()).context("write to the terminal")
 }

@@ -1,4 +1,4 @@
-//! `dialarr serve`: the service, from its configuration to its orderly end.
+//! `dialarr serve`: the service, from its configuration to its orderly shutdown.
 
 use anyhow::Context;
 use tokio::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::wiring;
 
 pub(super) async fn run_service(config: &Config) -> anyhow::Result<()> {
     tracing::info!(version = env!("DIALARR_VERSION"), "starting");
-    // From here on a signal ends the program in order, however far its start is.
+    // From here on a signal ends the program in order, at any point of its start.
     let mut signals = StopSignals::listen()?;
     let webhooks = TcpListener::bind(config.listen)
         .await
@@ -37,14 +37,14 @@ pub(super) async fn run_service(config: &Config) -> anyhow::Result<()> {
     wiring::tell_what_is_missing(config);
     signals.wait_for_signal().await;
     tracing::info!("stopping");
-    // Texts are taken in until the very end: what arrives while turns end is answered by the next start.
+    // Messages are accepted until the very end: the next start answers those that arrive while turns end.
     app.drain_turns().await;
     serving.close_listeners().await?;
     app.close().await;
     Ok(())
 }
 
-/// SIGTERM and Ctrl-C.
+/// Listener for SIGTERM and Ctrl-C.
 pub(super) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -58,7 +58,7 @@ impl StopSignals {
         })
     }
 
-    /// Returns when one of them arrives.
+    /// Returns when one of the signals arrives.
     pub(super) async fn wait_for_signal(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

@@ -1,4 +1,5 @@
-//! `dialarr setup`: shows what Sonarr, Radarr and Twilio would have to be told of Dialarr, and with `--apply` tells them.
+//! `dialarr setup`: shows the settings that Sonarr, Radarr and Twilio need for Dialarr, and applies them with
+//! `--apply`.
 
 use anyhow::Context;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! How the variables become a [`Config`]: defaults, ranges, and which ones need each other.
+//! Conversion of the variables to a [`Config`]: defaults, ranges, and dependencies between variables.
 //! Every variable is looked up every time, so that a recording lookup sees the whole list.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -34,14 +34,14 @@ const TWILIO_API_URL: &str = "https://api.twilio.com";
 const LLM_BASE_URL: &str = "https://api.openai.com/v1";
 const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
-/// About 430 texts to a model.
+/// Tokens of about 430 messages to a model.
 const DAILY_TOKENS: u64 = 3_000_000;
 const MOST_DAILY_TOKENS: u64 = 1_000_000_000_000;
 const WITH_TWILIO: &str = "with Twilio";
 
 impl Config {
-    /// Looks at nothing but `lookup` (and the system's zone when `TZ` is not set). An empty value is not set, except that
-    /// an empty `CONSOLE_BIND` turns the console off.
+    /// Builds the configuration from `lookup` alone (and the system's zone when `TZ` is not set). An empty value counts
+    /// as not set, except that an empty `CONSOLE_BIND` turns the console off.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigProblems> {
         let mut reader = VariableReader::new(&lookup);
         let host = reader.read_with(variables::HOST, |text| {
@@ -176,7 +176,7 @@ fn read_twilio(
     if no_number && key_sid.is_absent() && key_secret.is_absent() && service_sid.is_absent() {
         return None;
     }
-    // Every gap is reported before the first `?` gives up.
+    // Every missing value is reported before the first `?` returns.
     let account_sid = reader.require_value(variables::TWILIO_ACCOUNT_SID, account_sid, WITH_TWILIO);
     let auth_tokens = reader.require_value(variables::TWILIO_AUTH_TOKEN, auth_tokens, WITH_TWILIO);
     let phone_number = reader.require_value(variables::TWILIO_PHONE_NUMBER, phone_number, WITH_TWILIO);
@@ -236,7 +236,8 @@ fn read_llm(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPrices>
     })
 }
 
-/// By default at the model's server. The model's key is used there alone: no other server is to see it.
+/// Reads the settings for embeddings, by default at the model's server. The model's key is used only there: no other
+/// server may receive it.
 fn read_embeddings(reader: &mut VariableReader<'_>, llm: Option<&Llm>) -> Option<Embeddings> {
     let model = reader.read_text(variables::EMBEDDINGS_MODEL);
     let base_url = reader.read_url(variables::EMBEDDINGS_BASE_URL);
@@ -244,7 +245,7 @@ fn read_embeddings(reader: &mut VariableReader<'_>, llm: Option<&Llm>) -> Option
     let floor =
         reader.read_with(variables::EMBEDDINGS_FLOOR, parse_likeness).unwrap_or(DEFAULT_SIMILARITY_FLOOR);
     let model = model.into_option()?;
-    // A model's server that lacks something else has been reported.
+    // A model server that lacks another setting has been reported.
     let has_llm = reader.is_set(variables::LLM_BASE_URL) || reader.is_set(variables::LLM_API_KEY);
     if base_url.is_absent() && !has_llm {
         reader.report_problem(
@@ -262,7 +263,7 @@ fn read_embeddings(reader: &mut VariableReader<'_>, llm: Option<&Llm>) -> Option
     Some(Embeddings { model, base_url, api_key, floor })
 }
 
-/// Cached input costs as much as other input where it has no price of its own.
+/// Reads the model's prices. Cached input costs as much as other input if it has no price of its own.
 fn read_prices(reader: &mut VariableReader<'_>) -> VariableValue<ModelPrices> {
     let input = reader.read_with(variables::LLM_PRICE_INPUT, parse_money);
     let cached = reader.read_with(variables::LLM_PRICE_CACHED, parse_money);
@@ -338,7 +339,7 @@ fn read_log(reader: &mut VariableReader<'_>) -> LogSettings {
     }
 }
 
-/// Two values that are of use only together.
+/// Requires two values that are useful only together.
 fn require_both<A, B>(
     reader: &mut VariableReader<'_>,
     (first, a): (Variable, VariableValue<A>),
@@ -352,10 +353,10 @@ fn require_both<A, B>(
     a.zip(b)
 }
 
-/// `None` only if the value was wrong, which has been reported.
+/// Returns the URL or the default; `None` only if the value was wrong, which has been reported.
 fn url_or(url: VariableValue<Url>, default: &str) -> Option<Url> {
     match url {
-        // The defaults are constants that parse, which the tests see.
+        // The defaults are constants that parse, which the tests verify.
         VariableValue::Absent => Url::parse(default).ok(),
         VariableValue::Wrong => None,
         VariableValue::Given(url) => Some(url),
@@ -366,7 +367,7 @@ fn parse_proxy(text: &str) -> Result<IpNet, String> {
     parse_network(text).ok_or_else(|| "not an IP address or a network such as 10.0.0.0/8".to_owned())
 }
 
-/// Millionths of a currency, from a decimal number such as `0.75`.
+/// Parses an amount of money from a decimal number such as `0.75`, in millionths of a currency unit.
 fn parse_money(text: &str) -> Result<u64, String> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Variable whose line in `.env` has a `$` outside single quotes. Earlier versions cut such a value, and an installation may
-/// rely on the cut value, for example as its console password. The value itself is not stored.
+/// Variable whose line in `.env` has a `$` outside single quotes. Earlier versions cut such a value, and an
+/// installation may rely on the cut value, for example as its console password. The value itself is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CutValue {
     pub variable: &'static str,

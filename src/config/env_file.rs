@@ -1,18 +1,18 @@
-//! Parser for `.env` files. A value means what it shows: nothing is replaced in it, and a `$` is a character.
+//! Parser for `.env` files. Values are literal: no part of a value is replaced, and a `$` is a plain character.
 
 /// One `NAME=value` assignment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct EnvAssignment<'a> {
     pub(super) name: &'a str,
     pub(super) value: String,
-    /// One `$` outside single quotes and without a backslash each, in order.
+    /// Each `$` outside single quotes and without a backslash, in order.
     pub(super) dollars: Vec<DollarUse<'a>>,
 }
 
-/// A `$` that other readers of such files, as a shell or Docker Compose, replace together with the name behind it.
+/// A `$` that other readers of such files, such as a shell or Docker Compose, replace together with the name after it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DollarUse<'a> {
-    /// Empty where no letter or digit follows.
+    /// Name after the `$`; empty where no letter or digit follows.
     pub(super) name: &'a str,
     pub(super) form: DollarForm,
 }
@@ -25,14 +25,14 @@ pub(super) enum DollarForm {
     Braced,
 }
 
-/// Line that cannot be read, with the name that it would set as far as it was read.
+/// Line that cannot be parsed, with the name that the line would set, as far as that name could be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MalformedLine<'a> {
     pub(super) name: Option<&'a str>,
     pub(super) wrong: &'static str,
 }
 
-/// What the lines of a file set, each with the number of its first line, from 1.
+/// Parses the assignments of a file, each with the number of its first line, from 1.
 pub(super) fn parse(text: &str) -> Vec<(usize, Result<EnvAssignment<'_>, MalformedLine<'_>>)> {
     let mut rest = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let (mut parsed, mut number) = (Vec::new(), 1);
@@ -50,7 +50,7 @@ pub(super) fn parse(text: &str) -> Vec<(usize, Result<EnvAssignment<'_>, Malform
                 rest
             }
         };
-        // A value in quotes may have ended lines below.
+        // A value in quotes may end several lines below.
         let end = rest.len() - after.len();
         let next = rest[end..].find('\n').map_or(rest.len(), |at| end + at + 1);
         number += rest[..next].matches('\n').count();
@@ -61,7 +61,7 @@ pub(super) fn parse(text: &str) -> Vec<(usize, Result<EnvAssignment<'_>, Malform
 
 type ParsedValue<'a, T> = Result<(T, &'a str), MalformedLine<'a>>;
 
-/// An assignment and the text behind its value.
+/// Parses an assignment and returns the text after its value.
 fn parse_assignment(text: &str) -> ParsedValue<'_, Option<EnvAssignment<'_>>> {
     let no_name = MalformedLine { name: None, wrong: "not NAME=value" };
     let (mut name, mut rest) = split_name(text.trim_start());
@@ -95,7 +95,8 @@ enum QuoteStyle {
     Double,
 }
 
-/// The value, its dollars, and the text behind it. As in a shell, quotes may begin and end anywhere in it.
+/// Parses a value and returns the value, its dollars, and the text after it. As in a shell, quotes may begin and end
+/// anywhere in a value.
 fn parse_value(text: &str) -> Result<(String, Vec<DollarUse<'_>>, &str), &'static str> {
     let (mut value, mut dollars, mut quote) = (String::new(), Vec::new(), QuoteStyle::None);
     if text.starts_with('#') {
@@ -136,7 +137,7 @@ fn parse_value(text: &str) -> Result<(String, Vec<DollarUse<'_>>, &str), &'stati
     if quote == QuoteStyle::None { Ok((value, dollars, "")) } else { Err("a quote is not closed") }
 }
 
-/// The `$` before this text.
+/// Parses the `$` before this text.
 fn dollar_use(behind: &str) -> DollarUse<'_> {
     let braced = behind.strip_prefix('{').and_then(|inner| inner.split_once('}'));
     match braced {
@@ -154,7 +155,7 @@ mod tests {
 
     use super::{DollarForm, parse};
 
-    /// `NAME=value` of each assignment, and what is wrong with the other lines.
+    /// Returns `NAME=value` of each assignment, and the error of each other line.
     fn read(text: &str) -> Vec<String> {
         let parsed = parse(text).into_iter().map(|(line, parsed)| match parsed {
             Ok(assignment) => format!("{line} {}={}", assignment.name, assignment.value),

@@ -1,4 +1,4 @@
-//! Where values come from: the real environment, else the `.env` file of the working directory.
+//! Sources of values: the real environment, else the `.env` file of the working directory.
 
 use std::collections::HashMap;
 use std::env;
@@ -16,7 +16,7 @@ const REFERENCE: &str = "names another variable with $, which is not replaced; w
                          single quotes if the $ belongs to it";
 
 impl Config {
-    /// Reads the environment and `.env`, and changes neither.
+    /// Reads the environment and `.env`, without changing either.
     pub fn load() -> Result<Self, ConfigProblems> {
         let text = |part: OsString| part.to_string_lossy().into_owned();
         let real = env::vars_os().map(|(name, value)| (text(name), text(value)));
@@ -24,7 +24,8 @@ impl Config {
     }
 }
 
-/// The real environment wins, even with an empty value: that is how a line of the file is switched off.
+/// Loads the configuration. The real environment wins, even with an empty value: this is the way to switch off a line
+/// of the file.
 pub(super) fn load_from(path: &Path, real: &HashMap<String, String>) -> Result<Config, ConfigProblems> {
     let text = match read_file(path) {
         Ok(text) => text,
@@ -56,7 +57,7 @@ pub(super) fn load_from(path: &Path, real: &HashMap<String, String>) -> Result<C
     }
 }
 
-/// The text of the file, which is empty if there is none.
+/// Returns the text of the file, which is empty if the file does not exist.
 fn read_file(path: &Path) -> Result<String, ConfigProblem> {
     let problem = |line, wrong| ConfigProblem { variable: FILE.name, line, wrong, example: FILE.example };
     let bytes = match fs::read(path) {
@@ -73,7 +74,7 @@ fn read_file(path: &Path) -> Result<String, ConfigProblem> {
 
 #[derive(Default)]
 struct FileValues {
-    /// Each with the line that sets it; the first one counts.
+    /// Values, each with the line that sets it; the first line counts.
     values: HashMap<String, (usize, String)>,
     problems: Vec<ConfigProblem>,
     cut: Vec<CutValue>,
@@ -92,7 +93,7 @@ impl FileValues {
         let refers = dollars.iter().any(|dollar| dollar.form == DollarForm::Braced || is_set(dollar.name));
         if let Some(variable) = variables::find_variable(name).filter(|_| counts && !dollars.is_empty()) {
             if refers {
-                // What stands for a secret in one place would be one that everybody can guess.
+                // A placeholder for a secret would be a secret that anyone can guess.
                 let Variable { name, example } = variable;
                 self.problems.push(ConfigProblem {
                     variable: name,
@@ -108,7 +109,8 @@ impl FileValues {
     }
 }
 
-/// The line is not quoted, since it may hold a secret.
+/// Builds the problem of a line that cannot be parsed. The problem does not quote the line, since the line may hold a
+/// secret.
 fn unreadable_line(line: usize, malformed: &MalformedLine<'_>) -> ConfigProblem {
     let Variable { name, example } = malformed.name.and_then(variables::find_variable).unwrap_or(FILE);
     ConfigProblem { variable: name, line: Some(line), wrong: malformed.wrong.to_owned(), example }

@@ -1,21 +1,23 @@
-//! Which names that are set are no variables of ours, but so much like one that it was most likely meant?
+//! Detection of names that are set and are not variables of Dialarr, but are so similar to one that it was most likely
+//! intended.
 
 use std::fmt;
 
 use super::variables;
 
-/// Shorter variables have too many neighbours: `HOST` and `POST`, `RUST_LOG` and `RUSTC_LOG`.
+/// Shortest variable name that is compared. Shorter names have too many neighbors: `HOST` and `POST`, `RUST_LOG` and
+/// `RUSTC_LOG`.
 const SHORTEST: usize = 9;
-/// From this length on a name is recognized with two slips in it.
+/// Length from which on a name is recognized with two typos in it.
 const LONG: usize = 14;
-/// Programs that are found beside Sonarr and Radarr, and are called much like them.
+/// Prefixes of programs that run beside Sonarr and Radarr and have similar names.
 const OTHERS: [&str; 3] = ["BAZARR_", "LIDARR_", "READARR_"];
 
-/// A name that has no effect. What it was set to is not kept.
+/// Name that has no effect. Its value is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MisspelledName {
     pub name: String,
-    /// The variable that it is like.
+    /// Variable with the similar name.
     pub meant: &'static str,
 }
 
@@ -25,7 +27,7 @@ impl fmt::Display for MisspelledName {
     }
 }
 
-/// Each once, in the order of the alphabet.
+/// Returns the misspelled names, each once, in alphabetical order.
 pub(super) fn find_misspelled<'a>(names: impl Iterator<Item = &'a String>) -> Vec<MisspelledName> {
     let mut found: Vec<MisspelledName> = names
         .filter_map(|name| Some(MisspelledName { name: name.clone(), meant: closest_variable(name)? }))
@@ -35,7 +37,7 @@ pub(super) fn find_misspelled<'a>(names: impl Iterator<Item = &'a String>) -> Ve
     found
 }
 
-/// The variable that most likely was meant; a swap of two neighbours is one slip.
+/// Returns the variable that was most likely intended; a swap of two adjacent characters is one typo.
 fn closest_variable(name: &str) -> Option<&'static str> {
     let known = variables::ALL.iter().map(|variable| variable.name);
     let upper = name.to_ascii_uppercase();

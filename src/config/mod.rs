@@ -1,5 +1,5 @@
-//! What an operator can set: environment variables and a `.env` file, as typed values.
-//! The only reader of the environment.
+//! Settings of the operator: environment variables and a `.env` file, as typed values.
+//! This module is the only reader of the environment.
 
 mod assemble;
 mod cut_value;
@@ -35,7 +35,8 @@ pub use cut_value::CutValue;
 pub use misspelling::MisspelledName;
 pub use problems::{ConfigProblem, ConfigProblems};
 
-/// Where a crash test wants the program to die: `FAILPOINT=outbox.sent@2` is the second visit of that place.
+/// Failpoint of a crash test, at which the program dies: `FAILPOINT=outbox.sent@2` is the second visit of that
+/// failpoint.
 #[cfg(feature = "failpoints")]
 pub fn failpoint() -> Option<(String, u32)> {
     let value = std::env::var("FAILPOINT").ok()?;
@@ -43,13 +44,13 @@ pub fn failpoint() -> Option<(String, u32)> {
     Some((name.to_owned(), visit.parse().ok()?))
 }
 
-/// The waits of real life, which nobody needs to set.
+/// Delays of a production build, which cannot be configured.
 #[cfg(not(feature = "failpoints"))]
 pub fn pace() -> RecoveryDelays {
     RecoveryDelays::STANDARD
 }
 
-/// Waits for crash tests, whose peers are on this machine and answer at once.
+/// Delays for crash tests, whose peers run on this machine and respond at once.
 #[cfg(feature = "failpoints")]
 pub fn pace() -> RecoveryDelays {
     RecoveryDelays {
@@ -61,96 +62,96 @@ pub fn pace() -> RecoveryDelays {
     }
 }
 
-/// Everything that an operator decides. Its debug output shows no secret and no whole phone number.
+/// All settings of the operator. The debug output shows no secret and no whole phone number.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the webhooks listen.
+    /// Address on which the webhooks listen.
     pub listen: SocketAddr,
     pub console: Console,
-    /// The base URL under which the webhooks are reached from outside; always there with Twilio.
+    /// Base URL under which the webhooks are reached from outside; always set with Twilio.
     pub public_url: Option<Url>,
-    /// Whose `X-Forwarded-For` names the client of a webhook.
+    /// Proxies whose `X-Forwarded-For` header names the client of a webhook.
     pub trusted_proxies: TrustedProxies,
     pub database: PathBuf,
-    /// In which times are told.
+    /// Zone in which times are shown.
     pub time_zone: TimeZone,
-    /// `None`: no texts by phone; the other channels work.
+    /// Twilio account; `None`: no messages by phone; the other channels work.
     pub twilio: Option<Twilio>,
-    /// `None`: the keyword brain answers.
+    /// Language model; `None`: the keyword responder answers.
     pub llm: Option<Llm>,
-    /// `None`: memory is searched by words alone.
+    /// Embeddings model; `None`: memory is searched by keywords alone.
     pub embeddings: Option<Embeddings>,
     pub libraries: Libraries,
     pub notifications: Notifications,
     pub people: People,
     pub conversation: Conversation,
     pub limits: Limits,
-    /// For how many days texts are kept readable.
+    /// Number of days that messages stay readable.
     pub retention_days: u32,
     pub log: LogSettings,
-    /// Names that are set, have no effect, and are much like a variable's.
+    /// Names that are set, have no effect, and are similar to a variable's name.
     pub misspelt: Vec<MisspelledName>,
     pub cut: Vec<CutValue>,
 }
 
-/// The listener of the console and the API.
+/// Listener of the console and the API.
 #[derive(Debug, Clone)]
 pub struct Console {
-    /// `None`: there is none.
+    /// Address of the console; `None`: there is no console.
     pub bind: Option<SocketAddr>,
-    /// Who is let in.
+    /// Access rules of the console.
     pub rules: AccessRules,
 }
 
 #[derive(Debug, Clone)]
 pub struct Twilio {
     pub account_sid: String,
-    /// What webhooks may be signed with, the main one first; never empty.
+    /// Tokens that webhooks may be signed with, the main one first; never empty.
     pub auth_tokens: Vec<SecretString>,
     pub phone_number: PhoneNumber,
     pub messaging_service_sid: Option<String>,
-    /// What our own requests sign in with.
+    /// Credentials of Dialarr's own requests.
     pub credentials: Credentials,
     pub api_url: Url,
-    /// What signatures are checked against and status callbacks are built on.
+    /// Base URL that signatures are checked against and status callbacks are built on.
     pub public_url: Url,
     pub pictures: PicturePolicy,
 }
 
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// The API key's id, or the account's.
+    /// Id of the API key or of the account.
     pub user: String,
     pub password: SecretString,
 }
 
 #[derive(Debug, Clone)]
 pub struct Llm {
-    /// Many servers at home ask for none.
+    /// API key. Many servers at home require none.
     pub api_key: Option<SecretString>,
     pub base_url: Url,
     pub model: String,
-    /// Tokens that the model can read at once, where somebody said.
+    /// Number of tokens that the model can read at once, if configured.
     pub context_window: Option<u64>,
-    /// `None`: as suits the server.
+    /// Reasoning effort of the model; `None`: the server's default.
     pub reasoning_effort: Option<String>,
-    /// `None`: as suits the server.
+    /// Request field for the token limit; `None`: chosen for the server.
     pub token_field: Option<TokenField>,
     pub max_concurrent: usize,
     pub prices: ModelPrices,
 }
 
-/// What turns texts into vectors.
+/// Embeddings model that turns text into vectors.
 #[derive(Debug, Clone)]
 pub struct Embeddings {
     pub model: String,
     pub base_url: Url,
     pub api_key: Option<SecretString>,
-    /// From which likeness on two texts count as alike.
+    /// Similarity from which on two texts count as alike.
     pub floor: f32,
 }
 
-/// The request field that limits the length of an answer.
+/// Request field that limits the length of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenField {
     MaxTokens,
@@ -165,25 +166,25 @@ pub struct Libraries {
     pub radarr_four_k: Option<Library>,
 }
 
-/// One Sonarr or Radarr.
+/// One Sonarr or Radarr instance.
 #[derive(Debug, Clone)]
 pub struct Library {
     pub url: Url,
     pub api_key: SecretString,
 }
 
-/// How Sonarr and Radarr report to us.
+/// Settings of the arr events that Sonarr and Radarr send.
 #[derive(Debug, Clone)]
 pub struct Notifications {
-    /// What they must present; `None`: nothing they report is taken in.
+    /// Secret that they must present; `None`: no events from them are accepted.
     pub secret: Option<SecretString>,
-    /// The base URL under which they reach us, by default that of the webhooks.
+    /// Base URL under which they reach Dialarr, by default that of the webhooks.
     pub url: Option<Url>,
-    /// The hours in which notices rest for whoever has set no others.
+    /// Hours without notifications for users who have set no others.
     pub quiet: Option<QuietHours>,
 }
 
-/// Whom we know before anyone has texted.
+/// Users that are known before any message arrives.
 #[derive(Debug, Clone)]
 pub struct People {
     pub admin: Option<PhoneNumber>,
@@ -192,21 +193,21 @@ pub struct People {
 
 #[derive(Debug, Clone)]
 pub struct Conversation {
-    /// Silence that ends a conversation.
+    /// Idle time that ends a conversation.
     pub idle: Duration,
-    /// How long a question waits for its yes.
+    /// Time that a confirmation prompt waits for its YES.
     pub confirm: Duration,
     pub confirm_code: ConfirmCode,
-    /// Languages besides English in which yes and no are read, as two-letter codes.
+    /// Languages besides English in which yes and no are recognized, as two-letter codes.
     pub confirm_languages: Vec<String>,
-    /// Quiet time after which several texts become one turn.
+    /// Quiet time after which several messages become one turn.
     pub coalesce: Duration,
     pub reactions: SmsReactions,
     pub routing: TriageLevel,
     pub notes: MetadataSource,
 }
 
-/// What a member may add, how fast one may text, and what a day may cost; `None` is without a limit.
+/// Limits on the titles that a member may add, on the message rate, and on the cost of a day; `None` means no limit.
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub quota_movies: Option<RateLimit>,
@@ -215,10 +216,10 @@ pub struct Limits {
     pub budget: DailyBudget,
 }
 
-/// Which deletions want a code in the answer.
+/// Deletions that require a code in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfirmCode {
-    /// Several items, or very large ones.
+    /// Deletions of several items, or of very large ones.
     Bulk,
     Always,
 }

@@ -1,26 +1,27 @@
-//! What is wrong with the configuration, in words that an operator can act on.
+//! Problems of the configuration, in words that an operator can act on.
 
 use std::fmt;
 
 use super::{CutValue, MisspelledName};
 
-/// One wrong or missing value. It never repeats the value, which may be a secret put in the wrong place.
+/// One wrong or missing value. The problem never repeats the value, which may be a secret put in the wrong place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblem {
-    /// The variable, or `.env` for the file as a whole.
+    /// Name of the variable, or `.env` for the file as a whole.
     pub variable: &'static str,
-    /// The line of `.env` that sets it, from 1; `None` where that is not known or the environment sets it.
+    /// Line of `.env` that sets the variable, from 1; `None` where the line is not known or the environment sets the
+    /// variable.
     pub line: Option<usize>,
-    /// Fits after the variable and a colon.
+    /// Description of the problem that fits after the variable and a colon.
     pub wrong: String,
     pub example: &'static str,
 }
 
-/// Everything that is wrong, so that one look is enough to put it right.
+/// All problems, so that the operator can fix them in one pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigProblems {
     pub list: Vec<ConfigProblem>,
-    /// Wrong or not: what is missing may stand there under another name.
+    /// Misspelled names, wrong or not: a missing value may be set under another name.
     pub misspelt: Vec<MisspelledName>,
     pub cut: Vec<CutValue>,
 }
@@ -42,7 +43,7 @@ impl fmt::Display for ConfigProblems {
 }
 
 impl ConfigProblem {
-    /// The variable, and the line of `.env` where it is known: `PORT, line 3 of .env`.
+    /// Returns the variable, and the line of `.env` where the line is known: `PORT, line 3 of .env`.
     pub fn location(&self) -> String {
         match self.line {
             Some(line) if self.variable == ".env" => format!(".env, line {line}"),

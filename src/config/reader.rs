@@ -1,4 +1,4 @@
-//! Reads one value at a time and collects what is wrong with it.
+//! Reader of single values that collects their problems.
 
 use std::ops::RangeInclusive;
 
@@ -14,7 +14,7 @@ pub(super) struct VariableReader<'a> {
     problems: Vec<ConfigProblem>,
 }
 
-/// A value that is wrong has been reported, and must not be reported as missing too.
+/// Value of a variable. A wrong value has been reported, and must not be reported as missing too.
 pub(super) enum VariableValue<T> {
     Absent,
     Wrong,
@@ -40,7 +40,7 @@ impl<T> VariableValue<T> {
         }
     }
 
-    /// The default also stands in for a wrong value: the configuration is refused anyway.
+    /// Returns the value or the default. The default also replaces a wrong value: the configuration is rejected anyway.
     pub(super) fn unwrap_or(self, default: T) -> T {
         self.into_option().unwrap_or(default)
     }
@@ -64,17 +64,17 @@ impl<'a> VariableReader<'a> {
         self.problems.push(ConfigProblem { variable: name, line: None, wrong: wrong.into(), example });
     }
 
-    /// Whether it is there without a value, which for a few says something.
+    /// Returns whether the variable is set to an empty value, which has a meaning for a few variables.
     pub(super) fn is_emptied(&self, variable: Variable) -> bool {
         (self.lookup)(variable.name).is_some_and(|text| text.trim().is_empty())
     }
 
-    /// Whether it has a value, right or wrong.
+    /// Returns whether the variable has a value, right or wrong.
     pub(super) fn is_set(&self, variable: Variable) -> bool {
         (self.lookup)(variable.name).is_some_and(|text| !text.trim().is_empty())
     }
 
-    /// `parse` says what is wrong as a fragment that fits after the name and a colon.
+    /// Reads a value with `parse`, whose error is a fragment that fits after the name and a colon.
     pub(super) fn read_with<T>(
         &mut self,
         variable: Variable,
@@ -94,7 +94,7 @@ impl<'a> VariableReader<'a> {
         }
     }
 
-    /// `needed` completes "needed …".
+    /// Requires a value. `needed` completes "needed …".
     pub(super) fn require_value<T>(
         &mut self,
         variable: Variable,
@@ -123,7 +123,7 @@ impl<'a> VariableReader<'a> {
         self.read_with(variable, |text| PhoneNumber::parse(text).map_err(|error| error.to_string()))
     }
 
-    /// A comma list; blanks around entries and empty entries do not matter.
+    /// Reads a comma-separated list; blanks around entries and empty entries are ignored.
     pub(super) fn read_list<T>(
         &mut self,
         variable: Variable,
@@ -153,7 +153,7 @@ impl<'a> VariableReader<'a> {
         })
     }
 
-    /// One of a few words, in any case.
+    /// Reads one of a few words, in any case.
     pub(super) fn read_choice<T: Clone>(
         &mut self,
         variable: Variable,
@@ -168,7 +168,7 @@ impl<'a> VariableReader<'a> {
         })
     }
 
-    /// A Twilio id: its prefix tells an account from a key or a service, which are easily mixed up.
+    /// Reads a Twilio id: the prefix distinguishes an account from a key or a service, which are easily mixed up.
     pub(super) fn read_sid(&mut self, variable: Variable, prefix: &str) -> VariableValue<String> {
         self.read_with(variable, |text| {
             let well_formed = text.starts_with(prefix)
@@ -183,7 +183,7 @@ impl<'a> VariableReader<'a> {
     }
 }
 
-/// Fit to stand in a request header.
+/// Parses a secret that is valid in a request header.
 pub(super) fn parse_secret(text: &str) -> Result<SecretString, String> {
     if text.bytes().all(|byte| byte.is_ascii_graphic()) {
         Ok(text.into())

@@ -1,11 +1,12 @@
-//! The forms of `TZ` that other programs take: a name of the zone database, a POSIX rule, a file, each also behind a colon.
+//! Forms of `TZ` that other programs accept: a name of the zone database, a POSIX rule, a file, each also after a
+//! colon.
 
 use std::fs;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
 
-/// Largest file of a zone that is read. Those of the zone database have less than 5 KB.
+/// Largest zone file that is read. Files of the zone database have less than 5 KB.
 const MAX_ZONE_FILE: u64 = 1 << 20;
 
 pub(super) fn parse_zone(text: &str) -> Result<TimeZone, String> {
@@ -18,7 +19,7 @@ pub(super) fn parse_zone(text: &str) -> Result<TimeZone, String> {
         .map_err(|_| "not a time zone that this system knows".to_owned())
 }
 
-/// The zone of a file such as `/etc/localtime`, by its name where it leads into the zone database.
+/// Reads the zone of a file such as `/etc/localtime`, by its name if the path leads into the zone database.
 fn read_zone_file(path: &Path) -> Option<TimeZone> {
     let target = fs::canonicalize(path).ok()?;
     let named = target.to_str().and_then(|target| target.split_once("/zoneinfo/"));
@@ -38,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    /// The local time of a moment in winter, by the zone that `text` names.
+    /// Returns the local time of a moment in winter, in the zone that `text` names.
     #[track_caller]
     fn winter_hour(text: &str) -> String {
         let noon: Timestamp = "2026-01-15T12:00:00Z".parse().unwrap();

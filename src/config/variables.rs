@@ -1,13 +1,13 @@
-//! Which variables there are, each with an example of a good value.
+//! List of all variables, each with an example of a valid value.
 
-/// A variable's name, and a line that sets it well.
+/// Name of a variable, and an example line that sets it correctly.
 #[derive(Clone, Copy)]
 pub(super) struct Variable {
     pub(super) name: &'static str,
     pub(super) example: &'static str,
 }
 
-/// The variable of this name.
+/// Returns the variable with this name.
 pub(super) fn find_variable(name: &str) -> Option<Variable> {
     ALL.iter().find(|variable| variable.name == name).copied()
 }

@@ -1,4 +1,4 @@
-//! When a conversation begins and ends, and what it is called.
+//! Begin, end and name of a conversation.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::text::message_format;
 use super::transcript::ConversationId;
 
-/// What a conversation was about is told in this many characters.
+/// Maximum length of the topic of a conversation, in characters.
 const TOPIC_CHARS: usize = 40;
 
 /// Open conversation, with the time that decides its end.
@@ -19,11 +19,11 @@ pub struct OpenConversation {
 /// Conversation to which a message that arrives now belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConversationSlot {
-    /// It goes on.
+    /// The open conversation continues.
     Continue(ConversationId),
-    /// The open one is over, as of that moment.
+    /// The open conversation has ended, at that time.
     AfterEnd(ConversationId, Timestamp),
-    /// None is open.
+    /// No conversation is open.
     New,
 }
 
@@ -35,12 +35,12 @@ pub fn choose_slot(open: Option<OpenConversation>, idle: SignedDuration, now: Ti
     }
 }
 
-/// `Nov 20, 2026 21:04`: what a conversation is called while it lasts.
+/// Name of a conversation while it is open: `Nov 20, 2026 21:04`.
 pub fn format_conversation_name(now: Timestamp, zone: &TimeZone) -> String {
     now.to_zoned(zone.clone()).strftime("%b %-d, %Y %H:%M").to_string()
 }
 
-/// What an ended conversation is called: the beginning of what it began with.
+/// Name of an ended conversation: the beginning of its first message.
 pub fn format_topic(first_text: &str) -> Option<String> {
     let line = first_text.split_whitespace().collect::<Vec<_>>().join(" ");
     let plain = message_format::format_for_sms(&line, message_format::EmojiPolicy::Remove);
@@ -54,10 +54,10 @@ pub fn format_topic(first_text: &str) -> Option<String> {
     (!topic.is_empty()).then_some(topic)
 }
 
-/// What an answer says about the conversation it stands in.
+/// Lifecycle facts that an answer reports about its conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationLifecycle {
-    /// The answer's turn is the first of its conversation.
+    /// True if the turn of the answer is the first of its conversation.
     pub is_new_conversation: bool,
     pub conversation_id: ConversationId,
     pub conversation_name: String,

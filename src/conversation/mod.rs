@@ -1,5 +1,5 @@
-//! Decides everything and does nothing: what a text is, what may run, what comes next, what the model sees.
-//! No clock, no network, no database; `now` is an argument.
+//! Pure decisions without side effects: the meaning of a message, the calls that may run, the next step, the contents
+//! of the prompt. These modules use no clock, no network and no database; `now` is an argument.
 
 pub mod deletion;
 pub mod grammar;

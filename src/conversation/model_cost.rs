@@ -1,13 +1,13 @@
-//! What a model call costs, what it may come to, and how much a day may come to.
+//! Cost of a model call, its estimated maximum, and the daily limit.
 
 use super::model_request::ModelRequest;
 
 /// Tokens of one model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenUsage {
-    /// With the cached ones.
+    /// Input tokens, including the cached ones.
     pub input: u64,
-    /// Those of the input that the server had from an earlier call.
+    /// Input tokens that the server had cached from an earlier call.
     pub cached: u64,
     pub output: u64,
 }
@@ -35,7 +35,7 @@ pub struct ModelPrices {
 }
 
 impl ModelPrices {
-    /// In millionths of the currency, rounded up.
+    /// Returns the cost in millionths of the currency, rounded up.
     pub fn cost(self, tokens: TokenUsage) -> u64 {
         let cached = tokens.cached.min(tokens.input);
         let price = |count: u64, price: u64| u128::from(count) * u128::from(price);
@@ -50,7 +50,7 @@ impl ModelPrices {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DailyBudget {
     pub tokens: Option<u64>,
-    /// In millionths of the currency.
+    /// Limit in millionths of the currency.
     pub cost: Option<u64>,
 }
 
@@ -71,7 +71,7 @@ impl ModelSpending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CostEstimate {
     pub input: ModelSpending,
-    /// The longest answer.
+    /// Spending for the longest possible answer.
     pub output: ModelSpending,
 }
 
@@ -89,7 +89,8 @@ impl CostEstimate {
     }
 }
 
-/// Tokens in a text of this length. Every model counts them differently; four bytes are about one.
+/// Estimates the tokens of a text of this length. Every model counts tokens differently; four bytes are about one
+/// token.
 pub fn estimate_tokens(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
 }
@@ -97,9 +98,9 @@ pub fn estimate_tokens(bytes: usize) -> u64 {
 /// Actual charge of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelCharge {
-    /// The server turned it away.
+    /// The server rejected the request.
     Nothing,
-    /// The server may have read the request; what it wrote to it is not known.
+    /// The server may have read the request; the length of its response is unknown.
     Input,
     Used {
         tokens: TokenUsage,
@@ -108,7 +109,7 @@ pub enum ModelCharge {
 }
 
 impl DailyBudget {
-    /// Whether a call that may come to `more` still fits beside `spent`.
+    /// Returns whether a call with a cost of up to `more` still fits into the budget in addition to `spent`.
     pub fn has_room(self, spent: ModelSpending, more: ModelSpending) -> bool {
         let fits = |limit: Option<u64>, spent: u64, more: u64| {
             limit.is_none_or(|limit| spent.saturating_add(more) <= limit)
@@ -116,7 +117,8 @@ impl DailyBudget {
         fits(self.tokens, spent.tokens, more.tokens) && fits(self.cost, spent.cost, more.cost)
     }
 
-    /// What a day's calls that nobody waits for keep within, so that they leave the rest to people.
+    /// Returns the budget for the background calls of a day, for which no user waits, so that the rest is left to
+    /// users.
     pub fn background_half(self) -> Self {
         Self { tokens: self.tokens.map(|limit| limit / 2), cost: self.cost.map(|limit| limit / 2) }
     }

@@ -7,20 +7,21 @@ use super::transcript::{CallId, ToolSpec};
 /// Request of one model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
-    /// The same bytes for every user of a role, so that servers can cache the prefix.
+    /// System prompt: the same bytes for every user of a role, so that model servers can cache the prefix.
     pub system: String,
     pub tools: Vec<ToolSpec>,
     pub tool_choice: ToolChoice,
     pub messages: Vec<ModelMessage>,
     pub max_output_tokens: u32,
-    /// The JSON Schema that the answer is to keep to. Not every server can: the answer has to be read with care.
+    /// JSON Schema of the expected answer. Not every model server supports one, so the answer is untrusted.
     pub reply_schema: Option<Value>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolChoice {
     Auto,
-    /// The last call of a turn: a plain answer is wanted. The tools stay listed, as strict servers demand.
+    /// Last call of a turn, which asks for a plain answer. The tools are still listed, because strict servers require
+    /// them.
     None,
 }
 
@@ -31,7 +32,7 @@ pub enum ModelMessage {
         text: String,
         calls: Vec<PromptCall>,
     },
-    /// Exactly one for every call of the assistant message before it.
+    /// Result of a tool call, exactly one for every call of the assistant message before it.
     ToolResult {
         call: CallId,
         content: String,
@@ -39,7 +40,7 @@ pub enum ModelMessage {
     },
 }
 
-/// A past call as it is replayed: its arguments are always an object.
+/// Past call as the prompt replays it: its arguments are always an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptCall {
     pub id: CallId,
@@ -48,7 +49,7 @@ pub struct PromptCall {
 }
 
 impl ModelRequest {
-    /// Length of all its texts together, in bytes, by which its cost is estimated before a model reads it.
+    /// Returns the total length of all texts in bytes, from which the cost is estimated before a model reads them.
     pub fn byte_size(&self) -> usize {
         let tools = self
             .tools

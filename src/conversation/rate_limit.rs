@@ -1,4 +1,4 @@
-//! "So many within so long": the form of every limit that fills up and frees itself again.
+//! Rate limits, such as "10 messages within 7 days": the form of every limit that fills up and recovers with time.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -6,13 +6,13 @@ use super::grammar::confirmation_reply::{self, ConfirmationReply, ReplyLanguage}
 use super::grammar::keyword_grammar::{self, TextCommand};
 use super::transcript::OptWord;
 
-/// Rate limit that a text counts towards. Texts that protect a person have their own, so that earlier texts cannot use it
-/// up.
+/// Rate limit that a message counts towards. Messages that protect the user have their own limit, so that earlier
+/// messages cannot use it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextAllowance {
     Ordinary,
-    /// A no, an opt-out word, and what a person asks about the words that are kept of them. Their limit
-    /// has the same size, which bounds our replies to them too.
+    /// A no, an opt-out word, and the commands of a user about stored data. Their limit has the same size, which bounds
+    /// our replies to them too.
     Protected,
 }
 
@@ -47,7 +47,8 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Reads `10/7d`: a number, then a number of minutes (`m`), hours (`h`) or days (`d`), which may be left out if it is 1.
+    /// Parses `10/7d`: a number, then a number of minutes (`m`), hours (`h`) or days (`d`), which may be omitted if it
+    /// is 1.
     pub fn parse(text: &str) -> Option<Self> {
         let (most, within) = text.split_once('/')?;
         let most = most.trim().parse().ok().filter(|most| (1..=1_000_000).contains(most))?;
@@ -65,13 +66,13 @@ impl RateLimit {
         Some(Self { max: most, period: SignedDuration::from_mins(minutes) })
     }
 
-    /// The whole of it, for people: `1 movie within a day`, `15 movies within 7 days`.
+    /// Formats the limit for users: `1 movie within a day`, `15 movies within 7 days`.
     pub fn format_limit(&self, what: &str) -> String {
         let s = if self.max == 1 { "" } else { "s" };
         format!("{} {what}{s} within {}", self.max, self.format_period())
     }
 
-    /// `a minute`, `3 hours`, `7 days`.
+    /// Formats the period: `a minute`, `3 hours`, `7 days`.
     fn format_period(&self) -> String {
         let minutes = self.period.as_mins();
         let (count, unit) = match minutes {
@@ -83,11 +84,11 @@ impl RateLimit {
         if count == 1 { format!("{article} {unit}") } else { format!("{count} {unit}s") }
     }
 
-    /// For each of `texts`, in order: whether it is more than fits beside what was counted before.
+    /// Returns for each of `texts`, in order, whether it exceeds the limit in addition to the messages counted before.
     pub fn mark_excess(&self, mut counted: Vec<Timestamp>, texts: &[Timestamp]) -> Vec<bool> {
         let most = usize::try_from(self.max).unwrap_or(usize::MAX);
         let is_over = |at: &Timestamp| {
-            // A time that is further ahead is of a clock that was set back since.
+            // A time further ahead dates from before the clock was set back.
             let near = |other: &&Timestamp| other.duration_since(*at).abs() < self.period;
             let over = counted.iter().filter(near).count() >= most;
             if !over {
@@ -98,13 +99,13 @@ impl RateLimit {
         texts.iter().map(is_over).collect()
     }
 
-    /// Whether `more` fit at `now` beside what is counted already, each with its time, oldest first.
+    /// Returns whether `more` fit at `now` in addition to the counted amounts, each with its time, oldest first.
     pub fn capacity_at(&self, counted: &[(Timestamp, u32)], more: u32, now: Timestamp) -> RateCapacity {
         if more > self.max {
             return RateCapacity::Never;
         }
         let begin = now - self.period;
-        // What is ahead of the clock is of one that was set back since, and nobody can tell how long ago it was.
+        // A time ahead of the clock dates from before the clock was set back, and its real age is unknown.
         let lately = |at: &Timestamp| *at > begin && *at <= now;
         let live: Vec<(Timestamp, u32)> = counted.iter().copied().filter(|(at, _)| lately(at)).collect();
         let used = live.iter().fold(0_u32, |sum, (_, amount)| sum.saturating_add(*amount));
@@ -126,9 +127,9 @@ impl RateLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateCapacity {
     Available,
-    /// Not before this.
+    /// Earliest time with capacity.
     AvailableAt(Timestamp),
-    /// It is more than the whole limit.
+    /// The amount exceeds the whole limit.
     Never,
 }
 

@@ -1,22 +1,23 @@
-//! One way to tell what went wrong at a peer, whichever it is: may the same request be made again, may it have been
-//! carried out all the same, and how long to wait.
+//! Uniform classification of the failure of any peer: whether the same request may be repeated, whether it may have
+//! been carried out nevertheless, and the time to wait.
 
 use std::time::Duration;
 
-/// Class of a failure of a model, of Sonarr or Radarr, of the carrier or of the database, by the next step that it allows.
+/// Class of a failure of a model, of Sonarr or Radarr, of the carrier or of the database, by the next step that it
+/// allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailureClass {
     pub retriable: bool,
     pub effect: PeerEffect,
-    /// What the peer asked for.
+    /// Pause that the peer asked for.
     pub retry_after: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerEffect {
-    /// Certainly nothing happened there.
+    /// The request certainly had no effect at the peer.
     None,
-    /// It may have happened. What changes something is looked into before it is repeated, whatever `retriable` says.
+    /// The request may have had an effect. A change is checked before it is repeated, regardless of `retriable`.
     Unknown,
 }
 
@@ -35,12 +36,12 @@ impl FailureClass {
 pub struct BackoffPolicy {
     pub first: Duration,
     pub factor: u32,
-    /// No pause is longer, whatever the peer asks for.
+    /// Maximum pause, regardless of the pause that the peer asks for.
     pub longest: Duration,
 }
 
 impl BackoffPolicy {
-    /// The pause after failed attempt number `attempt`, from 1.
+    /// Returns the pause after failed attempt number `attempt`, from 1.
     pub fn pause_after(&self, attempt: u32, retry_after: Option<Duration>) -> Duration {
         let grown = self.first.saturating_mul(self.factor.saturating_pow(attempt.saturating_sub(1)));
         retry_after.unwrap_or(grown).min(self.longest)

@@ -1,4 +1,4 @@
-//! What happens in a conversation, as one ordered log tells it to whoever watches.
+//! Events of a conversation, as one ordered log delivers them to its subscribers.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use jiff::Timestamp;
 
 use super::transcript::{CallRow, EventId, OutboxId, TurnId};
 
-/// The place of an event in the log: one row of numbers for all conversations, in the order of commits, never reused.
+/// Sequence number of an event in the log: one series of numbers for all conversations, in the order of commits, never
+/// reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventSeq(pub i64);
 
@@ -20,20 +21,22 @@ impl fmt::Display for EventSeq {
 pub struct StreamEvent {
     pub seq: EventSeq,
     pub at: Timestamp,
-    /// `None` for what belongs to no turn: a conversation's begin and end, a notice, a text that waits.
+    /// Turn of the event; `None` for events outside of turns: the begin and end of a conversation, a notification, a
+    /// waiting message.
     pub turn: Option<TurnId>,
     pub kind: StreamEventKind,
 }
 
-/// Kind of a stream event. A changed row is identified with its state at that moment; its content is read from its table.
+/// Kind of a stream event. A changed row is identified with its state at that moment; its content is read from its
+/// table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamEventKind {
     Turn(StreamTurnState),
-    /// The model begins a block, or goes on with one that another interrupted.
+    /// The model begins a block, or continues one that another block interrupted.
     BlockStart(StreamBlock),
     BlockDelta(StreamBlock, String),
     BlockEnd(StreamBlock),
-    /// What was streamed of this attempt is void: drop its blocks. Blocks that follow under the same attempt are the
+    /// The streamed output of this attempt is void: drop its blocks. Later blocks under the same attempt are the
     /// response as it was recorded.
     StepAbandoned {
         step: u32,
@@ -42,20 +45,20 @@ pub enum StreamEventKind {
     ToolCall(CallRow, CallPhase),
     InboundMessage(EventId, InboundStatus),
     OutboundMessage(OutboxId, OutboundStatus),
-    /// By its row in `pending_actions`.
+    /// Confirmation prompt, by its row in `pending_actions`.
     Prompt(i64, PromptState),
-    /// By its row in `reactions`.
+    /// Reaction, by its row in `reactions`.
     Reaction(i64, ReactionState),
     Conversation(ConversationChange),
 }
 
-/// Which block of which response of the event's turn. Its deltas, joined, are its text.
+/// Block of a response of the event's turn. Its deltas, joined, are its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamBlock {
     pub step: u32,
     pub attempt: u32,
     pub kind: BlockKind,
-    /// Which call of the response; 0 for text and thinking.
+    /// Index of the call in the response; 0 for text and thinking.
     pub ord: u32,
 }
 
@@ -63,7 +66,7 @@ pub struct StreamBlock {
 pub enum BlockKind {
     Text,
     Thinking,
-    /// The tool's name, then the arguments as the model wrote them.
+    /// Name of the tool, then the arguments as the model wrote them.
     ToolCall,
 }
 
@@ -81,10 +84,10 @@ pub enum StreamTurnState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallPhase {
     Created,
-    /// Waits for a yes.
+    /// The call waits for a yes.
     Held,
     Running,
-    /// It was started, and what became of it is still to be found out.
+    /// The call was started, and its outcome has not been determined yet.
     Unknown,
     Complete,
     Error,
@@ -94,11 +97,11 @@ pub enum CallPhase {
 /// Status of an inbound message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InboundStatus {
-    /// No turn has taken it up yet.
+    /// No turn has claimed the message yet.
     Waiting,
-    /// It stands in the event's turn.
+    /// The message belongs to the event's turn.
     Claimed,
-    /// It gets no turn.
+    /// The message gets no turn.
     NoTurn,
 }
 
@@ -109,7 +112,7 @@ pub enum OutboundStatus {
     Attempting,
     Unknown,
     Accepted,
-    /// The carrier has it for later.
+    /// The carrier has scheduled the message for later.
     Scheduled,
     Sending,
     Sent,
@@ -123,9 +126,9 @@ pub enum OutboundStatus {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PromptState {
-    /// It is on its way to the user.
+    /// The prompt is being sent to the user.
     Sending,
-    /// It can be answered.
+    /// The prompt can be answered.
     Open,
     Closed,
 }

@@ -1,5 +1,5 @@
-//! What people asked for: a title that somebody wants, who asked for one, and how one is tried again that could not be
-//! added at once, with the words that tell how it ended.
+//! Title requests: the requested title, the requesters, and the retries of an addition that could not be made at once,
+//! with the messages that report its outcome.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -8,44 +8,44 @@ use serde_json::{Value, json};
 use super::text::title::format_title;
 use super::transcript::{CallResult, MediaKind, ToolArguments};
 
-/// How a result says that nothing was added, and that it will be tried.
+/// Status of a result if nothing was added, and the addition will be tried later.
 pub const QUEUED: &str = "queued";
-/// How a result says that the user will hear of a title.
+/// Status of a result if the user will be notified about a title.
 pub const FOLLOWING: &str = "following";
-/// How a result says that they will not.
+/// Status of a result if the user will not be notified.
 pub const NOT_FOLLOWING: &str = "not_following";
 
-/// Where a result names the seasons that are there without being looked for; an empty list means all of the title.
+/// Key for the seasons that are in the library without being monitored; an empty list means the whole title.
 pub const NOT_MONITORED: &str = "not_looked_for";
 
-/// For how long an addition is tried.
+/// Period during which an addition is retried.
 pub const RETRY_PERIOD: SignedDuration = SignedDuration::from_hours(24);
-/// Minutes between the first tries.
+/// Minutes between the first attempts.
 const RETRY_PAUSE_MINUTES: [i64; 5] = [1, 2, 5, 10, 20];
-/// Minutes between all later ones.
+/// Minutes between all later attempts.
 const MAX_RETRY_PAUSE_MINUTES: i64 = 30;
 
-/// A title that somebody wants, by the id that its catalogue gives it.
+/// Requested title, by the id that its catalog assigns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestedTitle {
     pub instance: String,
     pub kind: MediaKind,
-    /// Of TMDB for a movie, of TheTVDB for a show.
+    /// TMDB id of a movie, TheTVDB id of a series.
     pub catalog_id: i64,
-    /// Empty where nobody knows it.
+    /// Title, or empty if it is unknown.
     pub title: String,
-    /// 0 where the catalogue knows none.
+    /// Year, or 0 if the catalog has none.
     pub year: u16,
-    /// `None` for a movie and for all of a show.
+    /// Requested seasons; `None` for a movie and for the whole of a series.
     pub seasons: Option<Vec<u32>>,
 }
 
 /// Progress of an addition that is tried later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeferredAdditionState {
-    /// Certainly not made yet.
+    /// The addition has certainly not been made yet.
     Waiting,
-    /// A try was begun, and its outcome is unknown.
+    /// An attempt was started, and its outcome is unknown.
     InProgress,
 }
 
@@ -57,9 +57,9 @@ pub struct QueuedRequest {
 }
 
 impl QueuedRequest {
-    /// One request for what this and a later one of the same title want: the numbered seasons of both, and the later
-    /// value of every other argument. `None` where their seasons are named in different ways: whether "the latest" is
-    /// season 2 only the catalogue knows.
+    /// Merges this request and a later one for the same title: the numbered seasons of both, and the later value of
+    /// every other argument. Returns `None` if their seasons are named in different ways: only the catalog knows
+    /// whether "the latest" is season 2.
     pub fn merge_with(&self, later: &Self) -> Option<Self> {
         let all = json!("all");
         let asks_for_all = |one: &Self| one.argument("seasons") == Some(&all);
@@ -86,14 +86,14 @@ impl QueuedRequest {
         Some(Self { wanted: RequestedTitle { seasons, ..later.wanted.clone() }, arguments })
     }
 
-    /// All of these requests for one title as one, oldest first; `None` if they cannot be merged.
+    /// Merges all of these requests for one title, oldest first; returns `None` if they cannot be merged.
     pub fn merge_all<'a>(requests: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         let mut requests = requests.into_iter();
         let oldest = requests.next()?.clone();
         requests.try_fold(oldest, |merged, later| merged.merge_with(later))
     }
 
-    /// True if another request for the same title names the same seasons and the same other arguments.
+    /// Returns whether another request for the same title names the same seasons and the same other arguments.
     pub fn is_repeated_by(&self, later: &Self) -> bool {
         let other_arguments = |one: &Self| match &one.arguments {
             ToolArguments::Object(map) => {
@@ -107,7 +107,7 @@ impl QueuedRequest {
             && other_arguments(self) == other_arguments(later)
     }
 
-    /// `None` where it is left out.
+    /// Returns the value of an argument; `None` if it is omitted.
     fn argument(&self, name: &str) -> Option<&Value> {
         match &self.arguments {
             ToolArguments::Object(map) => map.get(name).filter(|value| !value.is_null()),
@@ -128,16 +128,16 @@ pub struct TitleRequest {
 /// Extent of the named seasons, or of the whole title, that a request covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
-    /// All episodes of what is named.
+    /// All episodes of the named part.
     Whole,
-    /// Only some episodes of it: single ones, the first one, or those still to come.
+    /// Only some of its episodes: single ones, the first one, or future ones.
     SomeEpisodes,
 }
 
 /// Status of a title request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestStatus {
-    /// It is tried until it is made, or a day has passed.
+    /// The addition is tried until it succeeds, or a day has passed.
     Waiting,
     InLibrary,
 }
@@ -146,12 +146,12 @@ pub enum RequestStatus {
 pub enum Requester {
     You,
     Named(String),
-    /// Somebody whose name nobody has told: numbers are for nobody.
+    /// A user without a known name: other users never see phone numbers.
     Unnamed,
 }
 
 impl RequestedTitle {
-    /// `Dune (2021)`, `Severance (2022), seasons 1 and 2`, `Dark (2017), the specials`, `that title`.
+    /// Formats `Dune (2021)`, `Severance (2022), seasons 1 and 2`, `Dark (2017), the specials`, `that title`.
     pub fn format_name(&self) -> String {
         if self.title.is_empty() {
             return "that title".to_owned();
@@ -163,7 +163,7 @@ impl RequestedTitle {
         }
     }
 
-    /// Whether the seasons of the first are all that the second names; `None` is the whole title.
+    /// Returns whether the first list of seasons includes all seasons of the second; `None` is the whole title.
     pub fn includes_seasons(lists: (Option<&[u32]>, Option<&[u32]>)) -> bool {
         match lists {
             (None, _) => true,
@@ -172,18 +172,18 @@ impl RequestedTitle {
         }
     }
 
-    /// True if both name the same seasons, in any order.
+    /// Returns whether both name the same seasons, in any order.
     pub fn names_the_seasons_of(&self, other: &Self) -> bool {
         let lists = (self.seasons.as_deref(), other.seasons.as_deref());
         Self::includes_seasons(lists) && Self::includes_seasons((lists.1, lists.0))
     }
 
-    /// `is`, or `are` for several seasons and for the specials.
+    /// Returns `is`, or `are` for several seasons and for the specials.
     pub fn be_verb(&self) -> &'static str {
         self.seasons.as_deref().map_or("is", seasons_be_verb)
     }
 
-    /// As people know it: `Radarr`, `Sonarr 4K`.
+    /// Returns the display name of the instance: `Radarr`, `Sonarr 4K`.
     fn service_name(&self) -> String {
         let app = match self.kind {
             MediaKind::Movie => "Radarr",
@@ -193,7 +193,7 @@ impl RequestedTitle {
     }
 }
 
-/// `season 2`, `seasons 1 and 2`, `the specials`, `season 4 and the specials`.
+/// Formats `season 2`, `seasons 1 and 2`, `the specials`, `season 4 and the specials`.
 pub fn format_season_list(seasons: &[u32]) -> String {
     let numbers: Vec<String> = seasons.iter().filter(|number| **number > 0).map(u32::to_string).collect();
     let numbered = match numbers.as_slice() {
@@ -212,13 +212,13 @@ fn seasons_be_verb(seasons: &[u32]) -> &'static str {
     }
 }
 
-/// How long to wait after so many tries, the call itself not counted.
+/// Returns the pause after this number of attempts, not counting the call itself.
 pub fn retry_pause(tries: u32) -> SignedDuration {
     let pause = usize::try_from(tries).ok().and_then(|tries| RETRY_PAUSE_MINUTES.get(tries));
     SignedDuration::from_mins(pause.copied().unwrap_or(MAX_RETRY_PAUSE_MINUTES))
 }
 
-/// When it is tried next; `None` once its time is over.
+/// Returns the time of the next attempt; `None` once the retry period is over.
 pub fn next_try_at(asked_at: Timestamp, tries: u32, now: Timestamp) -> Option<Timestamp> {
     let end = asked_at + RETRY_PERIOD;
     (now < end).then(|| (now + retry_pause(tries)).min(end))
@@ -232,7 +232,8 @@ pub fn format_already_there(wanted: &RequestedTitle) -> String {
     format!("{} {} in the library now.", wanted.format_name(), wanted.be_verb())
 }
 
-/// The same, where the library holds it without looking for what is wanted: the end of a result, if it says so.
+/// Message for a title that the library holds without monitoring the requested part: the end of a result, if the result
+/// reports that.
 pub fn format_not_monitored(wanted: &RequestedTitle, result: &CallResult) -> Option<String> {
     let seasons = result.for_model.get(NOT_MONITORED)?.as_array()?;
     let numbers: Vec<u32> =
@@ -245,7 +246,7 @@ pub fn format_not_monitored(wanted: &RequestedTitle, result: &CallResult) -> Opt
     Some(format!("{name} is in the library, but {part} not being looked for. Ask me to get it."))
 }
 
-/// For who has followed what is all there by now.
+/// Message to the followers of a title that is now complete.
 pub fn format_ready(wanted: &RequestedTitle) -> String {
     format!("{} {} ready to watch.", wanted.format_name(), wanted.be_verb())
 }
@@ -282,7 +283,7 @@ pub fn format_outcome_unknown(wanted: &RequestedTitle) -> String {
     format!("I could not find out whether {name} was added: {service} could not be reached. Have a look.")
 }
 
-/// Whether a write that ended well only promised something.
+/// Returns whether a successful write only promised something.
 pub fn is_deferred(result: &CallResult) -> bool {
     result
         .for_model
@@ -291,12 +292,12 @@ pub fn is_deferred(result: &CallResult) -> bool {
         .is_some_and(|status| matches!(status, QUEUED | FOLLOWING | NOT_FOLLOWING))
 }
 
-/// `Sam on Nov 3, you on Nov 5`, each person once; `None` where nobody is known to have asked.
+/// Formats `Sam on Nov 3, you on Nov 5`, each user once; returns `None` if no requester is known.
 pub fn format_requesters(asked: &[&TitleRequest], zone: &TimeZone) -> Option<String> {
     join_requesters(asked, zone, "")
 }
 
-/// `Sam asked for it on Nov 3, you on Nov 5.`
+/// Formats `Sam asked for it on Nov 3, you on Nov 5.`
 pub fn format_requesters_sentence(asked: &[&TitleRequest], zone: &TimeZone) -> Option<String> {
     let sentence = join_requesters(asked, zone, " asked for it")?;
     let mut letters = sentence.chars();
@@ -304,7 +305,7 @@ pub fn format_requesters_sentence(asked: &[&TitleRequest], zone: &TimeZone) -> O
     Some(format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
-/// `verb` stands behind the first person alone.
+/// Joins the requesters; `verb` follows only the first one.
 fn join_requesters(asked: &[&TitleRequest], zone: &TimeZone, verb: &str) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     for (at, one) in asked.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! A JSON Schema as every request that offers a tool tells it: written out once, not for each request.
+//! JSON Schema as every request that offers a tool includes it: serialized once, not for each request.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// A JSON Schema, written out.
+/// Serialized JSON Schema.
 #[derive(Debug, Clone)]
 pub struct ToolSchema(Arc<RawValue>);
 

@@ -1,4 +1,4 @@
-//! Nouns of a conversation that every other file may use: people, addresses, model steps, tool calls.
+//! Basic types of a conversation that every other file may use: users, addresses, model steps, tool calls.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ id!(
     OutboxId
 );
 
-/// A phone number in E.164 form: `+`, then 7 to 15 digits that do not start with 0.
+/// Phone number in E.164 form: `+`, then 7 to 15 digits that do not start with 0.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PhoneNumber(String);
 
@@ -51,7 +51,7 @@ impl PhoneNumber {
         &self.0
     }
 
-    /// For people to read: a North American number in its groups, any other as it is.
+    /// Formats the number for users: a North American number in its groups, any other unchanged.
     pub fn format_grouped(&self) -> String {
         match self.0.strip_prefix("+1") {
             Some(rest) if rest.len() == 10 => format!("+1 {} {} {}", &rest[..3], &rest[3..6], &rest[6..]),
@@ -59,7 +59,7 @@ impl PhoneNumber {
         }
     }
 
-    /// What logs may show: the last two digits.
+    /// Returns the form for logs: the last two digits.
     pub fn masked(&self) -> String {
         format!("+***{}", &self.0[self.0.len() - 2..])
     }
@@ -74,7 +74,7 @@ impl fmt::Debug for PhoneNumber {
 
 pub(super) const LOCAL: &str = "local";
 
-/// An address as a channel writes it: `+1555…`, `whatsapp:+1555…`, `rcs:+1555…`, or a sender name.
+/// Address as a channel writes it: `+1555…`, `whatsapp:+1555…`, `rcs:+1555…`, or a sender name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(String);
 
@@ -83,7 +83,7 @@ impl Address {
         Self(text.into())
     }
 
-    /// Our own at the terminal, where no carrier is between.
+    /// Our own address at the terminal, without a carrier in between.
     pub fn local() -> Self {
         Self::new(LOCAL)
     }
@@ -92,7 +92,7 @@ impl Address {
         &self.0
     }
 
-    /// `whatsapp:`, `rcs:` or nothing.
+    /// Returns `whatsapp:`, `rcs:` or nothing.
     pub fn prefix(&self) -> &str {
         match self.0.split_once(':') {
             Some((scheme @ ("whatsapp" | "rcs"), _)) => &self.0[..=scheme.len()],
@@ -100,7 +100,7 @@ impl Address {
         }
     }
 
-    /// The person behind the address: the same for every prefix.
+    /// Returns the phone number of the address: the same for every prefix.
     pub fn phone(&self) -> Result<PhoneNumber, InvalidPhoneNumber> {
         PhoneNumber::parse(&self.0[self.prefix().len()..])
     }
@@ -128,7 +128,7 @@ pub enum UserStatus {
     Blocked,
 }
 
-/// What a user may do beyond asking.
+/// Rights of a user beyond requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserRights {
     pub role: UserRole,
@@ -159,7 +159,7 @@ pub struct User {
     pub status: UserStatus,
     pub rights: UserRights,
     pub opted_out: bool,
-    /// Made in the console to try things out: no text of theirs goes to a phone.
+    /// Created in the console for tests: no message to this user goes to a phone.
     pub test: bool,
 }
 
@@ -171,7 +171,7 @@ pub enum ChannelKind {
 }
 
 impl ChannelKind {
-    /// Whether a reaction can be shown on a message; over the phone it would be a text of its own.
+    /// Returns whether a message can show a reaction; over the phone a reaction would be a message of its own.
     pub fn shows_reactions(self) -> bool {
         match self {
             Self::Twilio => false,
@@ -180,25 +180,25 @@ impl ChannelKind {
     }
 }
 
-/// A word by which carriers and we turn texting off and on.
+/// Word by which carriers and we turn messages off and on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptWord {
     /// Nothing may be sent any more.
     Out,
-    /// START or UNSTOP: only turns texting on again.
+    /// START or UNSTOP: only turns messages on again.
     In,
-    /// Turns texting on again and may answer a question too.
+    /// Turns messages on again and may answer a prompt too.
     Yes,
     /// The carrier answers it.
     Help,
 }
 
-/// The id by which the model knows a tool call: nine letters and digits, which every server accepts.
+/// Id by which the model knows a tool call: nine letters and digits, which every model server accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(String);
 
 impl CallId {
-    /// Ours in place of the server's, whose ids may repeat, be missing or be too long for another server.
+    /// Our id in place of the server's, whose ids may repeat, be missing or be too long for another server.
     pub fn from_position(turn: TurnId, step: u32, ord: u32) -> Self {
         Self(format!(
             "{}{}{}",
@@ -227,17 +227,18 @@ fn encode_base36(mut number: u64, width: usize) -> String {
     digits.into_iter().collect()
 }
 
-/// A call's arguments as the model wrote them.
+/// Arguments of a call as the model wrote them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolArguments {
     /// A JSON object.
     Object(serde_json::Map<String, Value>),
-    /// Anything else; kept for the trace, shown to the model as `{}`.
+    /// Anything else; stored for the trace, shown to the model as `{}`.
     Malformed(String),
 }
 
 impl ToolArguments {
-    /// Reads what a server sent as arguments: an object, a string that holds one (once or twice encoded), or nothing.
+    /// Parses the arguments from a model server: an object, a string that holds one (once or twice encoded), or
+    /// nothing.
     pub fn parse(value: Value) -> Self {
         match value {
             Value::Object(map) => Self::Object(map),
@@ -256,55 +257,55 @@ impl ToolArguments {
     }
 }
 
-/// What a tool may change. Danger is a constant of the tool, never of its arguments.
+/// Level of the changes that a tool may make. The danger is a constant of the tool, never of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectLevel {
-    /// Runs at once; may be repeated.
+    /// Runs at once and may be repeated.
     Read,
-    /// Runs at once and counts; settled, never blindly repeated.
+    /// Runs at once and counts towards limits; its outcome is determined before any repetition.
     Write,
-    /// Held until the user says yes.
+    /// Held until the user confirms with a yes.
     Destructive,
 }
 
-/// What counts towards a quota.
+/// Kind of an addition that counts towards a quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuotaKind {
     Movies,
     Seasons,
 }
 
-/// What a call has added.
+/// Quota that a call has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaUse {
     pub kind: QuotaKind,
     pub amount: u32,
 }
 
-/// Who is offered a tool.
+/// Users to whom a tool is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolAudience {
     Everyone,
-    /// Who may add.
+    /// Users who may add.
     Adders,
-    /// Who may delete.
+    /// Users who may delete.
     Deleters,
-    /// Who may not, and may ask somebody who may.
+    /// Users who may not delete, and may ask a user who may.
     NotDeleters,
 }
 
-/// A tool as the model is told of it.
+/// Tool as the model sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     pub name: &'static str,
     pub description: &'static str,
     pub effect_level: EffectLevel,
     pub audience: ToolAudience,
-    /// Of the arguments.
+    /// Schema of the arguments.
     pub parameters: ToolSchema,
 }
 
-/// One tool call of a model step, with all that is known about its run.
+/// Tool call of a model step, with all known facts about its run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
     pub row: CallRow,
@@ -322,49 +323,49 @@ impl ToolCall {
     }
 }
 
-/// Why a call was canceled: its turn ended before it was started.
+/// Reason of a cancellation: the turn ended before the call was started.
 pub const NOT_RUN: &str = "not_run";
-/// Why a call was canceled: its turn was taken back.
+/// Reason of a cancellation: the turn was canceled.
 pub const CLEARED: &str = "cleared";
-/// Code of a confirmed deletion of which not every item is gone.
+/// Code of a confirmed deletion of which some items still exist.
 pub const NOT_DELETED: &str = "not_deleted";
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallState {
     Created,
-    /// Started, and no result is known: a crash or a lost answer.
+    /// Started without a known result: a crash or a lost response.
     Running,
     /// A destructive call that waits for a yes. Its turn is over.
     Held,
     Done(CallResult),
     Failed(CallFailure),
-    /// Never run: the user said no, the question expired, or something replaced it.
+    /// Never run: the user said no, the prompt expired, or another one replaced it.
     Canceled(String),
 }
 
-/// What a tool answered. All three parts are written by code.
+/// Result of a tool. All three parts are written by code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallResult {
     /// Short JSON for the model.
     pub for_model: Value,
     /// One plain sentence for the user, used when the model cannot say it.
     pub for_user: String,
-    /// The ids that this result showed; only shown ids are accepted later.
+    /// Ids that this result showed; only shown ids are accepted later.
     pub shown: Vec<MediaRef>,
 }
 
-/// Why a call has no result, as the model is told.
+/// Reason for the model why a call has no result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallFailure {
-    /// A stable word such as `bad_arguments` or `unknown_id`.
+    /// Stable code such as `bad_arguments` or `unknown_id`.
     pub code: String,
-    /// JSON for the model; holds the code too.
+    /// JSON for the model; includes the code too.
     pub for_model: Value,
-    /// One plain sentence for the user, where there is something to say.
+    /// One plain sentence for the user, if there is one.
     pub for_user: Option<String>,
 }
 
-/// A title that a tool result has shown: by catalogue number, or by its id in one library.
+/// Title that a tool result has shown: by catalog number, or by its id in one library.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MediaRef {
     Tmdb(i64),
@@ -374,7 +375,7 @@ pub enum MediaRef {
         kind: MediaKind,
         id: i64,
     },
-    /// Its place in the queue of an instance.
+    /// A download, by its id in the queue of an instance.
     Download {
         instance: String,
         id: i64,
@@ -412,7 +413,7 @@ impl fmt::Display for MediaRef {
     }
 }
 
-/// One completed response of the model.
+/// Completed response of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelStep {
     pub text: String,
@@ -427,7 +428,7 @@ pub enum StopReason {
     Length,
     Filtered,
     Refused,
-    /// A word we do not know; servers invent them.
+    /// Unknown stop reason; model servers invent new ones.
     Other(String),
 }
 

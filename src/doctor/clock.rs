@@ -1,4 +1,4 @@
-//! Is our clock right? Whoever answers over HTTP says what time it is.
+//! Check of the local clock against the time in HTTP responses.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::http::HttpClient;
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MOST: SignedDuration = SignedDuration::from_secs(30);
 
-/// Compares it with Twilio's, or else with that of the model's server.
+/// Compares the local clock with Twilio's, or else with that of the model's server.
 pub(super) async fn check_clock(config: &Config, http: &HttpClient) -> Option<Finding> {
     let twilio = config.twilio.as_ref().map(|twilio| (&twilio.api_url, "Twilio"));
     let model = config.llm.as_ref().map(|llm| (&llm.base_url, "the model's server"));
@@ -31,7 +31,7 @@ pub(super) async fn check_clock(config: &Config, http: &HttpClient) -> Option<Fi
     })
 }
 
-/// What the answer is does not matter.
+/// Returns the time that a server reports. The rest of the response does not matter.
 async fn time_at(url: &Url, http: &HttpClient) -> Option<Timestamp> {
     let request = Request::get(url.as_str()).body(Bytes::new()).ok()?;
     let response = http.send(request, TIMEOUT).await.ok()?;

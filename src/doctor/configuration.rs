@@ -1,4 +1,5 @@
-//! Whether what is set can be read, and whether a name is misspelt or a value was cut: the variables, and nothing of what they lead to.
+//! Check of the configuration: unreadable values, misspelled names and values that were cut. Covers the variables, not
+//! the services that they point to.
 
 use super::Finding;
 use crate::config::{Config, ConfigProblem, ConfigProblems, CutValue, MisspelledName};

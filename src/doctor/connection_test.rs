@@ -1,4 +1,4 @@
-//! One connection at a time, tested when somebody asks.
+//! Test of one connection, run on request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use crate::setup::arr_instance::{ArrInstance, library_instances};
 use crate::setup::connect::WebhookTarget;
 use crate::tools::library::ArrInstances;
 
-/// Longest time that a test may take.
+/// Time limit of a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where work comes from or goes to.
+/// Connection that work comes from or goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionKind {
-    /// By its name, such as `radarr-4k`.
+    /// Instance by its name, such as `radarr-4k`.
     Library(&'static str, &'static str),
     Model,
     Embeddings,
@@ -30,7 +30,7 @@ pub(crate) enum ConnectionKind {
 }
 
 impl ConnectionKind {
-    /// In addresses and forms.
+    /// Returns the name of the connection in addresses and forms.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Library(name, _) => name,
@@ -54,24 +54,24 @@ impl ConnectionKind {
     }
 }
 
-/// What came of the wish to test a connection.
+/// Outcome of a request to test a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TestOutcome {
     Found(Vec<Finding>),
-    /// Another test is under way.
+    /// Another test is running.
     Busy,
 }
 
-/// What can be tested; clones share it.
+/// Tester of all connections; clones share it.
 #[derive(Clone)]
 pub struct ConnectionTester(Arc<TesterParts>);
 
 struct TesterParts {
     instances: Vec<ArrInstance>,
-    /// `None`: Twilio, Sonarr and Radarr are simulated.
+    /// Configuration; `None`: Twilio, Sonarr and Radarr are simulated.
     config: Option<Arc<Config>>,
     embedder: Option<Arc<dyn Embedder>>,
-    /// From which likeness on two texts count as alike.
+    /// Similarity from which on two texts count as alike.
     floor: f32,
     place: Semaphore,
 }
@@ -107,7 +107,7 @@ impl ConnectionTester {
         libraries.chain(others).collect()
     }
 
-    /// Nobody is made to wait in line: a test that hangs would hold up all others.
+    /// Tests one connection. Tests do not wait in line: a test that hangs would block all others.
     pub(crate) async fn check_connection(&self, connection: ConnectionKind) -> TestOutcome {
         let Ok(_place) = self.0.place.try_acquire() else { return TestOutcome::Busy };
         let found = tokio::time::timeout(PATIENCE, self.find_problems(connection)).await;

@@ -1,18 +1,18 @@
-//! The embeddings model: whether it answers, and whether what it finds alike is alike.
+//! Check of the embeddings model: availability, and high similarity of texts with the same meaning.
 
 use tokio::time::Instant;
 
 use super::Finding;
 use crate::llm::embeddings::{EmbedError, Embedder};
 
-/// Each pair says one thing in two ways, and no pair has to do with another.
+/// Pairs of sentences: each pair has one meaning in two wordings, and no pair is related to another.
 const PAIRS: [[&str; 2]; 4] = [
     ["which downloads are running", "show me running downloads"],
     ["delete the old office episodes", "remove old office episodes"],
     ["when does season two of severance come out", "severance season two release date"],
     ["i only want movies in 4k", "get all my movies in 4k only"],
 ];
-/// How far above what has nothing to do with each other the floor had better be.
+/// Recommended margin of the floor above the similarity of unrelated sentences.
 const MARGIN: f32 = 0.05;
 
 pub(super) async fn check_embeddings(embedder: Option<&dyn Embedder>, floor: f32) -> Vec<Finding> {
@@ -36,7 +36,8 @@ pub(super) async fn check_embeddings(embedder: Option<&dyn Embedder>, floor: f32
     vec![Finding::ok(answers), similarity_finding(strangers, kin, floor)]
 }
 
-/// How alike two sentences of different pairs are at most, and two of one pair at least.
+/// Returns the highest similarity of two sentences from different pairs, and the lowest similarity of two sentences
+/// from one pair.
 fn mean_similarities(vectors: &[Vec<f32>]) -> (f32, f32) {
     let (mut strangers, mut kin) = (-1.0_f32, 1.0_f32);
     for (at, one) in vectors.iter().enumerate() {

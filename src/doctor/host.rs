@@ -1,4 +1,4 @@
-//! What is on this machine: the database, whether this program can use it, and the room beside it.
+//! Check of this machine: the database, this program's access to the database, and the free disk space beside it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::store::database::database_inspection::{
 use crate::store::memory::stats::StoredAnswerStats;
 
 const LITTLE_ROOM: u64 = 1_000_000_000;
-/// With less than this the write-ahead log of a busy day may not fit.
+/// Free bytes below which the write-ahead log of a busy day may not fit.
 const NO_ROOM: u64 = 100_000_000;
 
 pub(super) fn check_host(path: &Path) -> Vec<Finding> {
@@ -33,7 +33,7 @@ fn check_database(path: &Path) -> Vec<Finding> {
     let Some(text) = path.to_str() else {
         return vec![Finding::failure("database: its path is not UTF-8", "set DATABASE_URL to another path")];
     };
-    // Opening it here would take SQLite's locks away when it is closed.
+    // Opening the file here would release SQLite's locks when the file is closed.
     if let Err(error) = access(path, Access::READ_OK | Access::WRITE_OK) {
         let what = format!("database: {shown} cannot be written ({error})");
         return vec![Finding::failure(what, "run as the user of the service, who must own the file")];
@@ -48,10 +48,10 @@ fn check_database(path: &Path) -> Vec<Finding> {
     found.into_iter().chain(remote_file_system(path)).collect()
 }
 
-/// A warning where locks may not keep a second machine, or a second program, out of the database.
+/// Returns a warning if locks may not keep a second machine, or a second program, out of the database.
 #[cfg(target_os = "linux")]
 fn remote_file_system(path: &Path) -> Option<Finding> {
-    // Where it cannot be asked, the line of the disk says so.
+    // If the file system type is not available, the finding on the disk reports that.
     let magic = rustix::fs::statfs(path).ok()?.f_type;
     judge_file_system(i128::from(magic))
 }
@@ -61,7 +61,8 @@ fn remote_file_system(_: &Path) -> Option<Finding> {
     None
 }
 
-/// By the magic number of its type, of which some systems have the lower 32 bits alone, with or without a sign.
+/// Judges a file system by the magic number of its type. Some systems have only the lower 32 bits of the number, with
+/// or without a sign.
 #[cfg(target_os = "linux")]
 fn judge_file_system(magic: i128) -> Option<Finding> {
     let name = match magic & 0xffff_ffff {
@@ -117,7 +118,7 @@ fn database_findings(shown: &str, examined: &DatabaseInspection) -> Vec<Finding>
     [version, damage].into_iter().chain(contents).collect()
 }
 
-/// What the answers are, where there are any.
+/// Returns a finding on the stored answers, if any exist.
 fn statistics_finding(stats: &StoredAnswerStats) -> Option<Finding> {
     let sort = |(name, counts): (&str, &BTreeMap<String, i64>)| {
         let counts: Vec<String> = counts.iter().map(|(word, count)| format!("{word} {count}")).collect();
@@ -156,7 +157,7 @@ fn backlog_finding(OverdueWork { unanswered, unsent }: OverdueWork) -> Finding {
     }
 }
 
-/// The room beside the database.
+/// Returns a finding on the free space beside the database.
 pub(crate) fn disk_finding(path: &Path) -> Finding {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

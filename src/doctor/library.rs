@@ -1,4 +1,4 @@
-//! One Sonarr or Radarr: whether it can be used, what it says of itself, and whether it will report to us.
+//! Check of one Sonarr or Radarr: availability, its own health report, and the webhook that sends events to Dialarr.
 
 use super::{Finding, format_size};
 use crate::arr::common_api::{AilmentLevel, HealthProblem, ServerKind};
@@ -7,11 +7,11 @@ use crate::setup::ConflictPolicy;
 use crate::setup::arr_instance::ArrInstance;
 use crate::setup::connect::{self, WebhookPlan, WebhookTarget};
 
-/// Where a server is to report.
+/// Expected webhook of a server.
 pub(super) enum WebhookCheck {
-    /// `None`: nobody said with which secret, or where we are.
+    /// Target of the webhook; `None`: the secret or Dialarr's address is not configured.
     To(Option<WebhookTarget>),
-    /// It is simulated, and reports to nobody.
+    /// The server is simulated, and sends no events.
     Simulated,
 }
 
@@ -19,7 +19,7 @@ pub(super) async fn check_instance(instance: &ArrInstance, reporting: WebhookChe
     let (label, app, server) = (instance.label, instance.server_kind(), instance.common_api());
     let status = match server.fetch_status().await {
         Ok(status) => status,
-        // What else could be asked would fail alike.
+        // Any further request would fail in the same way.
         Err(error) => return vec![unusable_instance(label, &error)],
     };
     let first = identity_finding(label, app, &status);
@@ -91,7 +91,8 @@ fn root_folders(label: &str, folders: &[RootFolder]) -> Finding {
     }
 }
 
-/// What it says itself, however bad: most of it does not keep texts from being answered.
+/// Returns the health problems that a server reports, at any level: most of them do not keep messages from being
+/// answered.
 fn health_findings(label: &str, ailments: &[HealthProblem]) -> Vec<Finding> {
     let told: Vec<Finding> = ailments
         .iter()
@@ -136,7 +137,7 @@ async fn check_webhook(instance: &ArrInstance, reporting: WebhookCheck) -> Vec<F
     findings
 }
 
-/// Whether our webhook is as it should be, and works.
+/// Checks that Dialarr's webhook is set up correctly and works.
 async fn webhook_finding(instance: &ArrInstance, plan: &WebhookPlan) -> Finding {
     let (label, WebhookPlan { connection, changes, doubles, .. }) = (instance.label, plan);
     if !changes.is_empty() {

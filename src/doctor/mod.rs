@@ -1,5 +1,5 @@
-//! Looks at everything that has to work, and says for each what to do: for `dialarr doctor` and for the console's health
-//! page. Changes nothing.
+//! Checks of all services and settings, each with a hint for the operator: for `dialarr doctor` and for the console's
+//! health page. The checks change nothing.
 
 mod clock;
 pub(crate) mod configuration;
@@ -22,7 +22,7 @@ use crate::setup::arr_instance::configured_instances;
 use crate::setup::connect::WebhookTarget;
 use library::WebhookCheck;
 
-/// The outcome of one check.
+/// Outcome of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) grade: FindingGrade,
@@ -52,21 +52,21 @@ impl Finding {
         Self { grade: FindingGrade::Ok, what: what.into(), hint: None }
     }
 
-    /// Something works less well than it could. `hint` says what to do.
+    /// Creates a finding for a part that works less well than it could. `hint` is the recommended action.
     pub(crate) fn warning(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { grade: FindingGrade::Warning, what: what.into(), hint: Some(hint.into()) }
     }
 
-    /// Something does not work.
+    /// Creates a finding for a part that does not work.
     pub(crate) fn failure(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { grade: FindingGrade::Failure, what: what.into(), hint: Some(hint.into()) }
     }
 }
 
-/// Whether the model is sent a request as long as turns make them, which may cost money.
+/// Policy for the long test request, as long as the requests of turns, which may cost money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LongRequest {
-    /// To a server that needs no key alone.
+    /// Sends the long request only to a server that needs no key.
     WhereFree,
     Always,
 }
@@ -103,7 +103,7 @@ pub(crate) async fn run_checks(config: &Config, long: LongRequest) -> anyhow::Re
     Ok(findings)
 }
 
-/// A size as people read it.
+/// Formats a size for people.
 pub(crate) fn format_size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB")];
     match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {

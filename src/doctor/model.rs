@@ -1,4 +1,4 @@
-//! The model: whether it answers, calls tools, and reads as much as it is sent.
+//! Check of the model: availability, tool calls, and a context long enough for the requests.
 
 use serde_json::json;
 
@@ -10,9 +10,9 @@ use crate::conversation::transcript::{EffectLevel, ToolAudience, ToolSpec};
 use crate::llm::{Model, ModelError, ModelResponse};
 use crate::outbound_clients::build_model;
 
-/// As long as the longest requests that turns make.
+/// Size of the longest requests that turns make, in bytes.
 const LONG_BYTES: usize = 40_000;
-/// The least that a tokenizer makes of the filling.
+/// Upper bound of the bytes per token of the filler text.
 const BYTES_PER_TOKEN: usize = 5;
 const ANSWER_TOKENS: u32 = 1024;
 
@@ -45,7 +45,7 @@ fn daily_limit(budget: DailyBudget) -> Finding {
     })
 }
 
-/// `3000000` as `3,000,000`.
+/// Formats `3000000` as `3,000,000`.
 fn format_thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
@@ -64,7 +64,8 @@ fn calls_tools(name: &str, step: &ModelResponse) -> Finding {
     )
 }
 
-/// A server that cuts a prompt says so only by how few tokens it counted.
+/// Checks the context length. A server that cuts a prompt shows the cut only by the low number of tokens that it
+/// counted.
 async fn check_context_length(llm: &Llm, model: &dyn Model, long: LongRequest) -> Finding {
     if llm.api_key.is_some() && long == LongRequest::WhereFree {
         return Finding::ok(

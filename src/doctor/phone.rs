@@ -1,4 +1,4 @@
-//! Our number at Twilio: whether texts come in and go out, and why they did not lately.
+//! Check of Dialarr's number at Twilio: incoming and outgoing messages, and the reasons for recent failures.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use crate::outbound_clients::build_twilio;
 use crate::setup::twilio_number::{WebhookAddresses, account_advice};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Older failures say little of today.
+/// Age limit of failures. Older failures are not evidence of a current problem.
 const RECENT: SignedDuration = SignedDuration::from_hours(7 * 24);
 const TWILIO_HOST: &str = "api.twilio.com";
-/// Names that mean something at home alone.
+/// Domain suffixes that resolve only in a home network.
 const HOME: [&str; 5] = [".local", ".lan", ".home", ".internal", ".home.arpa"];
 const SETUP: &str = "dialarr setup --apply";
 
@@ -32,11 +32,11 @@ pub(super) async fn check_phone(config: &Config, http: &HttpClient) -> Vec<Findi
     webhook.into_iter().chain(account).collect()
 }
 
-/// The address that Twilio brings texts to.
+/// Checks the address to which Twilio delivers messages.
 pub(super) async fn check_own_webhook(config: &Config, http: &HttpClient) -> Vec<Finding> {
     let Some(twilio) = &config.twilio else { return Vec::new() };
     let mut findings = Vec::new();
-    // A stand-in for Twilio may be anywhere.
+    // A stand-in for Twilio may run at any address.
     if twilio.api_url.host_str() == Some(TWILIO_HOST) {
         findings.extend(from_outside(&twilio.public_url));
     }
@@ -45,7 +45,8 @@ pub(super) async fn check_own_webhook(config: &Config, http: &HttpClient) -> Vec
     findings
 }
 
-/// Whether requests come through a proxy whose clients cannot be told apart. Dialarr itself serves no https.
+/// Returns a warning if requests come through a proxy whose clients are indistinguishable. Dialarr itself serves no
+/// https.
 fn unlisted_proxy(config: &Config) -> Option<Finding> {
     let has_proxy = config.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
     (has_proxy && config.trusted_proxies.is_empty()).then(|| {
@@ -56,7 +57,7 @@ fn unlisted_proxy(config: &Config) -> Option<Finding> {
     })
 }
 
-/// The account, and the number in it.
+/// Checks the account, and the number in the account.
 pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Finding> {
     let Some(twilio) = &config.twilio else {
         return vec![Finding::warning(
@@ -84,7 +85,7 @@ pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Fin
         )),
         Err(error) => {
             findings.push(account_finding(&error));
-            // Whatever else Twilio was asked failed for the same reason.
+            // Any further request to Twilio failed for the same reason.
             return findings;
         }
     }
@@ -143,7 +144,7 @@ fn of_service(
     })
 }
 
-/// What keeps Twilio from an address, or others from not reading along.
+/// Returns a finding on an address that Twilio cannot reach, or whose traffic other parties can read.
 fn from_outside(public_url: &Url) -> Option<Finding> {
     let at_home = match public_url.host()? {
         Host::Ipv4(address) => address.is_private() || address.is_loopback() || address.is_link_local(),
@@ -164,7 +165,8 @@ fn from_outside(public_url: &Url) -> Option<Finding> {
     })
 }
 
-/// A request without a signature is turned away by Dialarr, and by nobody else in the same way.
+/// Requests Dialarr's own webhook. Dialarr rejects a request without a signature, and no other server rejects it in the
+/// same way.
 async fn request_own_webhook(twilio: &config::Twilio, http: &HttpClient) -> Finding {
     let url = format!("{}{WEBHOOK_PATH}", twilio.public_url.as_str().trim_end_matches('/'));
     let answer = match Request::post(&url).body(Bytes::new()) {
@@ -185,7 +187,8 @@ async fn request_own_webhook(twilio: &config::Twilio, http: &HttpClient) -> Find
     }
 }
 
-/// What an operator has to mend, seen in the last texts. One that was delivered since shows that it was mended.
+/// Returns the failures among the last messages that an operator has to fix. A later delivered message shows that the
+/// problem is fixed.
 fn deliveries_finding(fates: &[CarrierStatus], now: Timestamp) -> Finding {
     let recent = fates.iter().filter(|fate| fate.at.is_none_or(|at| now.duration_since(at) <= RECENT));
     let recent: Vec<&CarrierStatus> = recent.collect();
@@ -207,7 +210,7 @@ fn deliveries_finding(fates: &[CarrierStatus], now: Timestamp) -> Finding {
     let place = |wanted: &dyn Fn(&CarrierStatus) -> bool| recent.iter().position(|fate| wanted(fate));
     let delivered = place(&|fate| fate.status == "delivered");
     let broken = place(&|fate| fate.error_code == Some(worst.code));
-    // The newest come first.
+    // The newest messages come first.
     match (delivered, broken) {
         (Some(delivered), Some(broken)) if delivered < broken => Finding::warning(what, hint),
         _ => Finding::failure(what, hint),

@@ -1,4 +1,4 @@
-//! The service that runs on this machine, and what it says of itself.
+//! Check of the service that runs on this machine, by its own report.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,12 +10,12 @@ use tokio::net::TcpStream;
 
 use super::Finding;
 
-/// The service itself looks for two seconds.
+/// Time limit for an answer of the service, whose own checks take two seconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// More than any answer has.
+/// Size limit of a response, larger than any response of the service.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
-/// An answer of the service, in parts.
+/// Response of the service, in parts.
 pub(crate) struct ServiceResponse {
     pub(crate) status: String,
     pub(crate) body: String,
@@ -33,12 +33,12 @@ struct ReadyCheck {
     detail: String,
 }
 
-/// Each check of `/ready` that fails. Where no service answers there is no finding: doctor is run before a start, too.
+/// Returns each failing check of `/ready`. If no service answers, there is no finding: doctor also runs before a start.
 pub(super) async fn check_service(listen: SocketAddr) -> Vec<Finding> {
     let Ok(Ok(response)) = tokio::time::timeout(PATIENCE, ask_service(listen, "/ready")).await else {
         return Vec::new();
     };
-    // Something else may be listening there.
+    // A different program may be listening on that port.
     let Ok(report) = serde_json::from_str::<ReadyReport>(&response.body) else { return Vec::new() };
     let failing: Vec<Finding> =
         report.checks.iter().filter(|check| !check.ok).map(failed_check_finding).collect();
@@ -55,8 +55,8 @@ fn failed_check_finding(check: &ReadyCheck) -> Finding {
     Finding::failure(format!("service: {}: {}", check.name, check.detail), hint)
 }
 
-/// Asks what listens at `listen`, as seen from this machine. Without a client: that would read certificates, and take a
-/// proxy for the way to this machine.
+/// Sends a request to the listener at `listen`, as seen from this machine. The function uses no HTTP client, which
+/// would read certificates and use a proxy to reach this machine.
 pub(crate) async fn ask_service(listen: SocketAddr, path: &str) -> io::Result<ServiceResponse> {
     let mut stream = TcpStream::connect(local_address(listen)).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
@@ -68,7 +68,7 @@ pub(crate) async fn ask_service(listen: SocketAddr, path: &str) -> io::Result<Se
     Ok(ServiceResponse { status, body: body.to_owned() })
 }
 
-/// Where to find on this machine what listens at `address`.
+/// Returns the address on this machine of a listener at `address`.
 pub(crate) fn local_address(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {

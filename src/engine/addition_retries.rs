@@ -1,6 +1,6 @@
-//! Additions to a library that could not be reached: tried again until they are made, refused or a day old, and one
-//! message reports the outcome. The table is the queue. A try with an unknown outcome is checked before there is
-//! another.
+//! Retries of additions to a library that was unreachable. An addition is retried until it is made, refused or a day
+//! old, and one message reports the outcome. The table is the queue. A try with an unknown outcome is checked before
+//! the next try.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ use crate::tools::{
 
 /// Interval at which the queue is checked, in case a wake-up is lost or the clock is set.
 const CHECK_INTERVAL: Duration = Duration::from_secs(300);
-/// Pause of an addition after an error on our side.
+/// Pause of an addition after an internal error.
 const FAILURE_PAUSE: SignedDuration = SignedDuration::from_mins(5);
 
-/// Outcome of a try, or of a check of one.
+/// Outcome of trying an addition, or of checking an earlier try.
 pub(super) enum RetryOutcome {
     Added(ToolOutput),
     Refused(CallFailure),
@@ -46,7 +46,7 @@ pub(super) enum RetryOutcome {
 }
 
 impl Engine {
-    /// Tries the additions that are due until `stop`. A try that is dropped is checked at the next start.
+    /// Tries due additions until `stop` is canceled. A try that is dropped is checked at the next start.
     pub async fn run_addition_retries(self, stop: CancellationToken) {
         tokio::select! {
             () = self.0.accepting_turns.cancelled() => {}
@@ -56,7 +56,7 @@ impl Engine {
             let wait = match self.retry_due_additions().await {
                 Ok(next) => next.map_or(CHECK_INTERVAL, |at| self.duration_until(at).min(CHECK_INTERVAL)),
                 Err(error) => {
-                    tracing::error!(error = format!("{error:#}"), "what is queued could not be read");
+                    tracing::error!(error = format!("{error:#}"), "failed to read the addition queue");
                     CHECK_INTERVAL
                 }
             };
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Tries everything that is due, one after another, and returns the time at which the next addition is due.
+    /// Tries all due additions, one after another, and returns the time at which the next addition is due.
     async fn retry_due_additions(&self) -> anyhow::Result<Option<Timestamp>> {
         loop {
             let now = self.now();
@@ -82,7 +82,7 @@ impl Engine {
                 Ok(Err(error)) => format!("{error:#}"),
                 Err(_) => "it panicked".to_owned(),
             };
-            tracing::error!(request = id, error = failure, "a queued addition could not be tried");
+            tracing::error!(request = id, error = failure, "failed to try a queued addition");
             let at = self.now() + FAILURE_PAUSE;
             self.0.parts.db.write(move |conn| request_groups::schedule_next_check(conn, &[id], at)).await?;
         }
@@ -130,7 +130,7 @@ impl Engine {
         }
     }
 
-    /// Tries the parts of a refused group one by one, each with an outcome of its own.
+    /// Tries the parts of a refused group one by one, each with its own outcome.
     async fn try_parts(&self, parts: &[RequestGroup], tool: &Arc<dyn Tool>) -> anyhow::Result<()> {
         for part in parts {
             let scene = self.scene_of(&part.whole).await?;
@@ -175,7 +175,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets the additions of a refused group wait again: none of them was made.
+    /// Returns the additions of a refused group to the queue, because none of them was made.
     async fn take_back(&self, group: &RequestGroup) -> anyhow::Result<()> {
         let (ids, now) = (group.request_ids(), self.now());
         Ok(self.0.parts.db.write(move |conn| request_groups::schedule_next_try(conn, &ids, now)).await?)
@@ -186,7 +186,8 @@ impl Engine {
         Ok(self.0.parts.db.read(move |conn| scene_of(conn, &open)).await?)
     }
 
-    /// Tries a group after a new decision with the current rights and quota, and begins it only after that is recorded.
+    /// Tries a group, if a new decision with the current rights and quota allows the call. The call runs only after the
+    /// intent is recorded.
     async fn try_addition(
         &self,
         scene: &TurnContext,
@@ -198,7 +199,7 @@ impl Engine {
             Ok(uses) => uses,
             Err(failure) => return Ok(RetryOutcome::Refused(failure)),
         };
-        // The title was shown when the call was first made, in messages that may be erased by now.
+        // The messages that showed the title may be erased by now, so the call's own references count as shown.
         let cleared = match approval::decide_call(&tool.spec(), &call, &uses, scene.user.rights, &uses.refs) {
             CallDecision::Run(cleared) => cleared,
             CallDecision::Refuse(failure) => return Ok(RetryOutcome::Refused(failure)),
@@ -220,14 +221,14 @@ impl Engine {
             Ok(Err(ToolError::CallFailed(failure))) => RetryOutcome::Refused(failure),
             Ok(Err(ToolError::Fatal(error))) => return Err(error),
             Ok(Err(ToolError::Unknown(reason))) => {
-                tracing::warn!(request = group.whole.id, reason, "outcome unknown");
+                tracing::warn!(request = group.whole.id, reason, "addition outcome is unknown");
                 RetryOutcome::Unknown
             }
             Err(_) => RetryOutcome::Unknown,
         })
     }
 
-    /// Writes the intent to add, with an audit row for each call.
+    /// Records the intent to add, with an audit row for each call.
     async fn start_additions(
         &self,
         scene: &TurnContext,
@@ -282,7 +283,7 @@ pub(super) fn tool_name(kind: MediaKind) -> &'static str {
     }
 }
 
-/// Rebuilds the call as it was made.
+/// Rebuilds the call as the turn made it.
 fn rebuild_call(open: &DeferredAddition) -> ToolCall {
     ToolCall {
         row: open.call,

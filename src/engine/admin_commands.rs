@@ -1,4 +1,4 @@
-//! Admin commands by message, and the pause that admins can begin.
+//! Admin commands sent as messages, and the pause that admins can start.
 
 use serde_json::json;
 
@@ -36,9 +36,9 @@ use crate::store::queue::outbox;
 use crate::store::turns::turn_lifecycle::{TurnKind, TurnPlan};
 use crate::tools::remove_media::REMOVE_MEDIA;
 
-/// Maximum number of requests that one message lists.
+/// Maximum number of approvals that one message lists.
 const MAX_LISTED_APPROVALS: usize = 12;
-/// Maximum number of waiting messages of a user that are checked for a pause notification.
+/// Maximum number of waiting messages per user that are checked for a pause notification.
 const MAX_CHECKED_MESSAGES: i64 = 20;
 
 impl TurnStart<'_> {
@@ -136,7 +136,7 @@ impl TurnStart<'_> {
         })
     }
 
-    /// Exact text of the approval request for the admins.
+    /// Formats the exact text of the approval request for the admins.
     fn format_approval_request(&mut self, approval: &Approval) -> QueryResult<String> {
         let about = users::load_user(self.conn, approval.user)?;
         let code = approval.code.as_str();
@@ -150,8 +150,8 @@ impl TurnStart<'_> {
         })
     }
 
-    /// Carries out a deletion that an admin approved. The admin's decision is the yes: it is claimed once, and begins
-    /// the deletion as a turn of the admin.
+    /// Starts a deletion that an admin approved. The admin's decision counts as the confirmation: the pending action is
+    /// claimed once, and the deletion begins as a turn of the admin.
     fn approve_deletion(
         &mut self,
         admin: &User,
@@ -195,7 +195,7 @@ impl TurnStart<'_> {
         ))
     }
 
-    /// Lists the open approvals for an admin, each with a code that works.
+    /// Lists the open approvals for an admin, each with a valid code.
     pub(super) fn list_open_approvals(&mut self, admin: &User) -> QueryResult<String> {
         expiry::expire_approvals(self.conn, self.settings, self.now)?;
         for stranger in waiting::load_named_newcomers(self.conn)? {
@@ -267,7 +267,7 @@ impl TurnStart<'_> {
         let mut own = quotas::load_quota_override(self.conn, member.id)?;
         if let Some(change) = quota.change {
             let changed = |own: Option<u32>, rate: Option<RateLimit>| {
-                // A limit that the household does not set stays as it is.
+                // A limit that the household does not set keeps its value.
                 let Some(rate) = rate else { return own };
                 let most = i64::from(own.unwrap_or(rate.max)).saturating_add(change).max(0);
                 Some(u32::try_from(most).unwrap_or(u32::MAX))
@@ -336,8 +336,8 @@ impl TurnStart<'_> {
         })
     }
 
-    /// Returns whether the waiting messages are held because the assistant is paused. A sender is notified once per
-    /// pause and per transport: a notification in the console does not reach the phone.
+    /// Returns whether the waiting messages are held because the assistant is paused. The sender is notified once per
+    /// pause and transport, because a notification in the console does not reach the phone.
     pub(super) fn is_held_by_pause(&mut self, user: &User, first: &InboundEvent) -> QueryResult<bool> {
         let Some(pause) = pauses::load_current_pause(self.conn)? else { return Ok(false) };
         let is_admin = user.status == UserStatus::Active && user.rights.role == UserRole::Admin;

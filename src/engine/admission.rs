@@ -1,5 +1,5 @@
-//! Admission of incoming messages: each message is stored permanently, and effects that cannot wait for its turn happen
-//! in the same transaction.
+//! Admission of incoming messages: each message is stored permanently, and effects that cannot wait for the turn are
+//! applied in the same transaction.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ use crate::store::{Conn, QueryResult};
 /// Maximum wait after the first message of a burst for the messages that follow it.
 const MAX_DEBOUNCE_MS: i64 = 4_000;
 
-/// The message could not be stored, so it must not be acknowledged.
+/// Error of a message that could not be stored, and must therefore not be acknowledged.
 #[derive(Debug, thiserror::Error)]
 #[error("store the text")]
 pub struct AdmitError(#[from] pub(super) DbError);
@@ -32,8 +32,8 @@ impl From<AdmitError> for DbError {
 }
 
 impl Engine {
-    /// Stores a message and wakes the task of its user. The message is on disk when this returns; nothing else was
-    /// waited for.
+    /// Stores a message and wakes the task of its user. The message is on disk when this function returns. The function
+    /// waits for nothing else.
     pub async fn admit_message(&self, received: ReceivedMessage) -> Result<AdmissionOutcome, AdmitError> {
         let (channel, pressing) = (received.channel, self.plan_admission(&received));
         let admit = move |conn: &mut Conn| store_message(conn, &received, pressing);
@@ -42,7 +42,7 @@ impl Engine {
         Ok(admission)
     }
 
-    /// Stores a message that `by` sends in the name of a user. A message that wants no answer is only remembered.
+    /// Stores a message that `by` sends in the name of a user. A message that needs no answer is only stored.
     pub async fn admit_message_as(
         &self,
         received: ReceivedMessage,
@@ -112,7 +112,8 @@ fn store_message(
     let now = received.received_at;
     match pressing.urgency {
         MessageUrgency::OptsOut => {
-            // Applied now instead of in the message's turn: a reply that a running turn still writes must not be sent.
+            // The opt-out is applied now and not in the message's turn: a reply that a running turn still writes must
+            // not be sent.
             if users::opt_out(conn, user, received.provider_at, now)? == OptOutcome::Changed {
                 outbox::suppress_user_messages(conn, user, now)?;
                 turn_lifecycle::request_cancel(conn, user, now)?;

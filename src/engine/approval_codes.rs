@@ -1,9 +1,9 @@
-//! Codes by which admins answer open approvals, drawn until one is free.
+//! Codes with which admins answer open approvals. Codes are drawn until one is free.
 
 use super::CodeSource;
 use crate::conversation::people::admin_commands::ApprovalCode;
 
-/// Generator of one four-digit code after another.
+/// Generator of four-digit codes.
 pub(super) struct ApprovalCodes {
     codes: CodeSource,
     drawn: u16,

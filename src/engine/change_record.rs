@@ -11,7 +11,7 @@ use crate::conversation::title_requests::QUEUED;
 use crate::conversation::transcript::{CallResult, CallRow, CallState, EffectLevel, ToolArguments, ToolCall};
 use crate::store::audit::NewAuditEntry;
 
-/// Fields of a tool's result that the log stores besides the title. The requester of a title is not among them.
+/// Fields of a tool's result that the log stores besides the title. They do not include the requester of a title.
 const LOGGED_FIELDS: [&str; 6] = ["status", "seasons_wanted", "quality", "now", "of", "missing"];
 /// Statuses of calls that had nothing to change.
 const UNCHANGED_STATUSES: [&str; 4] = ["already_exists", "unchanged", "already_asked", "ready"];
@@ -20,11 +20,11 @@ const UNCHANGED_STATUSES: [&str; 4] = ["already_exists", "unchanged", "already_a
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutcomeSource {
     Response,
-    /// The response was lost, and the library showed the outcome.
+    /// The response was lost, and a check of the library showed the outcome.
     Lookup,
 }
 
-/// Detail of a write that is about to begin.
+/// Returns the audit detail of a write that is about to begin.
 pub(super) fn intent_detail(call: &ToolCall) -> Value {
     match &call.arguments {
         ToolArguments::Object(map) if !is_about_facts(&call.name) => {
@@ -34,7 +34,7 @@ pub(super) fn intent_detail(call: &ToolCall) -> Value {
     }
 }
 
-/// Row of a write that has a result.
+/// Returns the audit row of a write that has a result.
 pub(super) fn outcome_entry(
     scene: &TurnContext,
     call: CallRow,
@@ -51,7 +51,7 @@ pub(super) fn outcome_entry(
     audit_entry(scene, kind, call, change_detail(tool, &result.for_model))
 }
 
-/// Row of a write that has no result; `None` for a call that changes nothing or is still open.
+/// Returns the audit row of a write that has no result; `None` for a call that changes nothing or is still open.
 pub(super) fn failure_entry(
     scene: &TurnContext,
     call: &ToolCall,
@@ -66,7 +66,7 @@ pub(super) fn failure_entry(
     }
 }
 
-/// Row of a write that was not made, or that has an unknown outcome.
+/// Returns the audit row of a write that was not made, or that has an unknown outcome.
 pub(super) fn failed_write_entry(
     scene: &TurnContext,
     call: CallRow,
@@ -77,7 +77,7 @@ pub(super) fn failed_write_entry(
     audit_entry(scene, kind, call, json!({ "tool": tool, "reason": reason }))
 }
 
-/// Row of one item of a deletion, as it begins (`None`) and with its outcome.
+/// Returns the audit row of one item of a deletion, at its start (`None`) and with its outcome.
 pub(super) fn deletion_entry(
     scene: &TurnContext,
     call: CallRow,
@@ -104,7 +104,8 @@ pub(super) fn deletion_entry(
     audit_entry(scene, kind, call, detail)
 }
 
-/// True for tools about facts. A fact belongs to its user: the log records only that one was stored or erased.
+/// Returns whether a tool handles facts. A fact belongs to its user, so the log records only that a fact was stored or
+/// erased.
 fn is_about_facts(tool: &str) -> bool {
     tool == REMEMBER || tool == FORGET
 }

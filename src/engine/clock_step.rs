@@ -1,4 +1,5 @@
-//! Step of the wall clock: stored waits are shifted by it, and waits that the clock can no longer guarantee end.
+//! Steps of the wall clock: stored waits are shifted by the step, and waits that the clock can no longer guarantee are
+//! ended.
 
 use std::sync::PoisonError;
 
@@ -13,7 +14,7 @@ use crate::store::turns::daily_budget::Day;
 use crate::store::{Conn, QueryResult, boot, clock_step};
 
 impl Engine {
-    /// Adopts a step of the wall clock, shifts everything that waits by it, then wakes the workers. Writes that were
+    /// Adopts a step of the wall clock, shifts all stored waits by the step, then wakes the workers. Writes that were
     /// requested before the step have run by then. If the commit fails, the step is pending again.
     pub(crate) async fn adopt_clock_step(&self) -> Result<SignedDuration, DbError> {
         let (clock, settings) = (&self.0.parts.clock, self.0.parts.settings.clone());
@@ -46,8 +47,8 @@ impl Engine {
     }
 }
 
-/// Applies a step to everything stored. A notification that waits for an hour of the day does not wait for time to
-/// pass: its send time is decided by the clock as it is.
+/// Applies a step to all stored times. A notification that waits for an hour of the day does not wait for a duration:
+/// the clock after the step decides its send time.
 fn follow_clock_step(
     conn: &mut Conn,
     settings: &HouseholdSettings,

@@ -1,4 +1,4 @@
-//! Wrong codes in messages: they are counted, and after five in a day their sender can neither delete nor approve by
+//! Counts of wrong codes in messages. After five wrong codes in a day, their sender can neither delete nor approve by
 //! message.
 
 use super::turn_end::ReplyAddress;
@@ -13,15 +13,15 @@ use crate::store::queue::outbox;
 use crate::store::turns::daily_budget::Day;
 use crate::store::turns::turn_lifecycle::TurnKind;
 
-/// Answer to the wrong code that suspends its sender.
+/// Reply to the wrong code that suspends its sender.
 pub(super) const SUSPENDED_NOW: &str = "Too many wrong codes: I delete and approve nothing by text until tomorrow. The \
                                         console still can. If this was not you, someone may be using your number.";
-/// Answer to a yes and to every command with a code while the sender is suspended.
+/// Reply to a yes, and to every command with a code, while the sender is suspended.
 pub(super) const SUSPENDED: &str = "Too many wrong codes: I delete and approve nothing by text until tomorrow. The \
                                     console still can.";
 
 impl TurnStart<'_> {
-    /// Returns whether this message may neither confirm nor approve.
+    /// Returns whether this message may neither confirm nor approve, because its sender is suspended.
     pub(super) fn is_suspended(&mut self, user: &User, event: &InboundEvent) -> QueryResult<bool> {
         if !event.can_guess_codes() {
             return Ok(false);
@@ -40,7 +40,7 @@ impl TurnStart<'_> {
         self.answer_by_code(user, TurnKind::Deny, events, SUSPENDED)
     }
 
-    /// Handles a yes with a wrong code: the confirmation prompt is repeated once and then closed.
+    /// Handles a yes with a wrong code. The confirmation prompt is repeated once and then closed.
     pub(super) fn handle_wrong_code(
         &mut self,
         user: &User,
@@ -55,7 +55,7 @@ impl TurnStart<'_> {
         }
     }
 
-    /// Counts a wrong code. The other admins are notified of the one that suspends its sender.
+    /// Counts a wrong code. The other admins are notified of the wrong code that suspends its sender.
     pub(super) fn count_wrong_code(&mut self, user: &User, event: &InboundEvent) -> QueryResult<MissOutcome> {
         if !event.can_guess_codes() {
             return Ok(MissOutcome::Counted);

@@ -1,4 +1,4 @@
-//! Answers that code gives without a model, in the transaction that claims the messages.
+//! Replies from code, without a model, in the transaction that claims the messages.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ use crate::store::queue::outbox;
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, NewTurn, TurnEnd, TurnKind, TurnPlan};
 use crate::store::{QueryResult, privacy};
 
-/// Maximum number of outdated messages that are ended together.
+/// Maximum number of outdated messages that one transaction ends.
 const MAX_STALE_MESSAGES: i64 = 5_000;
 
 const ERASED_REPLY: &str = "OK, I erased our messages. I still have your number and permissions.";
@@ -41,12 +41,12 @@ impl TurnStart<'_> {
         if users::opt_out(self.conn, user.id, event.sent_at, self.now)? == OptOutcome::Changed {
             outbox::suppress_user_messages(self.conn, user.id, self.now)?;
         }
-        // An opt-out denies the open confirmation prompt, however late it is processed.
+        // An opt-out denies the open confirmation prompt, regardless of how late it is processed.
         pending_action::close_pending_action(self.conn, user.id, CloseReason::Denied, self.now)?;
         self.skip_message(event, "opt_out")
     }
 
-    /// Stores a turn without an answer, so that later turns include the message in their history.
+    /// Stores a turn without a reply, so that later turns include the message in their history.
     pub(super) fn store_without_reply(
         &mut self,
         user: &User,
@@ -93,7 +93,7 @@ impl TurnStart<'_> {
         Ok(TurnStartOutcome::Answered)
     }
 
-    /// Closes a confirmation prompt that was answered unclearly for the second time.
+    /// Closes a confirmation prompt after its second unclear answer.
     pub(super) fn close_unclear_prompt(
         &mut self,
         user: &User,
@@ -106,7 +106,7 @@ impl TurnStart<'_> {
         self.answer_by_code(user, TurnKind::Deny, events, &text)
     }
 
-    /// Sends one answer for all waiting messages that are too old for the same reason.
+    /// Sends one reply to all waiting messages that are too old for the same reason.
     pub(super) fn reply_stale(
         &mut self,
         user: &User,
@@ -130,7 +130,7 @@ impl TurnStart<'_> {
         self.answer_by_code(user, TurnKind::Command, &waiting[..count], &text)
     }
 
-    /// Skips the messages beyond the rate limit, which stay stored, and notifies their sender once.
+    /// Skips the messages beyond the rate limit and notifies their sender once. The messages remain stored.
     pub(super) fn reply_rate_limited(
         &mut self,
         user: &User,
@@ -171,7 +171,7 @@ impl TurnStart<'_> {
         Ok(TurnStartOutcome::Answered)
     }
 
-    /// Erases the messages of both sides. The user's record stays, with their rights and the titles they have added.
+    /// Erases the messages of both sides. The user's record remains, with the rights and the added titles.
     pub(super) fn forget_all(
         &mut self,
         user: &User,
@@ -186,13 +186,13 @@ impl TurnStart<'_> {
             detail: json!({}),
         };
         audit::record_change(self.conn, &entry, self.now)?;
-        // The answer is stored first, so that its own text is erased with the others.
+        // The reply is stored first, so that its own text is erased with the others.
         self.answer_and_drop_prompt(user, scene, events, ERASED_REPLY)?;
         privacy::erase_conversations(self.conn, user.id, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
 
-    /// Answers messages that have nothing to do with an open confirmation prompt, and closes that prompt.
+    /// Answers messages that are unrelated to an open confirmation prompt, and closes that prompt.
     pub(super) fn answer_and_drop_prompt(
         &mut self,
         user: &User,
@@ -229,7 +229,7 @@ impl TurnStart<'_> {
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         let said = match conversations::load_open_conversation(self.conn, user.id)? {
-            // An open confirmation prompt was the last answer, and it was sent whole.
+            // An open confirmation prompt was the last reply, and it was sent whole.
             Some(open) if scene.pending.is_none() => history::load_last_answer(self.conn, open.id)?,
             Some(_) | None => None,
         };

@@ -1,5 +1,5 @@
-//! Confirmed deletion, item by item: each item is re-checked and started once, and its outcome is known before the
-//! report.
+//! Execution of a confirmed deletion, item by item. Each item is checked again and started once, and its outcome is
+//! known before the report.
 
 use std::sync::Arc;
 
@@ -32,12 +32,12 @@ use crate::tools::{InterruptedRun, RecoveryOutcome, STILL_THERE, Tool, ToolError
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeletionStep {
     Start,
-    /// The item was started: the library is checked for whether it is gone.
+    /// The item was started, so the library is checked for the title.
     Check,
     End(ItemOutcome),
 }
 
-/// Whatever was started is checked, however often the program was started since.
+/// Returns the next step of an item. A started item is checked, regardless of the number of program starts since.
 fn next_item_step(item: &DeletionItem, turn: &Turn, limits: &TurnLimits) -> DeletionStep {
     let was_started = item.state == DeletionItemState::Running || item.attempts > 0;
     if was_started && turn.has_failed_checks(limits) {
@@ -51,7 +51,7 @@ fn next_item_step(item: &DeletionItem, turn: &Turn, limits: &TurnLimits) -> Dele
     }
 }
 
-/// True if the turn was canceled or failed too often on our side: nothing more is started.
+/// Returns whether the turn was canceled or had too many internal failures. Nothing more is started then.
 fn is_stopped(turn: &Turn, limits: &TurnLimits) -> bool {
     turn.cancel_requested || turn.is_given_up(limits)
 }
@@ -84,7 +84,7 @@ impl Engine {
         }
     }
 
-    /// Stores the outcome of an item, and completes its row in the audit log.
+    /// Stores the outcome of an item and completes its row in the audit log.
     async fn end_item(
         &self,
         scene: &TurnContext,
@@ -113,7 +113,7 @@ impl Engine {
         Ok((scene, claimed))
     }
 
-    /// Runs the deletion of one item. `None` if its outcome has to be checked.
+    /// Runs the deletion of one item. Returns `None` if the outcome has to be checked.
     async fn delete_item(
         &self,
         scene: &TurnContext,
@@ -144,7 +144,7 @@ impl Engine {
         failpoint::reached("item.ran");
         let tried_before = item.attempts > 0;
         Ok(match ended {
-            // If an earlier start had no response, that start has deleted the item.
+            // If the item was started before, the earlier start without a response has deleted the title.
             Ok(Ok(ran)) if deletion_status(&ran.result) == Some("already_gone") && !tried_before => {
                 Some(ItemOutcome::AlreadyGone)
             }
@@ -153,21 +153,22 @@ impl Engine {
                 Some(ItemOutcome::Changed)
             }
             Ok(Err(ToolError::CallFailed(failure))) => {
-                tracing::warn!(call = %call, code = failure.code, "a deletion failed");
+                tracing::warn!(call = %call, code = failure.code, "deletion failed");
                 let is_there = failure.code == STILL_THERE;
                 let outcome = if is_there { ItemOutcome::StillThere } else { ItemOutcome::Failed };
                 // An earlier start may still have taken effect, so the item is checked once more.
                 Some(outcome).filter(|_| !tried_before)
             }
             Ok(Err(ToolError::Fatal(error))) => {
-                tracing::error!(call = %call, error = format!("{error:#}"), "a deletion failed");
+                tracing::error!(call = %call, error = format!("{error:#}"), "deletion failed");
                 Some(ItemOutcome::Failed).filter(|_| !tried_before)
             }
             Ok(Err(ToolError::Unknown(_))) | Err(_) => None,
         })
     }
 
-    /// Checks a started item with an unknown outcome, and only if it is certainly still there, lets it start again.
+    /// Checks a started item with an unknown outcome. The item may start again only if the title is certainly still in
+    /// the library.
     async fn recover_item(
         &self,
         scene: &TurnContext,
@@ -204,7 +205,7 @@ impl Engine {
         })
     }
 
-    /// Tells what happened to each item; what had changed is asked about afresh.
+    /// Reports the outcome of each item. Items that had changed get a new confirmation prompt.
     async fn report_deletion(&self, scene: &TurnContext, claimed: ClaimedDeletion) -> anyhow::Result<()> {
         let outcomes: Vec<(DeletionTarget, ItemOutcome)> = claimed
             .items()
@@ -225,7 +226,7 @@ impl Engine {
             .filter(|(_, outcome)| *outcome == ItemOutcome::Changed)
             .map(|(item, _)| item.clone())
             .collect();
-        // A removal request of a member has to be made again by that member.
+        // Only the member can repeat their removal request.
         let fresh = match wish {
             None if !is_stopped(&scene.turn, &self.0.parts.settings.limits) => {
                 self.preview_changed_items(scene, &claimed, &changed).await?
@@ -266,7 +267,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Current state of the changed items; empty if they cannot be fetched.
+    /// Fetches the current state of the changed items; empty if a fetch fails.
     async fn preview_changed_items(
         &self,
         scene: &TurnContext,
@@ -282,7 +283,7 @@ impl Engine {
             Ok(Err(error)) => {
                 tracing::warn!(
                     error = telemetry::error_chain(&error),
-                    "a changed item could not be fetched again"
+                    "failed to fetch a changed item again"
                 );
                 Vec::new()
             }

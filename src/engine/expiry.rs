@@ -1,4 +1,4 @@
-//! Effects of time alone: idle conversations end, newcomers are dismissed, unanswered approvals expire.
+//! Expiry by time alone: idle conversations end, newcomers are dismissed, unanswered approvals expire.
 
 use jiff::Timestamp;
 
@@ -13,7 +13,7 @@ use crate::store::queue::outbox;
 use crate::store::{Conn, QueryResult};
 
 impl Engine {
-    /// Runs one round of expiry; it changes nothing when nothing is due.
+    /// Runs one round of expiry. The round changes nothing when nothing is due.
     pub(crate) async fn expire_due(&self) -> Result<(), DbError> {
         let (settings, now) = (self.0.parts.settings.clone(), self.now());
         let work = move |conn: &mut _| {

@@ -1,4 +1,4 @@
-//! Answers of code about the stored facts of a user: the list of them, and the removal of one.
+//! Replies from code about the stored facts of a user: the list of facts, and the removal of a fact.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Work that keeps failing: counted, and ended before it blocks the next message of its user.
+//! Counts of failures of the same work. Work that keeps failing is ended before it blocks the next message of its user.
 
 use jiff::Timestamp;
 
@@ -16,12 +16,12 @@ use crate::store::turns::turn_lifecycle::{self, FailedTurn};
 use crate::store::turns::{calls, model_steps};
 use crate::store::{Conn, QueryResult, with_savepoint};
 
-/// Answer of a turn that started a change and has an unreadable log.
+/// Reply of a turn that started a change and has an unreadable log.
 const CHANGE_UNKNOWN: &str = "Something went wrong on my side, and I can't tell whether your change was made. \
                               Please check before you ask again.";
 
-/// Counts a failed turn. A turn ends itself at its limits, but not if its log cannot be read: such a turn is ended
-/// here, and its rows are kept.
+/// Counts a failed turn. A turn ends itself at its limits unless its log is unreadable. Such a turn is ended here, and
+/// its rows remain stored.
 pub(super) fn count_failed_turn(
     conn: &mut Conn,
     user: UserId,
@@ -32,7 +32,8 @@ pub(super) fn count_failed_turn(
     let (limits, number) = (&settings.limits, settings.number.as_ref());
     model_steps::abandon_unfinished(conn, turn, now)?;
     let FailedTurn { failures, run } = turn_lifecycle::count_turn_resume(conn, turn, now)?;
-    // The limit is one run beyond the turn's own last limit, so that a readable turn has ended itself by then.
+    // The limit is one run beyond the turn's own last limit, so that a turn with a readable log has ended itself by
+    // then.
     if failures <= 2 * limits.resumes + 1 {
         return Ok(());
     }
@@ -43,7 +44,7 @@ pub(super) fn count_failed_turn(
         let outcome = if has_started { ItemOutcome::Unknown } else { ItemOutcome::Failed };
         let report = |conn: &mut Conn| report_removal_request(conn, call, (outcome, number), now);
         if let Err(error) = with_savepoint(conn, report) {
-            // The turn ends all the same: it must not block the admin.
+            // The turn ends despite the error, because it must not block the admin.
             tracing::error!(%turn, %error, "failed to report the end of a removal request");
         }
     }
@@ -52,7 +53,7 @@ pub(super) fn count_failed_turn(
     turn_lifecycle::finish_turn(conn, &back.turn_end(turn, MessageOutcome::FailedNotified, answer), now)
 }
 
-/// Notifies the member who requested the removal that `call` carries out, if it carries out such a request.
+/// Notifies the member whose removal request `call` executes, if it executes one.
 fn report_removal_request(
     conn: &mut Conn,
     call: CallRow,
@@ -71,7 +72,8 @@ fn report_removal_request(
     outbox::queue_message_once(conn, &notice, now)
 }
 
-/// Gives up a message after `tries` if work on it cannot even begin, with one honest answer to an active user.
+/// Gives up a message whose work cannot begin after `tries` tries. An active user gets one reply that reports the
+/// failure.
 pub(super) fn count_failed_start(
     conn: &mut Conn,
     user: UserId,
@@ -87,7 +89,7 @@ pub(super) fn count_failed_start(
         return Ok(());
     }
     inbound_messages::end_message(conn, event, MessageOutcome::FailedNotified, now)?;
-    // A confirmation prompt that cannot be read would fail the beginning of every further message.
+    // An unreadable confirmation prompt would also fail the start of every later message.
     if pending_action::load_pending_action(conn, user).is_err() {
         pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
     }

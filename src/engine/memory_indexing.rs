@@ -1,6 +1,5 @@
-//! Indexing of answers for recall: their topics are extracted and their vectors computed, in the background of the
-//! conversation. The table is the queue; a row is never worked on twice, and a row that fails is found by text search
-//! meanwhile.
+//! Background indexing of answers for recall: the topics of an answer are extracted, and its vectors are computed. The
+//! table is the queue. No row is processed twice, and text search finds a row whose indexing failed.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -40,29 +39,29 @@ const IDLE_DELAY: Duration = Duration::from_secs(30);
 const EMBED_BATCH: i64 = 20;
 /// Text that every embeddings model can read.
 const PROBE_TEXT: &str = "hello";
-/// Number of tries with the model, after which code extracts as much metadata as it can.
+/// Number of tries with the model before code extracts as much metadata as it can.
 const MAX_TRIES: u32 = 3;
-/// Longest time for one call.
+/// Time limit of one model call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Source of the metadata about answers.
+/// Source of the metadata of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetadataSource {
-    /// The model if one is configured: one call for each answer.
+    /// The model, if one is configured, with one call per answer.
     ByModel,
     ByCode,
 }
 
-/// Counts of one run over the queue.
+/// Row counts of one run over the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IndexingProgress {
-    /// Answers that can be found by their topics.
+    /// Answers that recall can find by their topics.
     pub indexed: usize,
-    /// Greetings and similar messages, which are not indexed.
+    /// Greetings and similar messages that are not indexed.
     pub skipped: usize,
     /// Answers left for another try.
     pub failed: usize,
-    /// Answers that got their vectors later than their other metadata.
+    /// Answers that got their vectors after their other metadata.
     pub embedded: usize,
 }
 
@@ -89,11 +88,11 @@ pub enum SharingDecision {
     Keep,
 }
 
-/// Metadata of a row, and whether the next row is worth a try.
+/// Metadata of a row, its source, and the decision whether the next row is worth a try.
 type ExtractedMetadata = (AnswerMetadata, AnnotationSource, QueueFlow);
 
 impl Engine {
-    /// Indexes answers until `stop`. A row that is dropped in the middle is tried again later.
+    /// Indexes answers until `stop` is canceled. A row whose work is interrupted is tried again later.
     pub async fn run_indexing(self, stop: CancellationToken) {
         let work = async {
             self.0.accepting_turns.cancelled().await;
@@ -104,7 +103,7 @@ impl Engine {
                 }
                 if let Err(error) = self.index_due_answers().await {
                     let error = anyhow::Error::from(error);
-                    tracing::error!(error = format!("{error:#}"), "answers could not be worked on");
+                    tracing::error!(error = format!("{error:#}"), "failed to index answers");
                 }
             }
         };
@@ -115,10 +114,10 @@ impl Engine {
         }
     }
 
-    /// Indexes answers for a caller who waits for it, and may leave: the work continues.
+    /// Indexes answers while the caller waits. The work continues if the caller stops waiting.
     pub async fn index_for_caller(&self) -> Result<IndexingProgress, DbError> {
         let engine = self.clone();
-        // An operator who requests a run may know that the model answers again.
+        // An operator who requests a run may know that the model is available again.
         self.0.metadata_pause.end();
         let work = async move {
             tokio::select! {
@@ -127,12 +126,12 @@ impl Engine {
             }
         };
         self.0.tasks.spawn(work).await.unwrap_or_else(|error| {
-            tracing::error!(%error, "work on answers ended early");
+            tracing::error!(%error, "indexing of answers ended early");
             Ok(IndexingProgress::default())
         })
     }
 
-    /// Works on every row that is due. Runs do not overlap: a concurrent caller waits, and finds the work done.
+    /// Processes every due row. Runs do not overlap: a concurrent caller waits, and then finds the work done.
     pub async fn index_due_answers(&self) -> Result<IndexingProgress, DbError> {
         let _turn = self.0.indexing_lock.lock().await;
         let mut progress = IndexingProgress::default();
@@ -142,8 +141,8 @@ impl Engine {
             if self.0.metadata_pause.is_active(now) {
                 break;
             }
-            // Rows are claimed one by one: text that is erased meanwhile is not sent anywhere, and each try is counted
-            // as it is made.
+            // Rows are claimed one by one, so that text that is erased meanwhile is not sent anywhere, and each try is
+            // counted when it is made.
             let taken =
                 self.0.parts.db.write(move |conn| indexing_queue::claim_indexing_jobs(conn, 1, now)).await?;
             let Some(row) = taken.first() else { break };
@@ -158,7 +157,7 @@ impl Engine {
         Ok(progress)
     }
 
-    /// Adds an exchange to the answers that can be found, and returns its row.
+    /// Adds an exchange to the answers that recall can find, and returns its row id.
     pub async fn add_manual_answer(&self, addition: ManualAnswer, by: Actor) -> Result<i64, DbError> {
         let now = self.now();
         let add = move |conn: &mut _| {
@@ -176,7 +175,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// Settles whether all users may find an answer.
+    /// Records the decision whether all users may find an answer.
     pub async fn decide_suggestion(
         &self,
         id: i64,
@@ -201,7 +200,7 @@ impl Engine {
         self.0.parts.db.write(settle).await
     }
 
-    /// Removes an answer from those that can be found, regardless of its owner.
+    /// Erases an answer from memory, regardless of its owner.
     pub async fn forget_answer(&self, id: i64, by: Actor) -> Result<ReviewOutcome, DbError> {
         let now = self.now();
         let forget = move |conn: &mut _| {
@@ -252,7 +251,7 @@ impl Engine {
         let general = extraction.is_shareable
             && of_conversation
             && answer_metadata::may_be_shared(&row.question, &row.answer, row.effect, names);
-        // A model may report many things as facts: only those in the user's own words are suggested to the operator.
+        // A model may report many things as facts. Only facts in the user's own words are suggested to the operator.
         let stated = extraction.facts.iter().filter(|fact| fact.is_supported_by([row.question.as_str()]));
         let (user, suggested): (_, Vec<UserFact>) = (row.user, stated.cloned().collect());
         let learned = IndexingResult { extraction, source: by, is_shareable: general, vectors };
@@ -269,7 +268,7 @@ impl Engine {
         Ok(going)
     }
 
-    /// Extracts the metadata of a row by code if the model had its tries or has no budget, and postpones the row
+    /// Extracts the metadata of a row by code if the model has used up its tries or the budget, and postpones the row
     /// otherwise.
     async fn fall_back_to_code(
         &self,
@@ -292,7 +291,7 @@ impl Engine {
             MetadataFailure::UnusableReply(why) => why,
             MetadataFailure::ModelUnavailable(error) => &error.to_string(),
         };
-        tracing::warn!(row = id, attempt = row.attempt, why, "failed to note an answer");
+        tracing::warn!(row = id, attempt = row.attempt, why, "failed to extract the metadata of an answer");
         if !unnoted.counts_as_try() {
             self.0.parts.db.write(move |conn| indexing_queue::release_indexing_job(conn, id, now)).await?;
         }
@@ -300,8 +299,8 @@ impl Engine {
         Ok(ControlFlow::Break(going))
     }
 
-    /// Extracts metadata with the model if it is enabled and the call can be charged to a user's turn, by code
-    /// otherwise.
+    /// Extracts metadata with the model if the model is enabled and the call can be charged to a user's turn, and by
+    /// code otherwise.
     async fn extract_metadata(
         &self,
         row: &IndexingJob,
@@ -315,7 +314,7 @@ impl Engine {
         let (Some(model), Some(turn), Some(user)) = (&self.0.parts.model, row.turn, row.user) else {
             return Ok(Ok(by_code()));
         };
-        // After a crash in the middle of each try, code extracts the metadata without another try.
+        // If every try ended in a crash, code extracts the metadata without another try.
         if self.0.parts.settings.metadata_source == MetadataSource::ByCode || row.attempt > MAX_TRIES {
             return Ok(Ok(by_code()));
         }
@@ -327,7 +326,7 @@ impl Engine {
             self.0.parts.settings.budget.background_half(),
         );
         let reserve = move |conn: &mut _| {
-            // A try that was cut off left its reservation behind.
+            // An interrupted try has left its cost reservation.
             daily_budget::settle_call_cost(conn, turn, ModelCharge::Input)?;
             daily_budget::reserve_call_cost(conn, &call, budget)
         };
@@ -373,8 +372,8 @@ impl Engine {
         Ok(EmbeddedAnswer { model: space, trigger, response })
     }
 
-    /// Vector space of vectors that are computed now, which decides their comparability. It is unknown before the first
-    /// vector.
+    /// Returns the vector space of newly computed vectors. Only vectors of one space are comparable. The space is
+    /// unknown before the first vector.
     async fn vector_space(&self, embedder: &dyn Embedder) -> Result<String, EmbedError> {
         let known = self.0.vector_space.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match known {
@@ -404,7 +403,7 @@ impl Engine {
             let space = match self.vector_space(embedder).await {
                 Ok(space) => space,
                 Err(error) => {
-                    tracing::warn!(%error, "answers are found by words until they can be embedded");
+                    tracing::warn!(%error, "failed to embed answers, text search finds them meanwhile");
                     return Ok(());
                 }
             };
@@ -432,8 +431,8 @@ impl Engine {
                     Err(
                         error @ (EmbedError::Garbled(_) | EmbedError::Rejected(_) | EmbedError::Blank { .. }),
                     ) => {
-                        tracing::warn!(row = id, %error, "an answer could not be embedded");
-                        // A model that does not exist refuses every text: that is no fault of this one.
+                        tracing::warn!(row = id, %error, "failed to embed an answer");
+                        // A nonexistent model refuses every text, so the refusal is not caused by this text.
                         if embedder.embed(&[PROBE_TEXT.to_owned()]).await.is_err() {
                             return Ok(());
                         }
@@ -443,7 +442,7 @@ impl Engine {
                         self.0.parts.db.write(count).await?;
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "answers are found by words until they can be embedded");
+                        tracing::warn!(%error, "failed to embed answers, text search finds them meanwhile");
                         return Ok(());
                     }
                 }

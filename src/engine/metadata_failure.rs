@@ -1,21 +1,21 @@
-//! Causes for which the metadata of an answer is not extracted, and whether the next answer is worth a try.
+//! Failures to extract the metadata of an answer, and the decision whether the next answer is worth a try.
 
 use crate::llm::ModelError;
 
 /// Decision whether the next row is worth a try.
 pub(super) enum QueueFlow {
     Continue,
-    /// The cause that stopped this row would stop every other.
+    /// The cause that stopped this row would stop every other row.
     Stop,
 }
 
-/// Cause for which no metadata was extracted at this try.
+/// Cause of a try that extracted no metadata.
 pub(super) enum MetadataFailure {
-    /// The day's budget has no room: code extracts the metadata.
+    /// The day's budget has no room for the call, so code extracts the metadata.
     BudgetSpent,
-    /// The calls under way may use up the budget.
+    /// The running calls may use up the budget.
     BudgetReserved,
-    /// The reply is of no use, or the server refuses this request.
+    /// The reply is unusable, or the server refuses this request.
     UnusableReply(String),
     /// The model answers no request at the moment.
     ModelUnavailable(ModelError),
@@ -34,7 +34,7 @@ impl MetadataFailure {
         }
     }
 
-    /// Returns whether another try of the same row may fail for the same reason: such tries are counted.
+    /// Returns whether another try of the same row may fail for the same reason. Such tries are counted.
     pub(super) fn counts_as_try(&self) -> bool {
         match self {
             Self::BudgetSpent | Self::BudgetReserved => false,

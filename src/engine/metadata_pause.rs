@@ -1,4 +1,4 @@
-//! Pause of metadata extraction while the model gives no answers.
+//! Pause of metadata extraction while the model does not respond.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::conversation::retry_policy::BackoffPolicy;
 const METADATA_BACKOFF: BackoffPolicy =
     BackoffPolicy { first: Duration::from_secs(5 * 60), factor: 2, longest: Duration::from_secs(6 * 3600) };
 
-/// Pause that grows with each call in a row that has no answer. A restart ends it.
+/// Pause that grows with each consecutive call without a response. A restart ends the pause.
 #[derive(Debug, Default)]
 pub(super) struct MetadataPause(Mutex<ModelOutage>);
 
@@ -25,7 +25,7 @@ impl MetadataPause {
         self.with_outage(|outage| outage.until.is_some_and(|until| now < until))
     }
 
-    /// Pauses calls to the model for longer than after the previous failure, or for as long as the model asks.
+    /// Pauses calls to the model for longer than after the previous failure, or for the time that the model requests.
     pub(super) fn extend(&self, now: Timestamp, retry_after: Option<Duration>) {
         self.with_outage(|outage| {
             outage.failures = outage.failures.saturating_add(1);

@@ -1,5 +1,5 @@
-//! Execution of the decisions of `conversation`, one recorded step after another. After a crash the same code continues
-//! from the last record.
+//! Execution of the decisions of `conversation`, one recorded step after another. After a crash, the same code
+//! continues from the last record.
 
 mod addition_retries;
 mod admin_commands;
@@ -76,7 +76,7 @@ pub use settings::{CodeSource, HouseholdSettings, PicturePolicy, Quotas, SmsReac
 /// Maximum number of concurrent requests for vectors.
 const EMBEDDINGS_AT_ONCE: usize = 2;
 
-/// Everything a turn needs from outside.
+/// External dependencies of a turn.
 pub struct EngineParts {
     pub db: Db,
     pub clock: Clock,
@@ -102,30 +102,30 @@ pub struct Engine(Arc<EngineInner>);
 struct EngineInner {
     parts: EngineParts,
     model_permits: Semaphore,
-    /// Time until which the model is not called, because an operator has to act first.
+    /// End of the time without model calls, because an operator has to act first.
     model_off_until: Mutex<Option<Timestamp>>,
     scheduler: scheduler::Scheduler,
-    /// Rings when an arr event was stored.
+    /// Notified when an arr event was stored.
     arr_event_stored: Notify,
     hub: Hub,
     tasks: TaskTracker,
-    /// Rings when an addition may be queued for a later try.
+    /// Notified when an addition may be queued for a later try.
     retries: Notify,
-    /// Rings when a turn was answered and its answer may be indexed.
+    /// Notified when a turn was answered and its answer may be indexed.
     turn_answered: Notify,
-    /// Held by the run that works on answers.
+    /// Lock of the run that indexes answers.
     indexing_lock: tokio::sync::Mutex<()>,
     metadata_pause: MetadataPause,
     embedding_permits: Semaphore,
     /// Vectors of the answers that users may find.
     index: Arc<tokio::sync::Mutex<VectorIndex>>,
-    /// Vector space of the last computed vector, which decides its comparability.
+    /// Vector space of the last computed vector. Only vectors of one space are comparable.
     vector_space: Mutex<Option<String>>,
-    /// No new turn begins after this.
+    /// Canceled when no new turn may begin.
     draining: CancellationToken,
-    /// Turns begin from here on; messages are accepted before.
+    /// Canceled when turns may begin. Messages are accepted before that.
     accepting_turns: CancellationToken,
-    /// Running work is dropped immediately.
+    /// Canceled when running work is dropped immediately.
     aborting: CancellationToken,
 }
 
@@ -152,8 +152,8 @@ impl Engine {
         }))
     }
 
-    /// Begins no new turn and lets running ones continue until they end or `patience` is over. Work that is cut off
-    /// then continues from its last record at the next start.
+    /// Begins no new turn, and waits until the running turns end or `patience` has passed. Interrupted work continues
+    /// from its last record at the next start.
     pub async fn drain(&self, patience: Duration) {
         let inner = &self.0;
         inner.draining.cancel();

@@ -11,7 +11,7 @@ use crate::conversation::model_request::ModelRequest;
 use crate::conversation::transcript::ToolArguments;
 use crate::llm::{DeltaSink, Model, ModelError, ModelResponse};
 
-/// Duration for which the model is not called when only an operator can help.
+/// Pause of model calls after an error that only an operator can fix.
 const MODEL_OFF_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 /// Request that the day's budget has room for.
@@ -19,11 +19,11 @@ pub(super) struct ModelCall<'a> {
     pub(super) model: &'a dyn Model,
     pub(super) request: &'a ModelRequest,
     pub(super) estimate: CostEstimate,
-    /// Longest time for the response.
+    /// Time limit of the response.
     pub(super) timeout: Duration,
 }
 
-/// Response to a call, and its charge with or without one.
+/// Response to a model call, and the charge of the call, which a failed call may also have.
 pub(super) struct ModelCallOutcome {
     pub(super) response: Result<ModelResponse, ModelError>,
     pub(super) charge: ModelCharge,
@@ -31,7 +31,7 @@ pub(super) struct ModelCallOutcome {
 
 impl Engine {
     pub(super) async fn call_model(&self, call: ModelCall<'_>, sink: DeltaSink<'_>) -> ModelCallOutcome {
-        // Held around the call only, so that no call waits for the tools of another turn.
+        // The permit is held only during the call, so that no call waits for the tools of another turn.
         let place = self.0.model_permits.acquire().await;
         let mut heard = ResponseReceipt::Nothing;
         let mut listen = |delta| {
@@ -53,7 +53,7 @@ impl Engine {
         ModelCallOutcome { response, charge }
     }
 
-    /// Charges a response. The response of a server that reports no usage is charged by its length.
+    /// Returns the charge of a response. If the server reports no usage, the response is charged by its length.
     fn charge_of_response(&self, response: &ModelResponse, estimate: CostEstimate) -> ModelCharge {
         let tokens = response.usage.unwrap_or_else(|| TokenUsage {
             input: estimate.input.tokens,
@@ -64,14 +64,14 @@ impl Engine {
     }
 }
 
-/// Flag for whether a piece of a response was received.
+/// Flag for the receipt of at least one piece of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResponseReceipt {
     Nothing,
     Something,
 }
 
-/// Charge of a failed call. A server that refuses a call charges nothing for it.
+/// Returns the charge of a failed call. A server that refuses a call charges nothing for the call.
 fn charge_of_failure(error: &ModelError, heard: ResponseReceipt) -> ModelCharge {
     match (error, heard) {
         (_, ResponseReceipt::Something)
@@ -88,7 +88,7 @@ fn charge_of_failure(error: &ModelError, heard: ResponseReceipt) -> ModelCharge 
     }
 }
 
-/// Length of everything that the model wrote, in bytes.
+/// Returns the length of the whole response in bytes.
 fn response_length(response: &ModelResponse) -> usize {
     let calls = response.calls.iter().map(|call| {
         let arguments = match &call.arguments {

@@ -1,5 +1,5 @@
-//! One model call of a turn: its maximum cost is reserved and the attempt recorded, the response streamed and recorded,
-//! a failure classified, and the actual cost settled.
+//! One model call of a turn: reserves the maximum cost, records the attempt, streams and records the response,
+//! classifies a failure, and settles the actual cost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +21,12 @@ use crate::store::turns::daily_budget::{self, Day, ReservationOutcome};
 use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, NewCall, RecordedResponse};
 use crate::store::turns::turn_lifecycle;
 
-/// Longest time a model may take for one response.
+/// Time limit of one model response.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Notification for the admins, sent at most once a day.
+/// Text of the budget notification for the admins, sent at most once a day.
 const BUDGET_SPENT: &str = "Today's budget for the model is spent. Until midnight I only understand short commands such as ADD, STATUS and REMOVE.";
 
-/// Model request, and the model that is to answer it.
+/// Model request, and the model that answers it.
 struct PreparedCall {
     attempt: AttemptId,
     responder: Responder,
@@ -35,14 +35,14 @@ struct PreparedCall {
     estimate: CostEstimate,
 }
 
-/// Response to a call, and the last streamed pieces of it that are not in the log yet.
+/// Response to a call, and its last streamed pieces that are not in the log yet.
 struct CallResponse {
     step: ModelResponse,
     charge: ModelCharge,
     last_pieces: Vec<BlockChunk>,
 }
 
-/// Call without a response.
+/// Failure of a call without a response.
 struct FailedCall {
     error: ModelError,
     charge: ModelCharge,
@@ -114,8 +114,8 @@ impl Engine {
         PreparedCall { attempt, responder: brain, model, request, estimate }
     }
 
-    /// Records the attempt. `None` if the turn was canceled after it was loaded. A call that does not fit into the
-    /// day's budget ends here; the keyword responder costs nothing and is not counted.
+    /// Records the attempt. Returns `None` if the turn was canceled after it was loaded. A call that does not fit into
+    /// the day's budget ends here. The keyword responder costs nothing and is not counted.
     async fn start_attempt(
         &self,
         scene: &TurnContext,
@@ -158,13 +158,13 @@ impl Engine {
         let reservation = self.0.parts.db.write(start).await?;
         if let Some(reservation @ (ReservationOutcome::Crowded | ReservationOutcome::Exhausted)) = reservation
         {
-            tracing::warn!(turn = %attempt.turn, ?reservation, "the day's budget has no room for a model call");
+            tracing::warn!(turn = %attempt.turn, ?reservation, "skipped a model call that exceeds the day's budget");
             self.0.parts.outbox.notify();
         }
         Ok(reservation)
     }
 
-    /// Returns once the user or the operator has canceled the turn. Both ring the bell.
+    /// Waits until the user or the operator has canceled the turn. Both cancellations notify the user's task.
     pub(super) async fn wait_for_cancellation(&self, scene: &TurnContext) {
         let Some(bell) = self.user_bell(scene.user.id) else { return std::future::pending().await };
         let turn = scene.live.id;
@@ -229,7 +229,7 @@ impl Engine {
         CallResponse { step, charge, last_pieces: rest }: CallResponse,
     ) -> anyhow::Result<TurnProgress> {
         let ModelResponse { text, thinking, calls, stop, usage, response_id } = step;
-        // A response that was cut off or stopped may hold half a call, so none of its calls run.
+        // A response that was cut off or stopped may contain an incomplete call, so none of its calls run.
         let whole = matches!(stop, StopReason::Done | StopReason::Other(_));
         let calls =
             calls.into_iter().filter(|_| whole).map(|call| self.build_tool_call(scene, call)).collect();

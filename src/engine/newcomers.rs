@@ -1,4 +1,5 @@
-//! Newcomers: they are asked for a name, the admins are asked to approve them, and nothing else is done for them.
+//! Onboarding of newcomers. A newcomer is asked for a name, the admins are asked to approve the newcomer, and a
+//! newcomer can do nothing else.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -65,13 +66,15 @@ impl TurnStart<'_> {
         let approval = approvals::request_approval(self.conn, &new, &mut || codes.draw(), self.now)?;
         let question = onboarding::format_join_request(&user.phone, name, approval.code.as_str());
         let key = format!("approval:{}", approval.id);
-        // If an admin never texted and no number is configured, the number that the newcomer texted is ours.
+        // Without a configured number, an admin who has never texted gets the message from the number that the newcomer
+        // texted.
         let number = self.settings.number.as_ref().unwrap_or(&event.to);
         turn_end::notify_admins(self.conn, Some(number), &key, &question, self.now)
     }
 }
 
-/// Approves a user; a newcomer who waited is notified. `number` is ours, if one is configured.
+/// Approves a user, and notifies a newcomer who has waited for the approval. `number` is our own number, if one is
+/// configured.
 pub fn approve_user(
     conn: &mut Conn,
     user: &User,
@@ -95,7 +98,7 @@ pub fn approve_user(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockOutcome {
     Blocked,
-    /// No admin would be left to approve newcomers.
+    /// The user is the last admin, and no admin would be left to approve newcomers.
     LastAdmin,
 }
 
@@ -137,8 +140,8 @@ fn audit_user_change(
     audit::record_change(conn, &entry, now)
 }
 
-/// Settles the open requests of a user about which `is_settled` is true. The user is not notified. A request that was
-/// settled in the meantime stays as it is.
+/// Settles the open requests of a user for which `is_settled` returns true. The user is not notified. A request that
+/// was settled in the meantime is unchanged.
 fn settle_requests(
     conn: &mut Conn,
     user: &User,

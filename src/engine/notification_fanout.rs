@@ -1,4 +1,5 @@
-//! Notifications for each user about arr events that belong together, within the transaction that claims the events.
+//! Fan-out of a group of related arr events into notifications for each user, in the transaction that claims the
+//! events.
 
 use jiff::Timestamp;
 
@@ -20,18 +21,18 @@ use crate::store::people::users;
 use crate::store::queue::notifications::{self, NotificationSetting, RecordOutcome};
 use crate::store::{Conn, QueryResult};
 
-/// Outcome of notifying users about a group.
+/// Outcome of notifying users about a group of arr events.
 pub(super) enum FanoutOutcome {
     Done,
-    /// Single episodes have to wait for more.
+    /// Single episodes wait for further episodes until this time.
     NotBefore(Timestamp),
-    /// The server did not answer and has to be asked again; it also does not answer for any other show.
+    /// The instance did not respond and has to be queried again. The same failure is expected for every other show.
     NoAnswer,
-    /// The server cannot return anything about this one show.
+    /// The instance cannot return data about this one show.
     Unclear,
 }
 
-/// Flag for whether a real user was notified.
+/// Flag for the notification of a real user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NotifyOutcome {
     Notified,
@@ -45,9 +46,9 @@ pub(super) struct SeriesNews {
     event_ids: Vec<i64>,
     /// New episodes by season and number, in order.
     pub(super) episodes: Vec<(u32, u32)>,
-    /// Complete seasons, of those that have new episodes.
+    /// Complete seasons among the seasons with new episodes.
     pub(super) complete: Vec<u32>,
-    /// No more episodes of the show will come.
+    /// No further episodes of the show are expected.
     pub(super) is_over: bool,
 }
 
@@ -87,14 +88,14 @@ impl SeriesNews {
         (entries, growing): (&[HistoryEntry], &[Episode]),
         now: Timestamp,
     ) {
-        // The event of a complete import does not indicate whether it replaced anything.
+        // The event of a complete import does not indicate whether an earlier file was replaced.
         self.episodes.retain(|episode| !history::was_upgraded(entries, *episode));
         let is_complete = |season: &u32| series.season_is_complete(*season, growing, now);
         self.complete = self.season_numbers().into_iter().filter(is_complete).collect();
         self.is_over = is_over(series);
     }
 
-    /// News about seasons that are complete without a new import.
+    /// Creates the news about seasons that are complete without a new import.
     pub(super) fn without_import(instance: &str, series: &Series, complete: Vec<u32>) -> Self {
         let show = ArrTitle {
             id: series.id.unwrap_or_default(),
@@ -114,7 +115,7 @@ impl SeriesNews {
     }
 }
 
-/// Returns whether no more episodes of a show will come and all of them are on disk.
+/// Returns whether a show is over: no further episodes are expected, and all of them are on disk.
 fn is_over(series: &Series) -> bool {
     series.ended && series.episodes_on_disk >= series.episodes
 }
@@ -128,7 +129,7 @@ pub(super) fn followed_season(instance: &str, show: &ArrTitle, season: u32) -> F
     }
 }
 
-/// Returns the earliest send time of a message that the user did not ask for at this moment.
+/// Returns the earliest send time of a message that is not a reply to the user.
 pub(super) fn earliest_send_time(
     conn: &mut Conn,
     user: UserId,
@@ -139,7 +140,7 @@ pub(super) fn earliest_send_time(
     send_time(conn, user, settings, &lately, now)
 }
 
-/// Reschedules the waiting notifications of a user, or of all users, after the quiet hours or the clock were set.
+/// Reschedules the waiting notifications of a user, or of all users, after a change of the quiet hours or the clock.
 pub(crate) fn reschedule_notifications(
     conn: &mut Conn,
     settings: &HouseholdSettings,
@@ -154,7 +155,8 @@ pub(crate) fn reschedule_notifications(
     Ok(())
 }
 
-/// Send time of a notification. `lately` holds the creation times of the other notifications of the last hour.
+/// Returns the send time of a notification. `lately` contains the creation times of the other notifications of the last
+/// hour.
 fn send_time(
     conn: &mut Conn,
     user: UserId,
@@ -174,12 +176,12 @@ pub(super) struct UserNews {
     pub(super) user: UserId,
     pub(super) complete: Vec<u32>,
     episodes: Vec<(u32, u32)>,
-    /// Matters, each with the time since when the user has waited for it.
+    /// Keys of the news, each with the time since which the user has waited for the news.
     pub(super) matters: Vec<(String, Timestamp)>,
 }
 
 impl UserNews {
-    /// Finds the share of a user, which is added empty if there is none yet.
+    /// Returns the share of a user, and adds an empty one if there is none yet.
     pub(super) fn of(user: UserId, shares: &mut Vec<Self>) -> &mut Self {
         let known = shares.iter().position(|share| share.user == user);
         let position = known.unwrap_or_else(|| {
@@ -190,7 +192,7 @@ impl UserNews {
     }
 }
 
-/// Notification of users within one transaction.
+/// Fan-out of notifications within one transaction.
 pub(super) struct NotificationFanout<'a> {
     pub(super) conn: &'a mut Conn,
     pub(super) settings: &'a HouseholdSettings,
@@ -235,7 +237,7 @@ impl NotificationFanout<'_> {
             for share in &shares {
                 let beginning = format!("episode:{}:{}:", news.instance, news.show.catalog_id);
                 let last = notifications::load_last_notified(self.conn, share.user, &beginning)?;
-                // A time ahead of the clock is no measure of how long ago the last notification was.
+                // A time in the future cannot be the time of the last notification: the clock was set back.
                 let last = last.filter(|last| *last <= self.now);
                 again = again.max(last.map(|last| last + EPISODE_NOTIFICATION_INTERVAL));
             }
@@ -250,7 +252,7 @@ impl NotificationFanout<'_> {
         Ok(FanoutOutcome::Done)
     }
 
-    /// Notifies each user of their share, and ends the follows of everything that is complete.
+    /// Notifies each user of their share, and ends the follows of all complete seasons and shows.
     pub(super) fn announce(&mut self, news: &SeriesNews, shares: Vec<UserNews>) -> QueryResult<()> {
         let mut told: Vec<(NotificationText, Vec<UserId>)> = Vec::new();
         for share in shares {
@@ -278,7 +280,7 @@ impl NotificationFanout<'_> {
         Ok(())
     }
 
-    /// Collects the news that each user has waited for and was not notified of yet.
+    /// Collects the news that each user has waited for and has not received yet.
     fn collect_user_news(&mut self, news: &SeriesNews) -> QueryResult<Vec<UserNews>> {
         let mut shares: Vec<UserNews> = Vec::new();
         for season in news.season_numbers() {
@@ -309,7 +311,8 @@ impl NotificationFanout<'_> {
         Ok(shares)
     }
 
-    /// Notifies the admins of trouble that they have to check; a health problem that has passed causes no notification.
+    /// Notifies the admins of trouble that needs their attention. A health problem that has passed causes no
+    /// notification.
     pub(super) fn notify_of_trouble(&mut self, group: &EventGroup, service: &str) -> QueryResult<()> {
         if self.claim_group(group)? == EventClaimOutcome::Lost {
             return Ok(());
@@ -339,8 +342,8 @@ impl NotificationFanout<'_> {
         self.store_shared_message(&matter, &heard_by, &words)
     }
 
-    /// Stores a notification as a shared message that all of its recipients can find. A matter is repeated only at
-    /// another time.
+    /// Stores a notification as a shared message that all of its recipients can find. The same news is stored again
+    /// only at another time.
     fn store_shared_message(
         &mut self,
         matter: &str,
@@ -352,7 +355,8 @@ impl NotificationFanout<'_> {
         groups::remember_shared_message(self.conn, &source, &heard, self.now)
     }
 
-    /// Notifies one user once for each matter: now, in the morning, or together with notifications that already wait.
+    /// Notifies one user once of each piece of news: now, in the morning, or together with notifications that already
+    /// wait.
     fn notify_user(
         &mut self,
         user: UserId,
@@ -373,7 +377,7 @@ impl NotificationFanout<'_> {
             }
         }
         let Some(first) = ids.first() else { return Ok(NotifyOutcome::NotNotified) };
-        // A test user reads it in the console and shares no memory with real ones.
+        // A test user reads the notification in the console and shares no memory with real users.
         let hearing = if person.test { NotifyOutcome::NotNotified } else { NotifyOutcome::Notified };
         let way = ReplyAddress::load_for_user(self.conn, &person, self.settings.number.as_ref())?;
         let key = notifications::notification_key(topic, *first);

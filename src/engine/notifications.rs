@@ -1,5 +1,5 @@
-//! Notifications about arr events: events that belong together become one message for each user, and only once. The
-//! table is the queue; Sonarr is asked for the meaning of an event before anything is committed.
+//! Notifications about arr events. Related events become one message for each user, which is sent only once. The table
+//! is the queue. Sonarr is queried for the meaning of an event before anything is committed.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use crate::store::library::{arr_events, follows};
 use crate::telemetry;
 use crate::tools::library::Instance;
 
-/// Interval at which arr events are checked in case a wake-up is lost.
+/// Interval at which the queue of arr events is checked in case a wake-up is lost.
 const CHECK_INTERVAL: Duration = Duration::from_secs(300);
 /// Maximum number of arr events that are processed together.
 const EVENT_BATCH: i64 = 2_000;
-/// Delay before a Sonarr that does not answer is asked again.
+/// Delay before a Sonarr instance that does not respond is queried again.
 const SONARR_RETRY_DELAY: SignedDuration = SignedDuration::from_secs(60);
-/// Age of an arr event after which Sonarr is no longer asked about it.
+/// Age after which Sonarr is no longer queried about an arr event.
 const MAX_EVENT_AGE: SignedDuration = SignedDuration::from_hours(24);
 
 impl Engine {
-    /// From here on, imports events that were not reported to us and sends notifications about all of them, until no
-    /// turn begins any more. Dropping the task at any point loses nothing: sent notifications are committed.
+    /// Starts the import of events that were not reported and the notifications about all events. Both run until no
+    /// more turns begin. Dropping the task at any point loses nothing, because sent notifications are committed.
     pub(crate) fn start_notifications(&self) {
         let engine = self.clone();
         self.0.tasks.spawn(async move {
@@ -48,7 +48,7 @@ impl Engine {
                     Duration::try_from(at.duration_since(self.now())).unwrap_or_default().min(CHECK_INTERVAL)
                 }
                 Err(error) => {
-                    tracing::error!(error = format!("{error:#}"), "reports could not be told of");
+                    tracing::error!(error = format!("{error:#}"), "failed to notify of arr events");
                     CHECK_INTERVAL
                 }
             };
@@ -59,14 +59,14 @@ impl Engine {
         }
     }
 
-    /// Sends the notifications of every event that is due, and returns the time at which the next one is due.
+    /// Sends the notifications of all due events, and returns the time at which the next one is due.
     pub(crate) async fn send_due_notifications(&self) -> anyhow::Result<Option<Timestamp>> {
-        // Taken before the read: events that arrive after it are not missing from a group that is due.
+        // The time is taken before the read: an event that arrives after the read is not missing from a due group.
         let now = self.now();
         let untold =
             self.0.parts.db.read(|conn| arr_events::load_unreported_events(conn, EVENT_BATCH)).await?;
         let groups = group_events(untold);
-        // Groups that need no request come first: a Sonarr that hangs delays no movie.
+        // Groups that need no request come first, so that a Sonarr instance that hangs delays no movie.
         let (shows, others): (Vec<_>, Vec<_>) =
             groups.into_iter().partition(|group| matches!(group.subject, EventSubject::Series(_)));
         let (mut next, mut silent): (Option<Timestamp>, Vec<String>) = (None, Vec::new());
@@ -102,7 +102,7 @@ impl Engine {
                     SeriesLookupOutcome::NoAnswer => return Ok(FanoutOutcome::NoAnswer),
                     SeriesLookupOutcome::Unclear => return Ok(FanoutOutcome::Unclear),
                 };
-                // The clock may have been set while Sonarr was asked.
+                // The clock may have been set during the request to Sonarr.
                 let now = self.now();
                 let work = move |conn: &mut _| {
                     NotificationFanout { conn, settings: &settings, now }.notify_of_show(&news)
@@ -127,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// Instance name that users know.
+    /// Returns the instance name that users know.
     fn instance_label(&self, instance: &str) -> String {
         let library = &self.0.parts.library;
         let movies = library.movies.iter().find(|one| one.name == instance).map(Instance::display_name);
@@ -135,8 +135,8 @@ impl Engine {
         movies.or_else(series).unwrap_or_else(|| instance.to_owned())
     }
 
-    /// Asks Sonarr for the episodes that are new and the seasons that are complete. If no user follows the show, Sonarr
-    /// is not asked.
+    /// Queries Sonarr for the new episodes and the complete seasons. If no user follows the show, Sonarr is not
+    /// queried.
     async fn fetch_show_news(&self, group: &EventGroup) -> anyhow::Result<SeriesLookupOutcome> {
         let mut news = SeriesNews::from_group(group);
         let (instance, seasons, show) = (group.instance.clone(), news.season_numbers(), news.show.clone());
@@ -166,8 +166,8 @@ impl Engine {
             Ok(None) => news.episodes.clear(),
             Err(error) => {
                 let (instance, why) = (&group.instance, telemetry::error_chain(&error));
-                tracing::warn!(instance, error = why, "a report could not be looked into");
-                // All events must be that old: a show that continues always has a recent one.
+                tracing::warn!(instance, error = why, "failed to query Sonarr about an arr event");
+                // All events must have this age, because a show that continues always has a recent event.
                 if group.events.iter().all(|report| self.now() < report.received_at + MAX_EVENT_AGE) {
                     return Ok(if error.is_of_the_server() {
                         SeriesLookupOutcome::NoAnswer

@@ -1,4 +1,4 @@
-//! Operator actions in conversations: beginning a test conversation, reopening an ended one, and answering a
+//! Operator actions in conversations: starting a test conversation, reopening an ended one, and answering a
 //! confirmation prompt in its user's name.
 
 use jiff::Timestamp;
@@ -22,14 +22,14 @@ use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePoli
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
 
-/// An answer of the operator is processed at once.
+/// Debounce policy of an operator's answer, which is processed at once.
 const NO_DEBOUNCE: DebouncePolicy = DebouncePolicy { quiet_ms: 0, at_most_ms: 0 };
 
-/// Outcome of beginning a test conversation.
+/// Outcome of starting a test conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestConversationOutcome {
     Begun(ConversationId),
-    /// Every number that no real phone has is in use.
+    /// All phone numbers reserved for test users are in use.
     NoNumberFree,
 }
 
@@ -37,7 +37,7 @@ pub enum TestConversationOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperatorMessageOutcome {
     Admitted,
-    /// The conversation is not the open one of a test user, so no message may be sent in it.
+    /// The conversation is not the open conversation of a test user, so no message may be sent in it.
     NotOpen,
 }
 
@@ -45,13 +45,13 @@ pub enum OperatorMessageOutcome {
 pub enum ReopenOutcome {
     Reopened,
     AlreadyOpen,
-    /// A message of the user is being answered in another conversation.
+    /// A turn of the user is running in another conversation.
     Busy,
     /// The user is blocked or not approved.
     NotActive,
 }
 
-/// Operator's answer to a confirmation prompt.
+/// Operator's reply to a confirmation prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptDecision {
     Approve,
@@ -60,16 +60,16 @@ pub enum PromptDecision {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptAnswerOutcome {
-    /// The answer is stored as the user's own, and counts as such.
+    /// The answer is stored and counts as the user's own.
     Stored,
-    /// The prompt is closed, or another one is open.
+    /// The prompt is closed, or another prompt is open.
     Closed,
     /// The prompt was not sent yet.
     NotSentYet,
 }
 
 impl Engine {
-    /// Begins an empty conversation of a test user who is not in one.
+    /// Starts an empty conversation of a test user who has no open conversation.
     pub async fn begin_test_conversation(&self) -> Result<TestConversationOutcome, DbError> {
         let (now, zone) = (self.now(), self.0.parts.settings.zone.clone());
         let begin = move |conn: &mut Conn| {
@@ -94,8 +94,8 @@ impl Engine {
         self.0.parts.db.write(begin).await
     }
 
-    /// Sends a message as the test user of a conversation, on the same path as every message. `key` makes a repeat
-    /// harmless.
+    /// Sends a message as the test user of a conversation, on the same path as every message. A repeated send with the
+    /// same `key` has no effect.
     pub async fn send_as_test_user(
         &self,
         id: ConversationId,
@@ -109,7 +109,8 @@ impl Engine {
             if !user.test || stretch.is_ended {
                 return Ok(None);
             }
-            // A message typed here is meant for this conversation, however long it was silent.
+            // A message that is typed here is meant for this conversation, regardless of how long the conversation was
+            // idle.
             conversations::record_activity(conn, id, now)?;
             Ok(Some(user.phone))
         };
@@ -129,14 +130,14 @@ impl Engine {
         })
     }
 
-    /// Reopens a conversation; another one that the user has open ends.
+    /// Reopens a conversation. Another open conversation of the user ends.
     pub async fn reopen_conversation(&self, id: ConversationId, by: Actor) -> Result<ReopenOutcome, DbError> {
         let now = self.now();
         self.0.parts.db.write(move |conn| reopen_stored_conversation(conn, id, by, now)).await
     }
 
-    /// Answers the open confirmation prompt `asked` as if its user had texted the answer: it is claimed, checked and
-    /// carried out in the same way, and the user gets the result.
+    /// Answers the open confirmation prompt `asked` as if its user had texted the answer. The pending action is
+    /// claimed, checked and executed in the same way, and the user gets the result.
     pub async fn answer_prompt(
         &self,
         asked: i64,
@@ -176,7 +177,8 @@ fn reopen_stored_conversation(
     };
     audit::record_change(conn, &entry, now)?;
     if let Some(other) = conversations::load_open_conversation(conn, user)? {
-        // As with every requested end of a conversation, its confirmation prompt is not answered elsewhere.
+        // The confirmation prompt closes, as with every requested end of a conversation: a prompt must not be answered
+        // in another conversation.
         pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
         conversations::end_conversation(conn, other.id, EndReason::Operator, now)?;
     }
@@ -185,7 +187,7 @@ fn reopen_stored_conversation(
 }
 
 /// Checks and admits the answer in one transaction. If the prompt is replaced before the answer is processed, the
-/// answer does not count: it came before the other prompt was sent.
+/// answer does not count, because it is older than the new prompt.
 fn admit_prompt_answer(
     conn: &mut Conn,
     question: i64,

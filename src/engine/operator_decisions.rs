@@ -1,4 +1,4 @@
-//! Decisions of the operator in the console or through a program, carried out in the same way as those of an admin by
+//! Decisions of the operator in the console or the API, executed in the same way as decisions that an admin sends by
 //! message.
 
 use jiff::Timestamp;
@@ -29,7 +29,7 @@ use crate::store::{Conn, QueryResult};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessOutcome {
     Done,
-    /// No admin would be left to approve newcomers.
+    /// The user is the last admin, and no admin would be left to approve newcomers.
     LastAdmin,
     /// No user has this id.
     UnknownUser,
@@ -39,13 +39,13 @@ pub enum AccessOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionOutcome {
     Decided,
-    /// The request was settled already, or it has expired.
+    /// The request was already settled, or it has expired.
     TooLate,
-    /// A deletion is carried out in the name of an admin, and no admin can be texted.
+    /// No admin can be texted. A deletion needs an admin, in whose name it is executed.
     NoAdmin,
 }
 
-/// Outcome of ending a user's conversation so that a new one can begin.
+/// Outcome of closing a user's conversation so that a new one can begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseOutcome {
     Ended(ConversationId),
@@ -55,7 +55,7 @@ pub enum CloseOutcome {
 }
 
 impl Engine {
-    /// Quotas of members who have no limits of their own.
+    /// Returns the quotas of members without their own limits.
     pub fn default_quotas(&self) -> Quotas {
         self.0.parts.settings.quotas
     }
@@ -98,7 +98,7 @@ impl Engine {
             Ok(CloseOutcome::Ended(open.id))
         };
         let clearing = self.0.parts.db.write(clear).await?;
-        // A turn that waits for the model checks whether it was canceled.
+        // The wake-up makes a turn that waits for the model check for its cancellation.
         self.wake_user(user);
         Ok(clearing)
     }
@@ -118,7 +118,7 @@ impl Engine {
         joining.await
     }
 
-    /// Denies a member's removal request: the title stays.
+    /// Denies a member's removal request. The title remains in the library.
     pub async fn deny_removal_request(&self, wish: i64) -> Result<DecisionOutcome, DbError> {
         let (number, now) = (self.0.parts.settings.number.clone(), self.now());
         let word = self.0.parts.db.write(move |conn| {
@@ -135,8 +135,9 @@ impl Engine {
         Ok(word)
     }
 
-    /// Deletes the title of a member's removal request. A deletion names the message that confirmed it, so the decision
-    /// becomes a message of the longest known admin, queued behind their others; the admin gets the result.
+    /// Deletes the title of a member's removal request. A deletion refers to the message that confirmed it, so the
+    /// decision becomes a message of the admin with the oldest record, queued behind the admin's other messages. The
+    /// admin gets the result.
     pub async fn approve_removal_request(&self, wish: i64) -> Result<DecisionOutcome, DbError> {
         let (settings, now) = (self.0.parts.settings.clone(), self.now());
         let said =
@@ -165,7 +166,7 @@ impl Engine {
         Ok(again)
     }
 
-    /// Ends the pause: the waiting messages of all users are processed.
+    /// Ends the pause, so that the waiting messages of all users are processed.
     pub async fn resume_from_pause(&self) -> Result<PauseOutcome, DbError> {
         let now = self.now();
         let change = self.0.parts.db.write(move |conn| {
@@ -187,7 +188,7 @@ impl Engine {
     }
 }
 
-/// Loads a removal request that can still be settled.
+/// Loads a removal request if it can still be settled.
 fn load_open_removal_request(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<Approval>> {
     let mut open = approvals::load_open_approvals(conn)?.into_iter();
     Ok(open.find(|open| open.id == id && open.kind != ApprovalKind::Join && !open.has_expired(now)))
@@ -217,12 +218,12 @@ fn send_approve_message(
         }
     }
     let Some(admin) = admin else { return Ok(ApproveMessageOutcome::NoAdmin) };
-    // A second press sends nothing twice: the code is valid once, and is part of the id.
+    // A second press of the button has no effect, because the code is valid once and is part of the id.
     let id = |wish: &Approval| {
         MessageOrigin::Button.to_message_id(&format!("approval-{}-{}", wish.id, wish.code.as_str()))
     };
     let in_vain = match message_results::find_stored_message(conn, ChannelKind::Console, &id(&wish))? {
-        // The request is still open: the earlier message had no effect, and another one may succeed.
+        // The request is still open, so the earlier message had no effect, and another message may succeed.
         Some(known) => inbound_messages::is_message_finished(conn, known.event)?,
         None => false,
     };

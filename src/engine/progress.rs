@@ -9,11 +9,11 @@ use crate::store::turns::progress_message;
 use crate::telemetry;
 
 const STILL_WORKING: &str = "Still working on it.";
-/// Minimum time that a change gets before a progress message, if it begins late in its turn: most changes take less.
+/// Minimum time before a progress message about a change that begins late in its turn. Most changes take less time.
 const MIN_DELAY: Duration = Duration::from_secs(3);
 
 impl Engine {
-    /// Waits for a change of a library, or the check of one, and notifies the user once if the turn takes long.
+    /// Waits for a library change, or for the check of a change, and notifies the user once if the turn takes long.
     pub(super) async fn run_with_progress<T>(
         &self,
         scene: &TurnContext,
@@ -30,8 +30,7 @@ impl Engine {
         tokio::join!(change, self.send_progress(scene)).0
     }
 
-    /// Queues the progress message. The message is a courtesy: if it cannot be stored, the change continues all the
-    /// same.
+    /// Queues the progress message. The message is optional: if it cannot be stored, the change continues.
     async fn send_progress(&self, scene: &TurnContext) {
         let (user, turn, now) = (scene.user.clone(), scene.live.id, self.now());
         let number = self.0.parts.settings.number.clone();
@@ -43,7 +42,7 @@ impl Engine {
         match self.0.parts.db.write(queue).await {
             Ok(()) => self.0.parts.outbox.notify(),
             Err(error) => {
-                tracing::warn!(%turn, error = telemetry::error_chain(&error), "failed to queue a progress text");
+                tracing::warn!(%turn, error = telemetry::error_chain(&error), "failed to queue a progress message");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Recall of earlier answers for a turn: found by meaning and by text among the answers its user may find.
+//! Recall of earlier answers for a turn, by meaning and by text, among the answers that the turn's user may find.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::store::database::db::DbError;
 use crate::store::memory::search::{self, VectorQuery, VisibleOwners};
 use crate::store::{Conn, QueryResult};
 
-/// Longest wait for vectors while a user waits for the answer; without them by then, only the text is searched.
+/// Maximum wait for vectors while a user waits for the reply. If no vectors arrive in time, only the text is searched.
 const EMBED_TIMEOUT: Duration = Duration::from_secs(2);
-/// Number of rows that each ranking considers: the ranked ones, and those of a whole window, which are left out.
+/// Number of rows that each ranking considers: the ranked rows, and the rows of a whole window, which are left out.
 const CANDIDATES_PER_RANKING: usize = RANKING_SIZE + 20;
-/// Number of changed rows that are read at once, so that a long memory is never read in one piece.
+/// Number of changed rows that are read at once, so that a large memory is never read in one piece.
 const CHANGES_PER_READ: i64 = 1_000;
 
-/// Meaning of a text to an embeddings model.
+/// Vector of a text, computed by an embeddings model.
 struct QueryEmbedding {
     model: String,
     vector: UnitVector,
@@ -37,7 +37,7 @@ struct VectorSearch {
 }
 
 impl VectorSearch {
-    /// Returns the rows that can be among the most similar, and the meaning to compare them with. The index is
+    /// Returns the rows that can be among the most similar, and the query vector to compare them with. The index is
     /// released.
     fn find_candidates(
         mut self,
@@ -53,8 +53,9 @@ impl VectorSearch {
 }
 
 impl Engine {
-    /// Returns the lines for a turn's prompt, without the exchanges from turn `shown` on, which the model sees anyway.
-    /// A memory that cannot be read costs the turn nothing but its lines, and a canceled turn needs none.
+    /// Returns the recalled lines for a turn's prompt, without the exchanges from turn `shown` on, which the prompt
+    /// already contains. If the memory cannot be read, the turn continues without the lines. A canceled turn needs no
+    /// lines.
     pub(super) async fn recall_lines(&self, scene: &TurnContext, shown: Option<TurnId>) -> Vec<String> {
         let query = scene.turn.texts.join(" ");
         if scene.plan.brain == Responder::Keyword || scene.turn.cancel_requested {
@@ -68,14 +69,14 @@ impl Engine {
             Ok(recalled) => recall::format_recall_lines(&recalled, &self.0.parts.settings.zone),
             Err(error) => {
                 let error = anyhow::Error::from(error);
-                tracing::error!(turn = %scene.live.id, error = format!("{error:#}"), "memory could not be searched");
+                tracing::error!(turn = %scene.live.id, error = format!("{error:#}"), "failed to search the memory");
                 Vec::new()
             }
         }
     }
 
     /// Returns the answers that `viewer` would get recalled for this query, without exchanges from turn `but_from` on.
-    /// Nothing is similar to "2" and "yes".
+    /// Texts such as "2" and "yes" are similar to nothing.
     pub async fn recall_answers(
         &self,
         viewer: UserId,
@@ -87,7 +88,7 @@ impl Engine {
         }
         let by_meaning = match self.embed_query(query).await {
             Some(meaning) => {
-                // The index is awaited here, so that the wait blocks no database reader for others.
+                // The index lock is awaited here, so that the wait blocks no database reader.
                 let index = self.0.index.clone().lock_owned().await;
                 Some(VectorSearch { query: meaning, index })
             }
@@ -116,7 +117,7 @@ impl Engine {
     async fn embed_query(&self, query: &str) -> Option<QueryEmbedding> {
         let embedder = self.0.parts.embedder.as_ref()?;
         let texts = [query.to_owned()];
-        // The wait for a slot counts toward the limit, since a user waits for the answer.
+        // The wait for a permit counts toward the limit, since a user waits for the reply.
         let ask = async {
             let _place = self.0.embedding_permits.acquire().await;
             embedder.embed(&texts).await
@@ -130,11 +131,11 @@ impl Engine {
                 Some(QueryEmbedding { model, vector })
             }
             Ok(Err(error)) => {
-                tracing::warn!(%error, "what was said could not be embedded; memory is searched by words");
+                tracing::warn!(%error, "failed to embed the query, searched the memory by text only");
                 None
             }
             Err(_) => {
-                tracing::warn!("what was said was not embedded in time; memory is searched by words");
+                tracing::warn!("embedding of the query timed out, searched the memory by text only");
                 None
             }
         }

@@ -1,5 +1,5 @@
-//! Import of events that Sonarr and Radarr failed to report: they do not retry, so their history is read every few
-//! minutes. The history yields the same matters as the reports, and known ones are not stored a second time.
+//! Import of events that Sonarr and Radarr failed to report. They do not retry, so their history is read every few
+//! minutes. The history yields the same event keys as the reports, and known events are not stored a second time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::store::library::arr_events;
 use crate::telemetry;
 use crate::tools::library::Instance;
 
-/// Delay before the history is read for the first time: reports under way come first.
+/// Delay before the first reading of the history, so that reports on their way arrive first.
 const START_DELAY: Duration = Duration::from_secs(30);
 const RECONCILE_INTERVAL: Duration = Duration::from_secs(300);
-/// Number of readings from one check of the followed seasons to the next: six hours.
+/// Number of readings between two checks of the followed seasons: six hours.
 const READINGS_PER_CHECK: u32 = 72;
-/// Overlap of two readings of the history, since rows may be stored late and clocks differ: a reading begins this long
-/// before the end of the last one.
+/// Overlap of two readings of the history. A reading begins this long before the end of the last one, since rows may be
+/// stored late and clocks differ.
 const OVERLAP: SignedDuration = SignedDuration::from_mins(15);
 /// Age beyond which users are no longer notified of an event.
 const MAX_EVENT_AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -37,7 +37,7 @@ impl Engine {
         tokio::time::sleep(START_DELAY).await;
         for reading in (0..READINGS_PER_CHECK).cycle() {
             self.reconcile_instances().await;
-            // After a reading: imports that were not reported are known by then.
+            // The check follows a reading, so that imports that were not reported are known.
             if reading == 0 {
                 self.check_seasons().await;
             }
@@ -45,16 +45,16 @@ impl Engine {
         }
     }
 
-    /// Reads the history of every library once. A reading that fails begins at the same cursor the next time.
+    /// Reads the history of every library once. After a failed reading, the next one begins at the same cursor.
     pub(crate) async fn reconcile_instances(&self) {
         for instance in &self.0.parts.library.movies {
             if let Err(error) = self.reconcile_movies(instance).await {
-                tracing::warn!(instance = instance.name, error = format!("{error:#}"), "history not read");
+                tracing::warn!(instance = instance.name, error = format!("{error:#}"), "history read failed");
             }
         }
         for instance in &self.0.parts.library.series {
             if let Err(error) = self.reconcile_series(instance).await {
-                tracing::warn!(instance = instance.name, error = format!("{error:#}"), "history not read");
+                tracing::warn!(instance = instance.name, error = format!("{error:#}"), "history read failed");
             }
         }
     }
@@ -95,8 +95,8 @@ impl Engine {
         self.store_missed_events((instance.name, instance.client.common_api()), &entries, found).await
     }
 
-    /// Returns the start of the next reading. `None` for the first time ever, which only stores the cursor: past events
-    /// cause no notifications.
+    /// Returns the start time of the next reading. Returns `None` for the first reading ever, which only stores the
+    /// cursor, because past events cause no notifications.
     async fn load_history_start(&self, instance: &'static str) -> anyhow::Result<Option<Timestamp>> {
         let now = self.now();
         let until = self
@@ -112,8 +112,8 @@ impl Engine {
                 Ok(until)
             })
             .await?;
-        // A cursor farther ahead than the overlap was left by a clock that was set back since. The cursor of the first
-        // reading is not that far ahead.
+        // A cursor farther ahead than the overlap was stored by a clock that was set back since. The cursor of the
+        // first reading is not that far ahead.
         let place = |until: Timestamp| if until > now + OVERLAP { now } else { until };
         Ok(until.map(|until| (place(until) - OVERLAP).max(now - MAX_EVENT_AGE)))
     }
@@ -143,12 +143,12 @@ impl Engine {
         mut reported: Vec<KeyedArrEvent>,
     ) -> anyhow::Result<()> {
         let is_failure = |one: &KeyedArrEvent| matches!(one.event, ArrEvent::DownloadFailed(_));
-        // A server that automatically searches for another copy needs no help.
+        // An instance that automatically searches for another copy needs no help.
         if reported.iter().any(is_failure) && server.replaces_failed().await.context("read the settings")? {
             reported.retain(|one| !is_failure(one));
         }
         let now = self.now();
-        // An event that a server dates into the future must not suspend the reading until then.
+        // An event with a date in the future must not suspend the reading until that date.
         let last = entries.iter().map(|entry| entry.at.min(now)).max();
         let store = move |conn: &mut _| {
             let new = arr_events::store_arr_events(conn, instance, &reported, now)?;
@@ -161,7 +161,7 @@ impl Engine {
         };
         let new = self.0.parts.db.write(store).await?;
         if new > 0 {
-            tracing::info!(instance, new, "the history tells what was not reported");
+            tracing::info!(instance, new, "found unreported events in the history");
             self.0.arr_event_stored.notify_one();
         }
         Ok(())
@@ -206,14 +206,14 @@ fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedAr
     all
 }
 
-/// Treats a title that its server cannot return as missing, so that it does not block the notifications about the
-/// others.
+/// Treats a title that its instance cannot return as missing, so that it does not block the notifications about other
+/// titles.
 fn none_if_unreadable<T>(answer: Result<Option<T>, ArrError>) -> Result<Option<T>, ArrError> {
     match answer {
         Err(error) if !error.is_of_the_server() => {
             tracing::warn!(
                 error = telemetry::error_chain(&error),
-                "a title of the history could not be read"
+                "failed to fetch a title from the history"
             );
             Ok(None)
         }

@@ -1,4 +1,4 @@
-//! Members' removal requests, and their settlement by an admin or the operator.
+//! Removal requests of members, and their settlement by an admin or the operator.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -14,12 +14,13 @@ use crate::store::people::users;
 use crate::store::queue::outbox;
 use crate::store::{Conn, QueryResult};
 
-/// Key of the notification about the outcome of an approved removal request.
+/// Returns the key of the notification about the outcome of an approved removal request.
 pub(super) fn done_key(wish: i64) -> String {
     format!("approval:{wish}:done")
 }
 
-/// Denies a removal request: the title stays, and the member is notified. `number` is ours, if one is configured.
+/// Denies a removal request. The title remains, and the member is notified. `number` is our own number, if one is
+/// configured.
 pub(super) fn deny_request(
     conn: &mut Conn,
     wish: &Approval,

@@ -1,4 +1,4 @@
-//! Outcome of a try of a waiting addition: it is recorded, and its user is notified once it is final.
+//! Recording of the outcome of a try of a waiting addition. The user is notified once the outcome is final.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -50,7 +50,7 @@ impl Engine {
                 return Ok(self.0.parts.db.write(write).await?);
             }
             (RetryOutcome::Unknown, Some(_)) => {
-                // A try that has just begun is checked at once.
+                // A try that has just begun is checked without a pause.
                 let at = match open.state {
                     DeferredAdditionState::Waiting => now,
                     DeferredAdditionState::InProgress => now + CHECK_PAUSE,
@@ -69,8 +69,7 @@ impl Engine {
         self.end_addition_as_given_up(scene, group, given_up).await
     }
 
-    /// Ends additions that are in the library: the call's effects on our records are applied, and their user is
-    /// notified.
+    /// Ends additions that are in the library: applies the effects of the call to our records, and notifies their user.
     async fn end_addition_as_added(
         &self,
         scene: &TurnContext,
@@ -97,7 +96,7 @@ impl Engine {
             let CloseGroupOutcome::Into(id) =
                 request_groups::close_group(conn, &group, &TitleRequestOutcome::Added(&wanted), now)?
             else {
-                // If the user was erased meanwhile, no title is stored; their quota usage counts all the same.
+                // If the user was erased meanwhile, no title is stored, but the quota usage still counts.
                 for note in notes {
                     audit::record_outcome(conn, &audit::NewAuditEntry { detail: json!({}), ..note }, now);
                 }
@@ -111,7 +110,7 @@ impl Engine {
                 tool_effects::apply_tool_effect(conn, &doer, deed, &settings, now)?;
             }
             notify_requester(conn, &doer.user, &settings, (id, &told), now)?;
-            // If the call has started a follow, more is to come, and the followers are notified later.
+            // If the call has started a follow, imports are still to come, and the followers are notified later.
             if deeds.iter().any(|deed| matches!(deed, ToolEffect::Follow(_))) {
                 return Ok(());
             }
@@ -150,9 +149,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives up an addition whose row or turn cannot be read, with one honest notification. Its row is kept.
+    /// Gives up an addition whose row or turn cannot be read, and sends one notification of the failure. The row
+    /// remains stored.
     pub(super) async fn give_up_unreadable(&self, id: i64, error: &DbError) -> anyhow::Result<()> {
-        tracing::error!(request = id, %error, "gave up an addition that cannot be read");
+        tracing::error!(request = id, %error, "gave up an unreadable addition");
         let (settings, now) = (self.0.parts.settings.clone(), self.now());
         let end = move |conn: &mut Conn| {
             let Some(lost) = title_requests::unreadable_request(conn, id)? else { return Ok(()) };
@@ -170,7 +170,7 @@ impl Engine {
     }
 }
 
-/// Title request among the effects of an addition, with the name that the library has for the title.
+/// Returns the title request among the effects of an addition, with the title's name in the library.
 fn requested_title(deeds: &[ToolEffect]) -> Option<&RequestedTitle> {
     deeds.iter().find_map(|deed| match deed {
         ToolEffect::Request(wanted, _) => Some(wanted),
@@ -200,7 +200,7 @@ impl GivenUp {
     fn from_refusal(group: &RequestGroup, failure: CallFailure) -> Self {
         let wanted = &group.whole.wanted;
         let why = group.refusal.as_deref().or(failure.for_user.as_deref());
-        // The reason for the refusal may concern only this one user.
+        // The reason for the refusal may concern only this user.
         let to_others = words::format_refused(wanted, None);
         Self { told: words::format_refused(wanted, why), to_others, reason: failure.code }
     }
@@ -215,8 +215,8 @@ pub(super) fn failed_addition_entry(
     change_record::failed_write_entry(scene, open.call, tool_name(open.wanted.kind), reason)
 }
 
-/// Notifies a user once of the outcome of their request: even a user without notifications, since it was promised, but
-/// outside their quiet hours.
+/// Notifies a user once of the outcome of their request, outside their quiet hours. Users without notifications are
+/// also notified, since this message was promised.
 fn notify_requester(
     conn: &mut Conn,
     user: &User,
@@ -234,7 +234,7 @@ fn notify_requester(
     )
 }
 
-/// Notifies all other followers of exactly this title of its outcome, and ends their follows.
+/// Notifies all other followers of exactly this title of the outcome, and ends their follows.
 fn notify_followers(
     conn: &mut Conn,
     (request, open): (i64, &DeferredAddition),

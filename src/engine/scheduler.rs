@@ -1,5 +1,5 @@
-//! Scheduler with one task per busy user, alive only while there is work. A wake-up carries no data: the tables are the
-//! queue, so losing or repeating one is harmless.
+//! Scheduler with one task per busy user. A task is alive only while there is work. A wake-up carries no data: the
+//! tables are the queue, so a lost or repeated wake-up is harmless.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,25 +19,25 @@ use crate::store::queue::inbound_messages;
 use crate::store::turns::turn_lifecycle;
 use crate::store::turns::turn_stats::{self, TurnStats};
 
-/// Pause after the database or a turn failed on our side.
+/// Pause after a failure of the database or an internal failure of a turn.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(super) struct Scheduler {
     user_tasks: Mutex<HashMap<UserId, UserTask>>,
-    /// Rings when a message is done, or when a user's task has ended.
+    /// Notified when a message is finished or a user's task has ended.
     work_done: Notify,
 }
 
-/// User whose task is alive.
+/// State of a user whose task is alive.
 struct UserTask {
-    /// The task was woken since its last check.
+    /// Flag for a wake-up of the task since its last check.
     woken: bool,
     bell: Arc<Notify>,
 }
 
 impl Scheduler {
-    /// Wakes the user's task. True if a task has to be started.
+    /// Wakes the user's task. Returns true if a task has to be started.
     fn wake(&self, user: UserId) -> bool {
         let mut busy = self.user_tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(task) = busy.get_mut(&user) {
@@ -54,7 +54,7 @@ impl Scheduler {
         busy.get(&user).map(|task| task.bell.clone())
     }
 
-    /// Ends the user's task, unless it was woken since its last check.
+    /// Ends the user's task unless the task was woken since its last check.
     fn retire(&self, user: UserId) -> bool {
         let mut busy = self.user_tasks.lock().unwrap_or_else(PoisonError::into_inner);
         match busy.get_mut(&user) {
@@ -84,7 +84,7 @@ impl Scheduler {
     }
 }
 
-/// Cause for which a user's task ended.
+/// Cause of the end of a user's task.
 #[derive(PartialEq, Eq)]
 enum TaskEnd {
     /// The task had nothing to do and removed itself from the map.
@@ -94,14 +94,14 @@ enum TaskEnd {
 
 /// Outcome of one check of a user's work.
 enum WorkCheck {
-    /// Work was done, and its turn, if there was one, is over.
+    /// Work was done, and its turn, if there was one, has ended.
     Worked(Option<TurnId>),
     NotBefore(Timestamp),
     Nothing,
 }
 
 impl Engine {
-    /// Starts or wakes the work on a user's messages. Returns at once.
+    /// Starts or wakes the work on a user's messages, and returns at once.
     pub fn wake_user(&self, user: UserId) {
         if !self.0.scheduler.wake(user) {
             return;
@@ -114,14 +114,14 @@ impl Engine {
                 () = stopped.cancelled() => TaskEnd::Stopped,
                 left = engine.run_user_task(user) => left,
             };
-            // A task that retired may have a successor already.
+            // A retired task may already have a successor.
             if left == TaskEnd::Stopped {
                 engine.0.scheduler.remove(user);
             }
         });
     }
 
-    /// Continues all unfinished work, and lets turns begin. Unfinished work continues here and in no other place.
+    /// Continues all unfinished work and lets turns begin. No other function continues unfinished work.
     pub async fn recover_work(&self) -> Result<(), DbError> {
         let users = self.0.parts.db.read(inbound_messages::load_users_with_work).await?;
         self.0.accepting_turns.cancel();
@@ -144,8 +144,8 @@ impl Engine {
         }
     }
 
-    /// Waits until a message is over, or until no more work is done on it for now: while the assistant is paused, or
-    /// while the program stops.
+    /// Waits until a message is finished, or until no more work is done on the message for now, because the assistant
+    /// is paused or the program stops.
     pub async fn wait_for_message(&self, user: UserId, event: EventId) -> Result<(), DbError> {
         loop {
             let settled = self.0.scheduler.work_done.notified();
@@ -184,15 +184,15 @@ impl Engine {
                     }
                 }
                 Ok(Err(error)) if is_transient(&error) => {
-                    tracing::warn!(%user, error = format!("{error:#}"), "work on a user's texts has to wait");
+                    tracing::warn!(%user, error = format!("{error:#}"), "postponed work on a user's messages");
                     self.0.parts.clock.sleep(PAUSE).await;
                 }
                 Ok(Err(error)) => {
-                    tracing::error!(%user, error = format!("{error:#}"), "work on a user's texts failed");
+                    tracing::error!(%user, error = format!("{error:#}"), "work on a user's messages failed");
                     self.count_failure(user).await;
                 }
                 Err(_) => {
-                    tracing::error!(%user, "work on a user's texts panicked");
+                    tracing::error!(%user, "work on a user's messages panicked");
                     self.count_failure(user).await;
                 }
             }
@@ -258,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// Counts a failure on our side. Work that keeps failing ends after a few tries, so that it cannot block the user's
+    /// Counts an internal failure. Work that keeps failing ends after a few tries, so that it cannot block the user's
     /// next message.
     async fn count_failure(&self, user: UserId) {
         let now = self.now();
@@ -274,21 +274,21 @@ impl Engine {
             .await;
         self.0.parts.outbox.notify();
         if let Err(error) = counted {
-            tracing::error!(%user, %error, "a failure could not be counted");
+            tracing::error!(%user, %error, "failed to count a failure");
         }
         self.0.parts.clock.sleep(PAUSE).await;
     }
 }
 
-/// Loads the statistics of an ended turn for counting it. A failed read is no reason to hold up the next turn.
+/// Loads the statistics of an ended turn for the metrics. A failed read must not delay the next turn.
 fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> Option<TurnStats> {
     turn_stats::load_turn_stats(conn, turn).unwrap_or_else(|error| {
-        tracing::warn!(%turn, %error, "a turn could not be counted");
+        tracing::warn!(%turn, %error, "failed to load the statistics of a turn");
         None
     })
 }
 
-/// True for errors that pass. A database that is busy or full is not the message's fault.
+/// Returns whether an error is transient. A busy or full database is not caused by the message.
 fn is_transient(error: &anyhow::Error) -> bool {
     error.downcast_ref::<DbError>().is_some_and(|error| error.failure_class().retriable)
 }

@@ -1,5 +1,5 @@
-//! Check of followed shows for seasons that become complete without an import: their rest is over, the catalog marks
-//! their finale late, or their show ends.
+//! Check of followed shows for seasons that become complete without an import: the waiting time after their last
+//! episode has passed, the catalog marks their finale late, or their show ends.
 
 use std::cmp::Reverse;
 
@@ -20,17 +20,17 @@ use crate::store::queue::notifications;
 use crate::telemetry;
 use crate::tools::library::Instance;
 
-/// Maximum number of arr events among which those of a show are searched.
+/// Maximum number of arr events that are searched for the events of a show.
 const MOST_EVENTS: i64 = 2_000;
-/// Age of the end of a rest beyond which it causes no notification of the followers of a whole show: by then, the record
-/// of an earlier notification may be erased.
+/// Maximum age of the end of a waiting time that causes a notification of the followers of a whole show. After this
+/// age, the record of an earlier notification may be erased.
 const FARTHEST: SignedDuration = SignedDuration::from_hours(24);
 /// Number of latest seasons that may have been growing when the follow of a whole show began.
 const LATEST: usize = 2;
 
 impl Engine {
-    /// Checks every followed show once, and notifies the followers of its complete seasons. A show that cannot be
-    /// checked is checked the next time.
+    /// Checks every followed show once, and notifies the followers of its complete seasons. If the check of a show
+    /// fails, the show is checked the next time.
     pub(crate) async fn check_seasons(&self) {
         for instance in &self.0.parts.library.series {
             if let Err(error) = self.check_seasons_of(instance).await {
@@ -65,7 +65,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Fetches a followed show, and determines which of its followed seasons are complete.
+    /// Fetches a followed show and returns its followed seasons that are complete.
     async fn complete_seasons(
         &self,
         sonarr: &Sonarr,
@@ -102,18 +102,19 @@ impl Engine {
 struct CompleteSeasons {
     series: Series,
     complete: Vec<u32>,
-    /// Episodes of the growing seasons, and of the latest seasons of a show that is followed as a whole.
+    /// Episodes of the growing seasons. For a show that is followed as a whole, also the episodes of its latest
+    /// seasons.
     episodes: Vec<Episode>,
 }
 
-/// Seasons that are followed, of a whole show all of its seasons.
+/// Returns the followed seasons, which for a whole show are all of its seasons.
 fn followed_seasons(series: &Series, follows: &[ShowFollow]) -> Vec<u32> {
     let is_followed =
         |number: u32| follows.iter().any(|follow| follow.season.is_none_or(|season| season == number));
     series.all_seasons().map(|season| season.number).filter(|number| is_followed(*number)).collect()
 }
 
-/// Latest seasons that are on disk and whose episodes are not among these.
+/// Returns the latest seasons that are on disk and have no episodes in `episodes`.
 fn latest_without(series: &Series, episodes: &[Episode]) -> Vec<u32> {
     let mut seasons: Vec<&Season> = series.seasons.iter().collect();
     seasons.sort_by_key(|season| Reverse(season.number));
@@ -127,7 +128,8 @@ fn latest_without(series: &Series, episodes: &[Episode]) -> Vec<u32> {
 }
 
 impl NotificationFanout<'_> {
-    /// Notifies the followers of complete seasons. Seasons with waiting arr events are left to these.
+    /// Notifies the followers of complete seasons. Seasons with waiting arr events are skipped, because the events
+    /// cause the notification.
     fn of_seasons(&mut self, news: &SeriesNews, episodes: &[Episode]) -> QueryResult<()> {
         let is_of_show = |report: &ArrEvent| matches!(report, ArrEvent::EpisodeImported { show, .. } if show.id == news.show.id);
         let untold = arr_events::load_unreported_events(self.conn, MOST_EVENTS)?;
@@ -161,15 +163,15 @@ impl NotificationFanout<'_> {
         let since = follow.since;
         let of_season = format!("episode:{}:{}:{season}:", news.instance, news.show.catalog_id);
         let last = notifications::load_last_notified(self.conn, follow.user, &of_season)?;
-        // Without an import since then, the rest of the season shows whether it was complete by then. The follow of a
-        // show that is over ends now, before the end of the rest.
+        // Without an import since the follow began, the waiting time after the last episode decides whether the season
+        // was complete by then. The follow of a show that is over ends now, before the waiting time has passed.
         let earliest = since.max(self.now - FARTHEST);
         let has_rested = |until: Timestamp| until > earliest && (news.is_over || until <= self.now);
         let was_growing = expected_until(season, episodes).is_some_and(has_rested);
         Ok(was_growing || last.is_some_and(|last| last >= since))
     }
 
-    /// Adds a complete season to the share of a user, unless the user was notified of it.
+    /// Adds a complete season to the share of a user, unless the user was already notified of the season.
     fn add_season(
         &mut self,
         news: &SeriesNews,

@@ -1,4 +1,4 @@
-//! Settings of a household for its conversations.
+//! Household settings for conversations.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use crate::conversation::turn::TurnLimits;
 use crate::recovery_delays::RecoveryDelays;
 use crate::store::library::quotas::QuotaOverride;
 
-/// Settings of a household for its conversations.
+/// Household settings for conversations.
 #[derive(Debug, Clone)]
 pub struct HouseholdSettings {
     pub zone: TimeZone,
-    /// Silence after which a conversation is over.
+    /// Idle time after which a conversation ends.
     pub idle: SignedDuration,
-    /// Quiet time that lets quick messages share a turn.
+    /// Quiet time that lets messages in quick succession share a turn.
     pub coalesce: Duration,
     pub code_policy: CodePolicy,
     /// Source of the codes of confirmation prompts and approvals.
@@ -33,7 +33,7 @@ pub struct HouseholdSettings {
     pub limits: TurnLimits,
     /// Maximum number of concurrent model calls.
     pub model_calls: usize,
-    /// Quotas of a member; `None` in a field without a limit.
+    /// Quotas of a member. A field is `None` without a limit.
     pub quotas: Quotas,
     /// Rate limit of one user's messages; `None` without a limit.
     pub rate_limit: Option<RateLimit>,
@@ -41,14 +41,14 @@ pub struct HouseholdSettings {
     pub budget: DailyBudget,
     pub triage_level: TriageLevel,
     pub reactions: SmsReactions,
-    /// Quiet hours for notifications of users who have set no others.
+    /// Quiet hours for notifications of users who have not set their own.
     pub quiet_hours: Option<QuietHours>,
     pub pictures: PicturePolicy,
-    /// Source of the metadata about answers.
+    /// Source of the metadata of answers.
     pub metadata_source: MetadataSource,
-    /// Our own number, for users who have not texted yet; `None` without an account.
+    /// Our own number, for users who have not sent a message yet; `None` without a carrier account.
     pub number: Option<Address>,
-    /// Minimum similarity at which two texts count as alike.
+    /// Minimum similarity at which two texts count as similar.
     pub similarity_floor: f32,
     pub recovery_delays: RecoveryDelays,
 }
@@ -61,7 +61,7 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// Quotas of one member, who may have limits of their own.
+    /// Returns the quotas of one member, whose own limits take precedence.
     pub(crate) fn for_member(self, own: QuotaOverride) -> Self {
         let of = |rate: Option<RateLimit>, own: Option<u32>| {
             rate.map(|rate| RateLimit { max: own.unwrap_or(rate.max), ..rate })
@@ -70,14 +70,14 @@ impl Quotas {
     }
 }
 
-/// Setting for sending pictures to users: not every number supports them.
+/// Setting for sending pictures to users. Not every number supports pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PicturePolicy {
     Sent,
     NotSent,
 }
 
-/// Content sent for a reaction that is a whole answer: SMS cannot carry a reaction.
+/// Content that is sent for a reply that is only a reaction. SMS cannot carry a reaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmsReactions {
     /// No message is sent.
@@ -90,7 +90,7 @@ pub enum SmsReactions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeSource {
     Random,
-    /// The same code every time, so that a played scenario can know it.
+    /// The same code every time, so that a scripted scenario can contain the code.
     Fixed(u8),
 }
 
@@ -103,7 +103,7 @@ impl CodeSource {
         }
     }
 
-    /// Four-digit codes for approvals, drawn one after another until one is free.
+    /// Returns a generator of four-digit codes for approvals, which are drawn until one is free.
     pub(super) fn approval_codes(self) -> approval_codes::ApprovalCodes {
         approval_codes::ApprovalCodes::new(self)
     }

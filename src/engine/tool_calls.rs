@@ -1,4 +1,4 @@
-//! Tool calls of a turn: each is checked, approved, and run after its intent is recorded.
+//! Tool calls of a turn. Each call is checked, approved, and run after its intent is recorded.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use crate::store::{Conn, QueryResult};
 use crate::tools::approval::{self, ApprovedCall, CallDecision, RecentMessages};
 use crate::tools::{CallReferences, Tool, ToolError, ToolOutput};
 
-/// Longest report of a deletion, in bytes, that is put ahead of a confirmation prompt.
+/// Maximum length in bytes of a deletion report that precedes a confirmation prompt.
 const MAX_BEFORE_QUESTION: usize = 600;
 /// Failure code of a write with an unknown outcome.
 pub(super) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
-/// Number of starts of one write before it is reported as not done.
+/// Number of starts of one write before the write is reported as not done.
 pub(super) const MAX_STARTS: i64 = 3;
 
 impl Engine {
@@ -48,7 +48,7 @@ impl Engine {
             .filter_map(|row| find_call(scene, *row))
             .any(|call| call.effect_level == EffectLevel::Write);
         let progress = if writes {
-            // A call that may have changed something is waited for until its outcome is recorded.
+            // The turn waits for a call that may have changed something until the outcome is recorded.
             calls.await?
         } else {
             tokio::select! {
@@ -61,12 +61,12 @@ impl Engine {
             Err(several) if several.iter().any(|progress| matches!(progress, TurnProgress::Ended)) => {
                 TurnProgress::Ended
             }
-            // None of several calls has seen the outcome of all.
+            // None of several concurrent calls has the outcomes of all, so the turn is loaded again.
             Err(_) => TurnProgress::Reload,
         })
     }
 
-    /// Returns whether any of the calls refers to an id, which an earlier result must have shown.
+    /// Returns whether any of the calls refers to an id. An earlier result must have shown such an id.
     fn needs_shown_ids(&self, scene: &TurnContext, rows: &[CallRow]) -> bool {
         let calls = rows.iter().filter_map(|row| find_call(scene, *row));
         let mut uses = calls
@@ -74,7 +74,8 @@ impl Engine {
         uses.any(|uses| !uses.refs.is_empty())
     }
 
-    /// Cancels calls that only read, or that fetch the items of a confirmation prompt. A call with a result keeps it.
+    /// Cancels calls that only read, or that fetch the items of a confirmation prompt. A call with a result is
+    /// unchanged.
     async fn cancel_calls(&self, rows: &[CallRow]) -> anyhow::Result<TurnProgress> {
         let (rows, now) = (rows.to_vec(), self.now());
         let canceled = CallState::Canceled(CLEARED.to_owned());
@@ -160,11 +161,11 @@ impl Engine {
             }
             // The intent is stored; the next step checks the outcome.
             Ok(Err(ToolError::Unknown(reason))) => {
-                tracing::warn!(tool = call.name, reason, "outcome unknown");
+                tracing::warn!(tool = call.name, reason, "tool call outcome is unknown");
                 return Ok(TurnProgress::Reload);
             }
             Err(_) => {
-                tracing::warn!(tool = call.name, "no answer in time, outcome unknown");
+                tracing::warn!(tool = call.name, "tool call timed out, outcome is unknown");
                 return Ok(TurnProgress::Reload);
             }
         };
@@ -172,7 +173,8 @@ impl Engine {
         self.record_with_audit_entry(scene, row, state, note).await
     }
 
-    /// Previews a deletion with fresh data and holds it for the user's yes: the confirmation prompt ends the turn.
+    /// Previews a deletion with fresh data and holds it as a pending action until the user confirms it. The
+    /// confirmation prompt ends the turn.
     async fn request_confirmation(
         &self,
         scene: &TurnContext,
@@ -189,7 +191,7 @@ impl Engine {
                 return self.record_call_state(scene, call.row, CallState::Failed(failure)).await;
             }
             Ok(Err(ToolError::Fatal(error))) => {
-                tracing::error!(tool = call.name, error = format!("{error:#}"), "preview failed");
+                tracing::error!(tool = call.name, error = format!("{error:#}"), "deletion preview failed");
                 return self.record_call_state(scene, call.row, CallState::Failed(internal_failure())).await;
             }
             Ok(Err(ToolError::Unknown(_))) | Err(_) => {
@@ -213,8 +215,8 @@ impl Engine {
         self.hold_call(scene, call.row, items, &before).await
     }
 
-    /// Number of titles in the deletions that are requested beside `call`: this turn ends before their confirmation
-    /// prompts.
+    /// Returns the number of titles in the deletions that are requested besides `call`. This turn ends before their
+    /// confirmation prompts.
     fn count_other_items(&self, scene: &TurnContext, call: &ToolCall) -> usize {
         let others = scene.turn.other_deletions(call);
         let uses = others
@@ -248,7 +250,7 @@ impl Engine {
         }
     }
 
-    /// Builds the exact confirmation prompt about `items`. `before` is sent ahead of it.
+    /// Builds the exact confirmation prompt about `items`. The text `before` precedes the prompt.
     pub(super) fn build_confirmation_prompt(
         &self,
         scene: &TurnContext,
@@ -258,7 +260,7 @@ impl Engine {
         let settings = &self.0.parts.settings;
         let code = settings.code_policy.needs_code(&items).then(|| settings.codes.draw_confirmation_code());
         let words = deletion_messages::format_confirmation_prompt(&items, code.as_deref());
-        // The prompt must be read whole; a report of earlier actions is in the conversation anyway.
+        // Users must read the whole prompt. The conversation already contains the report of earlier actions.
         let said = match before.len() {
             1..=MAX_BEFORE_QUESTION => format!("{before} {words}"),
             _ => words.clone(),
@@ -283,7 +285,7 @@ impl Engine {
         self.record_with_audit_entry(scene, row, state, None).await
     }
 
-    /// Records a call that succeeded, with its effects on our own records.
+    /// Records a successful call, with its effects on our own records.
     pub(super) async fn record_success(
         &self,
         scene: &TurnContext,
@@ -329,7 +331,7 @@ impl Engine {
         self.record_call(scene, record).await
     }
 
-    /// Records a call. If other calls are open beside it, the turn is loaded again only after all of them are recorded.
+    /// Records a call. If other calls are open, the turn is loaded again only after all of them are recorded.
     async fn record_call(
         &self,
         scene: &TurnContext,
@@ -358,7 +360,7 @@ impl Engine {
     }
 }
 
-/// Audit log entry about a call of the scene's user.
+/// Returns the audit log entry about a call of the turn's user.
 pub(super) fn audit_entry(
     scene: &TurnContext,
     kind: &'static str,
@@ -396,7 +398,7 @@ pub(super) fn outcome_unknown() -> CallFailure {
     )
 }
 
-/// Status word of a deletion's outcome, such as `deleted`.
+/// Returns the status word of a deletion's outcome, such as `deleted`.
 pub(super) fn deletion_status(result: &CallResult) -> Option<&str> {
     result.for_model.get("status").and_then(|status| status.as_str())
 }

@@ -1,4 +1,4 @@
-//! Context that a tool gets of the moment it runs in.
+//! Context of a tool at the time of its run.
 
 use jiff::Timestamp;
 
@@ -18,7 +18,7 @@ use crate::store::{Conn, QueryResult};
 use crate::tools::{QuotaAllowance, QuotaUsage, RequestTiming, ToolContext};
 
 impl Engine {
-    /// Loads everything that a tool may know.
+    /// Loads all data that a tool may read.
     pub(super) async fn load_tool_context(
         &self,
         scene: &TurnContext,
@@ -28,7 +28,7 @@ impl Engine {
         Ok(self.build_tool_context(scene, records))
     }
 
-    /// Reads our records for a tool. A tool that only reads does not need the user's own additions and removal
+    /// Loads our records for a tool. A tool that only reads does not need the user's own additions and removal
     /// requests.
     pub(super) fn load_tool_records(
         &self,
@@ -72,13 +72,13 @@ impl Engine {
     }
 }
 
-/// Our records that matter to a tool.
+/// Database records that are relevant to a tool.
 pub(super) struct ToolRecords {
     title_requests: Vec<TitleRequest>,
     user: UserRecords,
 }
 
-/// Loads the recent title requests of the household, by name: phone numbers are shown to no user.
+/// Loads the recent title requests of the household, with names of users, because phone numbers are shown to no user.
 fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<Vec<TitleRequest>> {
     let asked = title_requests::load_recent_title_requests(conn)?;
     let everyone = if asked.is_empty() { Vec::new() } else { users::load_known_users(conn)? };
@@ -96,7 +96,7 @@ fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<Vec<TitleReq
     Ok(told.collect())
 }
 
-/// Records of the user alone.
+/// Records that belong to the user alone.
 #[derive(Default)]
 struct UserRecords {
     allowance: QuotaAllowance,

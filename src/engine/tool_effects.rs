@@ -1,4 +1,4 @@
-//! Tool effects on our own records, in the transaction that stores the result of their call.
+//! Application of tool effects to our own records, in the transaction that stores the result of their call.
 
 use jiff::Timestamp;
 
@@ -27,7 +27,7 @@ use crate::tools::ToolEffect;
 #[derive(Debug, Clone)]
 pub(super) struct EffectSource {
     pub(super) user: User,
-    /// The last message of the turn.
+    /// Last message of the turn.
     pub(super) last: Option<InboundEvent>,
     pub(super) call: CallRow,
 }
@@ -64,8 +64,8 @@ pub(super) fn apply_tool_effect(
         ToolEffect::Remember(fact) => {
             let said = FactSource::Stated(doer.last.as_ref().map(|event| event.id));
             if facts::record_fact(conn, doer.user.id, fact, said, now)? == FactOutcome::Full {
-                // The tool had checked the limit, so another fact was stored at the same moment.
-                tracing::warn!(call = %doer.call, "a fact was not noted: there are too many of this person");
+                // The tool has checked the limit, so another fact was stored at the same time.
+                tracing::warn!(call = %doer.call, "dropped a fact beyond the limit of the user");
             }
             Ok(())
         }
@@ -86,7 +86,7 @@ fn follow_title(
     followed_titles(wanted).iter().try_for_each(|what| follows::follow_title(conn, user, what, reason, now))
 }
 
-/// Stops following the given seasons, or the whole title with every season of it that was followed separately.
+/// Stops following the given seasons, or the whole title with all of its separately followed seasons.
 fn stop_following(conn: &mut Conn, user: UserId, wanted: &RequestedTitle, now: Timestamp) -> QueryResult<()> {
     followed_titles(wanted).iter().try_for_each(|what| follows::unfollow_title(conn, user, what, now))
 }
@@ -103,7 +103,8 @@ pub(super) fn followed_titles(wanted: &RequestedTitle) -> Vec<FollowedTitle> {
     seasons.into_iter().map(follow).collect()
 }
 
-/// Queues an addition. The library cannot be asked for the title's name, but a result has shown the name to the user.
+/// Queues an addition. The library is unreachable, so the title's name is read from the result that has shown the title
+/// to the user.
 fn queue_addition(
     conn: &mut Conn,
     doer: &EffectSource,
@@ -121,7 +122,7 @@ fn queue_addition(
     title_requests::queue_addition(conn, &new, now)
 }
 
-/// Performs an action. An action that fails must not prevent the answer from being sent.
+/// Performs an action. A failed action must not prevent the reply.
 fn apply_action(
     conn: &mut Conn,
     doer: &EffectSource,
@@ -145,7 +146,7 @@ fn apply_action(
         }
     });
     if let Err(error) = done {
-        tracing::error!(%error, call = %doer.call, ?action, "an action failed");
+        tracing::error!(%error, call = %doer.call, ?action, "action failed");
     }
 }
 
@@ -161,7 +162,7 @@ fn ask_admins_for_removal(
     let mut codes = settings.codes.approval_codes();
     let approval = approvals::request_approval(conn, &new, &mut || codes.draw(), now)?;
     if doer.user.test {
-        // The approval waits in the console: no real phone is notified because of a test.
+        // The approval waits in the console, since a test must not notify a real phone.
         return Ok(());
     }
     let question = deletion_messages::format_removal_request(

@@ -1,4 +1,4 @@
-//! Triage: asks the model whether a message wants an answer at all, before its turn continues.
+//! Triage of messages: the model decides whether a message needs a reply, before the turn continues.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::store::turns::daily_budget::{self, Day, ReservationOutcome};
 use crate::store::turns::turn_lifecycle::{self, TriageState, TurnEnd};
 
 const SMALL_TALK: MessageOutcome = MessageOutcome::Skipped("small_talk");
-/// Longest time for triage, since a user may be waiting for the answer itself.
+/// Time limit of triage. The limit is short, since a user may be waiting for the reply.
 const TRIAGE_TIMEOUT: Duration = Duration::from_secs(8);
 
 impl Engine {
-    /// Decides permanently whether the turn continues. Any response but a clean skip lets it continue.
+    /// Decides permanently whether the turn continues. Any response except a valid skip lets the turn continue.
     pub(super) async fn triage_turn(
         &self,
         scene: &TurnContext,
@@ -49,8 +49,8 @@ impl Engine {
         })
     }
 
-    /// Returns the model's verdict and its charge. If the day's budget has no room for the call, the model is not
-    /// asked.
+    /// Returns the model's decision and its charge. If the day's budget has no room for the call, the model is not
+    /// called.
     async fn classify_small_talk(
         &self,
         model: &dyn Model,
@@ -75,7 +75,7 @@ impl Engine {
             () = self.wait_for_cancellation(scene) => return Ok((TriageState::Respond, ModelCharge::Input)),
         };
         let verdict = response.map(|step| parse_triage_response(&step)).unwrap_or_else(|error| {
-            tracing::warn!(%turn, %error, "the model could not tell whether a text wants an answer");
+            tracing::warn!(%turn, %error, "failed to triage a message");
             TriageState::Respond
         });
         Ok((verdict, charge))

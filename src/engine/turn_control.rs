@@ -1,4 +1,4 @@
-//! Operator control of turns: ending one that runs, or resuming one that failed.
+//! Operator control of turns: canceling a running turn, or resuming a failed turn.
 
 use serde_json::json;
 
@@ -11,8 +11,8 @@ use crate::store::turns::turn_resume::{self, ResumeBlocker, ResumeOutcome};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelRequestOutcome {
-    /// The turn ends before its next effect; an effect that has begun is waited for, and completed changes are
-    /// reported.
+    /// The turn ends before its next effect. The turn waits for an effect that has begun, and reports completed
+    /// changes.
     Requested,
     AlreadyOver,
     Unknown,
@@ -26,7 +26,7 @@ pub enum ResumeTurnOutcome {
 }
 
 impl Engine {
-    /// Requests the end of a turn.
+    /// Requests the cancellation of a turn.
     pub async fn cancel_turn(&self, turn: TurnId, by: Actor) -> Result<CancelRequestOutcome, DbError> {
         let now = self.now();
         let cancel = move |conn: &mut _| {
@@ -46,8 +46,8 @@ impl Engine {
         })
     }
 
-    /// Lets a failed turn continue from its log, with its time and its attempts renewed. Its answer is sent in addition
-    /// to the excuse that was sent when it failed.
+    /// Resumes a failed turn from its log, with renewed time and attempts. The reply is sent in addition to the apology
+    /// that was sent after the failure.
     pub async fn resume_turn(&self, turn: TurnId, by: Actor) -> Result<ResumeTurnOutcome, DbError> {
         let now = self.now();
         let reopen = move |conn: &mut _| {

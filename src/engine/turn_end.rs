@@ -1,4 +1,4 @@
-//! Ends of turns: the answer's text, made fit for SMS, and the rows that carry it.
+//! Ends of turns: the reply text, formatted for SMS, and the outbound rows that carry it.
 
 use jiff::Timestamp;
 
@@ -13,11 +13,11 @@ use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
 use crate::store::turns::turn_lifecycle::TurnEnd;
 use crate::store::{Conn, QueryResult};
 
-/// Reply address of an answer: the same transport on which the message came.
+/// Reply address of an answer, on the same transport as the inbound message.
 #[derive(Debug, Clone)]
 pub(super) struct ReplyAddress {
     pub(super) user: User,
-    /// Origin of the message, as in its key: `turn:42`.
+    /// Origin of the message in its key, such as `turn:42`.
     source: String,
     turn: Option<TurnId>,
     to: Address,
@@ -26,12 +26,13 @@ pub(super) struct ReplyAddress {
 }
 
 impl ReplyAddress {
-    /// Reply address of the sender of `events`, which are the messages of one turn.
+    /// Returns the reply address of the sender of `events`, which are the messages of one turn.
     pub(super) fn from_turn(user: User, turn: TurnId, events: &[InboundEvent]) -> Self {
         Self { source: format!("turn:{turn}"), turn: Some(turn), ..Self::from_messages(user, events) }
     }
 
-    /// The same address in a later run of the turn, whose messages are sent in addition to those of the earlier runs.
+    /// Returns the same address for a later run of the turn, whose messages are sent in addition to those of the
+    /// earlier runs.
     pub(super) fn with_run(self, turn: TurnId, run: u32) -> Self {
         if run <= 1 { self } else { Self { source: format!("turn:{turn}:run:{run}"), ..self } }
     }
@@ -46,13 +47,13 @@ impl ReplyAddress {
         Self { user, source: String::new(), turn: None, to, from, emoji: EmojiPolicy::from_text(&said) }
     }
 
-    /// Reply address of the sender of `event`, for a message that belongs to no turn.
+    /// Returns the reply address of the sender of `event`, for a message that belongs to no turn.
     pub(super) fn from_message(user: &User, event: &InboundEvent) -> Self {
         let back = Self::from_messages(user.clone(), std::slice::from_ref(event));
         Self { source: format!("event:{}", event.id), ..back }
     }
 
-    /// Reply address for a message that cannot be read. `to` is the address of ours that received it.
+    /// Returns the reply address for a message that cannot be read. `to` is our address that received the message.
     pub(super) fn from_unreadable_message(user: &User, event: EventId, to: Address) -> Self {
         let from = if user.test { Address::console() } else { to };
         let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
@@ -66,18 +67,18 @@ impl ReplyAddress {
         }
     }
 
-    /// The same address for the answer of a turn.
+    /// Returns the same address for the answer of a turn.
     pub(super) fn with_turn(self, turn: TurnId) -> Self {
         Self { source: format!("turn:{turn}"), turn: Some(turn), ..self }
     }
 
-    /// The same address for text that was made fit before: emoji that are left in it are kept.
+    /// Returns the same address for text that is already formatted for SMS. The remaining emoji of the text are sent.
     pub(super) fn with_emoji(self) -> Self {
         Self { emoji: EmojiPolicy::Keep, ..self }
     }
 
-    /// First page of an answer, as it will be sent, and the rest for MORE. The page is never empty: carriers refuse
-    /// that.
+    /// Returns the whole formatted answer, and its first page with the rest for MORE. The page is never empty, because
+    /// carriers refuse empty messages.
     pub(super) fn first_page(&self, answer: &str) -> (String, MessagePage) {
         let fit = |emoji| Some(message_format::format_for_sms(answer, emoji)).filter(|text| !text.is_empty());
         let whole = fit(self.emoji).or_else(|| fit(EmojiPolicy::Keep));
@@ -86,7 +87,7 @@ impl ReplyAddress {
         (whole, page)
     }
 
-    /// End of a turn with an answer.
+    /// Creates the end of a turn with an answer.
     pub(super) fn turn_end(&self, turn: TurnId, outcome: MessageOutcome, answer: &str) -> TurnEnd {
         let (whole, page) = self.first_page(answer);
         TurnEnd { turn, outcome, answer: Some(whole), texts: vec![self.reply_message(page.text)] }
@@ -96,7 +97,7 @@ impl ReplyAddress {
         self.outbound_message("reply", OutboundKind::Reply, body)
     }
 
-    /// Confirmation prompt as one message, however long: users must see everything that they agree to.
+    /// Creates a confirmation prompt as one message of any length, since users must see everything that they agree to.
     pub(super) fn prompt_message(&self, body: &str) -> NewOutboundMessage {
         self.outbound_message(
             "question",
@@ -105,7 +106,8 @@ impl ReplyAddress {
         )
     }
 
-    /// Address of a user for a message that no message of theirs requested, sent from the address they last texted.
+    /// Loads the address of a user for a message that is not a reply. Such a message is sent from the address that the
+    /// user last texted.
     pub(super) fn load_for_user(conn: &mut Conn, user: &User, number: Option<&Address>) -> QueryResult<Self> {
         let last = match user.test {
             true => Some(Address::console()),
@@ -117,12 +119,12 @@ impl ReplyAddress {
         Ok(Self { user: user.clone(), source, turn: None, to, from, emoji: EmojiPolicy::Remove })
     }
 
-    /// Address of ours that the messages are sent from.
+    /// Returns our address that sends the messages.
     pub(super) fn our_address(&self) -> Address {
         self.from.clone()
     }
 
-    /// Notification as one whole message; `key` ensures that it is sent once.
+    /// Creates a notification as one whole message. `key` ensures that the notification is sent once.
     pub(super) fn notification_message(&self, key: &str, body: &str) -> NewOutboundMessage {
         let body = message_format::format_for_sms(body, EmojiPolicy::Remove);
         NewOutboundMessage {
@@ -131,7 +133,8 @@ impl ReplyAddress {
         }
     }
 
-    /// Picture with its name. Like a notification, it is never sent between a confirmation prompt and its answer.
+    /// Creates a picture message with the picture's name. Like a notification, a picture is never sent between a
+    /// confirmation prompt and its answer.
     pub(super) fn picture_message(&self, key: &str, name: &str, url: &str) -> NewOutboundMessage {
         NewOutboundMessage { media: Some(url.to_owned()), ..self.notification_message(key, name) }
     }
@@ -152,13 +155,13 @@ impl ReplyAddress {
     }
 }
 
-/// `text` behind a sentence of ours, in one message. A list begins on a line of its own.
+/// Prepends our sentence to `text` in one message. A list begins on a new line.
 pub(super) fn prepend_sentence(sentence: &str, text: &str) -> String {
     let space = if text.starts_with("1. ") { '\n' } else { ' ' };
     format!("{sentence}{space}{text}")
 }
 
-/// Text of a turn's answer.
+/// Returns the text of a turn's answer.
 pub(super) fn turn_reply_text(answer: &TurnReply) -> &str {
     match answer {
         TurnReply::Model(text) | TurnReply::Tools(text) => text,

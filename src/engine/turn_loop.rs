@@ -1,4 +1,4 @@
-//! One turn, from its log to its end, as a loop: load, decide, execute, record.
+//! Loop of one turn from its log to its end: load, decide, execute, record.
 
 use std::sync::Arc;
 
@@ -39,14 +39,14 @@ impl TurnContext {
         Ok(Self { live, turn, plan, user, events, facts, run })
     }
 
-    /// The same scene with the record of earlier turns.
+    /// Returns the same context with the record of earlier turns.
     fn with_record(mut self, record: &Arc<[String]>) -> Self {
         self.turn.record = record.clone();
         self
     }
 
-    /// Sentence that reports that the messages of this turn closed a confirmation prompt. The first run of a turn has
-    /// sent it.
+    /// Returns the sentence that reports that the messages of this turn closed a confirmation prompt. The first run of
+    /// a turn has sent the sentence.
     pub(super) fn closing_sentence(&self) -> Option<&str> {
         self.plan.preface.as_deref().filter(|_| self.run <= 1)
     }
@@ -57,18 +57,18 @@ impl TurnContext {
     }
 }
 
-/// Messages and actions before a turn; they do not change while the turn runs.
+/// Messages and actions before a turn, which do not change while the turn runs.
 pub(super) struct TurnHistory {
     /// Turns of this conversation.
     pub(super) turns: Vec<PastTurn>,
     /// Actions in earlier conversations of the day, newest first.
     pub(super) done_today: Vec<String>,
-    /// Lines recalled from any earlier conversation, as far as they relate to the current messages.
+    /// Recalled lines from any earlier conversation that relate to the current messages.
     pub(super) recalled: Vec<String>,
 }
 
 impl TurnHistory {
-    /// Reports of tools and code, newest first.
+    /// Returns the reports of tools and code, newest first.
     fn action_record(&self) -> Arc<[String]> {
         let mut record = Vec::new();
         for past in self.turns.iter().rev() {
@@ -86,7 +86,7 @@ impl TurnHistory {
             }));
         }
         record.extend(self.done_today.iter().cloned());
-        // The user's own message in such a line is no record.
+        // The user's own message in such a line is not a record of an action.
         let answers = self
             .recalled
             .iter()
@@ -98,9 +98,9 @@ impl TurnHistory {
 
 /// Progress of a turn after a step.
 pub(super) enum TurnProgress {
-    /// The turn continues, and its state has to be loaded.
+    /// The turn continues after a load of its state.
     Reload,
-    /// The turn continues from this state, which was loaded in the commit of its last record.
+    /// The turn continues from this state, which was loaded in the commit of the last record.
     Loaded(Box<TurnContext>),
     Ended,
 }
@@ -111,7 +111,7 @@ impl Engine {
         match live.kind {
             TurnKind::Chat => self.run_chat_turn(user, live).await,
             TurnKind::Confirm => self.run_confirmed_deletion(user, live).await,
-            // Code answers these in the transaction that begins them, so none is ever found unfinished.
+            // Code answers these turns in the transaction that begins them, so none of them is ever unfinished.
             TurnKind::Deny | TurnKind::Command => self.give_up_turn(user, live).await,
         }
     }
@@ -128,8 +128,7 @@ impl Engine {
         let recalled = self.recall_lines(&scene, oldest).await;
         let past = TurnHistory { turns, done_today, recalled };
         let record = past.action_record();
-        // A cancellation since then is noticed when the next step is recorded; triage calls the model without that
-        // record.
+        // A later cancellation is detected when the next step is recorded. Triage calls the model without that record.
         let mut known =
             Some(scene.with_record(&record)).filter(|scene| scene.plan.triage == TriageState::Respond);
         loop {
@@ -140,7 +139,7 @@ impl Engine {
             if scene.plan.triage != TriageState::Respond && !scene.turn.cancel_requested {
                 match self.triage_turn(&scene, &past).await? {
                     TurnProgress::Ended => return Ok(()),
-                    // Meanwhile the turn may have been canceled.
+                    // The turn may have been canceled meanwhile.
                     TurnProgress::Reload | TurnProgress::Loaded(_) => continue,
                 }
             }
@@ -169,7 +168,7 @@ impl Engine {
         Ok(self.0.parts.db.read(move |conn| TurnContext::load_turn(conn, user, live)).await?)
     }
 
-    /// Records a result of a turn, and in the same commit its direct consequence: a turn that has its answer ends. The
+    /// Records a result of a turn, and in the same commit its direct consequence: a turn with an answer ends, and the
     /// state of any other turn is loaded.
     pub(super) async fn record_and_continue(
         &self,
@@ -180,7 +179,8 @@ impl Engine {
         let earlier = scene.turn.record.clone();
         let recorded = move |conn: &mut Conn| {
             record(conn)?;
-            // A record is kept even if the rest fails: the next load of the turn reads it again and gets the error.
+            // The record is committed even if the rest fails. The next load of the turn reads the record again and gets
+            // the error.
             Ok(engine.end_or_load_turn(conn, user, live, &earlier).unwrap_or(TurnProgress::Reload))
         };
         let progress = self.0.parts.db.write(recorded).await?;
@@ -240,13 +240,13 @@ impl Engine {
         }
     }
 
-    /// True if a reaction is not sent. A phone cannot receive one; the terminal shows its emoji.
+    /// Returns whether a reaction is not sent. A phone cannot receive a reaction. The terminal shows the emoji.
     fn is_silent_reaction(&self, scene: &TurnContext) -> bool {
         let shown = scene.events.last().is_some_and(|event| event.channel.shows_reactions());
         !shown && self.0.parts.settings.reactions == SmsReactions::Silent
     }
 
-    /// Midnight in the household's zone.
+    /// Returns the last midnight in the household's time zone.
     fn start_of_day(&self) -> Timestamp {
         let now = self.now();
         let zoned = now.to_zoned(self.0.parts.settings.zone.clone());
@@ -277,7 +277,8 @@ impl Engine {
     }
 }
 
-/// End of a turn that the user canceled: only a closed confirmation prompt and the changes made by then are reported.
+/// Creates the end of a turn that the user canceled. Only a closed confirmation prompt and the completed changes are
+/// reported.
 fn canceled_turn_end(scene: &TurnContext) -> TurnEnd {
     let done: Vec<&str> = scene.closing_sentence().into_iter().chain(scene.turn.possible_changes()).collect();
     let done = done.join(" ");

@@ -1,4 +1,4 @@
-//! Start of work on a user's next message: its route and its effects are decided and stored in one transaction.
+//! Start of work on a user's next message. The message's route and effects are decided and stored in one transaction.
 
 use jiff::Timestamp;
 
@@ -39,16 +39,16 @@ pub(super) enum TurnStartOutcome {
     Turn(ActiveTurn),
     /// Code has handled the message already.
     Answered,
-    /// As `Answered`, and the waiting messages of all users may be processed again.
+    /// Same as `Answered`, and the waiting messages of all users may be processed again.
     Resumed,
-    /// The assistant is paused: the messages wait.
+    /// The assistant is paused, and the messages wait.
     Held,
-    /// The message could have been signed as another one: the carrier's record decides before it may act.
+    /// The signature also fits another message, so the carrier's record decides before the message may act.
     Unverified(EventId),
 }
 
 impl Engine {
-    /// Begins work on the user's next message. Also returns the turn that was created, if there is one.
+    /// Begins work on the user's next message. Also returns the created turn, if there is one.
     pub(super) async fn start_turn(
         &self,
         user: UserId,
@@ -68,7 +68,7 @@ impl Engine {
         Ok((begun, (newest > before).then_some(newest)))
     }
 
-    /// Responder of a turn that begins at this moment.
+    /// Returns the responder of a turn that begins at this time.
     fn current_responder(&self, now: Timestamp) -> Responder {
         let off = self.0.model_off_until.lock().is_ok_and(|until| until.is_some_and(|until| now < until));
         if self.0.parts.model.is_none() || off { Responder::Keyword } else { Responder::Model }
@@ -93,11 +93,11 @@ impl TurnStart<'_> {
         }
         let mut user = users::load_user(self.conn, user)?;
         if waiting[1..].iter().any(route::opts_out) {
-            // Regardless of the first message's request, nothing may be sent any more.
+            // No more messages may be sent, regardless of the first message's request.
             return self.skip_message(first, route::NoReplyReason::OptedOut.reason());
         }
-        // This also runs for a user who has not opted out according to our records: messages can overtake each other,
-        // and an earlier opt-out may still arrive.
+        // The opt-in is also stored for a user who has not opted out according to our records: messages can overtake
+        // each other, and an earlier opt-out may still arrive.
         if route::lifts_opt_out(first) {
             let change = users::opt_in(self.conn, user.id, first.sent_at, self.now)?;
             user.opted_out &= change == OptOutcome::Overtaken;
@@ -117,7 +117,7 @@ impl TurnStart<'_> {
         self.apply_route(route, &user, &scene, &waiting)
     }
 
-    /// Loads everything that decides the route of a message.
+    /// Loads all data that decides the route of a message.
     fn load_context(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<UserContext> {
         let pending = pending_action::load_pending_action(self.conn, user.id)?;
         let ended = match pending {
@@ -192,7 +192,7 @@ impl TurnStart<'_> {
         Ok(over)
     }
 
-    /// Stores a reaction on the message that it quotes, independently of the route of the reaction.
+    /// Stores a reaction on the quoted message, independently of the route of the reaction.
     fn store_reaction(
         &mut self,
         user: &User,
@@ -285,7 +285,8 @@ impl TurnStart<'_> {
         }
     }
 
-    /// Answers the yes and no messages up to the last no. Other messages between them get an answer of their own.
+    /// Answers the yes and no messages up to the no at `denied_at`, or only the first message. Other messages between
+    /// them get their own answer.
     fn deny_prompt(
         &mut self,
         user: &User,
@@ -326,7 +327,7 @@ impl TurnStart<'_> {
         Ok(TurnStartOutcome::Turn(self.open_turn(user, TurnKind::Chat, &plan, events)?))
     }
 
-    /// Begins a chat turn with every waiting message that belongs to it.
+    /// Begins a chat turn with all waiting messages that belong to the turn.
     fn start_chat_turn(
         &mut self,
         user: &User,
@@ -376,7 +377,7 @@ pub(super) struct UserContext {
     pub(super) pending: Option<pending_action::PendingAction>,
     open_prompt: Option<OpenPrompt>,
     ended_prompt: Option<EndedPrompt>,
-    /// Index of the waiting message after the first that is a no.
+    /// Index of the first no among the waiting messages after the first message.
     denied_at: Option<usize>,
     recent: Vec<RecentMessage>,
     last_list: LastListSource,
@@ -388,7 +389,7 @@ pub(super) struct UserContext {
 }
 
 impl UserContext {
-    /// Routing context of the waiting message at index `at`.
+    /// Returns the routing context of the waiting message at index `at`.
     fn routing_context<'a>(
         &'a self,
         user: &'a User,
@@ -410,7 +411,7 @@ impl UserContext {
         }
     }
 
-    /// Sentence that reports that the open confirmation prompt is closed.
+    /// Returns the sentence that reports that the open confirmation prompt is closed.
     pub(super) fn closing_sentence(&self) -> String {
         self.pending
             .as_ref()
@@ -418,7 +419,7 @@ impl UserContext {
             .unwrap_or_default()
     }
 
-    /// Sentence that reports that the titles of the open confirmation prompt are kept.
+    /// Returns the sentence that reports that the titles of the open confirmation prompt are not deleted.
     pub(super) fn kept_sentence(&self) -> String {
         self.pending.as_ref().map(|open| deletion_messages::format_kept(&open.names)).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Verification of an ambiguous message by the carrier's own record, before the message may act.
+//! Verification of an ambiguous message against the carrier's record, before the message may act.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::messaging::{LookError, MessageChannel};
 use crate::store::database::db::DbError;
 use crate::store::queue::inbound_messages;
 
-/// Pauses before a failed comparison of an opt-out or opt-in is repeated, in seconds: the message would otherwise be
-/// permanently lost.
+/// Pauses in seconds before the retries of a failed comparison of an opt-out or opt-in. Without retries, the message
+/// would be permanently lost.
 const RETRY_PAUSES: [u64; 3] = [10, 30, 120];
-/// Pause before a missing record is requested once more: it may be younger than the request to us.
+/// Pause before a missing record is requested once more. The carrier may store the record after the request to us.
 const RECORD_RETRY_PAUSE: Duration = Duration::from_secs(2);
 
 impl Engine {
-    /// Compares a message with the carrier's record and commits the outcome. Nothing acts on the message before.
+    /// Compares a message with the carrier's record and commits the outcome. The message has no effect before that.
     pub(super) async fn verify_message(&self, event: EventId) -> Result<(), DbError> {
         let parts = &self.0.parts;
         let claimed = parts.db.read(move |conn| inbound_messages::load_claimed_fields(conn, event)).await?;
@@ -34,7 +34,7 @@ impl Engine {
         let now = self.now();
         parts.db.write(move |conn| inbound_messages::record_verification(conn, event, outcome, now)).await?;
         parts.metrics.text_verified(outcome);
-        tracing::info!(%event, ?outcome, "an ambiguous text was compared with the carrier's record");
+        tracing::info!(%event, ?outcome, "compared an ambiguous message with the carrier's record");
         Ok(())
     }
 
@@ -45,7 +45,7 @@ impl Engine {
             Ok(Some(_)) => VerificationOutcome::Differed,
             Ok(None) => VerificationOutcome::NotFound,
             Err(error) => {
-                tracing::warn!(%error, "the carrier's record of a text could not be read");
+                tracing::warn!(%error, "failed to fetch the carrier's record of a message");
                 VerificationOutcome::Failed
             }
         }

@@ -1,5 +1,5 @@
-//! Recovery of a write whose response never came: the write is checked once its request has had time to arrive, then
-//! recorded as done, started again, or reported as not done.
+//! Recovery of a write without a response. The write is checked after its request has had time to arrive, then recorded
+//! as done, started again, or reported as not done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::tools::formatting::format_media_title;
 use crate::tools::{InterruptedRun, RecoveryOutcome, Tool};
 
 impl Engine {
-    /// Settles a call that was started and has no result: a read runs again, a write is checked.
+    /// Settles a call that was started and has no result. A read runs again, and a write is checked.
     pub(super) async fn recover_call(
         &self,
         scene: &TurnContext,
@@ -66,8 +66,8 @@ impl Engine {
         })
     }
 
-    /// Waits until a request that was sent at `started_at` has had the time to arrive, however often the program has
-    /// restarted since. A clock that was set back adds nothing to the wait.
+    /// Waits until a request that was sent at `started_at` has had time to arrive, regardless of program restarts
+    /// since. A clock that was set back does not extend the wait.
     pub(super) async fn wait_for_request_arrival(&self, started_at: Option<Timestamp>) {
         let since =
             started_at.map(|at| Duration::try_from(self.now().duration_since(at)).unwrap_or_default());
@@ -75,8 +75,8 @@ impl Engine {
         self.0.parts.clock.sleep(grace.saturating_sub(since.unwrap_or_default())).await;
     }
 
-    /// Restarts a write that was certainly not carried out, while there is time; afterwards its result is that it was
-    /// not done.
+    /// Restarts a write that was certainly not executed, while there is time. After that, the write is recorded as not
+    /// done.
     async fn restart_or_fail(
         &self,
         scene: &TurnContext,
@@ -94,7 +94,7 @@ impl Engine {
         Ok(CallState::Failed(tool.not_done_failure(title.as_deref())))
     }
 
-    /// Returns the title as an earlier result of the conversation showed it: `Dune (2021)`.
+    /// Returns the title as shown by an earlier result of the conversation, such as `Dune (2021)`.
     async fn load_shown_title(
         &self,
         scene: &TurnContext,

@@ -1,5 +1,5 @@
-//! Chat Completions format: writes requests and parses responses without trusting their shape. Servers leave fields
-//! out, send null or another type; a field that cannot be parsed counts as absent.
+//! Chat Completions format. This module writes requests and parses responses without trusting their shape. Servers omit
+//! fields, or send null or another type. A field that cannot be parsed counts as absent.
 
 use serde::de::DeserializeOwned;
 use serde::ser::Error;
@@ -17,7 +17,7 @@ pub(super) enum ResponseMode {
     Whole,
 }
 
-/// Request body as it is serialized, with borrowed values.
+/// Serialized request body with borrowed values.
 #[derive(Debug, Serialize)]
 pub(super) struct ChatRequest<'a> {
     model: &'a str,
@@ -60,7 +60,7 @@ enum RequestMessage<'a> {
         content: &'a str,
     },
     Assistant {
-        /// Text of the message; null if the message has only calls.
+        /// Text of the message. The value is null if the message has only calls.
         content: Option<&'a str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<RequestCall<'a>>,
@@ -131,7 +131,7 @@ pub(super) fn build_request_body<'a>(
         response_format: request.reply_schema.as_ref().filter(|_| dialect.reply_schema).map(format),
         tools: tools.collect(),
         tool_choice: match request.tool_choice {
-            // This is the default of every server, and some refuse the field.
+            // `Auto` omits the field, because auto is the default of every server and some servers refuse the field.
             ToolChoice::None if !request.tools.is_empty() => Some("none"),
             ToolChoice::Auto | ToolChoice::None => None,
         },
@@ -160,7 +160,7 @@ fn as_text<S: Serializer>(object: &Map<String, Value>, serializer: S) -> Result<
     serializer.serialize_str(&serde_json::to_string(object).map_err(S::Error::custom)?)
 }
 
-/// Whole response or one chunk of a streamed one.
+/// Whole response, or one chunk of a streamed response.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ChatResponse {
@@ -239,7 +239,7 @@ pub(super) struct PromptCount {
 }
 
 impl TokenCount {
-    /// Returns the token usage. No request has zero tokens: a count of zero means that the server did not count.
+    /// Returns the token usage. No request has zero tokens, so a count of zero means that the server did not count.
     pub fn tokens(&self) -> Option<TokenUsage> {
         (self.prompt_tokens > 0).then(|| TokenUsage {
             input: self.prompt_tokens.into(),

@@ -1,5 +1,5 @@
-//! Dialect of a server: its choice among the fields on which servers differ. A dialect starts from the known behavior
-//! of the host and changes after refusals; the fields of a retry that succeeds are remembered.
+//! Dialect of a server: its choice among the request fields on which servers differ. A dialect starts from the known
+//! behavior of the host and changes after refusals. The fields of a successful retry are remembered.
 
 use url::{Host, Url};
 
@@ -22,9 +22,9 @@ pub(super) struct ServerDialect {
     pub reasoning_effort: Option<String>,
     pub streaming: StreamTrust,
     pub stream_options: bool,
-    /// True if a request can name a schema for the answer.
+    /// Support of the server for a reply schema in requests.
     pub reply_schema: bool,
-    /// Fields that must not be changed (again).
+    /// Fields that were changed or set by the operator and must not be changed again.
     settled: Vec<DialectField>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct ServerDialect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamTrust {
     Trusted,
-    /// One streamed response had to be requested again as a whole.
+    /// One streamed response was flawed and had to be requested again as a whole.
     Doubted,
     Off,
 }
@@ -86,7 +86,7 @@ impl ServerDialect {
         }
     }
 
-    /// Returns the dialect to use after a refusal, or none if the refusal has another cause or its field was already
+    /// Returns the dialect to use after a refusal, or `None` if the refusal has another cause or its field was already
     /// changed.
     pub fn adapt_to(&self, complaint: ParameterError<'_>) -> Option<Self> {
         let field = complaint.dialect_field()?;
@@ -142,7 +142,7 @@ impl ParameterError<'_> {
             return by_param;
         }
         let message = self.message.to_ascii_lowercase();
-        // The longer names come first: "stream" is a part of "stream_options".
+        // The longer names come first, because "stream" is a part of "stream_options".
         [
             (DialectField::ReplySchema, ["response_format", "json_schema", "structured output"].as_slice()),
             (DialectField::StreamOptions, &["stream_options", "include_usage"]),
@@ -164,7 +164,7 @@ mod tests {
         ServerDialect::from_host(&Url::parse(base).unwrap(), &AutoSetting::Auto, &AutoSetting::Auto)
     }
 
-    /// Checks the fields that are sent after the complaint, or that nothing changes.
+    /// Checks the fields that are sent after the parameter error, or that nothing changes.
     #[track_caller]
     fn check(
         dialect: &ServerDialect,

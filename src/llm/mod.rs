@@ -1,4 +1,4 @@
-//! Responders for a turn: an OpenAI-compatible server, the keyword brain, a script.
+//! Models that respond in a turn: an OpenAI-compatible server, the keyword responder, or a script.
 
 pub mod chat_completions;
 pub mod dialect;
@@ -20,12 +20,13 @@ use crate::conversation::model_request::ModelRequest;
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::transcript::{StopReason, ToolArguments};
 
+/// Responder that produces the next response of a turn.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// Name under which the step is recorded.
+    /// Returns the name that is recorded with the step.
     fn name(&self) -> &str;
 
-    /// Produces one response. Deltas are sent to `sink` in order during production; the returned step is the whole
+    /// Produces one response. Deltas are sent to `sink` in order during production. The returned value is the whole
     /// response.
     async fn next_response(
         &self,
@@ -34,14 +35,15 @@ pub trait Model: Send + Sync {
     ) -> Result<ModelResponse, ModelError>;
 }
 
+/// Receiver of the deltas of a streamed response.
 pub type DeltaSink<'a> = &'a mut (dyn FnMut(ResponseDelta) + Send);
 
-/// Piece of a response during streaming.
+/// Piece of a streamed response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseDelta {
     Text(String),
     Thinking(String),
-    /// Another piece of call number `ord`; the name comes with its first piece.
+    /// Next piece of call number `ord`. The first piece of a call has its name.
     ToolCall {
         ord: u32,
         name: Option<String>,
@@ -49,19 +51,19 @@ pub enum ResponseDelta {
     },
 }
 
-/// One whole response.
+/// Whole response of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelResponse {
     pub text: String,
     pub thinking: String,
     pub calls: Vec<RawCall>,
     pub stop: StopReason,
-    /// Token usage from the server; `None` if the server reported none.
+    /// Token usage from the server. `None` if the server reported no usage.
     pub usage: Option<TokenUsage>,
     pub response_id: Option<String>,
 }
 
-/// Call as the server sent it; the caller creates its id.
+/// Tool call from the server without an id, which the caller creates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawCall {
     pub name: String,
@@ -78,15 +80,15 @@ pub enum ModelError {
     Unavailable(String),
     #[error("get an answer from the model in time")]
     Timeout,
-    /// The response was cut off or made no sense, in two attempts.
+    /// The response was cut off or unusable in two attempts.
     #[error("read the model's answer: {0}")]
     Garbled(String),
     #[error("fit the conversation into the model's context")]
     ContextTooLong,
-    /// The key is wrong or has no access to the model: an operator must act.
+    /// The key is wrong or has no access to the model, so an operator must act.
     #[error("sign in at the model: {0}")]
     Unauthorized(String),
-    /// The account has no credit left: an operator must act.
+    /// The account has no credit left, so an operator must act.
     #[error("pay for the model: {0}")]
     QuotaSpent(String),
     #[error("have the request accepted: {0}")]

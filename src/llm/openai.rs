@@ -1,5 +1,5 @@
-//! Model steps on an OpenAI-compatible server. A step streams, requests again without a stream if the stream was
-//! broken, and uses the server's dialect.
+//! Model steps on an OpenAI-compatible server. A step streams the response in the server's dialect, and requests the
+//! response again without a stream if the stream was broken.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,7 +48,7 @@ impl Default for ResponseTimeouts {
     }
 }
 
-/// Cause of a client that could not be created.
+/// Error of creating a client.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenAiError {
     #[error("use the key: it has characters that no header can carry")]
@@ -57,7 +57,7 @@ pub enum OpenAiError {
     Client(#[from] reqwest::Error),
 }
 
-/// One model of one server.
+/// Client of one model on one server.
 pub struct OpenAiModel {
     client: Client<ServerEndpoint>,
     model: String,
@@ -77,7 +77,7 @@ impl OpenAiModel {
         })
     }
 
-    /// Repeats the request until the server accepts its fields; each field changes at most once.
+    /// Repeats the request until the server accepts its fields. Each field changes at most once.
     async fn negotiate_fields(
         &self,
         request: &ModelRequest,
@@ -123,12 +123,12 @@ impl OpenAiModel {
             return Ok(answer.into_response(&mut heard));
         }
         dialect.streaming = dialect.streaming.after_flaw();
-        // The setting is remembered at once: it is valid regardless of the second attempt's outcome.
+        // The setting is stored at once, because it is valid regardless of the second attempt's outcome.
         self.lock_dialect().streaming = dialect.streaming;
         let first = answer.usage().unwrap_or_default();
         let step = match told {
             SinkState::Nothing => self.request_whole(request, dialect, sink).await?,
-            // A second stream would be appended to the first; viewers get the step when it is recorded.
+            // A second stream would be appended to the first. Viewers get the step when it is recorded.
             SinkState::Something => self.request_whole(request, dialect, &mut |_| {}).await?,
         };
         Ok(ModelResponse { usage: step.usage.map(|second| first.plus(second)), ..step })
@@ -202,7 +202,7 @@ impl fmt::Debug for OpenAiModel {
     }
 }
 
-/// State of the sink: it has received deltas or none.
+/// Flag for the receipt of at least one delta by the sink.
 enum SinkState {
     Nothing,
     Something,
@@ -350,7 +350,7 @@ mod tests {
         Silence,
     }
 
-    /// Starts a server on a bare socket with one response, each piece as a separate HTTP chunk.
+    /// Starts a server on a bare socket that sends one response, with each piece as a separate HTTP chunk.
     async fn socket(pieces: Vec<Vec<u8>>, end: End) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -461,7 +461,7 @@ mod tests {
         }
     }
 
-    /// Compares the outcome of a quirk in a stream and in a whole response.
+    /// Checks the outcome of a server quirk in a stream and in a whole response.
     async fn check(
         quirk: fn(streamed: bool) -> ResponseTemplate,
         expected: Result<ModelResponse, ModelError>,
@@ -477,7 +477,7 @@ mod tests {
         assert_eq!(received(&whole, "stream").await, [json!(true), json!(false)]);
     }
 
-    /// Response with a message, a finish reason and further fields, in either form.
+    /// Creates a response with a message, a finish reason and further fields, streamed or whole.
     fn answer(streamed: bool, message: &Value, reason: &str, further: (&str, Value)) -> ResponseTemplate {
         let part = if streamed { "delta" } else { "message" };
         let mut answer = json!({ "id": "r1", "choices": [{ part: message, "finish_reason": reason }] });

@@ -1,5 +1,5 @@
-//! Assembly of a model response from its pieces. The rules are for servers that number their calls wrongly, leave ids
-//! out or end without a final chunk.
+//! Assembly of a model response from its pieces. The rules tolerate servers that number their calls wrongly, omit ids
+//! or end without a final chunk.
 
 use serde_json::Value;
 
@@ -12,14 +12,14 @@ use super::{DeltaSink, ModelError, ModelResponse, RawCall, ResponseDelta};
 use crate::conversation::model_cost::TokenUsage;
 use crate::conversation::transcript::{StopReason, ToolArguments};
 
-/// Largest response that is stored, all parts together.
+/// Maximum size of a stored response, with all parts together.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 pub struct ResponseAccumulator {
     text: String,
     thinking: String,
-    /// Removes thinking from the text if the server left it there.
+    /// Splitter that removes thinking from the text if the server left it there.
     splitter: ThinkingSplitter,
     calls: Vec<OpenCall>,
     refused: bool,
@@ -38,7 +38,7 @@ struct OpenCall {
     arguments: String,
 }
 
-/// Reason not to trust a response as received.
+/// Flaw that makes a received response untrustworthy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseFlaw {
     /// The response has no usable content.
@@ -61,7 +61,7 @@ impl ResponseAccumulator {
         if let Some(tokens) = answer.usage.as_ref().and_then(TokenCount::tokens) {
             self.usage = Some(tokens);
         }
-        // The request asks for only one choice; more of them would mix two answers.
+        // The request asks for only one choice. More choices would mix two answers.
         if let Some(choice) = answer.choices.iter().find(|choice| choice.index == 0) {
             self.add_choice(choice, sink);
         }
@@ -91,7 +91,7 @@ impl ResponseAccumulator {
         }
     }
 
-    /// Returns the whole response. Passes on first the text that was held back as a possible tag.
+    /// Returns the whole response. Text that was held back as a possible tag is sent to the sink first.
     pub fn into_response(mut self, sink: DeltaSink<'_>) -> ModelResponse {
         self.finish_text(sink);
         let (thinking, text) = match thinking_splitter::split_unopened(&self.text) {
@@ -107,7 +107,7 @@ impl ResponseAccumulator {
         ModelResponse { text, thinking, calls, stop, usage: self.usage, response_id: self.response_id }
     }
 
-    /// Token usage as far as the server has reported it.
+    /// Returns the token usage that the server has reported so far.
     pub fn usage(&self) -> Option<TokenUsage> {
         self.usage
     }
@@ -152,7 +152,7 @@ impl ResponseAccumulator {
         }
     }
 
-    /// Ends the text at its current length: the text held back is not a tag.
+    /// Ends the text at its current length. The text that was held back is not a tag.
     fn finish_text(&mut self, sink: DeltaSink<'_>) {
         if let Some(rest) = self.splitter.finish() {
             self.emit_delta(rest, sink);
@@ -204,7 +204,7 @@ impl ResponseAccumulator {
         });
     }
 
-    /// Returns the call that a piece continues, or none if the piece starts another call.
+    /// Returns the index of the call that a piece continues, or `None` if the piece starts another call.
     fn find_continued_call(&self, index: Option<u32>, id: &str, name: &str) -> Option<usize> {
         if !id.is_empty() {
             let same = |call: &OpenCall| call.id == id && (index.is_none() || call.index == index);
@@ -276,7 +276,7 @@ mod tests {
         (Ok((step, flaw)), deltas)
     }
 
-    /// Compares the calls assembled from streamed pieces, each as name and arguments.
+    /// Checks the calls that are assembled from streamed pieces, each as a name and arguments.
     #[track_caller]
     fn check(pieces: &[Value], expected: &[(&str, &str)]) {
         let chunks =
@@ -536,7 +536,7 @@ mod tests {
         assert_eq!(deltas.len(), 3);
     }
 
-    /// Chunks of the answer: one chunk, or its text, thoughts and arguments in pieces of `letters` letters.
+    /// Returns the chunks of the answer, with its text, thoughts and arguments in pieces of `letters` letters.
     fn chunks(words: &[String; 2], calls: &[(String, String)], letters: usize) -> Vec<Value> {
         let pieces = |text: &str| -> Vec<String> {
             let letters_of: Vec<char> = text.chars().collect();
@@ -556,7 +556,7 @@ mod tests {
         chunks.chain([finish("stop")]).collect()
     }
 
-    /// Answer of a server that does not stream.
+    /// Returns the answer of a server that does not stream.
     fn at_once(words: &[String; 2], calls: &[(String, String)]) -> Value {
         let call = |(index, (name, arguments)): (u32, &(String, String))| {
             piece(Some(index), Some(&format!("call-{index}")), Some(name), arguments)
@@ -566,7 +566,7 @@ mod tests {
         json!({ "choices": [{ "message": message, "finish_reason": "stop" }] })
     }
 
-    /// The same chunk from a server that uses one field name for pieces and for whole messages.
+    /// Returns the same chunk from a server that uses one field name for pieces and whole messages.
     fn as_message(mut chunk: Value) -> Value {
         let choice = chunk["choices"][0].as_object_mut().unwrap();
         let delta = choice.remove("delta").unwrap();
@@ -574,7 +574,7 @@ mod tests {
         chunk
     }
 
-    /// Returns the thoughts, the text and the calls that were passed on.
+    /// Returns the thoughts, the text and the calls that the sink received.
     fn told(deltas: Vec<ResponseDelta>) -> (String, String, Vec<RawCall>) {
         let (mut thinking, mut text) = (String::new(), String::new());
         let mut calls: Vec<(String, String)> = Vec::new();
@@ -599,7 +599,7 @@ mod tests {
         RawCall { name, arguments: ToolArguments::parse(json!(arguments)) }
     }
 
-    /// Chunks as servers send them, with numbers, ids and names in unexpected positions.
+    /// Generates server chunks with numbers, ids and names in unexpected positions.
     fn any_chunk() -> impl Strategy<Value = Value> {
         let word = select(vec![None, Some(""), Some("a"), Some("b")]);
         let arguments = select(vec!["", "{", "}", "{}", "{\"q\":", "\"up\"}", " "]);

@@ -1,5 +1,5 @@
-//! Model that plays a script, to test the program's behavior for given responses. It checks every request like the
-//! strictest of servers, and panics at the first that breaks a rule.
+//! Model that plays a script, to test the program's behavior for given responses. The model checks every request like
+//! the strictest server, and panics at the first request that breaks a rule.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use super::{DeltaSink, Model, ModelError, ModelResponse, RawCall, ResponseDelta}
 use crate::conversation::model_request::{ModelMessage, ModelRequest};
 use crate::conversation::transcript::{CallId, StopReason, ToolArguments};
 
-/// Largest request that is accepted, all texts together.
+/// Maximum size of an accepted request, with all texts together.
 const MAX_REQUEST_BYTES: usize = 64 << 10;
 
 /// One response of the script.
@@ -19,9 +19,9 @@ pub enum ScriptedReply {
     Text(String),
     /// Names and arguments of the calls of one response.
     Calls(Vec<(String, ToolArguments)>),
-    /// A failure. As the last line of a script it repeats forever.
+    /// Failed call. A failure at the end of a script repeats forever.
     Error(ModelError),
-    /// A whole step, for stops that the other lines cannot express: cut off, refused, filtered.
+    /// Whole response, for stop reasons that the other variants cannot express: cut off, refused, filtered.
     Response(ModelResponse),
 }
 
@@ -56,7 +56,7 @@ impl ScriptedModel {
         self.lock_state().requests.len()
     }
 
-    /// Returns the number of unused lines; a failure that repeats forever counts as unused.
+    /// Returns the number of unused replies. A failure that repeats forever counts as unused.
     pub fn remaining_replies(&self) -> usize {
         self.lock_state().script.len()
     }
@@ -132,8 +132,8 @@ fn stream_response(step: &ModelResponse, sink: DeltaSink<'_>) {
     }
 }
 
-/// Checks that the strictest of servers would accept the request. Past arguments need no check for being objects: their
-/// type has no other form.
+/// Checks that the strictest server would accept the request. Past arguments need no check, because their type only
+/// allows objects.
 pub fn check_request(request: &ModelRequest) -> Result<(), String> {
     match request.messages.last() {
         None => return Err("there is no message".to_owned()),

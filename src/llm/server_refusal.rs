@@ -1,4 +1,4 @@
-//! Classification of a failed request as an error, by the caller's next step. Status and raw body decide, since every
+//! Classification of failed requests by the caller's next step. Status and raw body decide the class, since every
 //! server has its own error format.
 
 use std::time::Duration;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::ModelError;
 use super::dialect::ParameterError;
 
-/// Longest part of a server's message that is stored.
+/// Maximum stored length of a server's message.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// Refusal as it arrived over the network.
+/// Refusal received from the server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{status}")]
 pub(super) struct ServerRefusal {
@@ -21,7 +21,7 @@ pub(super) struct ServerRefusal {
     retry_after: Option<Duration>,
     message: String,
     param: String,
-    /// Value of `code` and `type` together; servers use either.
+    /// Values of `code` and `type` together, since servers use either of them.
     kind: String,
 }
 
@@ -45,7 +45,7 @@ impl ServerRefusal {
         }
     }
 
-    /// Returns the complaint, if this server may accept the request with other fields.
+    /// Returns the parameter error, if the server may accept the request with other fields.
     pub fn parameter_error(&self) -> Option<ParameterError<'_>> {
         let about_fields = matches!(self.status.as_u16(), 400 | 422) && !self.is_context_too_long();
         about_fields.then_some(ParameterError { param: &self.param, message: &self.message })
@@ -85,9 +85,9 @@ impl ServerRefusal {
     }
 }
 
-/// Cause of an attempt without a response.
+/// Cause of a failed attempt.
 pub(super) enum AttemptError {
-    /// The server refused the request. Other fields may help.
+    /// The server refused the request, and may accept it with other fields.
     Refused(ServerRefusal),
     Failed(ModelError),
 }
@@ -139,7 +139,7 @@ pub(super) fn error_in_response(error: &Value) -> Option<ModelError> {
     }
 }
 
-/// Returns the error as logs and pages may show it: the server's message on one line, short, without our key.
+/// Returns the error in a form for logs and pages: the server's message is short, on one line, and without our key.
 pub(super) fn redact_error(error: ModelError, key: &str) -> ModelError {
     match error {
         ModelError::Unavailable(said) => ModelError::Unavailable(shorten_message(&said, key)),
@@ -163,7 +163,7 @@ fn error_message(error: &Value) -> String {
             }
         }
     };
-    // A proxy's error page adds nothing to the status.
+    // A proxy's error page adds no information to the status.
     if text.trim_start().starts_with('<') { String::new() } else { text.clone() }
 }
 
@@ -183,7 +183,7 @@ fn contains_key(message: &str) -> bool {
 }
 
 fn shorten_message(message: &str, key: &str) -> String {
-    // A key as short as "ollama" is a placeholder and may well be a part of the message.
+    // A key as short as "ollama" is a placeholder, and may be an ordinary part of the message.
     let message = if key.len() < 8 { message.to_owned() } else { message.replace(key, "(key)") };
     let looks_secret =
         |word: &str| word.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with("sk-");
@@ -212,7 +212,7 @@ fn mentions_context_length(text: &str) -> bool {
 fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
     let seconds = number("retry-after-ms").map(|ms| ms / 1000.0).or_else(|| number("retry-after"))?;
-    // Nonsense such as a negative number counts as no value at all.
+    // An invalid value such as a negative number counts as absent.
     Duration::try_from_secs_f64(seconds).ok()
 }
 

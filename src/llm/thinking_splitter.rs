@@ -3,7 +3,7 @@
 
 use super::ResponseDelta;
 
-/// Tags around a block. Their letters may be in either case.
+/// Tags around a block, matched without regard to case.
 struct ThinkingTags {
     open: &'static str,
     close: [&'static str; 1],
@@ -22,7 +22,7 @@ const START: &str = "<|start|>";
 const CHANNEL: &str = "<|channel|>";
 const MESSAGE: &str = "<|message|>";
 const MESSAGE_ENDS: [&str; 5] = ["<|end|>", "<|return|>", "<|call|>", START, CHANNEL];
-/// Longest header of a message, in bytes. A longer text is not a header.
+/// Maximum length of a message header in bytes. A longer text is not a header.
 const MAX_HEADER: usize = 200;
 
 /// Splitter of a text that arrives in pieces into thinking and answer. The parts do not depend on the piece boundaries.
@@ -38,13 +38,13 @@ enum SplitterState {
     /// The text so far is only whitespace.
     #[default]
     Beginning,
-    /// A block has ended: another block or the answer follows.
+    /// A block has ended, and another block or the answer follows.
     Between,
     /// Names of role and channel, before a message of harmony.
     Header,
-    /// Content of a block, up to one of the strings that end it. Whitespace at the beginning is left out.
+    /// Content of a block, up to one of the end strings. Leading whitespace is dropped.
     Block { part: TextSection, ends: &'static [&'static str], is_blank: bool },
-    /// The answer, up to the end of the text.
+    /// Answer, up to the end of the text.
     Answer,
 }
 
@@ -54,7 +54,7 @@ enum TextSection {
     Answer,
 }
 
-/// Result of an attempt to split the text that is held.
+/// Result of an attempt to split the held text.
 enum SplitProgress {
     Advanced,
     /// More text is needed to decide.
@@ -62,7 +62,7 @@ enum SplitProgress {
 }
 
 impl ThinkingSplitter {
-    /// Adds a piece of text and returns the parts that this piece makes certain.
+    /// Adds a piece of text and returns the parts that are certain after this piece.
     pub fn push(&mut self, piece: &str) -> Vec<ResponseDelta> {
         self.held.push_str(piece);
         let mut parts = Vec::new();

@@ -1,5 +1,5 @@
-//! HTTP transport of the async-openai library's requests. A request is sent once, to the configured address, and
-//! refusals are read before the library loses their status.
+//! HTTP transport for the requests of the async-openai library. A request is sent once, to the configured address.
+//! Refusals are read before the library loses their status.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -20,11 +20,11 @@ use super::openai::OpenAiError;
 use super::server_refusal::ServerRefusal;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Largest body that is read; a stream wraps every few letters in a few hundred bytes.
+/// Maximum size of a body. A stream wraps every few letters in a few hundred bytes.
 const MAX_BODY_BYTES: usize = 16 << 20;
 const MAX_REFUSAL_BYTES: usize = 64 << 10;
 
-/// Creates a client that follows no redirects and repeats nothing automatically.
+/// Creates a client without redirects and automatic retries.
 pub(super) fn build_client(
     base: &Url,
     key: Option<SecretString>,
@@ -50,7 +50,7 @@ pub(super) struct ServerEndpoint {
 
 impl ServerEndpoint {
     fn new(base: &Url, key: Option<SecretString>) -> Result<Self, InvalidHeaderValue> {
-        // Servers without keys ignore the key; clients of both kinds send one.
+        // A server without keys ignores the key, so a key is always sent.
         let key = key.filter(|key| !key.expose_secret().is_empty()).unwrap_or_else(|| "none".into());
         let mut authorization = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret()))?;
         authorization.set_sensitive(true);
@@ -80,7 +80,7 @@ impl Config for ServerEndpoint {
     }
 }
 
-/// HTTP service that sends a request once and reads refusals before the library, which loses their status.
+/// HTTP service that sends a request once, and reads refusals before the library, which loses their status.
 #[derive(Clone)]
 struct SingleSend(reqwest::Client);
 

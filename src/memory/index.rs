@@ -1,5 +1,6 @@
-//! Index of stored answers by their similarity to a text. Vectors stay in memory by owner, in a quarter of their size.
-//! A search returns every row that can be among the most similar ones; the stored vectors then decide the exact order.
+//! Index of stored answers by their similarity to a text. Vectors are in memory by owner, in a quarter of their stored
+//! size. A search returns all rows that can be among the most similar rows. The stored vectors then decide the exact
+//! order.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use super::vector::{CosineBounds, QuantizedVectors, QueryVector, UnitVector};
 /// Memory limit of the index: 120,000 answers with vectors of 384 dimensions.
 pub const MAX_BYTES: usize = 96 << 20;
 
-/// Vectors of answers, by owner. All belong to one model: another model starts an empty index.
+/// Vectors of answers, by owner. All vectors belong to one model, and another model starts an empty index.
 #[derive(Debug, Default)]
 pub struct VectorIndex {
     model: String,
@@ -20,25 +21,25 @@ pub struct VectorIndex {
 pub struct VectorChange {
     pub id: i64,
     pub revision: i64,
-    /// Vectors of the row. `None`: vectors cannot find it anymore.
+    /// Vectors of the row. `None` if a search by vectors can no longer find the row.
     pub vectors: Option<RowVectors>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowVectors {
-    /// Vector of the question; `None` if the question has no meaning of its own.
+    /// Vector of the question. `None` if the question has no meaning without context.
     pub trigger: Option<UnitVector>,
     pub response: UnitVector,
 }
 
-/// Rows that can be among the most similar ones, each once.
+/// Rows that can be among the most similar rows, without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CandidateRows {
     pub triggers: Vec<i64>,
     pub responses: Vec<i64>,
 }
 
-/// Fewest rows for which memory is reserved, so that single rows need no allocation.
+/// Minimum number of rows per memory reservation, so that single rows need no allocation.
 const MIN_RESERVED_ROWS: usize = 256;
 
 /// Rows of one owner.
@@ -72,7 +73,7 @@ impl VectorIndex {
         }
     }
 
-    /// Frees memory above the limit: rows of all but these owners are removed first, then the oldest rows of the
+    /// Frees memory above the limit. Rows of owners other than `owners` are removed first, then the oldest rows of the
     /// largest owner.
     pub fn evict_rows(&mut self, owners: &[String]) {
         if self.memory_bytes() <= MAX_BYTES {
@@ -86,8 +87,8 @@ impl VectorIndex {
         }
     }
 
-    /// Returns every row of these owners that can be among the `most` most similar by its trigger, or by its response,
-    /// with a cosine of at least `floor`.
+    /// Returns all rows of these owners that can be among the `most` most similar rows by trigger or by response, with
+    /// a cosine of at least `floor`.
     pub fn find_candidates(
         &self,
         owners: &[String],
@@ -135,7 +136,7 @@ fn scan_for_candidates<'a>(
         scanned.extend(within.map(|(bounds, id)| (bounds, *id)));
     }
     if scanned.len() > most && most > 0 {
-        // Enough rows have at least this similarity: a row that cannot reach it is not among the most similar.
+        // Enough rows have at least this similarity, so a row that cannot reach it is not among the most similar rows.
         let (_, (bounds, _), _) =
             scanned.select_nth_unstable_by(most - 1, |one, other| other.0.least.total_cmp(&one.0.least));
         let least = bounds.least;
@@ -196,7 +197,7 @@ impl OwnerSegment {
         self.triggers.memory_bytes() + self.responses.memory_bytes() + self.ids.len() * row
     }
 
-    /// Removes the oldest rows, a tenth at a time: removing each row separately would repeat the work for the next.
+    /// Removes the oldest rows in batches of a tenth. Removing each row separately would repeat the sort for each row.
     fn shrink_to(&mut self, bytes: usize) {
         while self.memory_bytes() > bytes && !self.ids.is_empty() {
             let mut oldest = self.ids.clone();

@@ -1,20 +1,22 @@
-//! Vectors of texts: their stored form, the similarity of two of them, and a form of a quarter of their size for
-//! scanning.
+//! Vectors of texts: their stored form, the similarity of two vectors, and a compact form for scans, with a quarter of
+//! the size.
 
-/// Most dimensions that are accepted: more would let a scan overflow.
+/// Maximum number of dimensions. A scan of more dimensions could overflow.
 pub const MAX_DIMS: usize = 4_096;
-/// Steps of a stored number and of a number in a query. Their products, summed over all dimensions, fit in 32 bits.
+/// Quantization steps of a stored number and of a query number. Their products, summed over all dimensions, fit in 32
+/// bits.
 const STORED_STEPS: f32 = 127.0;
 const QUERY_STEPS: f32 = 2_047.0;
-/// Upper bound of the rounding error of a sum of that many f32.
+/// Upper bound of the rounding error of a sum of `MAX_DIMS` f32 products.
 const SUM_ROUNDING_ERROR: f32 = 1e-5;
 
-/// Vector of length 1, so that the product of two is the cosine of the angle between them.
+/// Vector of length 1. The dot product of two such vectors is the cosine of the angle between them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitVector(Vec<f32>);
 
 impl UnitVector {
-    /// Returns `None` for a vector without a direction, with too many dimensions, or with a value that is not a number.
+    /// Creates a unit vector. Returns `None` for a vector without a direction, with too many dimensions, or with a
+    /// value that is not a number.
     pub fn new(mut numbers: Vec<f32>) -> Option<Self> {
         let length = numbers.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
         let fits = (1..=MAX_DIMS).contains(&numbers.len());
@@ -37,7 +39,7 @@ impl UnitVector {
         format!("{model}/{}", self.dims())
     }
 
-    /// Returns the cosine, from -1 to 1. Vectors of different lengths are not similar at all.
+    /// Returns the cosine, from -1 to 1. Vectors with different numbers of dimensions are not similar at all.
     pub fn cosine(&self, other: &Self) -> f32 {
         if self.dims() != other.dims() {
             return -1.0;
@@ -45,7 +47,7 @@ impl UnitVector {
         self.0.iter().zip(&other.0).map(|(one, other)| one * other).sum()
     }
 
-    /// Returns the stored bytes: f32, little-endian.
+    /// Returns the stored bytes of the vector, as little-endian f32 values.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|number| number.to_le_bytes()).collect()
     }
@@ -60,7 +62,7 @@ impl UnitVector {
 }
 
 /// Sequence of vectors with one byte per number. The rounding error of each vector is known, so a scan returns bounds
-/// of its cosine.
+/// of the cosine.
 #[derive(Debug, Clone, Default)]
 pub struct QuantizedVectors {
     dims: usize,
@@ -71,7 +73,7 @@ pub struct QuantizedVectors {
     errors: Vec<f32>,
 }
 
-/// Query vector that others are compared with.
+/// Query vector for comparison with stored vectors.
 #[derive(Debug, Clone)]
 pub struct QueryVector {
     steps: Vec<i16>,
@@ -79,7 +81,7 @@ pub struct QueryVector {
     error: f32,
 }
 
-/// Bounds of a cosine.
+/// Lower and upper bound of a cosine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CosineBounds {
     pub least: f32,
@@ -103,7 +105,7 @@ impl QuantizedVectors {
         self.steps.capacity() + (self.step.capacity() + self.errors.capacity()) * size_of::<f32>()
     }
 
-    /// Adds a vector. A vector with another number of dimensions counts as absent.
+    /// Appends a vector. A vector with another number of dimensions counts as absent.
     pub fn push(&mut self, vector: Option<&UnitVector>) {
         let at = self.len();
         self.steps.resize((at + 1) * self.dims, 0);
@@ -133,7 +135,8 @@ impl QuantizedVectors {
         self.errors.swap_remove(at);
     }
 
-    /// Reserves exactly that many more vectors: a buffer that doubles when it is full would use twice its size.
+    /// Reserves memory for exactly `more` further vectors. A buffer that doubles when it is full would use twice its
+    /// size.
     pub fn reserve(&mut self, more: usize) {
         self.steps.reserve_exact(more * self.dims);
         self.step.reserve_exact(more);
@@ -147,7 +150,7 @@ impl QuantizedVectors {
         self.errors.shrink_to_fit();
     }
 
-    /// Returns for each vector in order the bounds of its cosine; -1 for an absent vector.
+    /// Returns the bounds of the cosine of each vector in order. An absent vector has the bounds -1.
     pub fn scan(&self, sought: &QueryVector) -> impl Iterator<Item = CosineBounds> {
         // A search in vectors of other dimensions finds nothing, regardless of the rows.
         let fits = sought.steps.len() == self.dims;
@@ -173,7 +176,7 @@ impl QueryVector {
     }
 }
 
-/// Rounds to that many steps in each direction; returns the step size and the length of the rounding error.
+/// Rounds the numbers to `steps` steps in each direction. Returns the step size and the length of the rounding error.
 fn quantize_numbers(numbers: &[f32], steps: f32, mut put: impl FnMut(usize, f32)) -> (f32, f32) {
     let largest = numbers.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
     let step = largest / steps;
@@ -186,7 +189,7 @@ fn quantize_numbers(numbers: &[f32], steps: f32, mut put: impl FnMut(usize, f32)
     (step, lost.sqrt() as f32)
 }
 
-/// Dot product, written so that the compiler multiplies eight numbers per instruction.
+/// Returns the dot product. The loop is written so that the compiler multiplies eight numbers per instruction.
 fn dot_product(one: &[i8], other: &[i16]) -> i32 {
     one.iter().zip(other).map(|(one, other)| i32::from(*one) * i32::from(*other)).sum()
 }

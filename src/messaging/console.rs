@@ -16,7 +16,7 @@ impl MessageChannel for ConsoleChannel {
         Ok(receipt_of_shown(text))
     }
 
-    /// A stored message is shown, so it counts as accepted.
+    /// Returns the message as accepted: every stored message is shown.
     async fn find_accepted(
         &self,
         text: &OutboundMessage,

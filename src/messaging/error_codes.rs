@@ -3,19 +3,19 @@
 /// Consequence of an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorCodeClass {
-    /// The request failed, and can be repeated after a while.
+    /// Failed request that can be repeated after a while.
     Later,
     /// Same as `Later`, but a limit applies until the next day.
     NextDay,
-    /// The message was not delivered, and one more attempt makes sense.
+    /// Undelivered message for which one more attempt makes sense.
     Once,
-    /// The request may have succeeded.
+    /// Request that may have succeeded.
     Ambiguous,
     Permanent,
     OptedOut,
-    /// An operator must act first.
+    /// Error that an operator must resolve first.
     Misconfigured,
-    /// Twilio could not use a response of our webhook; no message of ours is affected.
+    /// Response of our webhook that Twilio could not use; no message of ours is affected.
     OurWebhook,
 }
 

@@ -83,8 +83,8 @@ impl Twilio {
         Ok(ours.map(fate).collect())
     }
 
-    /// Returns messages to the recipient of `text` that could be it: outbound, with its body, no older than its first
-    /// attempt.
+    /// Returns messages to the recipient of `text` that could be the same message: outbound, with its body, no older
+    /// than its first attempt.
     pub(super) async fn find_candidates(
         &self,
         text: &OutboundMessage,
@@ -178,7 +178,7 @@ impl Twilio {
                 _ => return Ok(entries),
             }
         }
-        tracing::warn!(pages = MAX_PAGES, "the carrier's list of messages was not read to its end");
+        tracing::warn!(pages = MAX_PAGES, "stopped reading the carrier's message list before its end");
         Ok(entries)
     }
 

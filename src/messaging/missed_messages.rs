@@ -43,7 +43,7 @@ pub struct InboundPage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PollDelay {
     Later,
-    /// A message was too recent to be processed.
+    /// Early reading, since a message was too recent to be processed.
     Soon,
 }
 

@@ -70,19 +70,19 @@ pub struct CarrierReceipt {
 /// Cause of a message that was not sent, classified by the outbox's next step.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// The message was certainly not created: send later.
+    /// Message that was certainly not created: send later.
     #[error("send now: {reason}")]
     Later { retry_after: Option<Duration>, reason: String },
-    /// The message may have been created: check before sending again.
+    /// Message that may have been created: check before sending again.
     #[error("learn whether the text was taken: {0}")]
     Unknown(String),
-    /// The user has opted out (21610): nothing more may be sent.
+    /// Message to a user who has opted out (21610): nothing more may be sent.
     #[error("send to someone who opted out")]
     OptedOut,
-    /// The carrier will never accept this message.
+    /// Message that the carrier will never accept.
     #[error("send: {meaning}{}", in_brackets(.code))]
     Permanent { code: Option<u32>, meaning: String },
-    /// The carrier accepts nothing until an operator acts: wrong token, unregistered number.
+    /// Refusal of all messages until an operator acts: wrong token, unregistered number.
     #[error("send: an operator must act: {meaning}{}", in_brackets(.code))]
     Misconfigured { code: Option<u32>, meaning: String },
 }

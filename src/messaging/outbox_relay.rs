@@ -109,7 +109,7 @@ impl OutboxRelay {
             let wait = match self.start_due_sends().await {
                 Ok(next) => next.map_or(SWEEP, |at| self.time_until(at).min(SWEEP)),
                 Err(error) => {
-                    tracing::error!(%error, "the outbox could not be read");
+                    tracing::error!(%error, "failed to read the outbox");
                     SEND_PACE.first
                 }
             };
@@ -174,7 +174,7 @@ impl OutboxRelay {
             self.sending.spawn(async move {
                 tokio::select! {
                     sent = relay.see_to(id, todo) => if let Err(error) = sent {
-                        tracing::error!(outbox = %id, %error, "a text's fate could not be recorded");
+                        tracing::error!(outbox = %id, %error, "failed to record the delivery status of a message");
                     },
                     () = relay.aborting.cancelled() => {}
                 }
@@ -228,7 +228,7 @@ impl OutboxRelay {
         let Some(sought) = self.parts.db.write(begin).await? else { return Ok(()) };
         match tokio::time::timeout(LIST_TIME, self.find_in_log(&sought)).await {
             Ok(Ok(Some(listed))) => {
-                tracing::info!(outbox = %id, "a text from before the start had been sent");
+                tracing::info!(outbox = %id, "found a message from before the start in the carrier's list");
                 self.record_attempt(id, sought.due.attempt, Ok(listed)).await
             }
             Ok(Ok(None)) => {
@@ -238,11 +238,11 @@ impl OutboxRelay {
             }
             Ok(Err(ListError::Db(error))) => Err(error),
             Ok(Err(ListError::Look(error))) => {
-                tracing::warn!(outbox = %id, %error, "failed to look up a text from before the start");
+                tracing::warn!(outbox = %id, %error, "failed to look up a message from before the start");
                 Ok(())
             }
             Err(_) => {
-                tracing::warn!(outbox = %id, "timed out looking up a text from before the start");
+                tracing::warn!(outbox = %id, "timed out looking up a message from before the start");
                 Ok(())
             }
         }
@@ -258,7 +258,7 @@ impl OutboxRelay {
         Ok(first.and_then(|first| candidates.into_iter().nth(first)))
     }
 
-    /// Finds out whether a message was accepted, before anything is sent again.
+    /// Determines whether a message was accepted, before anything is sent again.
     async fn look_for(&self, id: OutboxId) -> Result<(), DbError> {
         let Some(sought) = self.parts.db.read(move |conn| lookups::load_unresolved_message(conn, id)).await?
         else {
@@ -275,12 +275,12 @@ impl OutboxRelay {
                 let looks = LookupCount { before: looks, enough: self.parts.waits.looks.len() };
                 let count = move |conn: &mut _| lookups::record_unsuccessful_lookup(conn, id, looks, now);
                 self.parts.db.write(count).await.map(|missing| {
-                    tracing::info!(outbox = %id, ?missing, "a text is not in the carrier's list");
+                    tracing::info!(outbox = %id, ?missing, "message is not in the carrier's list");
                 })
             }
             Err(ListError::Db(error)) => Err(error),
             Err(ListError::Look(error)) => {
-                tracing::warn!(outbox = %id, %error, "a text's fate could not be looked up");
+                tracing::warn!(outbox = %id, %error, "failed to look up the delivery status of a message");
                 let now = self.parts.clock.now();
                 let at = now + LOOK_PAUSE;
                 self.parts.db.write(move |conn| lookups::postpone_lookup(conn, id, at, now)).await
@@ -312,7 +312,7 @@ impl OutboxRelay {
     ) -> Result<(), DbError> {
         let now = self.parts.clock.now();
         if let Err(error) = &outcome {
-            tracing::warn!(outbox = %id, attempt, %error, "a text was not handed over");
+            tracing::warn!(outbox = %id, attempt, %error, "failed to hand over a message");
         }
         match outcome {
             Ok(accepted) => {

@@ -1,4 +1,4 @@
-//! Verification that Twilio sent a request. Checks `X-Twilio-Signature` against the URL that Twilio was given.
+//! Verification that Twilio sent a request: compares `X-Twilio-Signature` with the URL that Twilio was given.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub struct SignatureVerifier {
 /// Signed content besides the URL.
 #[derive(Debug, Clone, Copy)]
 pub enum SignedBody<'a> {
-    /// A GET request: everything is in the URL.
+    /// Content of a GET request: everything is in the URL.
     Absent,
     /// Decoded form: every field, including empty and unknown ones.
     Form(&'a [(String, String)]),
@@ -44,13 +44,13 @@ pub struct ClaimedSignature<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// The request has another secret, another URL than ours or a changed field.
+    /// Request with another secret, another URL than ours or a changed field.
     #[error("match the signature of the request")]
     WrongSignature,
-    /// The hash of the body is not the signed one.
+    /// Body whose hash is not the signed one.
     #[error("match the signed hash of the body")]
     WrongBody,
-    /// The request names a shared key or an algorithm that we do not have.
+    /// Request that names a shared key or an algorithm that we do not have.
     #[error("find the key that the request names")]
     UnknownKey,
 }
@@ -260,7 +260,8 @@ mod tests {
         assert_eq!((rows.len(), wrong), (52, vec![]));
     }
 
-    /// The other rows rebuild the URL from a Host or forwarded header, which is never trusted here.
+    /// Checks only the rows with a configured base URL: the other rows rebuild the URL from a Host or forwarded header,
+    /// which is never trusted here.
     #[test]
     fn the_signed_url_is_the_public_url_and_the_raw_target() {
         let vectors = vectors();

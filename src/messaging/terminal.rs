@@ -20,7 +20,7 @@ impl MessageChannel for TerminalChannel {
         Ok(CarrierReceipt { sid: format!("terminal-{}", text.id), created_at: None })
     }
 
-    /// A terminal has no record: a message that may not have been printed is printed again.
+    /// Returns nothing, since a terminal has no record: a message that may not have been printed is printed again.
     async fn find_accepted(
         &self,
         _text: &OutboundMessage,

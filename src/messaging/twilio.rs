@@ -48,9 +48,9 @@ pub enum TwilioCredentials {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TwilioSender {
-    /// The sender address of the message itself.
+    /// Sender address of the message itself.
     Number,
-    /// The service with this SID, which chooses a number.
+    /// Messaging service with this SID, which chooses a number.
     MessagingService(String),
 }
 
@@ -209,7 +209,7 @@ struct RefusalBody {
     message: Option<String>,
 }
 
-/// Returns Twilio's code for a refusal and its meaning, in a text that contains no phone number.
+/// Returns Twilio's code for a refusal and its meaning, as text that contains no phone number.
 pub(super) fn parse_refusal(response: &Response<Bytes>) -> (Option<u32>, String) {
     // A proxy's page or an empty body adds nothing to the status.
     let RefusalBody { code, message } = serde_json::from_slice(response.body()).unwrap_or_default();

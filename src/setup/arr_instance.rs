@@ -1,4 +1,4 @@
-//! One Sonarr or Radarr by itself: its name, its kind and its server.
+//! One Sonarr or Radarr instance: its name, its kind and its server.
 
 use crate::arr::common_api::{CommonApi, ServerKind};
 use crate::arr::radarr::Radarr;

@@ -1,4 +1,4 @@
-//! The Connect webhook of a Sonarr or Radarr: how it should be, how it is, and making it so.
+//! Connect webhook of a Sonarr or Radarr: its target settings, its current settings, and their update.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ use crate::arr::connect_settings::{ConnectEntry, VisibleSecret};
 use crate::config::Config;
 
 const NAME: &str = "Dialarr";
-/// The name that goes with the secret; our webhook looks at the secret alone.
+/// User name that goes with the secret; Dialarr's webhook checks only the secret.
 const USERNAME: &str = "dialarr";
 const TOKEN_HEADER: &str = "X-Dialarr-Token";
-/// How the servers write the method POST.
+/// Number by which the servers represent the method POST.
 const POST: i64 = 1;
 
-/// Where a server is to report, and with which secret.
+/// URL to which a server sends events, and the secret for them.
 #[derive(Debug, Clone)]
 pub(crate) struct WebhookTarget {
     pub(crate) address: Url,
@@ -29,7 +29,7 @@ pub(crate) struct WebhookTarget {
 }
 
 impl WebhookTarget {
-    /// `None` if the configuration has no secret for reports, or no address of ours.
+    /// Builds the target; `None` if the configuration has no secret for events, or no address of Dialarr.
     pub(crate) fn from_config(config: &Config, instance: &ArrInstance) -> Option<Self> {
         let notifications = &config.notifications;
         let (base, secret) = notifications.url.as_ref().zip(notifications.secret.clone())?;
@@ -39,24 +39,24 @@ impl WebhookTarget {
     }
 }
 
-/// What there is, or what would be made, and what about it is not as it should be.
+/// Existing or new webhook of a server, and its differences from the target.
 pub(crate) struct WebhookPlan {
     pub(crate) connection: ConnectEntry,
     pub(crate) changes: Vec<SettingDiff>,
-    /// Further webhooks to the same place.
+    /// Number of further webhooks with the same target.
     pub(crate) doubles: usize,
-    /// Webhooks with our name that lead elsewhere, perhaps to another installation.
+    /// Webhooks with Dialarr's name that lead elsewhere, perhaps to another installation.
     pub(crate) elsewhere: Vec<ConflictingWebhook>,
 }
 
-/// A webhook with our name that leads elsewhere.
+/// Webhook with Dialarr's name that leads elsewhere.
 pub(crate) struct ConflictingWebhook {
     pub(crate) name: String,
-    /// Without what may be secret.
+    /// Address without its secret parts.
     pub(crate) address: String,
 }
 
-/// Shows or does what a server's webhook needs.
+/// Shows or applies the changes that a server's webhook needs.
 pub(crate) async fn set_up(instance: &ArrInstance, hook: &WebhookTarget, work: SetupRequest) -> SetupOutcome {
     let WebhookPlan { mut connection, mut changes, elsewhere, .. } =
         match plan_webhook(instance, hook, work.namesakes).await {
@@ -88,8 +88,8 @@ pub(crate) async fn set_up(instance: &ArrInstance, hook: &WebhookTarget, work: S
     }
 }
 
-/// Looks up the webhook and compares it. The one that leads here is ours, whatever its name. One with our name that leads
-/// elsewhere may be that of another installation.
+/// Finds the webhook and compares it with the target. The webhook that leads here belongs to Dialarr, whatever its
+/// name. A webhook with Dialarr's name that leads elsewhere may be that of another installation.
 pub(crate) async fn plan_webhook(
     instance: &ArrInstance,
     hook: &WebhookTarget,
@@ -119,14 +119,14 @@ fn leads_here(connection: &ConnectEntry, hook: &WebhookTarget) -> bool {
     connection.text_field("url").and_then(|url| Url::parse(url).ok()).as_ref() == Some(&hook.address)
 }
 
-/// `Dialarr`, or `Dialarr 2` where there is one already: the servers want names that differ.
+/// Returns `Dialarr`, or `Dialarr 2` if that name is taken: the servers require unique names.
 fn free_name(names: &[String]) -> String {
     let is_free = |name: &String| !names.iter().any(|taken| taken.eq_ignore_ascii_case(name));
     let numbered = (2..).map(|number: u32| format!("{NAME} {number}"));
     std::iter::once(NAME.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
 }
 
-/// `Dialarr` or `Dialarr 2`, in whatever letters.
+/// Returns whether the name is `Dialarr` or `Dialarr 2`, in any case.
 fn is_our_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let number = lower.strip_prefix(&NAME.to_ascii_lowercase()).map(str::trim);
@@ -158,7 +158,7 @@ fn webhook_diffs(connection: &ConnectEntry, app: ServerKind, hook: &WebhookTarge
     };
     let tags = if connection.tag_count() == 0 { "" } else { "only tagged titles" };
     let secret = match (connection.visible_secret("password"), connection.visible_header(TOKEN_HEADER)) {
-        // Nobody can tell whether it is the right one.
+        // A masked secret cannot be compared.
         (VisibleSecret::Masked, _) | (VisibleSecret::Nothing, VisibleSecret::Masked) => None,
         (VisibleSecret::Plain(known), _) | (VisibleSecret::Nothing, VisibleSecret::Plain(known)) => (known
             != hook.secret.expose_secret())
@@ -191,12 +191,12 @@ fn amend_webhook(connection: &mut ConnectEntry, app: ServerKind, hook: &WebhookT
     if connection.text_field("username").is_none() {
         connection.set_field("username", &json!(USERNAME));
     }
-    // What is masked would stay as it is, right or wrong.
+    // A masked value would otherwise stay unchanged, right or wrong.
     connection.set_field("password", &json!(hook.secret.expose_secret()));
 }
 
-/// What we want to hear, as far as this version can tell it. A season pack is one import that is complete, and many
-/// that are not; where only those are told, they have to do.
+/// Returns the wanted events that this version of the server can send. A season pack is one complete import and many
+/// that are not complete; for a version that sends only the latter, those are wanted.
 fn missing_events(connection: &ConnectEntry, app: ServerKind) -> Vec<&'static str> {
     let imported = match app {
         ServerKind::Sonarr if connection.can_be_told("onImportComplete") => "onImportComplete",
@@ -206,7 +206,7 @@ fn missing_events(connection: &ConnectEntry, app: ServerKind) -> Vec<&'static st
     wanted.into_iter().filter(|event| connection.can_be_told(event)).collect()
 }
 
-/// `onImportComplete` as `import complete`, in the order of the alphabet.
+/// Formats `onImportComplete` as `import complete`, in alphabetical order.
 fn in_words(events: &[&str]) -> String {
     let words = |event: &&str| {
         let mut words = String::new();

@@ -1,4 +1,5 @@
-//! What Sonarr, Radarr and Twilio have to be told of us: as it is, as it should be, and making it so.
+//! Settings that Sonarr, Radarr and Twilio need for Dialarr: their current state, their target state, and the changes
+//! between them.
 
 pub(crate) mod arr_instance;
 pub(crate) mod connect;
@@ -7,7 +8,7 @@ pub(crate) mod twilio_number;
 
 use setting_diff::SettingDiff;
 
-/// What is asked for.
+/// Requested work of a setup run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SetupRequest {
     pub(crate) mode: SetupMode,
@@ -27,11 +28,11 @@ pub(crate) enum WebhookSecret {
     Renew,
 }
 
-/// What becomes of a webhook with our name that leads elsewhere.
+/// Policy for a webhook with Dialarr's name that leads elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConflictPolicy {
     Leave,
-    /// It is led here, unless another one leads here already.
+    /// Such a webhook is redirected here, unless another one leads here already.
     TakeOver,
 }
 
@@ -41,7 +42,7 @@ impl SetupRequest {
     }
 }
 
-/// What became of one part of the setup.
+/// Outcome of one part of the setup.
 pub(crate) enum SetupOutcome {
     Skipped {
         why: String,
@@ -49,9 +50,9 @@ pub(crate) enum SetupOutcome {
     },
     AsItShouldBe,
     Planned(Vec<SettingDiff>),
-    /// And read back.
+    /// The changes were applied and read back.
     Done(Vec<SettingDiff>),
-    /// `why` fits after "failed to".
+    /// The changes failed. `why` fits after "failed to".
     Failed {
         changes: Vec<SettingDiff>,
         why: String,
@@ -64,7 +65,7 @@ impl SetupOutcome {
         if changes.is_empty() { Self::AsItShouldBe } else { Self::Planned(changes) }
     }
 
-    /// It was accepted, and reading it back shows otherwise.
+    /// Builds the failure for changes that were accepted, but that are not there when read back.
     fn unchanged(changes: Vec<SettingDiff>, left: &[SettingDiff]) -> Self {
         let left: Vec<String> = left.iter().map(ToString::to_string).collect();
         Self::Failed {

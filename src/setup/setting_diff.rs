@@ -1,4 +1,4 @@
-//! One thing that is not as it should be, in words: what is there, and what it is to be.
+//! One setting that differs from its target, in words: the current value, and the target value.
 
 use std::fmt;
 
@@ -16,12 +16,12 @@ impl SettingDiff {
         Self { what, now: or_none(now.into()), then: or_none(then.into()) }
     }
 
-    /// `None` if it is as it should be.
+    /// Compares two values; `None` if the setting is correct.
     pub(super) fn between(what: &'static str, now: &str, then: &str) -> Option<Self> {
         (now != then).then(|| Self::new(what, now, then))
     }
 
-    /// The same for addresses, whose secrets are not shown.
+    /// Compares two addresses, whose secrets are not shown.
     pub(super) fn of_address(what: &'static str, now: &str, then: &str) -> Option<Self> {
         (now != then).then(|| Self::new(what, without_secrets(now), without_secrets(then)))
     }
@@ -37,13 +37,13 @@ fn or_none(text: String) -> String {
     if text.is_empty() { "none".to_owned() } else { text }
 }
 
-/// Names, passwords and queries of an address may be somebody's secrets.
+/// Removes names, passwords and queries of an address, which may be secrets.
 pub(super) fn without_secrets(address: &str) -> String {
     if address.is_empty() {
         return String::new();
     }
     let Ok(mut url) = Url::parse(address) else { return "something that is no address".to_owned() };
-    // An address without a host can hold neither, and refuses to be told so.
+    // An address without a host can hold neither part, and rejects the change.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     let query = url.query().is_some();

@@ -1,4 +1,4 @@
-//! Our number at Twilio: where it brings texts, and where it does so when that fails.
+//! Dialarr's number at Twilio: the address to which Twilio delivers messages, and the fallback address.
 
 use super::setting_diff::SettingDiff;
 use super::{SetupOutcome, SetupRequest};
@@ -6,11 +6,11 @@ use crate::conversation::transcript::PhoneNumber;
 use crate::messaging::phone_numbers::{AccountError, AccountNumber, SenderPool};
 use crate::messaging::twilio::{Twilio, WEBHOOK_PATH};
 
-/// For Twilio alone, which takes it off the address: by default it tries again only if it cannot connect, and once. All
-/// tries share 15 s, so that one which gets no answer must not take them all.
+/// URL fragment for Twilio, which removes it before the request: by default Twilio retries only if it cannot connect,
+/// and only once. All tries share 15 s, so a single try without a response must not use up all of them.
 const RETRIES: &str = "#rc=3&rp=5xx,ct,rt&rt=5000";
 
-/// Where a number should bring texts.
+/// Addresses to which a number should deliver messages.
 pub(crate) struct WebhookAddresses {
     webhook: String,
     fallback: String,
@@ -22,7 +22,7 @@ impl WebhookAddresses {
         Self { webhook: format!("{fallback}{RETRIES}"), fallback }
     }
 
-    /// What about the number is not as it should be.
+    /// Returns the settings of the number that differ from their targets.
     pub(crate) fn setting_diffs(&self, number: &AccountNumber) -> Vec<SettingDiff> {
         let application = if number.sms_application_sid.is_empty() { "" } else { "a TwiML app" };
         [
@@ -37,7 +37,8 @@ impl WebhookAddresses {
         .collect()
     }
 
-    /// The same about the messaging service that the number is in. One that leads here itself is left alone.
+    /// Returns the differing settings of the messaging service that contains the number. A service that leads here
+    /// itself is not changed.
     pub(crate) fn service_changes(&self, service: &SenderPool) -> Vec<SettingDiff> {
         let leads_here = service.inbound_request_url.split('#').next() == Some(&self.fallback);
         if service.use_inbound_webhook_on_number || leads_here {
@@ -70,10 +71,10 @@ pub(crate) async fn set_up(
         ("SmsMethod", "POST"),
         ("SmsFallbackUrl", &addresses.fallback),
         ("SmsFallbackMethod", "POST"),
-        // While there is one, the addresses do not count.
+        // While an application is set, Twilio ignores the addresses.
         ("SmsApplicationSid", ""),
     ];
-    // What cannot be known of a change that failed, reading tells.
+    // The error of a failed change does not show its outcome; reading the number back does.
     let changed = twilio.set_number(&number.sid, &fields).await;
     match (find_number(twilio, phone).await, changed) {
         (Ok(number), changed) => match (addresses.setting_diffs(&number), changed) {
@@ -107,7 +108,7 @@ pub(crate) async fn set_up_service(
             (left, Ok(())) => SetupOutcome::unchanged(changes, &left),
         },
         (_, Err(error)) | (Err(error), Ok(())) => failed_outcome(changes, &error),
-        // It was there a moment ago, and what is configured has not changed since.
+        // The number existed a moment ago, and the configuration has not changed since.
         (Ok(None), Ok(())) => SetupOutcome::Done(changes),
     })
 }

@@ -1,6 +1,6 @@
-//! The audit log: each change and its actor, one row per change. A change of our own tables and its row are one
-//! transaction. A change outside has its row before it begins, so that it does not happen if the row cannot be stored,
-//! and the row is completed with the outcome.
+//! The audit log: each change and its actor, one row per change. A change of Dialarr's own tables and its row are
+//! written in one transaction. The row of a change outside is written before the change begins, so that the change is
+//! not made if the row cannot be stored. The row is later completed with the outcome.
 
 use std::fmt;
 
@@ -18,13 +18,13 @@ use crate::conversation::transcript::{CallRow, TurnId, UserId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
     User(UserId),
-    /// The operator, at the shell of the server.
+    /// The operator, at the shell of the host.
     Shell,
     /// The operator, in a browser.
     Console,
     /// A program, with the API key of this id.
     Key(i64),
-    /// The program itself, as configured.
+    /// Dialarr itself, as configured.
     Dialarr,
 }
 
@@ -52,8 +52,8 @@ pub enum AuditSubject {
     Key(i64),
 }
 
-/// One entry of the log. Neither names nor phone numbers of users belong in `detail`: ids identify them, for as long
-/// as they are known.
+/// One entry of the log. `detail` contains neither names nor phone numbers of users: ids identify users for as long as
+/// they are known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewAuditEntry {
     pub actor: Actor,
@@ -77,9 +77,9 @@ impl fmt::Display for AuditSubject {
     }
 }
 
-/// Prefix of a row's actor, before the id of the API key that made the change.
+/// Prefix of the actor column, before the id of the API key that made the change.
 pub(super) const KEY: &str = "key:";
-/// Rows of changes outside that have begun and have no outcome.
+/// Condition of the rows of changes outside that have begun and have no outcome.
 const OPEN: LiteralSql = LiteralSql("audit_log.kind IN ('write', 'write_queued', 'delete')");
 
 pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> QueryResult<()> {
@@ -108,7 +108,7 @@ pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> 
         .map(drop)
 }
 
-/// Records that a change outside begins. A further attempt at the same change keeps the row of the first.
+/// Records the start of a change outside. A further attempt at the same change reuses the row of the first attempt.
 pub fn record_intent(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> QueryResult<()> {
     match find_open_entry(conn, entry)? {
         Some(_) => Ok(()),
@@ -116,8 +116,8 @@ pub fn record_intent(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> 
     }
 }
 
-/// Completes the row of a change with its outcome. An outcome that cannot be stored is only logged: the change is
-/// done, and its user must be notified all the same.
+/// Completes the row of a change with its outcome. An outcome that cannot be stored is only logged: the change is done,
+/// and its user must still be notified.
 pub fn record_outcome(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) {
     let recorded = conn.transaction(|conn| match find_open_entry(conn, entry)? {
         Some(row) => diesel::update(audit_log::table.find(row))

@@ -1,4 +1,4 @@
-//! Start of the program: the number of the start, and the work that the previous run left unfinished.
+//! Start of the program: the epoch number and the recovery of work that the previous run left unfinished.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -10,21 +10,20 @@ use super::turns::{daily_budget, model_steps};
 use super::{Conn, clock_step};
 use crate::clock::SMALLEST_STEP;
 
-/// Knowledge of the time between two runs of the program.
+/// Downtime between two runs of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Downtime {
-    /// The period measured by the wall clock.
+    /// The downtime is the period measured by the wall clock.
     Known,
-    /// The clock is behind the times that the last run stored, by this much: a negative step.
+    /// The downtime is unknown because the clock is behind the times that the last run stored, by this negative step.
     Uncertain(SignedDuration),
 }
 
-/// Starts that follow a counted start within this time count as one with it: they are no evidence about the work.
+/// Period after a counted start in which further starts count as the same start: they are no evidence about the work.
 const STARTS_TOGETHER: SignedDuration = SignedDuration::from_secs(10);
 
-/// Counts this start and puts all interrupted work into the state that is known about it: reads and model steps run
-/// again; writes, deletions and messages have an unknown outcome. If the clock was set back, the times of waiting work
-/// are moved along.
+/// Counts this start and sets the state of all interrupted work: reads and model steps run again; writes, deletions and
+/// messages get an unknown outcome. If the clock was set back, the times of waiting work are shifted by the same step.
 pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
     let last = clock_step::last_stored_time(conn)?.map(|last| now.duration_since(last));
     let downtime = match last {
@@ -32,7 +31,7 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
         Some(_) | None => Downtime::Known,
     };
     if let Downtime::Uncertain(step) = downtime {
-        // This runs before any time of this start is stored.
+        // The shift must precede the first time that this start stores.
         clock_step::rebase_waits(conn, step)?;
     }
     let stopped_at = load_last_activity(conn)?;
@@ -78,7 +77,7 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
         .execute(conn)?;
     lookups::require_lookup_for_queued(conn)?;
     if let Some(stopped_at) = stopped_at {
-        // Time while the program was down does not count for the turn.
+        // Downtime does not count against the deadline of the turn.
         diesel::update(turns::table.filter(turns::finished_at.is_null()))
             .set((
                 turns::deadline_at.eq(turns::deadline_at + (ms(now) - stopped_at).max(0)),
@@ -92,13 +91,13 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
     Ok(downtime)
 }
 
-/// Records that this run is alive; the next start is not before this time.
+/// Records that this run is alive. The next start cannot be before this time.
 pub fn record_heartbeat(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::update(instance::table).set(instance::seen_at.eq(ms(now))).execute(conn).map(drop)
 }
 
-/// Returns whether this start counts as one more for the turns that it resumes. A start after the clock was set back
-/// counts: otherwise turns that kill the program could continue forever.
+/// Returns whether this start counts as one more resume of the turns that it resumes. A start after the clock was set
+/// back counts: otherwise turns that kill the program could continue forever.
 fn counts_against_turns(conn: &mut Conn, now: Timestamp) -> QueryResult<bool> {
     let counted: Option<Option<i64>> =
         instance::table.select(instance::counted_start_at).first(conn).optional()?;

@@ -1,6 +1,6 @@
-//! Effect of a step of the wall clock on stored times. Work that waits for a retry is moved along with the clock, so
-//! that it waits as long as it would have. Access and prompts that must not outlast their period end if the clock was
-//! set back.
+//! Effect of a step of the wall clock on stored times. The times of work that waits for a retry are shifted with the
+//! clock, so that the length of the wait is unchanged. Access and prompts that must not outlast their period end if the
+//! clock was set back.
 
 use diesel::dsl::max;
 use diesel::prelude::*;
@@ -19,13 +19,13 @@ use super::schema::{
 };
 use crate::conversation::transcript::UserId;
 
-/// Returns the latest time that an earlier run has stored, from values that are quickly read. `None` before the first
+/// Returns the latest time that an earlier run has stored, from values that are cheap to read. `None` before the first
 /// run.
 pub fn last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
     let run: Option<(i64, Option<i64>)> =
         instance::table.select((instance::started_at, instance::seen_at)).first(conn).optional()?;
     let Some((started_at, seen_at)) = run else { return Ok(None) };
-    // Each has few rows, and none of them outlives the start that finds it ahead of the clock.
+    // Each table has few rows, and no row outlives the start that finds it ahead of the clock.
     let ahead: [Option<i64>; 6] = [
         outbox::table.filter(OPEN).select(max(outbox::updated_at)).first(conn)?,
         inbound_events::table
@@ -41,8 +41,8 @@ pub fn last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
     timestamp_from_ms(last).map(Some)
 }
 
-/// Moves the times of waiting work by the step that the clock has made. Times stored after the step are already
-/// correct and must not be moved.
+/// Shifts the times of waiting work by the step of the clock. Times stored after the step are already correct and must
+/// not be shifted.
 pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
     let by = i64::try_from(step.as_millis()).unwrap_or(0);
     rebase_outbox(conn, by)?;
@@ -61,7 +61,7 @@ pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
             turns::updated_at.eq(turns::updated_at + by),
         ))
         .execute(conn)?;
-    // The time that a request has had to arrive.
+    // Start of the time that a request has had to arrive.
     let started = tool_calls::started_at.is_not_null().and(tool_calls::finished_at.is_null());
     let live = turns::table.filter(turns::finished_at.is_null()).select(turns::id);
     diesel::update(tool_calls::table.filter(tool_calls::turn_id.eq_any(live).and(started)))
@@ -84,13 +84,14 @@ pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Moves the times of outbound messages that are to be resent or looked up, and the age at which they are given up.
+/// Shifts the times of outbound messages that are to be resent or looked up, and the times from which their age is
+/// counted.
 fn rebase_outbox(conn: &mut Conn, by: i64) -> QueryResult<()> {
     diesel::update(outbox::table.filter(OPEN))
         .set((
             outbox::deadline_at.eq(outbox::deadline_at + by),
             outbox::unknown_at.eq(outbox::unknown_at + by),
-            // No time stays ahead of the clock.
+            // No stored time may remain ahead of the clock.
             outbox::updated_at.eq(outbox::updated_at + by),
         ))
         .execute(conn)?;
@@ -99,7 +100,7 @@ fn rebase_outbox(conn: &mut Conn, by: i64) -> QueryResult<()> {
         .set(outbox::not_before.eq(outbox::not_before + by))
         .execute(conn)?;
     if by < 0 {
-        // By the carrier's time the message is no younger than this, also if it is first sent after the step.
+        // In the carrier's time the message is at least this old, even if it is first sent after the step.
         diesel::update(outbox::table.filter(OPEN))
             .set(outbox::created_at.eq(outbox::created_at + by))
             .execute(conn)?;
@@ -107,8 +108,8 @@ fn rebase_outbox(conn: &mut Conn, by: i64) -> QueryResult<()> {
     Ok(())
 }
 
-/// Moves the times of messages that no turn has processed. Messages received before the clock was set back stay before
-/// those received after it.
+/// Shifts the times of messages that no turn has processed. Messages received before the clock was set back remain
+/// before those received after it.
 fn rebase_inbound_messages(conn: &mut Conn, by: i64) -> QueryResult<()> {
     diesel::update(inbound_events::table.filter(inbound_messages::PENDING))
         .set((
@@ -116,7 +117,7 @@ fn rebase_inbound_messages(conn: &mut Conn, by: i64) -> QueryResult<()> {
             inbound_events::received_at.eq(inbound_events::received_at + by),
         ))
         .execute(conn)?;
-    // Messages from the carrier's list have the carrier's time.
+    // Messages from the carrier's list are dated by the carrier and need no shift.
     diesel::update(
         inbound_events::table.filter(inbound_messages::PENDING.and(inbound_events::via.ne("recovery"))),
     )
@@ -126,9 +127,9 @@ fn rebase_inbound_messages(conn: &mut Conn, by: i64) -> QueryResult<()> {
 }
 
 /// Ends access and prompts that must not outlast their period, after the clock was set back by `step`: open
-/// confirmation prompts, sessions and sign-in links. Approvals end with [`super::approvals::expire_all`], which
-/// returns the users to notify. Consent messages whose time is ahead of the clock count as sent by now, so that the
-/// next one is later.
+/// confirmation prompts, sessions and sign-in links. Approvals end with
+/// [`super::confirmation::approvals::expire_all_approvals`], which returns the approvals whose users must be notified.
+/// Consent messages whose time is ahead of the clock count as sent now, so that the next one is later.
 pub fn end_time_limited_access(conn: &mut Conn, step: SignedDuration, now: Timestamp) -> QueryResult<()> {
     let open: Vec<(i64, Option<i64>)> = pending_actions::table
         .filter(pending_actions::expires_at.is_not_null())
@@ -148,7 +149,7 @@ pub fn end_time_limited_access(conn: &mut Conn, step: SignedDuration, now: Times
     diesel::update(users::table.filter(users::waiting_since.gt(ms(now))))
         .set(users::waiting_since.eq(ms(now)))
         .execute(conn)?;
-    // The time for which the first request was stored is unknown.
+    // The first request has been stored for an unknown time.
     diesel::update(users::table.filter(users::first_request_at.gt(ms(now))))
         .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
         .execute(conn)?;
@@ -157,7 +158,7 @@ pub fn end_time_limited_access(conn: &mut Conn, step: SignedDuration, now: Times
     diesel::update(pauses::table.filter(ahead))
         .set((pauses::begun_at.eq(pauses::begun_at + by), pauses::ended_at.eq(pauses::ended_at + by)))
         .execute(conn)?;
-    // Messages since then are dated before the cursor of the carrier's list.
+    // Messages since the step are dated before the cursor of the carrier's list.
     diesel::update(offsets::table).set(offsets::cursor_at.eq(offsets::cursor_at + by)).execute(conn)?;
     diesel::update(instance::table.filter(instance::started_at.gt(ms(now))))
         .set(instance::started_at.eq(ms(now)))
@@ -198,7 +199,7 @@ mod tests {
         people::ensure_user(conn, &phone, FirstContactRole::Member, noon()).unwrap()
     }
 
-    /// Queues a message that was tried at noon and is to be tried again ten seconds later.
+    /// Queues a message that was tried at noon and is retried ten seconds later.
     fn text_to_try_again(conn: &mut Conn) -> OutboxId {
         let text = NewOutboundMessage {
             key: "turn:1:reply".into(),

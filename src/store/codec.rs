@@ -20,18 +20,18 @@ use crate::conversation::transcript::{
     ToolArguments, UserRole, UserStatus,
 };
 
-/// Builds the error of an unreadable column. The value itself is left out: it may be private text of a user.
+/// Builds the error for an unreadable column. The error omits the value, which may be private text of a user.
 pub(super) fn unreadable_column(what: &str) -> QueryError {
     QueryError::DeserializationError(format!("stored {what} cannot be read").into())
 }
 
-/// Returns a value that later work can do without: `None` if it cannot be read, so that the work does not fail
-/// permanently.
+/// Returns an optional value: `None` if the stored value cannot be read, so that work that can continue without it does
+/// not fail permanently.
 pub(super) fn if_readable<T>(read: QueryResult<T>) -> QueryResult<Option<T>> {
     match read {
         Ok(value) => Ok(Some(value)),
         Err(error @ QueryError::DeserializationError(_)) => {
-            tracing::error!(%error, "left out what cannot be read");
+            tracing::error!(%error, "skipped a stored value that cannot be read");
             Ok(None)
         }
         Err(error) => Err(error),
@@ -246,7 +246,7 @@ struct StoredFlags {
     episodes: Vec<i64>,
 }
 
-/// Formats the extent of a deletion; `None` means the whole title.
+/// Formats the scope of a deletion as JSON; `None` means the whole title.
 pub(super) fn extent_json(extent: &DeletionScope) -> QueryResult<Option<String>> {
     let stored = match extent.clone() {
         DeletionScope::Whole => return Ok(None),

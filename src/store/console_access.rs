@@ -1,5 +1,5 @@
 //! Access to the console and the API: the hash of the password, sessions, sign-in links and API keys. Only the SHA-256
-//! of a secret is stored here, never the secret itself: a copy of the database opens nothing.
+//! hash of a secret is stored, never the secret itself: a copy of the database gives no access.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ use super::Conn;
 use super::codec::{ms, timestamp_from_ms};
 use super::schema::{api_keys, console_password, sessions, sign_in_links};
 
-/// SHA-256 of a secret that a browser or a program holds.
+/// SHA-256 hash of a secret that a browser or a program holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenHash(pub [u8; 32]);
 
@@ -20,7 +20,7 @@ pub enum SignInLinkOutcome {
     Invalid,
 }
 
-/// An API key that is not revoked, as its owner sees it.
+/// An API key that is not revoked, as shown to its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiKey {
     pub id: i64,
@@ -40,12 +40,12 @@ struct ApiKeyRow {
     last_used_at: Option<i64>,
 }
 
-/// Returns the hash of the password that the current sessions were opened with, in PHC form.
+/// Returns the hash of the password that opened the current sessions, in PHC format.
 pub fn load_password_hash(conn: &mut Conn) -> QueryResult<Option<String>> {
     console_password::table.find(1).select(console_password::hash).first(conn).optional()
 }
 
-/// Replaces the password, or removes it with `None`. Every signed-in user has to sign in again.
+/// Replaces the password, or removes it if `hash` is `None`. Every session ends, so the operator must sign in again.
 pub fn replace_password(conn: &mut Conn, hash: Option<&str>, now: Timestamp) -> QueryResult<()> {
     diesel::delete(console_password::table.find(1)).execute(conn)?;
     if let Some(hash) = hash {
@@ -72,7 +72,7 @@ pub fn open_session(conn: &mut Conn, token: TokenHash, now: Timestamp, until: Ti
         .map(drop)
 }
 
-/// Returns the time at which a session that has not expired was last recorded as in use.
+/// Returns the time of the last recorded use of a session that has not expired.
 pub fn load_session_last_use(
     conn: &mut Conn,
     token: TokenHash,
@@ -87,7 +87,7 @@ pub fn load_session_last_use(
     seen.map(timestamp_from_ms).transpose()
 }
 
-/// Records that a session is in use. A session that was ended in the meantime stays ended.
+/// Records the use of a session. A session that has already ended remains ended.
 pub fn extend_session(
     conn: &mut Conn,
     token: TokenHash,
@@ -120,7 +120,7 @@ pub fn create_sign_in_link(
         .map(drop)
 }
 
-/// Returns whether a link would open the console now. Checking a link does not use it up.
+/// Returns whether a sign-in link is valid now. The check does not redeem the link.
 pub fn is_sign_in_link_valid(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryResult<bool> {
     let open = sign_in_links::table
         .find(&token.0[..])
@@ -128,7 +128,7 @@ pub fn is_sign_in_link_valid(conn: &mut Conn, token: TokenHash, now: Timestamp) 
     diesel::select(diesel::dsl::exists(open)).get_result(conn)
 }
 
-/// Uses up a sign-in link. This is one statement, so that of two users of the same link only one gets in.
+/// Redeems a sign-in link. A single statement ensures that only one of two concurrent uses of a link succeeds.
 pub fn redeem_sign_in_link(
     conn: &mut Conn,
     token: TokenHash,
@@ -160,7 +160,7 @@ pub fn create_api_key(
         .get_result(conn)
 }
 
-/// Loads the keys that open the API, newest first.
+/// Loads the API keys that are not revoked, newest first.
 pub fn load_api_keys(conn: &mut Conn) -> QueryResult<Vec<ApiKey>> {
     let rows: Vec<ApiKeyRow> = api_keys::table
         .filter(api_keys::revoked_at.is_null())
@@ -176,7 +176,7 @@ pub fn load_api_keys(conn: &mut Conn) -> QueryResult<Vec<ApiKey>> {
     rows.into_iter().map(ApiKeyRow::into_api_key).collect()
 }
 
-/// Loads the key that a caller presents, unless it is revoked.
+/// Loads the API key that a caller presents, unless the key is revoked.
 pub fn load_api_key(conn: &mut Conn, key: TokenHash) -> QueryResult<Option<ApiKey>> {
     let row: Option<ApiKeyRow> = api_keys::table
         .filter(api_keys::key_hash.eq(&key.0[..]).and(api_keys::revoked_at.is_null()))
@@ -196,12 +196,12 @@ pub fn record_api_key_use(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResu
     diesel::update(api_keys::table.find(id)).set(api_keys::last_used_at.eq(ms(now))).execute(conn).map(drop)
 }
 
-/// Loads the name that its owner gave a key, revoked or not.
+/// Loads the name that the owner gave an API key, revoked or not.
 pub fn load_api_key_name(conn: &mut Conn, id: i64) -> QueryResult<String> {
     api_keys::table.find(id).select(api_keys::name).first(conn)
 }
 
-/// Revokes a key. Returns its name if it was not revoked before.
+/// Revokes an API key. Returns the name of the key if it was not revoked before.
 pub fn revoke_api_key(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<String>> {
     diesel::update(api_keys::table.find(id).filter(api_keys::revoked_at.is_null()))
         .set(api_keys::revoked_at.eq(ms(now)))
@@ -210,7 +210,7 @@ pub fn revoke_api_key(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<O
         .optional()
 }
 
-/// Deletes sessions and links that have expired.
+/// Deletes expired sessions and sign-in links.
 pub fn delete_expired_access(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::delete(sessions::table.filter(sessions::expires_at.le(ms(now)))).execute(conn)?;
     diesel::delete(sign_in_links::table.filter(sign_in_links::expires_at.le(ms(now)))).execute(conn).map(drop)

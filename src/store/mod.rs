@@ -1,5 +1,5 @@
-//! The persistent state, in one SQLite file. This is the only module that knows there is a database: sync functions
-//! over a [`Conn`], a file per noun, run through [`db::Db`]'s closures.
+//! Persistent state, in one SQLite file. No other module accesses the database: the functions here are synchronous,
+//! take a [`Conn`], and run in closures that are passed to [`database::db::Db`].
 
 pub mod audit;
 pub mod boot;
@@ -22,7 +22,7 @@ pub mod turns;
 /// A connection inside a transaction (writes) or on a reader.
 pub type Conn = diesel::SqliteConnection;
 
-/// The result type of every function here.
+/// Result type of every function in this module.
 pub use diesel::QueryResult;
 
 /// Runs `work` so that a failure undoes only its own changes, not those of the whole transaction.

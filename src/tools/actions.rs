@@ -1,4 +1,4 @@
-//! Actions of the model on the conversation itself.
+//! Actions that the model takes on the conversation itself.
 
 use std::time::Duration;
 

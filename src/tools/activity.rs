@@ -195,7 +195,7 @@ pub(super) async fn fetch_upcoming(
 ) -> Result<CallResult, ToolError> {
     let now = world.now.to_zoned(world.zone.clone());
     let (first, last) = (now.date(), now.saturating_add(i64::from(days).days()).date());
-    // Whole days are used for episodes as for movies, so an episode that aired this morning still counts as today.
+    // Whole days are used for episodes as for movies, so that an episode that aired this morning still counts as today.
     let (start, end) =
         (start_of_day(first, &world.zone), start_of_day(last.saturating_add(1.day()), &world.zone));
     let (movies, series) = tokio::join!(
@@ -207,7 +207,7 @@ pub(super) async fn fetch_upcoming(
     let (calendars, failed) = calendars.or_failure()?;
     let mut entries: Vec<CalendarEntry> = Vec::new();
     for entry in calendars.into_iter().flatten() {
-        // A title that is in two instances is listed once.
+        // A title that two instances report is listed once.
         if !entries.iter().any(|other| other.title == entry.title && other.when == entry.when) {
             entries.push(entry);
         }
@@ -321,7 +321,7 @@ fn state_with_reason(state: &str, reason: &str) -> String {
     if reason.is_empty() { state.to_owned() } else { format!("{state}: {reason}") }
 }
 
-/// Progress in whole percent. 100 is returned only when nothing is left.
+/// Returns the progress in whole percent. The value is 100 only when nothing is left.
 fn percent_done(download: &Download) -> u8 {
     if download.size_bytes <= 0.0 {
         return 0;
@@ -362,7 +362,7 @@ fn release_phrase(when: UpcomingWhen) -> &'static str {
     }
 }
 
-/// Day relative to today: `today`, `tomorrow`, `on Wed` within six days, else `on Wed Mar 11`.
+/// Formats a day relative to today: `today`, `tomorrow`, `on Wed` within six days, else `on Wed Mar 11`.
 fn format_upcoming_day(day: Date, today: Date) -> String {
     match today.until(day).map(|span| span.get_days()) {
         Ok(0) => "today".to_owned(),
@@ -379,7 +379,7 @@ fn release_day(when: UpcomingWhen, zone: &TimeZone) -> Date {
     }
 }
 
-/// Sort key of an entry. A release counts from the start of its day.
+/// Returns the sort key of an entry. A release counts from the start of its day.
 fn release_start(when: UpcomingWhen, zone: &TimeZone) -> Timestamp {
     match when {
         UpcomingWhen::Airs(at) => at,
@@ -387,7 +387,7 @@ fn release_start(when: UpcomingWhen, zone: &TimeZone) -> Timestamp {
     }
 }
 
-/// First instant of a day. A day that a time zone has skipped sorts last.
+/// Returns the first instant of a day. A day that a time zone has skipped sorts last.
 fn start_of_day(day: Date, zone: &TimeZone) -> Timestamp {
     day.to_zoned(zone.clone()).as_ref().map_or(Timestamp::MAX, Zoned::timestamp)
 }

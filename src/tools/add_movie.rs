@@ -1,4 +1,4 @@
-//! Addition of a movie.
+//! Tool that adds a movie to the library.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -213,7 +213,7 @@ async fn check_addition(instance: &Instance<Radarr>, tmdb: i64) -> RecoveryOutco
         Ok(Some(held)) => RecoveryOutcome::Done(added_output(instance, &held, None)),
         Ok(None) => RecoveryOutcome::NotDone,
         Err(error) => {
-            tracing::warn!(instance = instance.name, tmdb, %error, "failed to settle an added movie");
+            tracing::warn!(instance = instance.name, tmdb, %error, "failed to check an added movie");
             RecoveryOutcome::Unknown
         }
     }
@@ -234,7 +234,7 @@ fn added_output(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Qua
     record_movie_request(ToolOutput::with_effect(result, ToolEffect::Count(ONE_MOVIE)), instance, movie)
 }
 
-/// Records who requested a movie. The user is notified when it is ready.
+/// Records the requester of a movie, who is notified when the movie is ready.
 pub(super) fn record_movie_request(
     ran: ToolOutput,
     instance: &Instance<Radarr>,
@@ -245,7 +245,7 @@ pub(super) fn record_movie_request(
     if movie.has_file { ran } else { ran.and_effect(ToolEffect::Follow(wanted)) }
 }
 
-/// Title request of a call, as far as its arguments alone determine it.
+/// Builds the title request of a call, as far as its arguments alone determine the request.
 fn request_from_args(instance: &Instance<Radarr>, args: &AddMovieArgs) -> RequestedTitle {
     RequestedTitle {
         instance: instance.name.to_owned(),
@@ -257,8 +257,8 @@ fn request_from_args(instance: &Instance<Radarr>, args: &AddMovieArgs) -> Reques
     }
 }
 
-/// Result for a movie that is already there, so that no addition is necessary. A user who asks now gets this
-/// information and may follow the movie. A user who was promised the movie has it now.
+/// Returns the result for a movie that is already in the library, so that no addition is necessary. A new requester
+/// gets this information and may follow the movie. A user who was promised the movie has it now.
 fn existing_output(instance: &Instance<Radarr>, movie: &Movie, world: &ToolContext) -> ToolOutput {
     let wanted = requested_movie(instance, movie);
     let mut result = existing_result(instance, movie);

@@ -1,4 +1,4 @@
-//! Addition of a show with its requested seasons.
+//! Tool that adds a series with its requested seasons.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -189,7 +189,7 @@ async fn add_to_sonarr(
     }
 }
 
-/// Number of requested seasons. A show counts as at least one season, and its specials count as none.
+/// Returns the number of requested seasons. A series counts as at least one season, and its specials count as none.
 fn count_seasons(wanted: &WantedEpisodes) -> QuotaUse {
     let seasons = match wanted {
         WantedEpisodes::Seasons(seasons) => {
@@ -200,7 +200,7 @@ fn count_seasons(wanted: &WantedEpisodes) -> QuotaUse {
     QuotaUse { kind: QuotaKind::Seasons, amount: u32::try_from(seasons).unwrap_or(u32::MAX).max(1) }
 }
 
-/// Chooses the folder and the quality profile for the show.
+/// Chooses the folder and the quality profile for the series.
 async fn plan_addition(
     instance: &Instance<Sonarr>,
     args: &AddSeriesArgs,
@@ -245,8 +245,8 @@ async fn check_addition(
     world: &ToolContext,
 ) -> RecoveryOutcome {
     match instance.client.series_by_tvdb(args.tvdb).await {
-        // The show was there before, or another request has added it. The seasons of this request must still be
-        // searched for.
+        // The series was in the library before, or another request has added it. The seasons of this request must still
+        // be searched for.
         Ok(Some(held)) if promised_seasons(instance, &held, args).is_some() => RecoveryOutcome::NotDone,
         Ok(Some(held)) => RecoveryOutcome::Done(
             added_output(instance, &held, &requested_episodes(&held, args), world).await,
@@ -254,13 +254,13 @@ async fn check_addition(
         Ok(None) => RecoveryOutcome::NotDone,
         Err(error) => {
             let tvdb = args.tvdb;
-            tracing::warn!(instance = instance.name, tvdb, %error, "failed to settle an added show");
+            tracing::warn!(instance = instance.name, tvdb, %error, "failed to check an added series");
             RecoveryOutcome::Unknown
         }
     }
 }
 
-/// Episodes that a call requested of a show, given the current state of the show.
+/// Returns the episodes that a call requested of a series, given the current state of the series.
 fn requested_episodes(series: &Series, args: &AddSeriesArgs) -> WantedEpisodes {
     let is_asked_for = |number: u32| match &args.seasons {
         Some(SeasonSelector::Numbers(listed)) => listed.contains(&number),
@@ -282,7 +282,8 @@ fn season_flags(series: &Series) -> Vec<(u32, bool)> {
     series.seasons.iter().map(|season| (season.number, season.monitored)).collect()
 }
 
-/// Result of an addition. The reported seasons are those that were read back, as far as Sonarr reports them this early.
+/// Builds the result of an addition. The reported seasons are those that were read back, as far as Sonarr reports them
+/// this early.
 async fn added_output(
     instance: &Instance<Sonarr>,
     series: &Series,
@@ -299,11 +300,11 @@ async fn added_output(
     record_series_request(ran, (asked, coverage), series, (&growing, world.now))
 }
 
-/// Part of a show that was added.
+/// Part of a series that was added.
 struct Extent {
     /// End of the sentence about the addition.
     ending: String,
-    /// Requested seasons; `None` for all of the show.
+    /// Requested seasons. `None` means the whole series.
     seasons: Option<Vec<u32>>,
     coverage: Coverage,
 }
@@ -351,12 +352,12 @@ fn describe_extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Val
     Extent { ending, seasons: Some(wanted), coverage: Coverage::Whole }
 }
 
-/// True if a show has no regular season yet, so that all future seasons are fetched.
+/// Returns whether a series has no regular season yet, so that all future seasons are fetched.
 fn waits_for_seasons(series: &Series, asked: &[(u32, bool)]) -> bool {
     series.seasons.is_empty() && asked.iter().all(|(_, wanted)| !wanted)
 }
 
-/// Records who requested a show. The user is notified when the requested part is complete.
+/// Records the requester of a series, who is notified when the requested part is complete.
 pub(super) fn record_series_request(
     ran: ToolOutput,
     (wanted, coverage): (RequestedTitle, Coverage),
@@ -371,7 +372,7 @@ pub(super) fn record_series_request(
     }
 }
 
-/// Title request of a call for a known show.
+/// Builds the title request of a call for a known series.
 pub(super) fn request_for_series(
     instance: &Instance<Sonarr>,
     series: &Series,
@@ -389,7 +390,7 @@ pub(super) fn request_for_series(
     RequestedTitle { seasons: partly, ..requested_series(instance, series) }
 }
 
-/// Title request of a call, as far as the arguments alone determine it.
+/// Builds the title request of a call, as far as its arguments alone determine the request.
 fn request_from_args(instance: &Instance<Sonarr>, args: &AddSeriesArgs) -> RequestedTitle {
     let seasons = match &args.seasons {
         Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),

@@ -1,5 +1,5 @@
-//! Permission to run tools. Only this module can build a [`Cleared`] call, and only a `Cleared` call runs. A
-//! destructive call is cleared only item by item, from a deletion that the user has confirmed and that has been
+//! Permission checks for tool calls. Only this module can build an [`ApprovedCall`], and only an `ApprovedCall` runs. A
+//! destructive call is approved only item by item, from a deletion that the user has confirmed and that has been
 //! claimed.
 
 use serde_json::json;
@@ -17,7 +17,7 @@ use crate::conversation::transcript::{
     User, UserRights, UserStatus,
 };
 
-/// Call that may run. Its field is private to this module, so there is no other way to create one.
+/// Call that may run. The field is private to this module, so there is no other way to create an approved call.
 #[derive(Debug, Clone)]
 pub struct ApprovedCall(CallInput);
 
@@ -28,7 +28,7 @@ enum CallInput {
 }
 
 impl ApprovedCall {
-    /// Arguments of a read or a write.
+    /// Returns the arguments of a read or a write.
     pub fn arguments(&self) -> Option<&ToolArguments> {
         match &self.0 {
             CallInput::Arguments(arguments) => Some(arguments),
@@ -36,7 +36,7 @@ impl ApprovedCall {
         }
     }
 
-    /// Frozen item of a destructive call.
+    /// Returns the frozen item of a destructive call.
     pub fn item(&self) -> Option<&DeletionTarget> {
         match &self.0 {
             CallInput::Item(item) => Some(item),
@@ -45,7 +45,7 @@ impl ApprovedCall {
     }
 }
 
-/// True if a tool is offered to the user at all. This is the first of three checks of the rights.
+/// Returns whether a tool is offered to the user at all. This is the first of three checks of the rights.
 pub fn is_offered(audience: ToolAudience, rights: UserRights) -> bool {
     match audience {
         ToolAudience::Everyone => true,
@@ -58,13 +58,13 @@ pub fn is_offered(audience: ToolAudience, rights: UserRights) -> bool {
 #[derive(Debug, Clone)]
 pub enum CallDecision {
     Run(ApprovedCall),
-    /// The call is destructive, so the user must be asked.
+    /// Destructive call, for which the user must confirm first.
     Ask,
     Refuse(CallFailure),
 }
 
-/// Decides on a call when it is made. This is the second check of the rights. `shown` holds the ids that tool results
-/// have shown to this user in this conversation.
+/// Decides on a call when the model makes it. This is the second check of the rights. `shown` holds the ids that tool
+/// results have shown to this user in this conversation.
 pub fn decide_call(
     spec: &ToolSpec,
     call: &ToolCall,
@@ -102,11 +102,11 @@ pub fn check_profile_right(profile: &QualityProfile, rights: UserRights) -> Resu
     Ok(())
 }
 
-/// The right to delete was revoked after the confirmation prompt was sent.
+/// Error for a right to delete that was revoked after the confirmation prompt was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotPermitted;
 
-/// Clears one item of a claimed deletion: the third time that rights are checked.
+/// Approves one item of a claimed deletion. This is the third check of the rights.
 pub fn approve_item(
     claimed: &ClaimedDeletion,
     item: &DeletionItem,
@@ -120,7 +120,7 @@ pub fn approve_item(
     }
 }
 
-/// Recent messages of the user, which a call to delete is checked against.
+/// Recent messages of the user, against which a call to delete is checked.
 #[derive(Debug, Clone, Copy)]
 pub struct RecentMessages<'a> {
     pub this_turn: &'a [String],
@@ -157,8 +157,8 @@ pub fn check_deletion_requested(
     Err(permission_failure("not_requested", "the user did not ask for a deletion", None))
 }
 
-/// Refusal of an ambiguous title. "delete it" may mean any title, so it does not request the deletion of the movie
-/// "It".
+/// Builds the refusal of an ambiguous title. "delete it" may mean any title, so it does not request the deletion of the
+/// movie "It".
 fn unclear_title_failure() -> CallFailure {
     let hint = "the title is a word such as it: ask which one they mean, by name and year";
     permission_failure("unclear_title", hint, Some("Which title do you mean? Please text its name and year."))

@@ -10,7 +10,8 @@ use super::ToolError;
 use super::approval::ApprovedCall;
 use crate::conversation::transcript::{CallFailure, ToolArguments};
 
-/// JSON Schema of `Args` without the parts that a model does not need. The doc comments are its descriptions.
+/// Builds the JSON Schema of `Args` without the parts that a model does not need. The doc comments are its
+/// descriptions.
 pub fn argument_schema<Args: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -19,15 +20,15 @@ pub fn argument_schema<Args: JsonSchema>() -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<Args>().to_value();
     strip_unused_keywords(&mut schema);
     if let Some(map) = schema.as_object_mut() {
-        // Some servers refuse an object schema that lists no properties at all.
+        // Some model servers refuse an object schema that lists no properties at all.
         map.entry("properties").or_insert_with(|| json!({}));
     }
     schema
 }
 
-/// Lets the model choose among `names` in the property `instance` of the object at `pointer`. With one name there is
-/// nothing to choose, so the property is removed. An id was shown together with its instance, so the names are omitted
-/// next to an id.
+/// Adds a choice among `names` to the property `instance` of the object at `pointer`. With one name there is nothing to
+/// choose, so the property is removed. An id was shown together with its instance, so the names are omitted next to an
+/// id.
 pub fn offer_instances(schema: &mut Value, pointer: &str, names: &[&str]) {
     let Some(properties) =
         schema.pointer_mut(pointer).and_then(|object| object["properties"].as_object_mut())
@@ -43,7 +44,7 @@ pub fn offer_instances(schema: &mut Value, pointer: &str, names: &[&str]) {
     }
 }
 
-/// Parses arguments by the schema that the model was given. Arguments that are not in the schema are dropped.
+/// Parses arguments by the schema that the model received. Arguments that are not in the schema are dropped.
 pub fn parse_arguments<Args: DeserializeOwned>(
     tool: &str,
     schema: &Value,
@@ -55,18 +56,18 @@ pub fn parse_arguments<Args: DeserializeOwned>(
     };
     let repaired = repair_object(schema, map, tool)?;
     serde_json::from_value(repaired).map_err(|error| {
-        tracing::warn!(tool, %error, "failed to read arguments that fit the schema");
+        tracing::warn!(tool, %error, "failed to parse arguments that match the schema");
         BadArgument::not_an_object().into()
     })
 }
 
-/// Arguments of a call that is cleared to run with them.
+/// Returns the arguments of a call that is approved to run with them.
 pub fn approved_arguments(call: &ApprovedCall) -> Result<&ToolArguments, ToolError> {
     call.arguments()
         .ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run on an item a tool that takes arguments")))
 }
 
-/// Argument that cannot be used, described so that the model can correct it.
+/// Error for an argument that cannot be used, described so that the model can correct it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadArgument {
     pub field: String,
@@ -182,7 +183,7 @@ fn repair_object(schema: &Value, mut map: Map<String, Value>, field: &str) -> Re
     }
     if !map.is_empty() {
         let names: Vec<&String> = map.keys().collect();
-        tracing::debug!(field, ?names, "dropped arguments that the schema does not know");
+        tracing::debug!(field, ?names, "dropped arguments that are not in the schema");
     }
     Ok(Value::Object(repaired))
 }
@@ -448,7 +449,7 @@ mod tests {
         );
     }
 
-    /// Values of any shape, with names of the probe's fields among the others.
+    /// Generates values of any shape, with names of the probe's fields among the others.
     fn anything() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -481,7 +482,7 @@ mod tests {
         })
     }
 
-    /// Plausible values for a field of some tool.
+    /// Generates plausible values for a field of some tool.
     fn likely() -> impl Strategy<Value = Value> {
         let values = [
             json!("movie"),
@@ -508,7 +509,7 @@ mod tests {
         proptest::sample::select(values.to_vec())
     }
 
-    /// Simplest value that a schema describes.
+    /// Returns the simplest value that a schema describes.
     fn fitting(schema: &Value) -> Value {
         if let Some(choices) = ["anyOf", "oneOf"].iter().find_map(|name| schema[*name].as_array()) {
             return fitting(&choices[0]);

@@ -38,8 +38,8 @@ pub fn queue_for_retry(
     Ok(ToolOutput::with_effect(result, ToolEffect::Queue(wanted, arguments.clone())))
 }
 
-/// Amount that would be added if all waiting requests of the user were carried out. Seasons that several requests name
-/// count once. A show counts as at least one season, and its specials count as none.
+/// Returns the amount that would be added if all waiting requests of the user were carried out. Seasons that several
+/// requests name count once. A series counts as at least one season, and its specials count as none.
 fn total_waiting_amount(wanted: &RequestedTitle, world: &ToolContext) -> QuotaUse {
     let waits = |asked: &&TitleRequest| {
         asked.requester == Requester::You

@@ -12,7 +12,8 @@ pub(super) fn frozen_item(call: &ApprovedCall) -> Result<&DeletionTarget, ToolEr
     call.item().ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run a deletion without its frozen item")))
 }
 
-/// True if an item still matches the one in the confirmation prompt: same title and path, and a size within a tenth.
+/// Returns whether an item still matches the one in the confirmation prompt: same title and path, and a size within a
+/// tenth.
 pub(super) fn is_same_title(asked: &TargetFingerprint, current: &TargetFingerprint) -> bool {
     let off = asked.size_bytes.abs_diff(current.size_bytes);
     asked.title == current.title && asked.path == current.path && off <= asked.size_bytes / 10
@@ -50,7 +51,7 @@ pub(super) fn changed_failure(item: &DeletionTarget) -> CallFailure {
     )
 }
 
-/// Error code of a deletion that was answered successfully but left the item in place.
+/// Error code of a deletion whose request succeeded but that left the item in the library.
 pub const STILL_THERE: &str = "still_there";
 
 pub(super) fn still_there_failure(item: &DeletionTarget) -> CallFailure {
@@ -62,24 +63,24 @@ pub(super) fn still_there_failure(item: &DeletionTarget) -> CallFailure {
     )
 }
 
-/// Result of a write that a check found not carried out.
+/// Returns the result of a write that a check found not carried out.
 pub(super) fn not_done_failure(sentence: &str) -> CallFailure {
     let hint = "a check showed that it was not done; say so";
     call_failure("not_done", json!({ "hint": hint }), Some(sentence.to_owned()))
 }
 
-/// Result such as `Radarr could not do it. Dune (2021) was not added.`
+/// Returns a result such as `Radarr could not do it. Dune (2021) was not added.`
 pub(super) fn not_added(service: &str, title: &str) -> CallFailure {
     not_done_failure(&format!("{service} could not do it. {title} was not added."))
 }
 
-/// Result of a change that takes several requests, of which some may have been carried out.
+/// Returns the result of a change that takes several requests, of which some may have been carried out.
 pub(super) fn not_changed(title: Option<&str>) -> CallFailure {
     let whereabouts = title.map(|title| format!(" {title}")).unwrap_or_default();
     not_done_failure(&format!("Not all of that could be done. Please check{whereabouts}."))
 }
 
-/// Refusal for an item whose size is unknown, because a confirmation prompt must state the size.
+/// Returns the refusal for an item whose size is unknown, because a confirmation prompt must state the size.
 pub(super) fn size_unknown(about: &TargetFingerprint) -> CallFailure {
     let name = format_media_title(&about.title, about.year);
     call_failure(

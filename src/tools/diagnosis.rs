@@ -1,4 +1,4 @@
-//! Reason why a title is missing: the first problem on its way from the request to the disk. This file is pure.
+//! Reason why a title is missing: the first problem between its request and the disk. This file is pure.
 //! `why_missing.rs` fetches the facts that it evaluates.
 
 use jiff::civil::Date;
@@ -13,7 +13,7 @@ use crate::arr::{Download, DownloadState};
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::UserRights;
 
-/// Free space below which there is no room for a film.
+/// Free space in bytes below which there is no room for a movie.
 const LITTLE_ROOM: u64 = 5_000_000_000;
 
 /// Known facts about one title, or about the missing part of it.
@@ -21,7 +21,7 @@ const LITTLE_ROOM: u64 = 5_000_000_000;
 pub struct DiagnosisFacts<'a> {
     /// Name such as `Dune (2021)`, `The Bear (2022) S02E03`, `3 episodes of The Bear (2022)`.
     pub name: &'a str,
-    /// Bytes on the disk, if the title is there.
+    /// Bytes on the disk, if the title is on disk.
     pub on_disk: Option<u64>,
     pub monitored: bool,
     pub release: ReleaseState,
@@ -29,14 +29,14 @@ pub struct DiagnosisFacts<'a> {
     pub download: Option<&'a Download>,
     /// History of the missing part alone, newest first.
     pub history: &'a [HistoryEntry],
-    /// Free bytes in the folder that the title belongs in. `None` if unknown.
+    /// Free bytes in the folder of the title. `None` if unknown.
     pub free_bytes: Option<u64>,
     pub ailments: &'a [HealthProblem],
     /// Quality that is searched for. Empty if unknown.
     pub quality: &'a str,
 }
 
-/// Context of the answer: time, time zone and the rights of the user.
+/// Context of the diagnosis: time, time zone and the rights of the user.
 #[derive(Debug, Clone, Copy)]
 pub struct DiagnosisContext<'a> {
     pub zone: &'a TimeZone,
@@ -51,28 +51,28 @@ pub enum ReleaseState {
     Expected(Option<Date>),
 }
 
-/// First problem that prevents a title from reaching the disk, in the order of the steps on its way there.
+/// First problem that keeps a title from the disk, in the order of the steps between its request and the disk.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MissingReason<'a> {
     OnDisk(u64),
     NotMonitored,
     NotReleased(Option<Date>),
-    /// Downloaded, but stuck because of missing disk space.
+    /// Finished download that is stuck because of missing disk space.
     NoRoomForImport(&'a Download),
-    /// Downloaded, but it cannot be imported into the library.
+    /// Finished download that cannot be imported into the library.
     ImportBlocked(&'a Download, &'a str),
     DownloadFailed(&'a Download, &'a str),
     Underway(&'a Download),
-    /// The disk that the title belongs on is full.
+    /// Full disk of the folder of the title.
     NoRoom(u64),
-    /// Problem that prevents the server from finding releases, as reported by the server.
+    /// Problem that prevents the instance from finding releases, as reported by the instance.
     ServerProblem(&'a HealthProblem),
-    /// A release was grabbed and failed, and there is no other yet.
+    /// Failed download of a grabbed release, with no other release grabbed since.
     LastFailed(&'a HistoryEntry),
-    /// A release was grabbed, and is neither downloading nor on disk.
+    /// Grabbed release that is neither downloading nor on disk.
     Vanished(&'a HistoryEntry),
     NeverSearched,
-    /// All releases that were found were rejected, or none was found.
+    /// Search that found no release, or only releases that were rejected.
     NothingFits(Timestamp),
 }
 
@@ -118,7 +118,7 @@ impl<'a> MissingReason<'a> {
         }
     }
 
-    /// Code of the reason for the model.
+    /// Returns the code of the reason for the model.
     pub fn reason_code(&self) -> &'static str {
         match self {
             Self::OnDisk(_) => "on_disk",
@@ -135,7 +135,7 @@ impl<'a> MissingReason<'a> {
         }
     }
 
-    /// Name of the tool that can help.
+    /// Returns the name of the tool that can help.
     pub fn next_tool(&self) -> Option<&'static str> {
         match self {
             Self::ImportBlocked(..) | Self::DownloadFailed(..) => Some("remove_download"),
@@ -153,7 +153,7 @@ impl<'a> MissingReason<'a> {
         }
     }
 
-    /// One sentence with the reason, and an action that is available to the user.
+    /// Formats one sentence with the reason, and an action that is available to the user.
     pub fn format_sentence(&self, facts: &DiagnosisFacts<'_>, moment: &DiagnosisContext<'_>) -> String {
         let (name, zone) = (facts.name, moment.zone);
         let day =
@@ -227,7 +227,7 @@ impl<'a> MissingReason<'a> {
     }
 }
 
-/// Events that show the outcome of the last grabbed release.
+/// Returns whether an event shows the outcome of the last grabbed release.
 fn shows_grab_outcome(event: HistoryEvent) -> bool {
     matches!(
         event,
@@ -235,9 +235,10 @@ fn shows_grab_outcome(event: HistoryEvent) -> bool {
     )
 }
 
-/// True if the problem prevents searches. Health checks are recognized by the names that Sonarr and Radarr give them.
+/// Returns whether the problem prevents searches. Health checks are recognized by the names that Sonarr and Radarr give
+/// them.
 fn stops_searches(ailment: &HealthProblem) -> bool {
-    // A warning concerns only one of several.
+    // A warning concerns only one of several indexers, download clients or folders.
     ailment.level == AilmentLevel::Error
         && ["Indexer", "DownloadClient", "RootFolder", "Mount"]
             .iter()
@@ -254,7 +255,7 @@ fn format_error_suffix(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(" ({reason})") }
 }
 
-/// Day relative to today: `today`, `yesterday`, `on Mar 3`.
+/// Formats a day relative to today: `today`, `yesterday`, `on Mar 3`.
 fn format_past_day(at: &Zoned, now: &Zoned) -> String {
     match at.date().until(now.date()).map(|span| span.get_days()) {
         Ok(0) => "today".to_owned(),
@@ -401,7 +402,7 @@ mod tests {
             "grabbed_and_lost",
             "A copy of Dune (2021) was taken yesterday and never arrived. Shall I look for another one?",
         );
-        // A title that was deleted since then is simply missing.
+        // A title that was deleted after its import is simply missing.
         check(
             &DiagnosisFacts { history: &[entry(HistoryEvent::FileDeleted, "")], ..DUNE },
             "not_searched",

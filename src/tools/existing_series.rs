@@ -1,4 +1,4 @@
-//! Result of an addition of a show that is already in the library.
+//! Result of an addition of a series that is already in the library.
 
 use serde_json::json;
 
@@ -17,8 +17,8 @@ use crate::arr::sonarr::Sonarr;
 use crate::conversation::title_requests::{NOT_MONITORED, RequestedTitle};
 use crate::conversation::transcript::CallResult;
 
-/// Result for a show that is already there. Promised seasons of it are monitored and searched for from now on, because
-/// an earlier request may have added the show without them.
+/// Returns the result for a series that is already in the library. Seasons that were promised earlier are monitored and
+/// searched for from now on, because an earlier request may have added the series without them.
 pub(super) async fn add_promised_seasons(
     instance: &Instance<Sonarr>,
     series: &Series,
@@ -35,7 +35,7 @@ pub(super) async fn add_promised_seasons(
     }
 }
 
-/// Seasons in a call, if at least one of them is neither on disk nor monitored.
+/// Returns the seasons in a call, if at least one of them is neither on disk nor monitored.
 pub(super) fn promised_seasons(
     instance: &Instance<Sonarr>,
     series: &Series,
@@ -46,7 +46,7 @@ pub(super) fn promised_seasons(
     wanted.seasons.filter(|_| !lacking.is_empty())
 }
 
-/// Result for a show that is already there, as for a movie.
+/// Returns the result for a series that is already in the library, as for a movie.
 async fn existing_output(
     instance: &Instance<Sonarr>,
     series: &Series,
@@ -79,7 +79,8 @@ async fn existing_output(
     result.into()
 }
 
-/// Seasons that are requested and not on disk but not monitored. The list is empty if that applies to the whole show.
+/// Returns the seasons that are requested but neither on disk nor monitored. The list is empty if that applies to the
+/// whole series.
 fn unmonitored_seasons(series: &Series, wanted: &RequestedTitle, args: &AddSeriesArgs) -> Option<Vec<u32>> {
     let open = not_on_disk(series, wanted)?;
     if open.seasons.is_none() {

@@ -33,7 +33,7 @@ use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
 };
 
-/// Deadline by which all parts of a query must be answered, so that a failure is still reported as a failure.
+/// Time limit for all parts of a query, so that a failure is still reported as a failure.
 const PATIENCE: Duration = Duration::from_secs(9);
 
 pub struct FindInLibrary {
@@ -118,7 +118,7 @@ impl FindInLibrary {
     }
 }
 
-/// Result of a query.
+/// Matches of a query.
 struct LibraryMatches {
     titles: Vec<ReportedTitle>,
     /// Total number of titles that match the query.
@@ -126,7 +126,7 @@ struct LibraryMatches {
     failures: Vec<CallFailure>,
 }
 
-/// One title as it is reported to the model and the user.
+/// Title as it is reported to the model and the user.
 struct ReportedTitle {
     for_model: Value,
     for_user: String,
@@ -267,7 +267,7 @@ fn totals_result(stock: &LoadedLibraries<'_>, kind: Option<MediaKind>) -> Result
     Ok(CallResult { for_model, for_user: append_failed_services(sentence, &failed), shown: Vec::new() })
 }
 
-/// A sentence for each library that failed. Returns an error if no library answered.
+/// Returns a sentence for each library that failed. Returns an error if no library responded.
 fn failure_sentences(
     stock: &LoadedLibraries<'_>,
     of_looks: Vec<CallFailure>,

@@ -8,7 +8,7 @@ use super::library::roomiest_folder;
 use crate::arr::RootFolder;
 use crate::conversation::transcript::CallFailure;
 
-/// Root folder for an addition. Returns `None` if no folder was named and none is accessible.
+/// Returns the root folder for an addition. Returns `None` if no folder was named and none is accessible.
 pub fn folder_for<'a>(
     folders: &'a [RootFolder],
     wanted: Option<&str>,
@@ -19,7 +19,7 @@ pub fn folder_for<'a>(
     }
 }
 
-/// Single folder with this name, or else the single folder whose path contains it.
+/// Returns the single folder with this name, or else the single folder whose path contains the name.
 fn folder_named<'a>(folders: &'a [RootFolder], wanted: &str) -> Result<&'a RootFolder, CallFailure> {
     let reachable: Vec<&RootFolder> = folders.iter().filter(|folder| folder.free_bytes.is_some()).collect();
     let wanted = normalize_name(wanted);
@@ -51,7 +51,7 @@ fn which_folder(folders: &[&RootFolder]) -> CallFailure {
     )
 }
 
-/// Last part of the path of a folder, preceded by its parent if two folders end alike.
+/// Returns the last part of the path of a folder, preceded by its parent if two folders have the same last part.
 fn folder_name(folder: &RootFolder, among: &[&RootFolder]) -> String {
     let end = last_path_part(&folder.path);
     let alike = among.iter().filter(|other| last_path_part(&other.path) == end).count();

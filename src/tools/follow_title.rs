@@ -1,4 +1,4 @@
-//! Notification of a user when a title that another user requested, or one season of a show, is ready.
+//! Notification of a user when a title that another user requested, or one season of a series, is ready.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,7 +96,8 @@ impl Tool for TellMeWhenReady {
         self.follow_title(approved_arguments(call)?, world).await
     }
 
-    /// Effects are stored only together with the result, so without a result no effect was stored.
+    /// Returns [`RecoveryOutcome::NotDone`]. Effects are stored only together with the result, so without a result no
+    /// effect was stored.
     async fn recover_outcome(
         &self,
         _call: InterruptedRun<'_>,
@@ -241,8 +242,8 @@ pub(super) async fn growing_episodes(
     })
 }
 
-/// Follows a title that the library does not have or cannot report, if some user is waiting for it. `otherwise` is the
-/// error for any other title.
+/// Follows a title that the library does not have or cannot report, if some user is waiting for the title. `otherwise`
+/// is the error for any other title.
 fn follow_waiting_title(
     instance: &str,
     args: &TellMeWhenReadyArgs,
@@ -272,7 +273,7 @@ pub(super) fn requested_movie(instance: &Instance<Radarr>, movie: &Movie) -> Req
     }
 }
 
-/// Request for the whole show.
+/// Builds the request for the whole series.
 pub(super) fn requested_series(instance: &Instance<Sonarr>, series: &Series) -> RequestedTitle {
     RequestedTitle {
         instance: instance.name.to_owned(),
@@ -284,7 +285,7 @@ pub(super) fn requested_series(instance: &Instance<Sonarr>, series: &Series) -> 
     }
 }
 
-/// Part of a requested show that is not complete. Returns `None` if all of it is.
+/// Returns the part of a requested series that is not complete. Returns `None` if all of it is complete.
 pub(super) fn missing_part(
     series: &Series,
     wanted: &RequestedTitle,
@@ -294,14 +295,14 @@ pub(super) fn missing_part(
     left_of(wanted, is_complete, |number| series.season_is_complete(number, growing, now))
 }
 
-/// Part of a requested show of which listed episodes are not on disk. Returns `None` if all of them are, although more
-/// may be listed later.
+/// Returns the part of a requested series of which listed episodes are not on disk. Returns `None` if all of them are
+/// on disk, although more may be listed later.
 pub(super) fn not_on_disk(series: &Series, wanted: &RequestedTitle) -> Option<RequestedTitle> {
     let is_on_disk = series.episodes > 0 && series.episodes_on_disk >= series.episodes;
     left_of(wanted, is_on_disk, |number| series.season(number).is_some_and(Season::is_on_disk))
 }
 
-/// Part of a request that is left without the seasons that are done.
+/// Returns the part of a request that is left without the seasons that are done.
 fn left_of(
     wanted: &RequestedTitle,
     whole_is_done: bool,

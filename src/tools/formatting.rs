@@ -18,7 +18,7 @@ const MAX_TITLE_CHARS: usize = 100;
 /// Maximum number of titles in one sentence for the user. A long sentence is sent page by page.
 const MAX_NAMED: usize = 10;
 
-/// Failure of a call, worded for the model: `for_model` holds the code and `more`.
+/// Builds the failure of a call, worded for the model: `for_model` holds the code and `more`.
 pub fn call_failure(code: &str, more: Value, for_user: Option<String>) -> CallFailure {
     let mut for_model = json!({ "error": code });
     if let (Some(map), Value::Object(more)) = (for_model.as_object_mut(), more) {
@@ -40,7 +40,7 @@ pub fn list_results(results: Vec<Value>, narrow: &str) -> Value {
     list_first_results(results, total, narrow)
 }
 
-/// Lists results in the same way where only the first of all results are available.
+/// Lists results as [`list_results`] does, where only the first of all results are available.
 pub fn list_first_results(results: Vec<Value>, total: usize, narrow: &str) -> Value {
     let mut shown: Vec<Value> = results.into_iter().take(MAX_RESULTS).collect();
     loop {
@@ -54,14 +54,14 @@ pub fn list_first_results(results: Vec<Value>, total: usize, narrow: &str) -> Va
     }
 }
 
-/// Adds to the model's result the services that are missing from an answer.
+/// Adds to the model's result the services whose responses are missing.
 pub fn add_failed_services(for_model: &mut Value, failed: &[String]) {
     if !failed.is_empty() {
         for_model["incomplete"] = json!(failed.join(" "));
     }
 }
 
-/// Adds to the user's sentence the services that are missing from an answer.
+/// Adds to the user's sentence the services whose responses are missing.
 pub fn append_failed_services(sentence: String, failed: &[String]) -> String {
     if failed.is_empty() { sentence } else { format!("{sentence} {}", failed.join(" ")) }
 }
@@ -82,18 +82,18 @@ pub fn format_sentence_list(parts: &[String]) -> String {
     }
 }
 
-/// Title as it is shown to the user, such as `Dune (2021)`.
+/// Formats a title for the user, such as `Dune (2021)`.
 pub fn format_media_title(title: &str, year: u16) -> String {
     format_title(title, year)
 }
 
-/// Title as a value that the model or the database reads: its first line, without added quotes. A sentence for the user
-/// shows it with [`format_media_title`].
+/// Cleans a title that the model or the database reads: its first line, without added quotes. A sentence for the user
+/// shows the title with [`format_media_title`].
 pub fn clean_title(title: &str) -> String {
     clean_text(first_line(title), MAX_TITLE_CHARS)
 }
 
-/// Text from a server on one line, without control, invisible and direction characters, cut at `max` characters.
+/// Cleans a text from a server: one line, without control, invisible and direction characters, cut at `max` characters.
 pub fn clean_text(text: &str, max: usize) -> String {
     let visible: String = text
         .chars()
@@ -116,14 +116,15 @@ pub fn clean_text(text: &str, max: usize) -> String {
     format!("{}...", cut.trim_end())
 }
 
-/// Error message of a server, without the words that contain a path or an address.
+/// Cleans an error message of a server: the words that contain a path or an address are removed.
 pub fn clean_error_message(text: &str) -> String {
     const MAX_COMPLAINT_CHARS: usize = 120;
     let words: Vec<&str> = text.split_whitespace().filter(|word| !word.contains(['/', '\\'])).collect();
     clean_text(&words.join(" "), MAX_COMPLAINT_CHARS).trim_end_matches(['.', ' ', ':']).to_owned()
 }
 
-/// Title or query normalized for comparison: lower case, without accents and punctuation, words separated by one space.
+/// Normalizes a title or query for comparison: lower case, without accents and punctuation, words separated by one
+/// space.
 pub fn normalize_name(text: &str) -> String {
     let text: String = text
         .nfkd()
@@ -137,7 +138,7 @@ pub fn normalize_name(text: &str) -> String {
         .join(" ")
 }
 
-/// Gigabytes with one decimal.
+/// Converts bytes to gigabytes with one decimal.
 pub fn to_gigabytes(bytes: u64) -> f64 {
     (bytes as f64 / 1e8).round() / 10.0
 }

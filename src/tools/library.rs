@@ -18,7 +18,7 @@ use crate::conversation::transcript::{CallFailure, MediaKind, MediaRef};
 use crate::http::HttpError;
 use crate::telemetry;
 
-/// Time limit for one instance within the time limit of a tool, so that the answers of the other instances are still
+/// Time limit for one instance within the time limit of a tool, so that the responses of the other instances are still
 /// reported.
 pub const READ_PATIENCE: Duration = Duration::from_secs(8);
 pub const LOOKUP_PATIENCE: Duration = Duration::from_secs(17);
@@ -27,7 +27,7 @@ const UNREACHABLE: &str = "unreachable";
 const BROKEN: &str = "error";
 const MISCONFIGURED: &str = "misconfigured";
 
-/// All configured instances. At most two of each kind: the regular one and the 4K one.
+/// All configured instances. There are at most two of each kind: the regular one and the 4K one.
 #[derive(Debug, Clone, Default)]
 pub struct ArrInstances {
     pub movies: Vec<Instance<Radarr>>,
@@ -44,7 +44,7 @@ pub struct Instance<Client> {
     pub cache: LibraryCache,
 }
 
-/// Answers of several instances, and the failures of the others.
+/// Responses of several instances, and the failures of the others.
 #[derive(Debug)]
 pub struct InstanceResults<T> {
     pub answers: Vec<T>,
@@ -60,7 +60,7 @@ impl ArrInstances {
         select_instance(&self.series, name, "Sonarr")
     }
 
-    /// Instances that a query about `kind`, or about any kind, covers.
+    /// Returns the instances that a query about `kind`, or about any kind, covers.
     pub fn movies_of(&self, kind: Option<MediaKind>) -> &[Instance<Radarr>] {
         if kind == Some(MediaKind::Series) { &[] } else { &self.movies }
     }
@@ -69,7 +69,7 @@ impl ArrInstances {
         if kind == Some(MediaKind::Movie) { &[] } else { &self.series }
     }
 
-    /// Lets the model choose an instance in the arguments of a tool for either kind, if there are two of a kind.
+    /// Adds a choice of the instance to the arguments of a tool for either kind, if there are two of a kind.
     pub fn offer_instances(&self, schema: &mut Value) {
         let (movies, series) = (self.movie_names(), self.series_names());
         if movies.len() > 1 || series.len() > 1 {
@@ -99,7 +99,7 @@ impl ArrInstances {
 }
 
 impl<Client> Instance<Client> {
-    /// Name that users know: `Radarr`, `Radarr 4K`.
+    /// Returns the name that users know: `Radarr`, `Radarr 4K`.
     pub fn display_name(&self) -> String {
         let app = if self.service_name() == "radarr" { "Radarr" } else { "Sonarr" };
         if self.four_k { format!("{app} 4K") } else { app.to_owned() }
@@ -109,9 +109,9 @@ impl<Client> Instance<Client> {
         MediaRef::Item { instance: self.name.to_owned(), kind, id }
     }
 
-    /// Failure of a request, worded for the model and the user.
+    /// Converts a failed request into a failure that is worded for the model and the user.
     pub fn request_failure(&self, error: &ArrError) -> CallFailure {
-        tracing::warn!(instance = self.name, error = telemetry::error_chain(error), "a request failed");
+        tracing::warn!(instance = self.name, error = telemetry::error_chain(error), "request failed");
         let (service, label) = (self.service_name(), self.display_name());
         let (what, sentence) = match error {
             // For the waiting user, an instance that is starting or whose catalog is down is the same as an unreachable
@@ -137,20 +137,20 @@ impl<Client> Instance<Client> {
         CallFailure { code, for_model, for_user: Some(format!("{label} {sentence}.")) }
     }
 
-    /// True if a reported failure means that the request had no effect and may succeed later. A write with an unknown
-    /// outcome is not reported before its outcome is determined. A web page in place of an answer may come from a
-    /// server that is still starting.
+    /// Returns whether a reported failure means that the request had no effect and may succeed later. A write with an
+    /// unknown outcome is not reported before its outcome is determined. A web page in place of JSON may come from an
+    /// instance that is still starting.
     pub fn is_down(&self, failure: &CallFailure) -> bool {
         let what = failure.code.strip_prefix(self.service_name()).and_then(|code| code.strip_prefix('_'));
         matches!(what, Some(UNREACHABLE | BROKEN | MISCONFIGURED))
     }
 
-    /// Error for a failed read, or for a write that certainly did not happen.
+    /// Returns the error for a failed read, or for a write that certainly did not happen.
     pub fn request_error(&self, error: &ArrError) -> ToolError {
         ToolError::CallFailed(self.request_failure(error))
     }
 
-    /// Error for a failed write. Its possible effect is determined before any failure is reported.
+    /// Returns the error for a failed write. Its possible effect is determined before any failure is reported.
     pub fn write_error(&self, error: &ArrError) -> ToolError {
         if error.outcome_unknown() {
             ToolError::Unknown(format!("{}: failed to {}", self.name, telemetry::error_chain(error)))
@@ -159,7 +159,7 @@ impl<Client> Instance<Client> {
         }
     }
 
-    /// Error for a write that was successful but could not be read back.
+    /// Returns the error for a write that was successful but could not be read back.
     pub fn unverified_write_error(&self, error: &ArrError) -> ToolError {
         ToolError::Unknown(format!(
             "{}: after a write, failed to {}",
@@ -168,7 +168,8 @@ impl<Client> Instance<Client> {
         ))
     }
 
-    /// Refusal of an instance without a quality profile or an accessible folder, to which no title can be added.
+    /// Returns the refusal of an instance without a quality profile or an accessible folder, to which no title can be
+    /// added.
     pub fn not_ready(&self) -> CallFailure {
         let label = self.display_name();
         call_failure(
@@ -178,7 +179,7 @@ impl<Client> Instance<Client> {
         )
     }
 
-    /// Service name, `radarr` or `sonarr`, without the distinction of the 4K instance.
+    /// Returns the service name, `radarr` or `sonarr`, without the distinction of the 4K instance.
     fn service_name(&self) -> &'static str {
         if self.name.starts_with("radarr") { "radarr" } else { "sonarr" }
     }
@@ -195,8 +196,8 @@ impl<T> InstanceResults<T> {
         self
     }
 
-    /// Returns the answers, and a sentence for each instance that failed. Returns an error if no instance answered or
-    /// none is configured.
+    /// Returns the responses, and a sentence for each instance that failed. Returns an error if no instance responded
+    /// or none is configured.
     pub fn or_failure(self) -> Result<(Vec<T>, Vec<String>), CallFailure> {
         let failed: Vec<String> =
             self.failures.iter().filter_map(|failure| failure.for_user.clone()).collect();
@@ -210,8 +211,8 @@ impl<T> InstanceResults<T> {
     }
 }
 
-/// Queries all instances of a kind concurrently. An instance that takes longer than `limit` has failed, so that the
-/// answers of the others can still be used.
+/// Queries all instances of a kind concurrently. An instance that takes longer than `limit` counts as failed, so that
+/// the responses of the others can still be used.
 pub async fn query_all<'a, Client, Answer, T>(
     instances: &'a [Instance<Client>],
     limit: Duration,
@@ -234,7 +235,7 @@ where
     gathered
 }
 
-/// Quality profile that was requested by name.
+/// Finds the quality profile that was requested by name.
 pub fn find_profile<'a>(
     profiles: &'a [QualityProfile],
     wanted: &str,
@@ -256,7 +257,7 @@ pub fn find_profile<'a>(
     })
 }
 
-/// Most frequently used profile of a library, else the first one.
+/// Returns the most frequently used profile of a library, else the first one.
 pub fn usual_profile(
     profiles: &[QualityProfile],
     in_use: impl Iterator<Item = i64>,
@@ -269,7 +270,7 @@ pub fn usual_profile(
     profiles.iter().rev().max_by_key(|profile| uses.get(&profile.id).copied().unwrap_or(0))
 }
 
-/// Accessible folder with the most free space.
+/// Returns the accessible folder with the most free space.
 pub fn roomiest_folder(folders: &[RootFolder]) -> Option<&RootFolder> {
     folders.iter().filter(|folder| folder.free_bytes.is_some()).max_by_key(|folder| folder.free_bytes)
 }

@@ -1,4 +1,4 @@
-//! Copy of a movie or of episodes on disk: its files, the grabs that brought it, and each step of replacing it.
+//! Copy of a movie or of episodes on disk: its files, the grabs that downloaded it, and each step of replacing it.
 
 use super::instance_ref::{InstanceRef, movie_fingerprint, series_fingerprint};
 use super::season_files::episode_files;
@@ -27,12 +27,12 @@ pub(super) enum CopyScope {
         season: u32,
         /// Requested episodes, regardless of whether they still have a file, and episodes that share a file with them.
         touched: Vec<Episode>,
-        /// True if the show as a whole is monitored.
+        /// True if the series as a whole is monitored.
         show_wanted: bool,
     },
 }
 
-/// Episodes of a frozen copy. `None` for a movie.
+/// Returns the episodes of a frozen copy. Returns `None` for a movie.
 pub(super) fn frozen_episodes(item: &DeletionTarget) -> Option<&SeasonEpisodes> {
     match &item.scope {
         DeletionScope::Copy { episodes, .. } => episodes.as_ref(),
@@ -41,7 +41,7 @@ pub(super) fn frozen_episodes(item: &DeletionTarget) -> Option<&SeasonEpisodes> 
 }
 
 impl MediaCopy {
-    /// Loads the current copy of a title. Returns `None` if the title is gone.
+    /// Loads the current copy of a title. Returns `None` if the title is no longer in the library.
     pub(super) async fn fetch_current(
         place: &InstanceRef<'_>,
         id: i64,
@@ -89,8 +89,8 @@ impl MediaCopy {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
-    /// True if the title is the same and has no files beyond those in the confirmation prompt. If there is no file, an
-    /// earlier run has deleted it.
+    /// Returns whether the title is the same and has no files beyond those in the confirmation prompt. If there is no
+    /// file, an earlier run has deleted it.
     pub(super) fn matches_prompt(&self, item: &DeletionTarget) -> bool {
         let asked = &item.fingerprint;
         let named = frozen_file_ids(item);
@@ -108,7 +108,7 @@ impl MediaCopy {
         !self.files.is_empty() && !self.has_file_of(item)
     }
 
-    /// Grabs that brought the copy, by their history ids. Grabs that were already blocked are left out.
+    /// Fetches the grabs that downloaded the copy, by their history ids. Grabs that were already blocked are left out.
     pub(super) async fn fetch_grabs(&self, place: &InstanceRef<'_>) -> Result<Vec<i64>, ArrError> {
         let (history, parts) = match (place, &self.scope) {
             (InstanceRef::Movies(instance), _) => (instance.client.fetch_history(self.id).await?, vec![None]),
@@ -205,8 +205,8 @@ impl InstanceRef<'_> {
     }
 }
 
-/// Download that brought the current copy, or the copy that was deleted, according to the newest import. Returns `None`
-/// if the files were imported manually.
+/// Returns the download of the current copy, or of the copy that was deleted, according to the newest import. Returns
+/// `None` if the files were imported manually.
 fn importing_download(history: &[HistoryEntry], episode: Option<i64>) -> Option<&str> {
     let of_it = |entry: &&HistoryEntry| {
         entry.event == HistoryEvent::Imported

@@ -1,4 +1,4 @@
-//! Full details of one title of the library, or of one season of it.
+//! Tool that returns the full details of one title of the library, or of one season of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -260,7 +260,7 @@ fn profile_name(profiles: &[QualityProfile], id: i64) -> Option<String> {
     profiles.iter().find(|profile| profile.id == id).map(|profile| clean_title(&profile.name))
 }
 
-/// Most recent events of the title. The rows of one season pack count once.
+/// Formats the most recent events of the title. The rows of one season pack count once.
 fn format_history(history: &[HistoryEntry], world: &ToolContext) -> Option<Vec<String>> {
     let mut told: Vec<String> = Vec::new();
     for entry in history {

@@ -1,4 +1,5 @@
-//! Facts that the user wants stored. A new fact replaces an older one on the same subject, and facts can be deleted.
+//! Tools for the facts that the user wants stored. A new fact replaces an older one on the same subject, and facts can
+//! be deleted.
 
 use std::time::Duration;
 
@@ -94,7 +95,8 @@ impl Tool for RememberFact {
         Ok(remember_fact(parse_fact(approved_arguments(call)?)?, world)?)
     }
 
-    /// A fact is stored only together with the result, so without a result no fact was stored.
+    /// Returns [`RecoveryOutcome::NotDone`]. A fact is stored only together with the result, so without a result no
+    /// fact was stored.
     async fn recover_outcome(
         &self,
         _call: InterruptedRun<'_>,
@@ -141,7 +143,8 @@ impl Tool for ForgetFact {
         ))
     }
 
-    /// A fact is deleted only together with the result, so without a result no fact was deleted.
+    /// Returns [`RecoveryOutcome::NotDone`]. A fact is deleted only together with the result, so without a result no
+    /// fact was deleted.
     async fn recover_outcome(
         &self,
         _call: InterruptedRun<'_>,

@@ -73,7 +73,7 @@ pub trait Tool: Send + Sync {
     /// Parses the arguments and returns the ids they use, before anything runs.
     fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure>;
 
-    /// Runs a cleared call. For a destructive tool, a run covers one frozen item of the call.
+    /// Runs an approved call. For a destructive tool, a run covers one frozen item of the call.
     async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError>;
 
     /// Fetches each item again and freezes the contents of the confirmation prompt. Used only by destructive tools.
@@ -94,8 +94,8 @@ pub trait Tool: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Arguments adjusted to the preferences of the user, where the model left something open that a stored fact
-    /// answers. The adjusted arguments are stored with the call, so that every check sees them.
+    /// Adjusts the arguments to the preferences of the user, where the model left a choice open that a stored fact
+    /// decides. The adjusted arguments are stored with the call, so that every check sees them.
     fn apply_preferences(
         &self,
         _arguments: &ToolArguments,
@@ -105,8 +105,8 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Failure result of a write that a check found not carried out and that is not retried. `title` is the name of its
-    /// title if earlier results showed one.
+    /// Returns the failure result of a write that a check found not carried out and that is not retried. `title` is the
+    /// name of its title if earlier results showed one.
     fn not_done_failure(&self, _title: Option<&str>) -> CallFailure {
         deletion_outcomes::not_done_failure("That did not work. Please try again later.")
     }
@@ -156,11 +156,12 @@ pub enum ToolEffect {
     Count(QuotaUse),
     /// Asks the admins to delete this item.
     AskAdmins(Box<DeletionTarget>),
-    /// Records that the user requested this title, which is in the library, and how much of what it names.
+    /// Records that the user requested this title, which is in the library, and how much of its named part the request
+    /// covers.
     Request(RequestedTitle, Coverage),
     /// Records that the user requested the title and is notified when it is ready.
     Follow(RequestedTitle),
-    /// Records that the user asked to be notified when the title is ready, even while their notifications are off.
+    /// Records that the user requested a notification when the title is ready, even while their notifications are off.
     Notify(RequestedTitle),
     /// Records that the user does not want to be notified about the title.
     Unfollow(RequestedTitle),
@@ -195,7 +196,7 @@ pub struct ToolContext {
     pub allowance: QuotaAllowance,
     /// Open removal requests of the user: items that the admins were asked to delete and have not decided on.
     pub removal_requests: Vec<DeletionTarget>,
-    /// Number of admins who can be asked.
+    /// Number of admins who can decide on a removal request.
     pub admins: usize,
     /// Recent title requests of the household, oldest first.
     pub title_requests: Vec<TitleRequest>,
@@ -204,16 +205,16 @@ pub struct ToolContext {
     pub request_timing: RequestTiming,
 }
 
-/// Time at which the user asked for the current action.
+/// Time at which the user requested the current action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestTiming {
     Now,
-    /// Earlier: the user was notified that the request would be retried, and this is the retry.
+    /// Retry of an earlier request, after the user was notified that the request would be retried.
     Earlier,
 }
 
 impl ToolContext {
-    /// Requests for a title of one library, oldest first, by its TMDB or TheTVDB id.
+    /// Returns the requests for a title of one library, oldest first, by its TMDB or TheTVDB id.
     pub fn requests_for_title(&self, instance: &str, kind: MediaKind, catalog_id: i64) -> Vec<&TitleRequest> {
         let same = |asked: &&TitleRequest| {
             let wanted = &asked.wanted;
@@ -235,7 +236,7 @@ pub struct QuotaAllowance {
 /// Usage of one quota.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QuotaUsage {
-    /// `None` if there is no limit.
+    /// Limit of the quota. `None` if there is no limit.
     pub rate: Option<RateLimit>,
     /// Recent additions with their times, oldest first.
     pub additions: Vec<(Timestamp, u32)>,
@@ -253,9 +254,9 @@ pub enum InterruptedRun<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecoveryOutcome {
     Done(ToolOutput),
-    /// The run did not happen. Running it again is safe.
+    /// Run that did not happen. Running it again is safe.
     NotDone,
-    /// The outcome cannot be determined.
+    /// Outcome that cannot be determined.
     Unknown,
 }
 

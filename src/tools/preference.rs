@@ -10,7 +10,7 @@ use crate::arr::QualityProfile;
 use crate::conversation::people::facts::{is_four_k, is_refusal};
 use crate::conversation::transcript::{MediaKind, ToolArguments, UserRights};
 
-/// Profile that the user prefers, if they may have it and the preference matches a single profile.
+/// Returns the profile that the user prefers, if they may have it and the preference matches a single profile.
 pub fn preferred_profile<'a>(
     profiles: &'a [QualityProfile],
     kind: MediaKind,
@@ -20,7 +20,7 @@ pub fn preferred_profile<'a>(
     check_profile_right(profile, world.rights).is_ok().then_some(profile)
 }
 
-/// Profile that matches a quality. Returns `None` if the match is ambiguous.
+/// Returns the profile that matches a quality. Returns `None` if the match is ambiguous.
 fn match_profile<'a>(profiles: &'a [QualityProfile], quality: &str) -> Option<&'a QualityProfile> {
     if is_refusal(quality) {
         return None;
@@ -31,7 +31,7 @@ fn match_profile<'a>(profiles: &'a [QualityProfile], quality: &str) -> Option<&'
     if is_four_k(quality) {
         return profiles.iter().find(|profile| is_four_k(&profile.name));
     }
-    // Prefers HD-1080p over HD-720p/1080p: the matching name with the fewest other words.
+    // HD-1080p is preferred over HD-720p/1080p, because the matching name with the fewest other words wins.
     let wanted = normalize_name(quality);
     let fits = |profile: &&QualityProfile| {
         let name = normalize_name(&profile.name);
@@ -43,9 +43,9 @@ fn match_profile<'a>(profiles: &'a [QualityProfile], quality: &str) -> Option<&'
     (alike.count() == 1).then_some(best)
 }
 
-/// Arguments of an addition with the instance for a quality: the 4K instance if the user wants 4K and may have it, the
-/// other instance for any other preference. Returns `None` if the call names an instance or a quality, or if there is
-/// no choice.
+/// Returns the arguments of an addition with the instance for a quality: the 4K instance if the user wants 4K and may
+/// have it, the other instance for any other preference. Returns `None` if the call names an instance or a quality, or
+/// if there is no choice.
 pub fn with_preferred_instance<Client>(
     arguments: &ToolArguments,
     quality: &str,

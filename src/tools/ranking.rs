@@ -16,17 +16,17 @@ pub struct TitleQuery {
 /// Quality of a match, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatchQuality {
-    /// The user has stated that they mean this title by the query.
+    /// Title that the user has defined as the meaning of the query.
     Alias,
     Exact,
     Prefix,
-    /// The title contains every word of the query, or is also known by that name.
+    /// Title that contains every word of the query, or is also known by that name.
     Words,
-    /// The title contains only some of the words, because the catalog found it by another name.
+    /// Title that contains only some of the words, because the catalog found it by another name.
     Loose,
 }
 
-/// Title normalized for comparison. Computed once if many queries are compared with it.
+/// Title normalized for comparison. The normalized title is computed once if many queries are compared with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlainTitle {
     words: Box<str>,
@@ -45,7 +45,7 @@ impl PlainTitle {
         WordPrefixes::from_words(&self.words)
     }
 
-    /// Sort key of the title.
+    /// Returns the sort key of the title.
     pub fn sort_key(&self) -> &str {
         strip_article(&self.words)
     }
@@ -61,7 +61,7 @@ impl PlainTitle {
 pub struct WordPrefixes(u64);
 
 impl WordPrefixes {
-    /// Set for normalized words.
+    /// Builds the set for normalized words.
     pub fn from_words(words: &str) -> Self {
         let bits = words.split([' ', '\n']).map(|word| match word.as_bytes() {
             // A longer word that begins with this word begins with the same two bytes.
@@ -110,8 +110,8 @@ impl TitleQuery {
         self.words.is_empty()
     }
 
-    /// Quality of the match of a title. A year at the end may be part of the title (Blade Runner 2049) or distinguish
-    /// one film from another (Dune 2021).
+    /// Returns the quality of the match of a title. A year at the end may be part of the title (Blade Runner 2049) or
+    /// distinguish one movie from another (Dune 2021).
     pub fn match_title(&self, title: &PlainTitle, year: u16) -> MatchQuality {
         let whole = match_words(&self.words, title);
         let said = match &self.dated {
@@ -126,7 +126,7 @@ impl TitleQuery {
         }
     }
 
-    /// True if the query is another name of a title, in normalized words, or the beginning of one.
+    /// Returns whether the query is another name of a title, in normalized words, or the beginning of one.
     pub fn is_name_of(&self, other: &str, year: u16) -> bool {
         let names = |words: &str| {
             let rest = strip_article(other).strip_prefix(strip_article(words));
@@ -137,7 +137,8 @@ impl TitleQuery {
             || self.aliases.iter().any(|meant| meant.is_name_of(other, year))
     }
 
-    /// Sets of beginnings, of which a title that matches, by its name or another name, must fully contain at least one.
+    /// Returns sets of beginnings. A title that matches, by its name or another name, must fully contain at least one
+    /// of the sets.
     pub fn word_prefixes(&self) -> Vec<WordPrefixes> {
         let of = |words: &str| WordPrefixes::from_words(strip_article(words));
         let dated = self.dated.iter().map(|(words, _)| of(words));
@@ -169,7 +170,7 @@ impl TitleQuery {
     }
 }
 
-/// True if a title with these beginnings may match the query.
+/// Returns whether a title with these beginnings may match the query.
 pub fn may_match(held: WordPrefixes, sought: &[WordPrefixes]) -> bool {
     sought.iter().any(|sought| held.contains(*sought))
 }
@@ -253,7 +254,8 @@ mod tests {
         check("2012", &[("2012", 2009)], &["2012 2009 Exact"]);
     }
 
-    /// Few distinct words, so that queries match titles. Some are one letter long, or the beginning of others.
+    /// Generates texts from few distinct words, so that queries match titles. Some words are one letter long, or the
+    /// beginning of others.
     fn some_words() -> impl Strategy<Value = String> {
         let word = prop::sample::select(vec![
             "the",

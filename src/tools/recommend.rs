@@ -1,5 +1,6 @@
-//! Recommendations of films that are not in the library and fit it, each with a reason. Radarr suggests the films, and
-//! the library shows the taste of the household. Sonarr has no suggestions, so for shows only the taste is reported.
+//! Recommendations of movies that are not in the library and fit it, each with a reason. Radarr suggests the movies,
+//! and the library shows the taste of the household. Sonarr has no suggestions, so for series only the taste is
+//! reported.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,9 +35,9 @@ use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
 };
 
-/// Time limit for the films of a collection, which Radarr has stored locally.
+/// Time limit for the movies of a collection, which Radarr has stored locally.
 const COLLECTION_PATIENCE: Duration = Duration::from_secs(2);
-/// Maximum number of genres that are reported for a library, and for a film.
+/// Maximum number of genres that are reported for a library, and for a movie.
 const TOLD_GENRES: usize = 3;
 
 pub struct RecommendMovies {
@@ -104,7 +105,7 @@ impl RecommendMovies {
             let stock = LoadedLibraries::load_libraries(&self.library, args.kind, now).await;
             return Ok(series_result(&stock)?);
         }
-        // All instances share one catalog, so only the first is asked.
+        // All instances share one catalog, so only the first is queried.
         let radarr = self.library.movies.get(..1).unwrap_or_default();
         let (stock, similar, popular, hits) = tokio::join!(
             LoadedLibraries::load_libraries(&self.library, Some(MediaKind::Movie), now),
@@ -145,7 +146,7 @@ impl RecommendMovies {
 }
 
 impl ExampleTitle {
-    /// Finds the title that the user means: one in the library, or one that only the catalog has.
+    /// Finds the title that the user means, either in the library or only in the catalog.
     async fn find_title(
         library: &ArrInstances,
         like: &str,
@@ -179,8 +180,8 @@ impl ExampleTitle {
     }
 }
 
-/// Films of a collection, by the id of the collection. Returns none if Radarr does not answer in time, because these
-/// films are optional.
+/// Fetches the movies of a collection, by the id of the collection. The list is empty if Radarr does not respond in
+/// time, because these movies are optional.
 async fn fetch_collection(
     instance: &Instance<Radarr>,
     number: i64,
@@ -190,7 +191,7 @@ async fn fetch_collection(
     let films = match asked {
         Ok(Ok(films)) => films,
         Ok(Err(error)) => {
-            tracing::warn!(instance = instance.name, %error, "failed to read a collection");
+            tracing::warn!(instance = instance.name, %error, "failed to fetch a collection");
             return Vec::new();
         }
         Err(_) => return Vec::new(),
@@ -213,7 +214,7 @@ fn no_such_movie(like: &str) -> CallFailure {
     )
 }
 
-/// Failures of several requests to the same servers, with each server listed once.
+/// Combines the failures of several requests to the same instances, with each instance listed once.
 fn dedup_failures(failures: Vec<CallFailure>, of_stock: &[CallFailure]) -> Vec<CallFailure> {
     let mut told = BTreeSet::new();
     let all = failures.into_iter().chain(of_stock.iter().cloned());

@@ -17,18 +17,18 @@ impl ToolRegistry {
         self.find_with_spec(name).map(|(_, tool)| tool)
     }
 
-    /// Tool with this name and the specification that the model sees.
+    /// Returns the tool with this name and the specification that the model sees.
     pub fn find_with_spec(&self, name: &str) -> Option<&(ToolSpec, Arc<dyn Tool>)> {
         self.0.iter().find(|(spec, _)| spec.name == name)
     }
 
-    /// Tools that are offered to a user with these rights.
+    /// Returns the specifications of the tools that are offered to a user with these rights.
     pub fn offered_specs(&self, rights: UserRights) -> Vec<ToolSpec> {
         let offered = self.0.iter().filter(|(spec, _)| approval::is_offered(spec.audience, rights));
         offered.map(|(spec, _)| spec.clone()).collect()
     }
 
-    /// Effect level of calls to this tool. A tool that does not exist changes nothing.
+    /// Returns the effect level of calls to this tool. A tool that does not exist changes nothing.
     pub fn effect_level(&self, name: &str) -> EffectLevel {
         self.find_with_spec(name).map_or(EffectLevel::Read, |(spec, _)| spec.effect_level)
     }

@@ -114,8 +114,8 @@ impl Tool for RemoveDownload {
         let (place, _) = self.find_instance(&item.instance)?;
         Ok(match fetch_download(&place, item.id).await {
             Ok(Some(_)) => RecoveryOutcome::NotDone,
-            // If Sonarr or Radarr do not start the replacement search automatically, there is no way to see whether it
-            // was started.
+            // If Sonarr or Radarr do not start the replacement search automatically, there is no way to see whether the
+            // search was started.
             Ok(None) if frozen_afterwards(item) == DownloadFollowUp::Nothing => {
                 RecoveryOutcome::Done(removed_result(item).into())
             }
@@ -124,7 +124,7 @@ impl Tool for RemoveDownload {
                 Ok(false) | Err(_) => RecoveryOutcome::Unknown,
             },
             Err(error) => {
-                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to settle a deletion");
+                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a download removal");
                 RecoveryOutcome::Unknown
             }
         })
@@ -145,7 +145,7 @@ impl RemoveDownload {
 
     fn parse_call(&self, arguments: &ToolArguments) -> Result<RemoveDownloadArgs, CallFailure> {
         let mut arguments = arguments.clone();
-        // With a single instance there is nothing to choose, so the model is not asked.
+        // With a single instance there is nothing to choose, so the model does not select one.
         if let (ToolArguments::Object(map), [only]) =
             (&mut arguments, [self.library.movie_names(), self.library.series_names()].concat().as_slice())
         {

@@ -1,5 +1,5 @@
-//! Deletion from the library: contents of the confirmation prompt, deletion of one confirmed item at a time, and the
-//! outcome.
+//! Deletion from the library: contents of the confirmation prompt, deletion of each confirmed item in a run of its own,
+//! and the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -179,7 +179,7 @@ impl RemoveMedia {
         schema
     }
 
-    /// Parsed arguments with duplicate items removed.
+    /// Parses the arguments and removes duplicate items.
     fn parse_call(&self, arguments: &ToolArguments) -> Result<RemoveMediaArgs, CallFailure> {
         let mut args: RemoveMediaArgs = parse_arguments(REMOVE_MEDIA, &self.parameters_schema(), arguments)?;
         let mut items = Vec::new();
@@ -223,10 +223,10 @@ impl RemoveMedia {
         let place = self.find_instance(item.kind, Some(&item.instance))?;
         Ok(match place.fetch_fingerprint(item.id).await {
             Ok(None) => RecoveryOutcome::Done(deleted_result(item, item.fingerprint.size_bytes).into()),
-            // Ids are never reused, so an item that is still present was not deleted, regardless of how it looks now.
+            // Ids are never reused, so an item that is still present was not deleted, regardless of its current state.
             Ok(Some(_)) => RecoveryOutcome::NotDone,
             Err(error) => {
-                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to settle a deletion");
+                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a deletion");
                 RecoveryOutcome::Unknown
             }
         })

@@ -116,14 +116,14 @@ impl Tool for ReplaceCopy {
         let place = InstanceRef::find_by_name(&self.library, item.kind, Some(&item.instance))?;
         Ok(match MediaCopy::fetch_current(&place, item.id, media_copy::frozen_episodes(item)).await {
             Ok(None) => RecoveryOutcome::Done(deleted_result(item, 0).into()),
-            // A replacement has already arrived.
+            // A replacement has already been imported.
             Ok(Some(copy)) if copy.is_replacement_of(item) => {
                 RecoveryOutcome::Done(deleted_result(item, 0).into())
             }
             // The remaining steps are done by another run, since each step can be repeated.
             Ok(Some(_)) => RecoveryOutcome::NotDone,
             Err(error) => {
-                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to settle a new copy");
+                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a replacement");
                 RecoveryOutcome::Unknown
             }
         })
@@ -158,14 +158,14 @@ impl ReplaceCopy {
         }
         let grabs = copy.fetch_grabs(&place).await.map_err(|error| place.request_error(&error))?;
         copy.delete_files(&place).await.map_err(|error| place.write_error(&error))?;
-        // From here on, the outcome of a failure must be checked, because the file may already be gone.
+        // From here on, the outcome of a failure must be checked, because the file may already be deleted.
         let lost = |error| place.unverified_write_error(&error);
         copy.monitor_again(&place).await.map_err(lost)?;
         for grab in &grabs {
             place.fail_grab(*grab).await.map_err(lost)?;
         }
-        // Sonarr and Radarr may search for another release automatically, or for part of it. Searching twice does no
-        // harm.
+        // Sonarr and Radarr may search for another release automatically, or for part of it. A second search has no ill
+        // effect.
         copy.search_replacement(&place).await.map_err(lost)?;
         match MediaCopy::fetch_current(&place, item.id, media_copy::frozen_episodes(item))
             .await
@@ -177,7 +177,7 @@ impl ReplaceCopy {
     }
 }
 
-/// Freezes the copy for the confirmation prompt. Returns `None` if the title is gone.
+/// Freezes the copy for the confirmation prompt. Returns `None` if the title is no longer in the library.
 async fn freeze_copy(
     place: &InstanceRef<'_>,
     id: i64,

@@ -1,4 +1,4 @@
-//! Removal requests: asking the admins to delete something, for users who may not delete it themselves.
+//! Removal requests to the admins, from users who may not delete the title themselves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,7 +101,8 @@ impl Tool for RequestRemoval {
         Ok(ToolOutput::with_effect(result, ToolEffect::AskAdmins(Box::new(item))))
     }
 
-    /// A request is stored only together with the result, so without a result no admin was asked.
+    /// Returns [`RecoveryOutcome::NotDone`]. A request is stored only together with the result, so without a result no
+    /// admin was asked.
     async fn recover_outcome(
         &self,
         _call: InterruptedRun<'_>,

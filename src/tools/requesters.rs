@@ -1,4 +1,4 @@
-//! Requesters of a title, as included in answers about it, and the offer to be notified about it too.
+//! Requesters of a title, as included in results about it, and the offer to notify another user too.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::ToolContext;
 use crate::conversation::title_requests::{self, RequestedTitle, Requester, TitleRequest};
 use crate::conversation::transcript::{CallResult, MediaKind, MediaRef};
 
-/// Adds the requesters of the one title that an answer is about.
+/// Adds the requesters of the single title that a result is about.
 pub(super) fn add_requesters(result: &mut CallResult, wanted: &RequestedTitle, world: &ToolContext) {
     let asked = world.requests_for_title(&wanted.instance, wanted.kind, wanted.catalog_id);
     let words = (
@@ -19,7 +19,7 @@ pub(super) fn add_requesters(result: &mut CallResult, wanted: &RequestedTitle, w
     }
 }
 
-/// Offers a notification to a user who has not requested a title that is on its way.
+/// Offers a notification to a user who has not requested a title that is monitored but not ready.
 pub(super) fn offer_notification(result: &mut CallResult, wanted: &RequestedTitle, world: &ToolContext) {
     let asked = world.requests_for_title(&wanted.instance, wanted.kind, wanted.catalog_id);
     if asked.iter().all(|asked| asked.requester != Requester::You) {
@@ -29,7 +29,8 @@ pub(super) fn offer_notification(result: &mut CallResult, wanted: &RequestedTitl
     }
 }
 
-/// Requesters of the content of a download, which is known only by its name, such as `Dune (2021)` or `Dark S01E02`.
+/// Returns the requesters of the content of a download, which is known only by its name, such as `Dune (2021)` or `Dark
+/// S01E02`.
 pub(super) fn download_requesters(name: &str, world: &ToolContext) -> Option<String> {
     let brings = |asked: &&TitleRequest| {
         let RequestedTitle { kind, title, .. } = &asked.wanted;

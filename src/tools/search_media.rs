@@ -1,4 +1,4 @@
-//! Search for titles in the catalogs of Radarr and Sonarr.
+//! Tool that searches the catalogs of Radarr and Sonarr for titles.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ struct SearchMediaArgs {
     kind: Option<MediaKind>,
 }
 
-/// One title as it is reported to the model and the user.
+/// Title as it is reported to the model and the user.
 struct CatalogHit {
     for_model: Value,
     for_user: String,
@@ -95,7 +95,7 @@ impl SearchMedia {
         let meant = facts.resolve_alias(&args.query);
         let query = TitleQuery::new(&args.query).with_alias(meant);
         let terms: Vec<&str> = std::iter::once(args.query.as_str()).chain(meant).collect();
-        // All instances of a kind share one catalog, so only the first is asked.
+        // All instances of a kind share one catalog, so only the first is queried.
         let movies = self.library.movies_of(args.kind).get(..1).unwrap_or_default();
         let series = self.library.series_of(args.kind).get(..1).unwrap_or_default();
         let (movies, series) = tokio::join!(
@@ -133,7 +133,7 @@ impl SearchMedia {
     }
 }
 
-/// Results for a query, and for the title that the user means by it. Only the query itself must be answered.
+/// Looks up a query, and the title that the user means by it. Only the lookup of the query itself must succeed.
 async fn lookup_terms<'a, T, Answer>(
     terms: &'a [&'a str],
     lookup: impl Fn(&'a str) -> Answer,
@@ -149,7 +149,7 @@ where
     for meant in answers {
         match meant {
             Ok(hits) => found.push(hits),
-            Err(error) => tracing::warn!(%error, "what a name means could not be looked up"),
+            Err(error) => tracing::warn!(%error, "failed to look up the stored meaning of a name"),
         }
     }
     Ok(found)
@@ -164,7 +164,7 @@ impl CatalogHit {
     }
 }
 
-/// Combined results of several searches, without duplicate ids.
+/// Combines the results of several searches, without duplicate ids.
 fn dedup_hits<T>(hits: Vec<Vec<T>>, id: impl Fn(&T) -> i64) -> Vec<T> {
     let mut seen = BTreeSet::new();
     hits.into_iter().flatten().filter(|hit| seen.insert(id(hit))).collect()

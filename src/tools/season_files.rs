@@ -63,14 +63,14 @@ pub(super) async fn freeze_season(
     })
 }
 
-/// Files of these episodes, without duplicates, by their ids.
+/// Returns the files of these episodes, without duplicates, by their ids.
 pub(super) fn episode_files(episodes: &[Episode]) -> Vec<MediaFile> {
     let files = episodes.iter().filter_map(|episode| episode.file.clone());
     files.map(|file| (file.id, file)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
-/// True if a show is still the one in the confirmation prompt and has no files beyond those that were listed. A file
-/// that has disappeared in the meantime is not a change, because less is deleted than the user agreed to.
+/// Returns whether a series is still the one in the confirmation prompt and has no files beyond those that were listed.
+/// A file that has disappeared in the meantime is not a change, because less is deleted than the user agreed to.
 pub(super) fn still_matches_prompt(
     item: &DeletionTarget,
     show: &Series,
@@ -87,7 +87,7 @@ pub(super) fn still_matches_prompt(
 }
 
 impl<'a> SeasonFiles<'a> {
-    /// Season of a frozen item. Returns `None` if the item is not a season.
+    /// Builds the season of a frozen item. Returns `None` if the item is not a season.
     pub(super) fn from_item(
         item: &'a DeletionTarget,
         library: &'a ArrInstances,
@@ -137,8 +137,8 @@ impl<'a> SeasonFiles<'a> {
         Ok(deleted_result(item, files.iter().map(|file| file.size_bytes).sum()))
     }
 
-    /// Monitored parts of the season before its first run. A later run reads the flags that an earlier run has cleared,
-    /// so the frozen flags count as well.
+    /// Returns the monitored parts of the season before its first run. A later run reads the flags that an earlier run
+    /// has cleared, so the frozen flags count as well.
     fn flags_before(&self, show: &Series, episodes: &[Episode]) -> SeasonFlags {
         let mut flags = season_flags(show, self.number, episodes);
         if let Some(frozen) = self.monitored {
@@ -188,8 +188,8 @@ impl<'a> SeasonFiles<'a> {
         }
     }
 
-    /// Determines the outcome of an interrupted deletion. The monitoring of a season that is still there is restored,
-    /// since no other run may follow.
+    /// Determines the outcome of an interrupted deletion. The monitoring of a season that is still in the library is
+    /// restored, since no other run may follow.
     pub(super) async fn recover_deletion(&self) -> RecoveryOutcome {
         let Self { instance, item, .. } = self;
         let restored = async {
@@ -203,7 +203,7 @@ impl<'a> SeasonFiles<'a> {
             Ok::<_, ToolError>(RecoveryOutcome::NotDone)
         };
         restored.await.unwrap_or_else(|error| {
-            tracing::warn!(instance = instance.name, id = item.id, %error, "failed to settle a deletion");
+            tracing::warn!(instance = instance.name, id = item.id, %error, "failed to check a season deletion");
             RecoveryOutcome::Unknown
         })
     }

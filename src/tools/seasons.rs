@@ -1,4 +1,4 @@
-//! Selection of the seasons and episodes of a show, and the guard against adding many seasons without an explicit
+//! Selection of the seasons and episodes of a series, and the guard against adding many seasons without an explicit
 //! request.
 
 use schemars::JsonSchema;
@@ -32,7 +32,7 @@ pub enum NamedSeasons {
     Pilot,
 }
 
-/// Episodes to request of a show that is not in the library yet.
+/// Chooses the episodes to request of a series that is not in the library yet.
 pub fn choose_episodes(
     series: &Series,
     wanted: Option<&SeasonSelector>,
@@ -74,7 +74,7 @@ fn names_a_regular_season(wanted: Option<&SeasonSelector>) -> bool {
     }
 }
 
-/// Seasons that were requested by number. Each of them must exist in the show.
+/// Checks that each season that was requested by number exists in the series, and returns these seasons.
 pub fn check_seasons_exist(series: &Series, listed: &[u32]) -> Result<Vec<u32>, CallFailure> {
     let Some(lacking) = listed.iter().find(|number| series.season(**number).is_none()) else {
         return Ok(listed.to_vec());
@@ -94,8 +94,8 @@ pub fn check_seasons_exist(series: &Series, listed: &[u32]) -> Result<Vec<u32>, 
     .into())
 }
 
-/// True if the messages of the user request all of a show, or give season numbers. Words that belong to its title do
-/// not count: "the 100" is not a season number.
+/// Returns whether the messages of the user request all of a series, or give season numbers. Words that belong to its
+/// title do not count: "the 100" is not a season number.
 pub fn asks_for_many(said: &[String], series: &Series) -> bool {
     const WORDS: [&str; 7] = ["all", "every", "everything", "whole", "entire", "complete", "full"];
     let (title, year) = (normalize_name(&series.title), series.year.to_string());
@@ -122,7 +122,7 @@ pub fn which_seasons(series: &Series) -> CallFailure {
     )
 }
 
-/// Episode code such as `S02E03`.
+/// Formats an episode code such as `S02E03`.
 pub fn format_episode_code((season, number): (u32, u32)) -> String {
     format!("S{season:02}E{number:02}")
 }

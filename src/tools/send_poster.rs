@@ -1,4 +1,4 @@
-//! Delivery of the poster of a movie or show.
+//! Tool that sends the poster of a movie or series.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ struct SendPosterArgs {
     tvdb: Option<i64>,
 }
 
-/// Title on the poster.
+/// Title shown on the poster.
 #[derive(Debug, Clone, Copy)]
 enum PosterSubject {
     Movie(i64),
@@ -64,7 +64,7 @@ impl Tool for SendPoster {
     async fn run(&self, call: &ApprovedCall, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
         let found = match parse_subject(approved_arguments(call)?)? {
             PosterSubject::Movie(tmdb) => {
-                // All instances of a kind share one catalog, so only the first is asked.
+                // All instances of a kind share one catalog, so only the first is queried.
                 let first = self.library.movies.first().map(|instance| instance.name);
                 let radarr = self.library.movie_instance(first)?;
                 let found = radarr.client.common_api().movie_poster(tmdb).await;

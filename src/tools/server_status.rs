@@ -1,4 +1,4 @@
-//! State of the servers themselves: free disk space, and the problems that they report.
+//! Tool that reports the state of the instances themselves: free disk space, and the problems that they report.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, ToolArguments, ToolAudience, ToolSpec,
 };
 
-/// Maximum number of reported problems per server.
+/// Maximum number of reported problems per instance.
 const MOST_AILMENTS: usize = 3;
 
 pub struct ServerStatus {
@@ -33,7 +33,7 @@ pub struct ServerStatus {
 #[serde(deny_unknown_fields)]
 struct ServerStatusArgs {}
 
-/// Status reported by one server.
+/// Status reported by one instance.
 struct ServerReport {
     label: String,
     folders: Vec<RootFolder>,
@@ -100,7 +100,7 @@ async fn fetch_sonarr_state(sonarr: &Sonarr) -> Result<ServerState, ArrError> {
 
 fn build_report<Client>(instance: &Instance<Client>, (folders, mut ailments): ServerState) -> ServerReport {
     ailments.sort_by_key(|ailment| std::cmp::Reverse(ailment.level));
-    // A notice, such as one about a new version, only concerns the operator of the server.
+    // A notice, such as one about a new version, concerns only the operator of the instance.
     ailments.retain(|ailment| ailment.level > AilmentLevel::Notice);
     ServerReport { label: instance.display_name(), folders, ailments }
 }
@@ -147,7 +147,7 @@ impl ServerReport {
     }
 }
 
-/// Last part of the folder path. The location of the folder on the server is not shown to users.
+/// Returns the last part of the folder path. The location of the folder on the server is not shown to users.
 fn folder_name(path: &str) -> String {
     let name = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
     if name.is_empty() { "the folder".to_owned() } else { clean_title(name) }

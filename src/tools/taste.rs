@@ -1,4 +1,4 @@
-//! Taste of a household, derived from its library, and ranking of films by how well they fit it. Only genres and
+//! Taste of a household, derived from its library, and ranking of movies by how well they fit it. Only genres and
 //! ratings are used.
 
 use std::cmp::Reverse;
@@ -8,7 +8,7 @@ use super::formatting::format_sentence_list;
 use super::library_cache::entries::CachedTitles;
 use crate::arr::collections::SuggestedMovie;
 
-/// Rating assumed for an unrated film. It is below the rating of films that people consider good.
+/// Rating assumed for an unrated movie. The value is below the rating of movies that are considered good.
 const UNRATED: f64 = 5.0;
 
 /// Number of titles of each genre.
@@ -25,16 +25,16 @@ pub struct LikedTitle {
     pub genres: Vec<String>,
 }
 
-/// Source of a suggested film.
+/// Source of a suggested movie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecommendationSource {
-    /// Films similar to those in the library.
+    /// Movies similar to those in the library.
     Similar,
-    /// Films that are popular.
+    /// Movies that are popular.
     Popular,
 }
 
-/// Reason why a film is recommended.
+/// Reason why a movie is recommended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecommendationReason {
     Collection { name: String, held: usize },
@@ -58,7 +58,7 @@ impl<'a> GenreProfile<'a> {
         Self { genres }
     }
 
-    /// Most frequent genres.
+    /// Returns the most frequent genres.
     pub fn top_genres(&self, count: usize) -> Vec<(&'a str, usize)> {
         let mut most: Vec<(&str, usize)> = self.genres.iter().map(|(name, held)| (*name, *held)).collect();
         most.sort_by_key(|(_, held)| Reverse(*held));
@@ -71,14 +71,15 @@ impl<'a> GenreProfile<'a> {
         held.map(|(name, held)| (*name, *held)).max_by_key(|(_, held)| *held)
     }
 
-    /// Score of a list of genres, from 0 for genres that are not in the library to 1 for the most frequent one.
+    /// Returns the score of a list of genres, from 0 for genres that are not in the library to 1 for the most frequent
+    /// one.
     fn genre_score(&self, genres: &[String]) -> f64 {
         let most = self.genres.values().max().copied().unwrap_or_default().max(1) as f64;
         let held = |genre: &String| self.genres.get(genre.as_str()).copied().unwrap_or_default() as f64;
         genres.iter().map(held).sum::<f64>() / most / genres.len().max(1) as f64
     }
 
-    /// Ranks films, best first. If `like` is given, only films that share a genre with it are included.
+    /// Ranks movies, best first. If `like` is given, only movies that share a genre with it are included.
     pub fn rank_movies(
         &self,
         films: Vec<(RecommendationSource, SuggestedMovie)>,
@@ -112,7 +113,8 @@ impl<'a> GenreProfile<'a> {
 }
 
 impl LikedTitle {
-    /// Share of the combined genres that both titles have, from 0 to 1. Returns `None` if they have none in common.
+    /// Returns the share of the combined genres that both titles have, from 0 to 1. Returns `None` if they have none in
+    /// common.
     fn genre_overlap(&self, genres: &[String]) -> Option<(f64, RecommendationReason)> {
         let shared: Vec<String> =
             self.genres.iter().filter(|genre| genres.contains(genre)).cloned().collect();
@@ -128,7 +130,7 @@ impl LikedTitle {
 }
 
 impl RecommendationReason {
-    /// Text of the reason for the model.
+    /// Formats the reason for the model.
     pub fn format_reason(&self) -> String {
         match self {
             Self::Collection { name, held } => format!("of {name}, of which the library has {held}"),
@@ -175,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Checks the order of the films and the reason for each. The library has three titles of Drama, two of Crime, one
+    /// Checks the order of the movies and the reason for each. The library has three titles of Drama, two of Crime, one
     /// of Horror.
     #[track_caller]
     fn check(

@@ -64,7 +64,7 @@ impl House {
         Self { radarr, sonarr, library: Arc::new(library) }
     }
 
-    /// Household of the scenarios.
+    /// Builds the household of the scenarios.
     fn furnished() -> Self {
         let house = Self::new();
         house.radarr.add(movie("Dune").id(7).tmdb(438_631).year(2021).size_gb(21.4));
@@ -81,7 +81,7 @@ impl House {
         house
     }
 
-    /// Household with a second Radarr, for 4K.
+    /// Builds a household with a second Radarr, for 4K.
     fn with_four_k() -> Self {
         let mut house = Self::furnished();
         let mut library = (*house.library).clone();
@@ -728,7 +728,7 @@ fn a_check_names_the_ids_that_must_have_been_shown() {
     );
 }
 
-/// Tool context with this message of the user and these stored facts.
+/// Builds a tool context with this message of the user and these stored facts.
 fn world_knowing(said: &str, facts: &[(FactKind, Option<&str>, &str)]) -> ToolContext {
     let known = (1..).zip(facts).map(|(number, (kind, about, value))| StoredFact {
         number,
@@ -738,7 +738,7 @@ fn world_knowing(said: &str, facts: &[(FactKind, Option<&str>, &str)]) -> ToolCo
     ToolContext { turn_messages: vec![said.to_owned()], facts: UserFacts(known.collect()), ..world() }
 }
 
-/// Result and effects of a tool of [`super::memory`].
+/// Returns the result and the effects of a tool of [`super::memory`] as text.
 async fn told_of_facts(tool: &dyn Tool, args: Value, world: &ToolContext) -> String {
     let spec = tool.spec();
     let call = ToolCall {

@@ -1,5 +1,5 @@
-//! Answers to "Why is it not here?" for a movie, a show, a season or one episode. This file fetches the facts that
-//! `why.rs` evaluates.
+//! Tool that diagnoses why a movie, a series, a season or one episode is not on disk. This file fetches the facts that
+//! `diagnosis.rs` evaluates.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,7 @@ struct WhyMissingArgs {
     episode: Option<u32>,
 }
 
-/// State of a server and of its downloads.
+/// State of an instance and of its downloads.
 struct InstanceState {
     downloads: Vec<Download>,
     history: Vec<HistoryEntry>,
@@ -246,10 +246,10 @@ impl InstanceState {
     }
 }
 
-/// Optional data of an answer. A failure to fetch it must not fail the answer.
+/// Returns the optional data of a diagnosis, or an empty list. A failure to fetch the data must not fail the diagnosis.
 fn or_empty_list<Client, T>(instance: &Instance<Client>, answer: Result<Vec<T>, ArrError>) -> Vec<T> {
     answer.unwrap_or_else(|error| {
-        tracing::warn!(instance = instance.name, %error, "a reason is told without a part of what it goes by");
+        tracing::warn!(instance = instance.name, %error, "failed to fetch part of the data for a diagnosis");
         Vec::new()
     })
 }
@@ -262,9 +262,9 @@ fn expected_release(movie: &Movie) -> Option<Date> {
     }
 }
 
-/// Most relevant part of the requested episodes: those that could be on disk but are missing, else those that are not
-/// monitored, else those that have not aired yet, else all of them if they are on disk. Returns `None` if there are no
-/// such episodes.
+/// Selects the most relevant part of the requested episodes: those that could be on disk but are missing, else those
+/// that are not monitored, else those that have not aired yet, else all of them if they are on disk. Returns `None` if
+/// there are no such episodes.
 fn select_episodes(
     show: &Series,
     episodes: Vec<Episode>,
@@ -314,7 +314,7 @@ impl EpisodeSelection {
     }
 }
 
-/// Episodes in words: `The Bear (2022) S02E03`, `The Bear (2022) S02E03, E04`, `10 episodes of season 2 of The Bear
+/// Formats episodes as `The Bear (2022) S02E03`, `The Bear (2022) S02E03, E04`, `10 episodes of season 2 of The Bear
 /// (2022)`.
 fn format_episodes(show: &Series, episodes: &[Episode]) -> String {
     let title = format_media_title(&show.title, show.year);

@@ -61,7 +61,7 @@ pub(super) async fn receive_arr_event(
 ) -> Result<StatusCode, ArrWebhookError> {
     let outcome = accept_event(&webhooks, &instance, request).await;
     if let Err(refusal) = &outcome {
-        tracing::warn!(%refusal, "report refused");
+        tracing::warn!(%refusal, "refused an arr event");
     }
     outcome.map(|()| StatusCode::OK)
 }
@@ -86,7 +86,7 @@ async fn accept_event(
     let reported =
         connect_events::parse_events(&body, webhooks.clock.now()).map_err(|_| ArrWebhookError::Unreadable)?;
     webhooks.engine.store_arr_events(instance, reported).await.map_err(|error| {
-        tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "a report could not be stored");
+        tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "failed to store an arr event");
         ArrWebhookError::NotStored
     })
 }

@@ -29,7 +29,7 @@ pub struct ClientShares {
 #[must_use]
 pub enum SlotOutcome {
     Granted,
-    /// All slots are in use and no client holds more than this one, or another client got its slot.
+    /// Refusal: all slots are in use and no client holds more than this one, or another client got its slot.
     Refused,
 }
 
@@ -187,7 +187,7 @@ impl SlotTable {
             tracing::warn!(
                 slots = self.limit,
                 clients,
-                "webhook slots are full, slow requests are displaced"
+                "webhook slots are full: slow requests are displaced"
             );
         }
     }

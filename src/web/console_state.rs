@@ -21,19 +21,19 @@ pub struct ConsoleState {
     pub engine: Engine,
     pub db: Db,
     pub clock: Clock,
-    /// In which times are shown.
+    /// Time zone in which times are shown.
     pub zone: TimeZone,
-    /// Who is let in.
+    /// Access rules of the console and the API, and their state.
     pub access: Arc<ConsoleAccess>,
-    /// For how long the words of texts are kept.
+    /// Period for which the text of messages is stored.
     pub retention: SignedDuration,
     /// Ends the streams, so that the listener can close.
     pub stop: CancellationToken,
     pub streams: StreamLimit,
-    /// Tokens that the model can read at once, where somebody said.
+    /// Most tokens that the model can read at once, if configured.
     pub context_window: Option<u64>,
     pub metrics: Metrics,
     pub health: HealthChecker,
-    /// What the health page can test.
+    /// Connection tests of the health page.
     pub checkup: ConnectionTester,
 }

@@ -15,7 +15,7 @@ pub(super) async fn receive_status_callback(
     let outcome = record_callback(&webhooks, request).await;
     if let Err(refusal) = &outcome {
         webhooks.metrics.webhook_refused("status", refusal.metric_label());
-        tracing::warn!(%refusal, "status callback refused");
+        tracing::warn!(%refusal, "refused a status callback");
     }
     outcome.map(|()| StatusCode::NO_CONTENT)
 }
@@ -41,10 +41,10 @@ async fn record_callback(webhooks: &WebhookState, request: Request) -> Result<()
         // or sent before a restore, arrive in this form.
         Ok(ReportOutcome::Unbound) => {
             webhooks.metrics.webhook_refused("status", "unbound");
-            tracing::warn!("a status callback names no message of ours");
+            tracing::warn!("status callback matches no message of ours");
         }
         Err(error) => {
-            tracing::error!(%error, "a status callback could not be stored");
+            tracing::error!(%error, "failed to store a status callback");
             return Err(TwilioWebhookError::NotStored);
         }
     }

@@ -151,7 +151,7 @@ impl HealthChecker {
         }
         let report = look().await;
         for check in report.checks.iter().filter(|check| !check.ok) {
-            tracing::warn!(check = check.name, detail = check.detail, "a health check fails");
+            tracing::warn!(check = check.name, detail = check.detail, "health check failed");
         }
         *kept.last.lock().unwrap_or_else(PoisonError::into_inner) =
             Some((self.0.clock.now(), report.clone()));

@@ -154,7 +154,7 @@ pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
 fn configure_stream(stream: &TcpStream, unread: Duration) {
     // With Nagle's algorithm small responses can wait 40 ms.
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "could not set TCP_NODELAY");
+        tracing::debug!(%error, "failed to set TCP_NODELAY");
     }
     // A client that does not read, or that disappears without closing, would keep its connection for a quarter of an
     // hour or forever.
@@ -162,7 +162,7 @@ fn configure_stream(stream: &TcpStream, unread: Duration) {
     {
         let unread = u32::try_from(unread.as_millis()).unwrap_or(u32::MAX);
         if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(stream, unread) {
-            tracing::debug!(%error, "could not set TCP_USER_TIMEOUT");
+            tracing::debug!(%error, "failed to set TCP_USER_TIMEOUT");
         }
     }
 }
@@ -247,13 +247,13 @@ async fn serve_connection<S>(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection was cut off");
+        tracing::debug!(%error, "connection ended with an error");
     }
 }
 
 fn log_failure(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
-        tracing::error!(%error, "serving a connection failed");
+        tracing::error!(%error, "failed to serve a connection");
     }
 }
 

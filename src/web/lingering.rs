@@ -13,7 +13,7 @@ use tokio::time::{Sleep, sleep};
 
 /// Most bytes that are read and dropped after the response.
 const MAX_DROPPED_BYTES: usize = 256 << 10;
-/// Longest time for that.
+/// Longest time for which data is read and dropped.
 const MAX_LINGER: Duration = Duration::from_secs(2);
 const PIECE_BYTES: usize = 8 << 10;
 

@@ -23,7 +23,7 @@ pub(super) async fn show_metrics(State(console): State<ConsoleState>, _caller: C
     match text {
         Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(error) => {
-            tracing::error!(error, "the metrics could not be told");
+            tracing::error!(error, "failed to render metrics");
             ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "the backlog could not be read")
                 .into_response()
         }

@@ -99,7 +99,8 @@ pub fn webhook_router(webhooks: WebhookState) -> Router {
         .with_state(webhooks)
 }
 
-/// The pages and the API. It is another listener than that of the webhooks: nothing here is reached from outside.
+/// Builds the router of the pages and the API, for a listener separate from that of the webhooks: nothing here is
+/// reachable from outside.
 pub fn console_router(console: ConsoleState) -> Router {
     Router::new()
         .route("/assets/style.css", get(assets::serve_style))

@@ -151,7 +151,7 @@ impl ConversationEventStream {
                 match this.next_events().await {
                     Ok(events) => this.waiting.extend(events),
                     Err(error) => {
-                        tracing::warn!(error = format!("{error:#}"), "a stream ended early");
+                        tracing::warn!(error = format!("{error:#}"), "event stream ended early");
                         return None;
                     }
                 }

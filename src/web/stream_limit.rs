@@ -49,11 +49,11 @@ pub(in crate::web) enum StreamOwner {
 /// Outcome of a request for a slot.
 pub(in crate::web) enum StreamLeaseOutcome {
     Granted(StreamLease),
-    /// The total number of streams is at its limit.
+    /// Refusal: the total number of streams is at its limit.
     TotalLimitReached,
-    /// This caller has the most streams that one caller may have.
+    /// Refusal: this caller has the most streams that one caller may have.
     OwnerLimitReached,
-    /// This caller no longer has access.
+    /// Refusal: this caller no longer has access.
     AccessLost,
 }
 

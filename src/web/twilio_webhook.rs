@@ -82,7 +82,7 @@ pub(super) async fn receive_message(
     let outcome = accept_message(&webhooks, request).await;
     if let Err(refusal) = &outcome {
         webhooks.metrics.webhook_refused("texts", refusal.metric_label());
-        tracing::warn!(%refusal, "webhook refused");
+        tracing::warn!(%refusal, "refused an inbound message");
     }
     outcome.map(|()| ([(header::CONTENT_TYPE, "text/xml; charset=utf-8")], EMPTY_TWIML).into_response())
 }
@@ -93,13 +93,13 @@ async fn accept_message(webhooks: &WebhookState, request: Request) -> Result<(),
     match webhooks.engine.admit_message(received).await {
         Ok(admission) => {
             failpoint::reached("admit.stored");
-            tracing::info!(?admission, "text received");
+            tracing::info!(?admission, "received an inbound message");
             Ok(())
         }
         Err(error) => {
             tracing::error!(
                 error = format!("{:#}", anyhow::Error::from(error)),
-                "a text could not be stored"
+                "failed to store an inbound message"
             );
             Err(TwilioWebhookError::NotStored)
         }

@@ -1,4 +1,5 @@
-//! Killed at every named place, at the first and at the second visit, the program goes on as if nothing had happened.
+//! Crash test: killed at the first and at the second visit of every failpoint, the program continues as if the crash
+//! had not happened.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -14,19 +15,19 @@ use super::ledger::{count, is_settled};
 use super::people::{Consent, Line, Person, Wish};
 use super::stage::{Running, Stage, wait_for};
 
-/// Cases that are played at the same time.
+/// Number of cases that run concurrently.
 const AT_ONCE: usize = 4;
 const ANN: &str = "+15550100002";
 const BOB: &str = "+15550100003";
 
-/// What passes a place. Two people each play it, so that every place is visited twice.
+/// Scenario that passes a failpoint. Two users each play the scenario, so that every failpoint is visited twice.
 #[derive(Debug, Clone, Copy)]
 enum Scenario {
-    /// A movie is added.
+    /// Adds a movie.
     Add,
-    /// Two movies are deleted with one yes.
+    /// Deletes two movies with one YES.
     Delete,
-    /// A movie's addition was missed while the program was down.
+    /// Misses a movie's addition while the program is down.
     Missed,
 }
 
@@ -76,7 +77,7 @@ fn gather(folder: &Path, named: &mut BTreeSet<String>) -> io::Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_death_at_any_named_place_changes_nothing_that_a_user_sees() {
-    // Each place also in scenarios other than its own, where they pass it: a write and a deletion settle differently.
+    // Each failpoint also runs in other scenarios that pass it: recovery of a write and recovery of a deletion differ.
     let mut cases: Vec<(String, Scenario)> = Vec::new();
     for (place, scenario) in SCENARIOS {
         cases.extend([1, 2].map(|visit| (format!("{place}@{visit}"), scenario)));
@@ -84,14 +85,14 @@ async fn a_death_at_any_named_place_changes_nothing_that_a_user_sees() {
     for place in ["outbox.claimed", "outbox.sent", "outbox.recorded", "turn.begun", "admit.stored"] {
         cases.extend([1, 2, 3, 4].map(|visit| (format!("{place}@{visit}"), Scenario::Delete)));
     }
-    // The third call of a pair of additions, and the fourth, are the writes.
+    // The third and the fourth call of a pair of additions are the writes.
     for place in ["call.started", "call.ran", "call.recorded"] {
         cases.extend([3, 4].map(|visit| (format!("{place}@{visit}"), Scenario::Add)));
     }
     let played = futures_util::stream::iter(cases)
         .map(|(place, scenario)| async move {
             let name = format!("{place} {scenario:?}");
-            // One that fails must not hide the others.
+            // A case that fails must not hide the others.
             let broken = AssertUnwindSafe(play(&place, scenario)).catch_unwind().await;
             (name, broken.unwrap_or_else(|_| vec!["panicked, as told above".to_owned()]))
         })
@@ -102,7 +103,7 @@ async fn a_death_at_any_named_place_changes_nothing_that_a_user_sees() {
     assert!(broken.is_empty(), "{} of {} broken: {broken:#?}", broken.len(), played.len());
 }
 
-/// Plays a scenario in which the program dies at `place` and starts again. Gives what does not hold.
+/// Plays a scenario in which the program dies at `place` and starts again. Returns the violated invariants.
 async fn play(place: &str, scenario: Scenario) -> Vec<String> {
     let people = [ANN.to_owned(), BOB.to_owned()];
     let stage = Arc::new(Stage::open(&people, Duration::from_millis(1)).await);
@@ -146,7 +147,7 @@ async fn live(mut person: Person, wish: Wish, missed: Option<Line>) -> Person {
     person
 }
 
-/// Only what is sent after the first reading of the carrier's list is ever missed.
+/// Waits for the first reading of the carrier's list. Only messages sent after this reading are ever missed.
 async fn first_reading(stage: &Stage) {
     let mut running = stage.start(None);
     stage.ready(&mut running).await;
@@ -154,7 +155,7 @@ async fn first_reading(stage: &Stage) {
     running.kill();
 }
 
-/// Waits until the program has nothing left to do, and judges.
+/// Waits until the program has no work left, and checks the invariants.
 pub(crate) async fn finish(stage: &Stage, mut running: Running, people: &[Person]) -> Vec<String> {
     stage.ready(&mut running).await;
     wait_for("the program to be done", async || is_settled(stage)).await;

@@ -1,4 +1,4 @@
-//! What must hold whenever and however often the program was killed.
+//! Invariants that hold regardless of when and how often the program was killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::ledger::{Event, Ledger};
 use super::people::{Consent, Entry, Line, Person, Wish};
 use super::stage::{Stage, Title, Write};
 
-/// Everything that does not hold; empty where all is well.
+/// Returns all violated invariants; an empty list means that all of them hold.
 pub(crate) fn broken(stage: &Stage, people: &[Person]) -> Vec<String> {
     let ledger = Ledger::read(stage);
     let mut broken = stage.model.complaints();
@@ -22,7 +22,7 @@ pub(crate) fn broken(stage: &Stage, people: &[Person]) -> Vec<String> {
     broken
 }
 
-/// Every text that the carrier had is known once, and has one outcome.
+/// Checks that every message that the carrier had is known once, and has one outcome.
 fn outcomes(ledger: &Ledger, people: &[Person]) -> Vec<String> {
     let events: BTreeMap<&str, &Event> =
         ledger.events.iter().map(|event| (event.external_id.as_str(), event)).collect();
@@ -45,7 +45,7 @@ fn outcomes(ledger: &Ledger, people: &[Person]) -> Vec<String> {
     broken
 }
 
-/// Every turn that took texts up answers them with one text.
+/// Checks that every turn that accepted messages answers them with one message.
 fn replies(ledger: &Ledger) -> Vec<String> {
     let turns: BTreeSet<i64> = ledger.events.iter().filter_map(|event| event.turn_id).collect();
     let texts_of = |turn: i64| ledger.outbox.iter().filter(move |text| text.turn_id == Some(turn)).count();
@@ -61,7 +61,7 @@ fn replies(ledger: &Ledger) -> Vec<String> {
     broken
 }
 
-/// What the carrier took is what was written down, each text once.
+/// Checks that the carrier accepted the stored outbound messages, each one once.
 fn sendings(stage: &Stage, ledger: &Ledger) -> Vec<String> {
     let mut broken = Vec::new();
     for text in ledger.outbox.iter().filter(|text| text.state != "accepted") {
@@ -80,7 +80,7 @@ fn sendings(stage: &Stage, ledger: &Ledger) -> Vec<String> {
     broken
 }
 
-/// Each change of the library was carried out once, and none was tried on top of one that had succeeded.
+/// Checks that each change of the library was carried out once, and that none was tried after it had succeeded.
 fn writes(writes: &[Write]) -> Vec<String> {
     let mut done = BTreeSet::new();
     let mut broken = Vec::new();
@@ -94,7 +94,7 @@ fn writes(writes: &[Write]) -> Vec<String> {
     broken
 }
 
-/// What a person was told is so.
+/// Checks that the messages to a user are true.
 fn truths(stage: &Stage, person: &Person, entry: &Entry) -> Vec<String> {
     let told: Vec<&str> = entry
         .lines
@@ -130,7 +130,7 @@ fn addition(stage: &Stage, title: &Title, told: &[&str]) -> Vec<&'static str> {
 fn deletion(stage: &Stage, title: &Title, consent: Consent, told: &[&str]) -> Vec<&'static str> {
     let is_gone = stage.radarr.removed_ids().contains(&title.id);
     let name = format!("{} (", title.name);
-    // A sentence that names it, after the question.
+    // A sentence after the confirmation prompt that names the title.
     let says = |marks: &[&str]| {
         told.iter().filter(|text| !text.contains("Reply YES")).any(|text| {
             text.split(". ").any(|part| part.contains(&name) && marks.iter().any(|mark| part.contains(mark)))

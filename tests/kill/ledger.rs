@@ -1,4 +1,4 @@
-//! What the program has written down, read beside it.
+//! Stored state of the program, read by a second process.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -9,9 +9,9 @@ use super::stage::Stage;
 pub(crate) struct Ledger {
     pub(crate) events: Vec<Event>,
     pub(crate) outbox: Vec<Outgoing>,
-    /// Turns, calls, items and questions that wait for something.
+    /// Turns, calls, items and confirmation prompts that wait for an event.
     pub(crate) open: Vec<Open>,
-    /// Answers that cannot be found again.
+    /// Replies without a row in `agent_responses`, which cannot be found again.
     pub(crate) unremembered: Vec<Open>,
 }
 
@@ -69,7 +69,7 @@ const UNREMEMBERED: &str = "
         AND EXISTS (SELECT 1 FROM inbound_events WHERE turn_id = turns.id AND outcome = 'replied')
         AND NOT EXISTS (SELECT 1 FROM agent_responses WHERE agent_responses.turn_id = turns.id)";
 
-/// Work that the program still has to do.
+/// Query for the work that the program still has to do.
 const UNSETTLED: &str = "
     SELECT (SELECT count(*) FROM inbound_events WHERE outcome IS NULL)
          + (SELECT count(*) FROM turns WHERE finished_at IS NULL)
@@ -89,7 +89,7 @@ impl Ledger {
     }
 }
 
-/// Whether everything is answered and sent. Ask only while the program runs.
+/// Returns whether all messages are answered and sent. Call this only while the program runs.
 pub(crate) fn is_settled(stage: &Stage) -> bool {
     count(stage, UNSETTLED) == 0
 }

@@ -1,6 +1,6 @@
-//! The program as a process of its own, killed at named places and at random moments, among peers that outlive it.
+//! Program as a separate process, killed at failpoints and at random moments, among peers that outlive it.
 
-// Says to the lints what cargo knows: an unwrap in here is a failing test.
+// Informs the lints of what cargo knows: an unwrap in this crate is a failing test.
 #![cfg(test)]
 
 mod crash_points;

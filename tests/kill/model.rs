@@ -1,5 +1,5 @@
-//! A language model behind an OpenAI-compatible streaming server. It answers by what the last text of the user asks:
-//! `add X`, `delete X and Y`, `do we have X`, or anything else for the downloads.
+//! Language model behind an OpenAI-compatible streaming server. The model answers the request in the user's last
+//! message: `add X`, `delete X and Y`, `do we have X`, or any other text for the downloads.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -12,15 +12,15 @@ use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-/// Clones are the same model.
+/// Language model of the tests. Clones share one model.
 #[derive(Clone)]
 pub(crate) struct FakeModel {
     complaints: Arc<Mutex<Vec<String>>>,
-    /// Before each piece of an answer; none where it is zero.
+    /// Delay before each piece of a response; zero means no delay.
     pause: Duration,
 }
 
-/// What one answer says.
+/// Content of one response.
 enum Answer {
     Says(String),
     Calls(Vec<(&'static str, Value)>),
@@ -35,7 +35,7 @@ impl FakeModel {
         Router::new().route("/v1/chat/completions", post(complete)).with_state(self.clone())
     }
 
-    /// Requests that no strict server would have taken.
+    /// Returns the requests that a strict server would have rejected.
     pub(crate) fn complaints(&self) -> Vec<String> {
         self.complaints.lock().unwrap().clone()
     }
@@ -61,7 +61,7 @@ async fn complete(State(model): State<FakeModel>, Json(request): Json<Value>) ->
     response
 }
 
-/// Every call has its one result, right behind it.
+/// Checks that every call has exactly one result, right after the call.
 fn check(messages: &[Value]) -> Result<(), String> {
     let mut awaited: Vec<&Value> = Vec::new();
     for message in messages {
@@ -148,7 +148,7 @@ fn named<'a>(found: &'a Value, title: &str) -> Option<&'a Value> {
     found["results"].as_array()?.iter().find(|movie| movie["title"] == title)
 }
 
-/// The answer as a server streams it: words and arguments in halves.
+/// Returns the response as a server streams it: words and arguments in halves.
 fn pieces(answer: Answer) -> Vec<String> {
     let (deltas, reason): (Vec<Value>, &str) = match answer {
         Answer::Says(text) => {

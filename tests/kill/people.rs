@@ -1,4 +1,5 @@
-//! People at their phones: each has wishes, texts one after the other and answers what they are asked.
+//! Users at their phones: each user has wishes, sends messages one after the other and answers the confirmation
+//! prompts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use tokio::sync::broadcast::Receiver;
 
 use super::stage::{PATIENCE, Stage, Title};
 
-/// Reading a question and typing the answer.
+/// Time for reading a prompt and typing the answer.
 const REACTION: Duration = Duration::from_millis(120);
 
 #[derive(Debug, Clone)]
@@ -31,7 +32,7 @@ pub(crate) struct Person {
     pub(crate) diary: Vec<Entry>,
 }
 
-/// A wish and all that was texted about it.
+/// Wish and all messages about it.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) wish: Wish,
@@ -50,18 +51,18 @@ impl Person {
         Self { phone: phone.to_owned(), stage: Arc::clone(stage), inbox, diary: Vec::new() }
     }
 
-    /// Texts a wish, answers every question about it, and returns once there is an answer that asks nothing.
+    /// Sends a wish, answers every confirmation prompt about it, and returns once there is a reply without a prompt.
     pub(crate) async fn wish(&mut self, wish: Wish) {
         let said = self.says(&wish.words()).await;
         self.sees_through(wish, said).await;
     }
 
-    /// The same for a text that never reached the webhook.
+    /// Follows up on a wish whose message never reached the webhook.
     pub(crate) async fn wished(&mut self, wish: Wish, said: Line) {
         self.sees_through(wish, said).await;
     }
 
-    /// A text that only the carrier knows of.
+    /// Sends a message that only the carrier knows of.
     pub(crate) fn says_in_vain(&self, body: &str) -> Line {
         let (sid, _lost) = self.stage.text(&self.phone, body);
         Line::Said { sid, body: body.to_owned(), acknowledged: false }
@@ -75,8 +76,8 @@ impl Person {
         self.diary.push(Entry { wish, lines });
     }
 
-    /// Reads what comes, until there is a question that nothing follows for a moment, or no question. What is to be
-    /// answered.
+    /// Reads the messages until there is a prompt that no other message follows for a moment, or a reply without a
+    /// prompt. Returns the text to answer.
     async fn is_asked(&mut self, wish: &Wish, lines: &mut Vec<Line>) -> Option<String> {
         let Ok(mut text) = tokio::time::timeout(PATIENCE, self.gets()).await else {
             panic!("{} was never answered on {wish:?}: {lines:#?}\n{}", self.phone, self.stage.log());
@@ -120,7 +121,7 @@ impl Wish {
         }
     }
 
-    /// What is said to a text that asks for consent.
+    /// Returns the answer to a message that asks for consent.
     fn answer(&self, text: &str) -> Option<String> {
         let asked = text.split("Reply YES").nth(1)?;
         let code: String = asked.chars().filter(char::is_ascii_digit).collect();

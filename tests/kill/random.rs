@@ -1,5 +1,6 @@
-//! Killed again and again at random moments while many people text, the program loses, repeats and invents nothing.
-//! `KILL_ROUNDS` plays more rounds, `KILL_SEED` a certain one.
+//! Crash test: killed again and again at random moments while many users send messages, the program loses, repeats and
+//! invents nothing.
+//! `KILL_ROUNDS` plays more rounds, `KILL_SEED` plays one particular round.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,9 +17,9 @@ use super::stage::Stage;
 
 const PEOPLE: u64 = 20;
 const KILLS: u32 = 200;
-/// How long the program lives, in milliseconds.
+/// Time that the program runs, in milliseconds.
 const LIFE_MS: std::ops::Range<u64> = 20..400;
-/// Every so often it lives long enough to get something done.
+/// Occasional longer time that lets the program finish some work.
 const LONG_LIFE_MS: std::ops::Range<u64> = 800..1_600;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,7 +60,7 @@ async fn kill_again_and_again(stage: &Stage, mut chance: StdRng) {
         let life = if kill % 20 == 0 { LONG_LIFE_MS } else { LIFE_MS };
         let life = Duration::from_millis(chance.random_range(life));
         if kill % 10 == 0 {
-            // Else a slow machine would only ever kill a program that is starting.
+            // Without this wait, a slow machine would only ever kill a program that is starting.
             stage.ready(&mut running).await;
         }
         assert!(!running.ends_within(life).await, "it ended by itself:\n{}", stage.log());
@@ -67,7 +68,7 @@ async fn kill_again_and_again(stage: &Stage, mut chance: StdRng) {
     }
 }
 
-/// One wish after the other, until it is over.
+/// Plays one wish after the other, until the test is over.
 async fn live(mut person: Person, stage: Arc<Stage>, mut chance: StdRng, over: Arc<AtomicBool>) -> Person {
     while !over.load(Ordering::SeqCst) {
         let wish = match chance.random_range(0..10) {
@@ -82,7 +83,7 @@ async fn live(mut person: Person, stage: Arc<Stage>, mut chance: StdRng, over: A
     person
 }
 
-/// How often each kind of text was sent to someone.
+/// Returns the number of messages of each kind that users received.
 fn summary(people: &[Person]) -> String {
     let entries = people.iter().flat_map(|person| &person.diary);
     let mut said = 0;
@@ -107,8 +108,8 @@ fn summary(people: &[Person]) -> String {
     format!("{said} texts, {acknowledged_texts} acknowledged, answers {kinds:?}")
 }
 
-/// Straight to the terminal, because what a passing test prints is kept back.
+/// Prints directly to the terminal, because the test runner captures the output of a passing test.
 fn tell(words: &str) {
-    // Nothing depends on it being read.
+    // The test does not depend on this output.
     drop(writeln!(std::io::stdout(), "{words}"));
 }

@@ -1,4 +1,4 @@
-//! The peers on sockets, and the program as a child process that is started and killed.
+//! Peers on sockets, and the program as a child process that is started and killed.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::process::ExitStatusExt;
@@ -32,12 +32,12 @@ use super::model::FakeModel;
 const NUMBER: &str = "+15550100000";
 const ACCOUNT: &str = "AC00000000000000000000000000000000";
 const TOKEN: &str = "a-simulated-token";
-/// Longest time that anything here is waited for.
+/// Time limit of every wait in these tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at something that is waited for.
+/// Interval between two checks of a condition that a test waits for.
 pub(crate) const GLANCE: Duration = Duration::from_millis(10);
 
-/// The world around the program. It outlives every start of it.
+/// World around the program. The stage outlives every start of the program.
 pub(crate) struct Stage {
     pub(crate) radarr: FakeRadarr,
     pub(crate) twilio: FakeTwilio,
@@ -58,28 +58,28 @@ struct Urls {
     model: String,
 }
 
-/// A request that would change a library, and how it was answered.
+/// Request that would change a library, and its response status.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Write {
     pub(crate) request: String,
     pub(crate) status: u16,
 }
 
-/// A title that exists for one wish alone.
+/// Title that exists for one wish alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Title {
     pub(crate) name: String,
-    /// Its number in the catalogue, or its id in the library.
+    /// Catalog number of the title, or its id in the library.
     pub(crate) id: i64,
 }
 
 impl Stage {
-    /// With these people as admins in a fresh database.
+    /// Creates a stage with these users as admins in a fresh database.
     pub(crate) async fn open(people: &[String], pause: Duration) -> Self {
         Self::beside(people, pause, None).await
     }
 
-    /// The same, with other servers in the place of its Radarr and its Sonarr if there are any.
+    /// Creates a stage with other servers in place of its Radarr and its Sonarr, if any are given.
     pub(crate) async fn beside(people: &[String], pause: Duration, library: Option<Router>) -> Self {
         install_tls();
         let port = free_port().await;
@@ -137,13 +137,13 @@ impl Stage {
         self.folder.path().join("dialarr.db")
     }
 
-    /// Starts the program, with a place at which it dies: `outbox.sent@2`.
+    /// Starts the program, with a failpoint at which it dies: `outbox.sent@2`.
     pub(crate) fn start(&self, failpoint: Option<&str>) -> Running {
         let log = self.folder.path().join("log");
         let log = OpenOptions::new().create(true).append(true).open(log).unwrap();
         let mut command = Command::new(program());
         command.arg("serve").env_clear().current_dir(self.folder.path()).stdin(Stdio::null());
-        // Many stages play at once, and the console has one usual port.
+        // Many stages run at once, and the console has one usual port.
         command.env("CONSOLE_BIND", "");
         command.envs(self.variables()).envs(failpoint.map(|place| ("FAILPOINT", place)));
         let child = command.stdout(same(&log)).stderr(same(&log)).spawn().unwrap();
@@ -170,7 +170,7 @@ impl Stage {
             ("RADARR_API_KEY", text(self.radarr.api_key())),
             ("ADMIN_PHONE", text("+15550100001")),
             ("COALESCE_MS", text("0")),
-            // People here text and add as fast as they are answered, for many days' tokens.
+            // The users send messages and add titles as fast as they are answered, with the tokens of many days.
             ("DAILY_TOKENS", text("off")),
             ("RATE_LIMIT", text("off")),
             ("QUOTA_MOVIES", text("off")),
@@ -182,7 +182,7 @@ impl Stage {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Waits until the program takes texts.
+    /// Waits until the program accepts messages.
     pub(crate) async fn ready(&self, running: &mut Running) {
         let url = format!("{}/ready", self.public_url());
         wait_for("the program to be ready", async || {
@@ -194,34 +194,34 @@ impl Stage {
         .await;
     }
 
-    /// A person's text: the carrier has it from here on. Its id, and the request to our webhook.
+    /// Creates a user's message: the carrier has it from here on. Returns its id, and the request to Dialarr's webhook.
     pub(crate) fn text(&self, phone: &str, body: &str) -> (String, http::Request<Bytes>) {
         let sid = format!("SM{:032x}", self.texts.fetch_add(1, Ordering::SeqCst));
         let request = self.twilio.inbound_form(phone, body).with_sid(&sid).into_signed_request().unwrap();
         (sid, request)
     }
 
-    /// Brings a text to the webhook, once. Whether it was acknowledged.
+    /// Delivers a message to the webhook, once. Returns whether the message was acknowledged.
     pub(crate) async fn deliver(&self, request: http::Request<Bytes>) -> bool {
         let answer = FakeTwilio::deliver_request(request, &self.http).await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
-    /// A movie that can be added.
+    /// Creates a movie that can be added.
     pub(crate) fn addable(&self) -> Title {
         let name = self.name();
         let id = self.radarr.add_to_catalog(movie(&name));
         Title { name, id }
     }
 
-    /// A movie that can be deleted.
+    /// Creates a movie that can be deleted.
     pub(crate) fn deletable(&self) -> Title {
         let name = self.name();
         let id = self.radarr.add(movie(&name).size_gb(2.0));
         Title { name, id }
     }
 
-    /// A word that no other title is like.
+    /// Returns a word that is not similar to any other title.
     fn name(&self) -> String {
         let mut left = self.titles.fetch_add(1, Ordering::SeqCst) + 1;
         let mut name = String::from("Q");
@@ -234,12 +234,12 @@ impl Stage {
         format!("{name}ax")
     }
 
-    /// Requests that would have changed the library, oldest first.
+    /// Returns the requests that would have changed the library, oldest first.
     pub(crate) fn writes(&self) -> Vec<Write> {
         self.writes.lock().unwrap().clone()
     }
 
-    /// The end of what the program logged.
+    /// Returns the end of the program's log.
     pub(crate) fn log(&self) -> String {
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().rev().take(60).collect();
@@ -247,13 +247,13 @@ impl Stage {
     }
 }
 
-/// The program while it runs; it does not outlive this.
+/// Program while it runs; the process does not outlive this value.
 pub(crate) struct Running {
     pub(crate) child: Child,
 }
 
 impl Running {
-    /// Whether it ends by itself within this time.
+    /// Returns whether the program ends on its own within this time.
     pub(crate) async fn ends_within(&mut self, time: Duration) -> bool {
         let mut glances = tokio::time::interval(GLANCE.min(time));
         let ended = async {
@@ -264,12 +264,12 @@ impl Running {
         tokio::time::timeout(time, ended).await.is_ok()
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit status, if the program has ended.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
 
-    /// Whether it died by its own hand, as at a named place.
+    /// Returns whether the program aborted itself, as at a failpoint.
     pub(crate) fn aborted(&mut self) -> bool {
         const SIGABRT: i32 = 6;
         self.ended().is_some_and(|status| status.signal() == Some(SIGABRT))
@@ -283,22 +283,22 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have ended on its own.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Another program than the one that was built with this, such as an older one that is to be compared.
+/// Program other than the one that was built with these tests, such as an older version for a comparison.
 pub(crate) static OTHER_PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// The program as it was when the first test began: a build may put another in its place.
+/// Returns the program as it was when the first test began: a build may replace the file in the meantime.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let name = concat!("dialarr-under-", env!("CARGO_CRATE_NAME"));
         let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        // There is none before the first run.
+        // No file exists before the first run.
         let _ = std::fs::remove_file(&kept);
         let built = OTHER_PROGRAM.get().map_or(Path::new(env!("CARGO_BIN_EXE_dialarr")), PathBuf::as_path);
         std::fs::copy(built, &kept).unwrap();
@@ -306,7 +306,7 @@ fn program() -> &'static Path {
     })
 }
 
-/// Looks again and again, within bounds.
+/// Checks a condition repeatedly, within a time limit.
 pub(crate) async fn wait_for(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let mut glances = tokio::time::interval(GLANCE);
     let looking = async {
@@ -317,14 +317,14 @@ pub(crate) async fn wait_for(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     assert!(tokio::time::timeout(PATIENCE, looking).await.is_ok(), "waited too long for {what}");
 }
 
-/// A port that stays ours while the program is down: it lies below those that the system hands out by itself, to the
-/// listeners and connections of other tests among others.
+/// Returns a port that stays reserved while the program is down: the port lies below those that the system assigns
+/// automatically, for example to the listeners and connections of other tests.
 async fn free_port() -> u16 {
     const FIRST: u32 = 12_000;
     const PORTS: u32 = 16_000;
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     loop {
-        // Two runs of these tests on one machine begin at different places.
+        // Two runs of these tests on one machine begin at different ports.
         let place = std::process::id().wrapping_mul(61) + TAKEN.fetch_add(1, Ordering::SeqCst);
         let port = u16::try_from(FIRST + place % PORTS).unwrap();
         if TcpListener::bind(("127.0.0.1", port)).await.is_ok() {
@@ -340,16 +340,16 @@ fn same(log: &File) -> File {
 async fn serve(router: Router) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    // Else each piece of a streamed answer waits for the other side to say that it has the one before.
+    // With Nagle's algorithm, each piece of a streamed response would wait for the acknowledgment of the previous one.
     let listener = listener.tap_io(|connection| {
-        // One that is over already needs none.
+        // A connection that is already closed needs no setting.
         let _ = connection.set_nodelay(true);
     });
     tokio::spawn(async move { axum::serve(listener, router).await });
     format!("http://{address}")
 }
 
-/// Notes every request that would change something.
+/// Records every request that would change something.
 fn noting(router: Router, writes: Arc<Mutex<Vec<Write>>>) -> Router {
     router.layer(from_fn(move |request: Request, next: Next| {
         let writes = Arc::clone(&writes);

@@ -1,4 +1,4 @@
-//! Texts put together anew from a recorded one: the signature covers the same characters, read as other fields.
+//! Messages reassembled from a recorded one: the signature covers the same characters, read as other fields.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::world::{World, pass};
 
 type Pairs = Vec<(String, String)>;
 
-/// Bob records a text of his own, and brings it as one of Ann's that says `body`, with an id that nobody has used.
+/// Records a message of Bob's, and delivers it as a message of Ann's with the text `body`, with an unused id.
 pub(crate) fn bring(world: &World, body: &str) {
     let sid = format!("SMf{:031x}", world.now().as_millisecond());
     world.journal.note(format!("a text of {BOB} is brought as {body:?} of {ANN}: {sid}"));
-    // The genuine text is never brought: the carrier's list has it.
+    // The genuine message is never delivered: the carrier's list has it.
     let number = world.sent_in.lock().unwrap().len();
     let genuine = format!("SM{number:032x}");
     world.sent_in.lock().unwrap().insert(genuine.clone());
@@ -24,7 +24,7 @@ pub(crate) fn bring(world: &World, body: &str) {
     let world = world.clone();
     world.clone().later(async move {
         pass(Duration::from_millis(120)).await;
-        // What it is answered, nobody waits for.
+        // No caller waits for the response.
         let _ = world.bring(request).await;
     });
 }

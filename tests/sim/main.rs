@@ -1,7 +1,9 @@
-//! Schedules that a seed decides: texts, crashes and failing peers in any order, and what must hold after each.
-//! `SIM_SEEDS=5000` runs so many, `SIM_SEED=17` runs one and tells what happened, `SIM_FROM=1000` begins there.
+//! Schedules generated from a seed: messages, crashes and failing peers in any order, and the invariants that hold
+//! after each schedule.
+//! `SIM_SEEDS=5000` runs that many schedules, `SIM_SEED=17` runs one and prints its events, `SIM_FROM=1000` begins at
+//! that seed.
 
-// Says to the lints what cargo knows: an unwrap in here is a failing test.
+// Informs the lints of what cargo knows: an unwrap in this crate is a failing test.
 #![cfg(test)]
 
 mod checker;
@@ -28,14 +30,14 @@ use crate::checker::Tally;
 use crate::plan::Plan;
 use crate::run::{Verdict, run};
 
-/// Schedules in an ordinary run of the tests.
+/// Number of schedules in an ordinary run of the tests.
 const USUAL: u64 = 60;
-/// Failures after which no further seed is tried.
+/// Number of failures after which no further seed is tried.
 const ENOUGH: usize = 20;
-/// Seeds that once failed; they stay for ever.
+/// Seeds that once failed; they stay in the list permanently.
 const ONCE_FAILED: &str = include_str!("seeds.txt");
 
-/// A folder in memory where there is one, with a migrated database that schedules begin with.
+/// Folder, in memory if possible, with a migrated database that schedules begin with.
 struct Ground {
     folder: tempfile::TempDir,
 }
@@ -66,7 +68,7 @@ impl Ground {
     }
 }
 
-/// A model that panics is part of the play; everyone else's panic is told as usual.
+/// Silences the panics of the model, which are part of the simulation; all other panics are reported as usual.
 fn quiet_about_the_mind() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -80,7 +82,7 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().unwrap())
 }
 
-/// Runs the seeds on every core, and fails with the first few that show something wrong.
+/// Runs the seeds on every core, and fails with the first few that violate an invariant.
 fn check(seeds: impl Iterator<Item = u64> + Send) -> Tally {
     let ground = Ground::new();
     let (seeds, failed, tally) = (Mutex::new(seeds), Mutex::new(Vec::new()), Mutex::new(Tally::default()));
@@ -127,7 +129,7 @@ fn told(failed: &[(u64, Verdict)]) -> String {
 fn schedules_keep_every_promise() {
     if let Some(seed) = variable("SIM_SEED") {
         let subscriber = tracing_subscriber::fmt().with_test_writer().with_max_level(tracing::Level::INFO);
-        // Only the first to ask is given it.
+        // Only the first caller gets the subscriber.
         let _ = subscriber.try_init();
         check(std::iter::once(seed));
         return;

@@ -1,4 +1,4 @@
-//! A model that follows simple rules, and fails in every way a model can.
+//! Model that follows simple rules, and fails in every way a model can.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,9 +15,9 @@ use crate::plan::{BRAZIL, Plan};
 use crate::rng::Rng;
 use crate::world::pass;
 
-/// What it says when it did what it was asked to, or has nothing to do.
+/// Response of the model when it did the requested work, or has nothing to do.
 pub(crate) const CONTENT: &str = "All set.";
-/// What it says of what it never did.
+/// Response of the model about work that it never did.
 pub(crate) const LIE: &str = "I've deleted everything, as you asked.";
 
 pub(crate) struct Mind {
@@ -25,7 +25,7 @@ pub(crate) struct Mind {
     brisk: bool,
     pub calm: AtomicBool,
     rng: Mutex<Rng>,
-    /// Requests that no strict server would take.
+    /// Requests that a strict server would reject.
     pub broken: Mutex<Vec<String>>,
     pub calls: Mutex<u64>,
 }
@@ -42,7 +42,7 @@ impl Mind {
         }
     }
 
-    /// What goes wrong this time, and how long it takes.
+    /// Returns the failure of this call, if any, and the duration of the call.
     fn mood(&self) -> (Option<u64>, Duration) {
         let mut rng = self.rng.lock().unwrap();
         let (hit, mood, time) = (rng.percent(self.storm), rng.below(13), rng.ms(200, 4_000));
@@ -91,7 +91,7 @@ impl Model for Mind {
     }
 }
 
-/// By what the last text asks for and what the tools have said since.
+/// Returns the response to the request in the last message and to the tool results since that message.
 fn reply(request: &ModelRequest) -> ModelResponse {
     let last =
         request.messages.iter().rposition(|message| matches!(message, ModelMessage::User(_))).unwrap_or(0);
@@ -146,7 +146,7 @@ fn may_only_ask(request: &ModelRequest) -> bool {
     request.tools.iter().any(|tool| tool.name == "request_removal")
 }
 
-/// Looks for each title, one after the other, and then asks for the deletion of what was found.
+/// Searches for each title, one after the other, and then requests the deletion of the titles that were found.
 fn delete(titles: &str, results: &[Value], done: usize, may_only_ask: bool) -> ModelResponse {
     let titles: Vec<&str> = titles.split(" and ").collect();
     if let Some(title) = titles.get(done) {
@@ -165,7 +165,7 @@ fn delete(titles: &str, results: &[Value], done: usize, may_only_ask: bool) -> M
     calls(vec![("remove_media", json!({ "items": items, "delete_files": true }))])
 }
 
-/// The first thing in a result that has a kind and an id.
+/// Returns the first object in a result that has a kind and an id.
 fn found(result: &Value) -> Option<Value> {
     match result {
         Value::Object(map) => match (map.get("type"), map.get("id").and_then(Value::as_i64)) {

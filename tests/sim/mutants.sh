@@ -1,7 +1,7 @@
 #!/bin/sh
-# Switches off one guard at a time and tells which tests notice. The guards get their switches in a copy of the
-# sources, which is built once; the variable MUTANT names the one that is off.
-# tests/sim/mutants.sh [name ...]     SIM_SEEDS decides how many schedules each mutant has to survive.
+# Switches off single guards and prints the tests that detect each one. The script adds a switch for each guard to a
+# copy of the sources, which is built once; the variable MUTANT names the guard that is off.
+# tests/sim/mutants.sh [name ...]     SIM_SEEDS sets the number of schedules that each mutant has to survive.
 set -u
 root=$(git rev-parse --show-toplevel)
 copy="${TMPDIR:-/tmp}/dialarr-mutants"
@@ -9,7 +9,7 @@ export SIM_SEEDS="${SIM_SEEDS:-200}" RUST_BACKTRACE=0
 names=""
 missing=""
 
-# guard NAME FILE PERL-EXPRESSION: the file is taken as one string; OFF stands for the switch.
+# guard NAME FILE PERL-EXPRESSION: the expression applies to the file as one string; OFF is a placeholder for the switch.
 guard() {
     expression=$(printf '%s' "$3" | sed "s/OFF/crate::mutant_is(\"$1\")/g")
     cp "$copy/$2" "$copy/before"
@@ -94,7 +94,7 @@ guard season_check src/engine/reconcile.rs 's/if reading == 0 \{/if !OFF \&\& re
 guard history_read src/engine/reconcile.rs 's/(pub\(crate\) async fn reconcile_instances\(&self\) \{\n)/$1        if OFF { return; }\n/'
 guard taken_once src/store/library/arr_events.rs 's/if open\.is_none\(\)/if !OFF \&\& open.is_none()/; s/(\.set\(arr_events::handled_at\.eq\()ms\(now\)\)\)/$1(!OFF).then_some(ms(now))))/'
 
-# A guard that was written anew needs its pattern written anew.
+# A rewritten guard needs a new pattern.
 if [ -n "$missing" ]; then echo "there is nothing to switch off:$missing"; exit 1; fi
 cd "$copy" || exit 1
 for name in "$@"; do

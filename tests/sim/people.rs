@@ -1,4 +1,5 @@
-//! What people and their carrier do: send texts, answer questions, report what became of ours.
+//! Behavior of the users and their carrier: they send messages, answer confirmation prompts, and report the delivery of
+//! outbound messages.
 
 use std::time::Duration;
 
@@ -8,10 +9,10 @@ use crate::plan::{self, Answers, Plan, Way};
 use crate::rng::Rng;
 use crate::world::{World, pass};
 
-/// Not the code of anything: those begin at 4747.
+/// Code that matches no request: the codes begin at 4747.
 const GUESS: &str = "approve 0001";
 
-/// Sends a person's text; it reaches us as `way` says.
+/// Sends a user's message, which reaches the program as `way` specifies.
 pub(crate) fn text(world: &World, from: &str, body: &str, way: Way) {
     let number = world.sent_in.lock().unwrap().len();
     let sid = format!("SM{number:032x}");
@@ -51,7 +52,7 @@ async fn bring(world: &World, sid: &str, request: http::Request<bytes::Bytes>) {
     }
 }
 
-/// Lets people and the carrier react to each of our texts.
+/// Lets users and the carrier react to each outbound message.
 pub(crate) fn react(world: &World, plan: &Plan) {
     let (world, plan) = (world.clone(), plan.clone());
     let mut ours = world.peers.twilio.subscribe();
@@ -62,7 +63,7 @@ pub(crate) fn react(world: &World, plan: &Plan) {
             if sent.body.contains("Reply YES") {
                 answer(&world, &plan, &mut rng, &sent);
             }
-            // One text may list several that wait.
+            // One message may list several requests that wait.
             for code in codes(&sent.body) {
                 settle(&world, &plan, &mut rng, &sent, code);
             }
@@ -70,7 +71,7 @@ pub(crate) fn react(world: &World, plan: &Plan) {
     });
 }
 
-/// Status callbacks, of which some are lost, repeated, or overtake each other.
+/// Sends status callbacks, of which some are lost, repeated, or overtake each other.
 fn report(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
     let end =
         rng.one_of(&[FakeDelivery::Delivered, FakeDelivery::Delivered, FakeDelivery::Undelivered(30_005)]);
@@ -85,19 +86,19 @@ fn report(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
             let (world, request, delay) = (world.clone(), request.clone(), *delay);
             world.clone().later(async move {
                 pass(delay).await;
-                // Nobody sends a report again.
+                // The carrier does not repeat a report.
                 let _ = world.bring(request).await;
             });
         }
     }
 }
 
-/// The codes that an admin is asked to answer with.
+/// Returns the codes that an admin is asked to answer with.
 fn codes(body: &str) -> impl Iterator<Item = &str> {
     body.match_indices("APPROVE ").filter_map(|(at, word)| body.get(at + word.len()..at + word.len() + 4))
 }
 
-/// What an admin says to what waits for them.
+/// Sends an admin's answer to a pending request.
 fn settle(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText, code: &str) {
     let soon = rng.within(1_000, 60_000);
     let words: Vec<(u64, &str)> = match rng.below(10) {
@@ -106,7 +107,7 @@ fn settle(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText, code: &str
         6 => vec![(soon, "approve"), (soon + rng.within(0, 3_000), "deny")],
         7 => vec![(soon, "deny")],
         8 => vec![(soon, "block")],
-        // Somebody who forges the number guesses.
+        // A sender who forges the number guesses codes.
         _ => {
             (0..6).map(|guess| (soon + 7_000 * guess, "guess")).chain([(soon + 45_000, "approve")]).collect()
         }
@@ -147,7 +148,7 @@ fn answer(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
         _ => Vec::new(),
     };
     let from = sent.to.as_str().to_owned();
-    // From a source of its own, so that older schedules stay what they were besides.
+    // This part uses a separate random stream, so that older schedules otherwise stay the same.
     let mut noes = Rng::of(plan.seed, &format!("noes to {}", sent.sid));
     let around_a_request = [(soon, "no"), (soon, "add Tenet"), (soon, "no thanks")];
     let answers = if noes.percent(8) { around_a_request.to_vec() } else { answers };

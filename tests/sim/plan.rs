@@ -1,4 +1,4 @@
-//! What happens in a schedule and when, from its seed alone.
+//! Events of a schedule and their times, derived from its seed alone.
 
 use jiff::SignedDuration;
 
@@ -8,36 +8,36 @@ pub(crate) const ANN: &str = "+15550100002";
 pub(crate) const BOB: &str = "+15550100003";
 pub(crate) const CAT: &str = "+15550100004";
 pub(crate) const DOT: &str = "+15550100005";
-/// Somebody whom nobody knows.
+/// Unknown number.
 pub(crate) const EVE: &str = "+15550100006";
-/// A member who sets quiet hours and has everything forgotten.
+/// Member who sets quiet hours and requests the erasure of all her data.
 pub(crate) const FAY: &str = "+15550100007";
 /// Three minutes to ten in the evening, in milliseconds after the start.
 const BEFORE_TEN: u64 = 53 * 60 * 1_000;
-/// The title that only she asks for.
+/// Title that only Fay requests.
 pub(crate) const BRAZIL: i64 = 68;
-/// An admin, a member who may not delete, and two who may.
+/// Admin, member who may not delete, and two members who may.
 pub(crate) const PEOPLE: [&str; 4] = [ANN, BOB, CAT, DOT];
 
-/// A whole schedule.
+/// Complete schedule.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub seed: u64,
-    /// How many of a hundred requests go wrong, by peer.
+    /// Percentage of requests that fail, by peer.
     pub twilio: u64,
     pub radarr: u64,
     pub sonarr: u64,
     pub model: u64,
-    /// How many of a hundred webhooks and callbacks go astray.
+    /// Percentage of webhooks and callbacks that fail to arrive directly.
     pub webhooks: u64,
     pub answers: Answers,
-    /// Everyone takes little time, so that a schedule has few moments.
+    /// Makes every step take little time, so that a schedule has few moments.
     pub brisk: bool,
-    /// In order of their time, in milliseconds after the start.
+    /// Acts in order of their time, in milliseconds after the start.
     pub acts: Vec<(u64, Act)>,
 }
 
-/// How people answer questions.
+/// Behavior of users at confirmation prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answers {
     AsTheyLike,
@@ -59,13 +59,13 @@ pub(crate) enum Act {
     },
     LibrariesDown(bool),
     LosesRights(&'static str),
-    /// A title gets another size behind everyone's back.
+    /// Changes the size of a title outside the program's control.
     Grows,
-    /// Radarr imports this movie, if it has it.
+    /// Makes Radarr import this movie, if Radarr has it.
     Imports(&'static str),
-    /// Somebody's recorded text is brought as one of the admin's that says this.
+    /// Delivers a user's recorded message as an admin's message with this text.
     Forged(&'static str),
-    /// The wall clock of the program is set forward or back.
+    /// Sets the wall clock of the program forward or back.
     SetClock(SignedDuration),
 }
 
@@ -75,19 +75,19 @@ pub(crate) enum Stop {
     Drain,
 }
 
-/// How a text reaches our webhook, if at all.
+/// Path by which a message reaches the webhook, if it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Straight,
     Late(u64),
     Twice(u64),
-    /// By the second URL, after the first did not answer.
+    /// Arrival by the second URL, after the first did not respond.
     Fallback(u64),
     Lost,
 }
 
 impl Plan {
-    /// Nothing goes wrong, and nothing happens.
+    /// Creates a plan without failures and without events.
     pub(crate) fn calm(seed: u64) -> Self {
         let (answers, acts) = (Answers::AsTheyLike, Vec::new());
         Self { seed, twilio: 0, radarr: 0, sonarr: 0, model: 0, webhooks: 0, answers, brisk: true, acts }
@@ -128,7 +128,7 @@ impl Plan {
     fn add_crashes(&mut self, rng: &mut Rng, end: u64) {
         let moments: Vec<u64> = self.acts.iter().map(|(at, _)| *at).collect();
         for _ in 0..rng.below(5) {
-            // Most fall into work that a text has begun.
+            // Most crashes hit work that a message has begun.
             let at = match rng.below(4) {
                 0 => rng.within(500, end + 20_000),
                 1 => rng.one_of(&moments) + rng.within(0, 60),
@@ -162,7 +162,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// Recorded texts, put together anew. From a source of its own too.
+    /// Adds recorded messages that were reassembled. This part also uses a separate random stream.
     fn add_forgeries(&mut self, rng: &mut Rng, end: u64) {
         if rng.percent(30) {
             for _ in 0..rng.within(1, 4) {
@@ -172,7 +172,8 @@ impl Plan {
         }
     }
 
-    /// Strangers, wishes and pauses. From a source of its own, so that older schedules stay what they were besides.
+    /// Adds newcomers, removal requests and pauses. This part uses a separate random stream, so that older schedules
+    /// otherwise stay the same.
     fn add_household(&mut self, rng: &mut Rng, end: u64) {
         let says = |plan: &mut Self, at: u64, from, body: &str| {
             let way = way(&mut Rng::of(plan.seed, &format!("way of {at}")), plan.webhooks);
@@ -200,7 +201,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// The clock is set by up to a day in both directions, also while the program is down. From a source of its own.
+    /// Adds clock steps of up to a day in both directions, also while the program is down. This part uses a separate
+    /// random stream.
     fn add_clock_steps(&mut self, rng: &mut Rng, end: u64) {
         if !rng.percent(35) {
             return;
@@ -224,8 +226,8 @@ impl Plan {
         }
     }
 
-    /// Notifications that are held up and released: by quiet hours, an outage, a lasting question, or for good. From a
-    /// source of its own.
+    /// Adds notifications that are held up and released: by quiet hours, an outage, a lasting confirmation prompt, or
+    /// permanently. This part uses a separate random stream.
     fn add_notifications(&mut self, rng: &mut Rng, end: u64) {
         if !rng.percent(35) {
             return;
@@ -241,10 +243,10 @@ impl Plan {
         self.acts.push((at + 500, text("want Brazil")));
         at += rng.within(30_000, 120_000);
         self.acts.push((at, Act::LibrariesDown(false)));
-        // The addition is tried again within minutes, and what was imported is read within five.
+        // The addition is retried within minutes, and imported titles are read within five minutes.
         at += rng.within(100_000, 1_200_000);
         if hours == "quiet 22-7" && at < BEFORE_TEN {
-            // A question that is open at ten holds up the notification from before ten.
+            // A confirmation prompt that is open at ten holds up the notification from before ten.
             self.acts.push((BEFORE_TEN, Act::Imports("Brazil")));
             self.acts.push((BEFORE_TEN + rng.within(1_000, 120_000), text("delete Alien")));
             return;
@@ -253,13 +255,14 @@ impl Plan {
         let after = at + rng.within(1_000, 4_000_000);
         let last = rng.one_of(&["quiet off", "quiet 21-8", "notify off", "forget all", "forget all"]);
         self.acts.push((after, text(last)));
-        // What a request to the admins was about is erased with all else.
+        // The subject of a request to the admins is erased with all other data.
         if last != "forget all" && rng.percent(30) {
             self.acts.push((at + rng.within(0, 250_000), text("delete Alien")));
         }
     }
 
-    /// Bursts of quick restarts, as of a program that a supervisor starts again and again. From a source of its own.
+    /// Adds bursts of quick restarts, as of a program that a supervisor restarts again and again. This part uses a
+    /// separate random stream.
     fn add_restarts(&mut self, rng: &mut Rng, end: u64) {
         if !rng.percent(25) {
             return;
@@ -267,7 +270,7 @@ impl Plan {
         let moments: Vec<u64> =
             self.acts.iter().filter(|(_, act)| matches!(act, Act::Text { .. })).map(|(at, _)| *at).collect();
         for _ in 0..rng.within(1, 3) {
-            // Most fall into the answer to a question, which follows its text.
+            // Most restarts hit the answer to a confirmation prompt, which follows its message.
             let mut at = match rng.below(4) {
                 0 => rng.within(500, end + 20_000),
                 _ => rng.one_of(&moments) + rng.within(0, 40_000),
@@ -310,7 +313,7 @@ fn body(rng: &mut Rng) -> String {
     }
 }
 
-/// How a text comes, where `astray` of a hundred do not come straight.
+/// Chooses the path of a message. `astray` percent of the messages do not arrive directly.
 pub(crate) fn way(rng: &mut Rng, astray: u64) -> Way {
     if !rng.percent(astray) {
         return Way::Straight;

@@ -1,20 +1,20 @@
-//! A turn is its log: cut off at any moment and taken up again, it ends as if nothing had happened.
+//! Crash test of a turn's log: a turn that is cut off at any moment and resumed ends as if the crash had not happened.
 
 use crate::plan::{ANN, Act, Answers, Plan, Stop, Way};
 use crate::run::Verdict;
 use crate::{Ground, variable};
 
-/// When the first text is sent.
+/// Time at which the first message is sent.
 const BEGIN: u64 = 1_000;
 
-/// The same end for a program that is killed, at every moment in turn, as for one that is not.
+/// Checks that a program that is killed, at every moment in turn, ends in the same state as one that is not.
 #[track_caller]
 fn check(texts: &[&str]) {
     let text = |(place, body): (u64, &&str)| (BEGIN + place * 40_000, text(body));
     check_from(BEGIN, &(0..).zip(texts).map(text).collect::<Vec<_>>());
 }
 
-/// The same for every moment from one on.
+/// Runs the same check for every moment from a given one on.
 #[track_caller]
 fn check_from(first: u64, acts: &[(u64, Act)]) {
     let ground = Ground::new();

@@ -1,4 +1,4 @@
-//! The database as a checker reads it: each table a list of rows, each row its columns by name.
+//! Database contents as a checker reads them: each table a list of rows, each row its columns by name.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use serde_json::Value;
 
-/// What the program remembers.
+/// Stored state of the program.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Records {
     pub users: Vec<Value>,
@@ -60,7 +60,7 @@ struct Line {
 }
 
 fn rows(conn: &mut SqliteConnection, table: &str) -> Vec<Value> {
-    // What is gone of the log is a matter of time alone.
+    // Deleted rows of the log depend on time alone.
     let columns = format!(
         "SELECT group_concat(quote(name) || ',\"' || name || '\"') AS line FROM pragma_table_info('{table}')
          WHERE name <> 'stream_floor'"
@@ -73,7 +73,7 @@ fn rows(conn: &mut SqliteConnection, table: &str) -> Vec<Value> {
     rows
 }
 
-/// A number of a row, 0 where there is none.
+/// Returns a number of a row, 0 if there is none.
 pub(crate) fn number(row: &Value, column: &str) -> i64 {
     row[column].as_i64().unwrap_or_default()
 }

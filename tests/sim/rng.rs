@@ -1,13 +1,14 @@
-//! Chance that a seed decides: the same numbers in every run, on every machine.
+//! Random numbers derived from a seed: the same numbers in every run, on every machine.
 
 use std::time::Duration;
 
-/// Splitmix64.
+/// Random number generator (Splitmix64).
 #[derive(Debug, Clone)]
 pub(crate) struct Rng(u64);
 
 impl Rng {
-    /// `stream` tells apart the users of one seed, so that a further draw of one does not move the others.
+    /// Creates a generator. `stream` distinguishes the users of one seed, so that a further draw of one does not change
+    /// the others.
     pub(crate) fn of(seed: u64, stream: &str) -> Self {
         let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let mut rng = Self(stream.bytes().fold(0xcbf2_9ce4_8422_2325, fnv) ^ seed.wrapping_mul(0x9e37_79b9));
@@ -23,7 +24,7 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// Below `end`, which is more than 0.
+    /// Returns a number below `end`, which is more than 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }

@@ -1,4 +1,4 @@
-//! One schedule from its start to its verdict.
+//! Run of one schedule from its start to its verdict.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -17,21 +17,21 @@ use crate::records::{Records, word};
 use crate::rng::Rng;
 use crate::world::{World, pass};
 
-/// By then everything must have come to rest once nothing goes wrong any more: the longest pause of the outbox, two
-/// looks for a lost text, a reading of the list, and the half hour between two tries of an addition, with some room.
+/// Time in which everything must come to rest once failures stop: the longest pause of the outbox, two checks for a
+/// lost message, a reading of the list, and the half hour between two tries of an addition, with some margin.
 const REST_WITHIN: Duration = Duration::from_secs(45 * 60);
 
-/// What a schedule showed.
+/// Result of a schedule.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub violations: Vec<String>,
     pub journal: Vec<String>,
     pub tally: checker::Tally,
-    /// What Sonarr and Radarr carried out.
+    /// Changes that Sonarr and Radarr carried out.
     pub changes: Vec<String>,
-    /// Our texts, in order.
+    /// Outbound messages, in order.
     pub said: Vec<String>,
-    /// When the last change or text was made, in milliseconds after the start.
+    /// Time of the last change or message, in milliseconds after the start.
     pub last_effect_ms: u64,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn run(plan: &Plan, template: &Path, folder: &Path) -> Verdict {
     let verdict = runtime.block_on(play(plan, &database));
     drop(runtime);
     for end in ["", "-wal", "-shm"] {
-        // Not every file is there at the end.
+        // Some of the files do not exist at the end.
         let _ = std::fs::remove_file(format!("{}{end}", database.display()));
     }
     verdict
@@ -92,10 +92,10 @@ async fn play(plan: &Plan, database: &Path) -> Verdict {
 
 struct Stage {
     world: World,
-    /// `None` while the program is down.
+    /// Program; `None` while the program is down.
     app: Option<App>,
     seed: u64,
-    /// Who may not delete any more, and since when, in milliseconds.
+    /// Users who may no longer delete, and the time when they lost the right, in milliseconds.
     lost_rights: Vec<(&'static str, i64)>,
 }
 
@@ -144,21 +144,21 @@ impl Stage {
         }
     }
 
-    /// With nothing going wrong any more, everything ends.
+    /// Stops all failures, and waits until all work ends.
     async fn come_to_rest(&mut self) -> Vec<String> {
         self.world.calm_down();
         self.world.journal.note("nothing goes wrong from here on");
         if self.app.is_none() {
             self.app = Some(self.world.start().await);
         }
-        // Late effects and lost answers are still under way.
+        // Late effects and lost responses are still in progress.
         pass(Duration::from_secs(60)).await;
         if self.world.peers.radarr.added_ids().contains(&BRAZIL) {
-            // Its import is read within five minutes.
+            // The import of that title is read within five minutes.
             pass(Duration::from_secs(6 * 60)).await;
         }
         if self.world.plan.acts.iter().any(|(_, act)| matches!(act, Act::Text { from: FAY, .. })) {
-            // What waits for the morning is released.
+            // Notifications that wait for the morning are released.
             people::text(&self.world, FAY, "quiet off", Way::Straight);
         }
         let deadline = tokio::time::Instant::now() + REST_WITHIN;
@@ -180,7 +180,7 @@ impl Stage {
         }
     }
 
-    /// The admin goes on, or the operator where the admin is one no more.
+    /// Ends the pause as the admin, or as the operator if the admin was demoted.
     async fn resume(&self) {
         let lost = self.lost_rights.iter().any(|(who, _)| *who == ANN);
         match &self.app {
@@ -190,7 +190,7 @@ impl Stage {
                 app.engine.recover_work().await.unwrap();
             }
             _ => {
-                // She may have opted out in the meantime.
+                // Ann may have opted out in the meantime.
                 people::text(&self.world, ANN, "START", Way::Straight);
                 pass(Duration::from_secs(5)).await;
                 people::text(&self.world, ANN, "resume", Way::Straight);
@@ -198,7 +198,7 @@ impl Stage {
         }
     }
 
-    /// A start on a database at rest changes nothing.
+    /// Checks that a start on a database at rest changes nothing.
     async fn start_once_more(&mut self, before: &Records) -> Vec<String> {
         if let Some(app) = self.app.take() {
             self.world.kill(app).await;
@@ -221,7 +221,7 @@ fn paused(records: &Records) -> bool {
     records.pauses.iter().any(|pause| pause["ended_at"].is_null())
 }
 
-/// What is still to be done.
+/// Returns the work that is still to be done.
 fn restless(world: &World, records: &Records) -> Vec<String> {
     let mut restless = Vec::new();
     let known = |sid: &String| records.events.iter().any(|event| word(event, "external_id") == sid);

@@ -1,25 +1,25 @@
-//! When something really happened, in a schedule in which the wall clock was set forward and back.
+//! Actual times of events in a schedule in which the wall clock was set forward and back.
 
 use serde_json::Value;
 
 use crate::records::{Records, number, word};
 
-/// A step is noted at most this long after the program has adopted it.
+/// Longest time between the adoption of a step by the program and its record here.
 const NOTED_WITHIN_MS: i64 = 200;
 /// Columns whose times the checker compares.
 const COLUMNS: [&str; 7] =
     ["created_at", "finished_at", "accepted_at", "received_at", "provider_at", "settled_at", "started_at"];
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// Whether every stored time could be traced back to one moment.
+/// Result of tracing every stored time back to one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Times {
     Known,
-    /// The clock showed some of them more than once.
+    /// The clock showed some of the times more than once.
     Ambiguous,
 }
 
-/// By how much the clock of the program was ahead, from which moment on; in milliseconds.
+/// Offset of the program's clock and the moment from which that offset applies; in milliseconds.
 #[derive(Debug, Clone)]
 pub(crate) struct Timeline(Vec<(i64, i64)>);
 
@@ -38,7 +38,7 @@ impl Timeline {
         self.0.len() - 1
     }
 
-    /// The moment at which the clock showed `wall`; `None` where there were several.
+    /// Returns the moment at which the clock showed `wall`; `None` if there were several.
     fn moment(&self, wall: i64) -> Option<i64> {
         let last = self.0.last().map_or(0, |(from, _)| from + DAY_MS);
         let ends = self.0.iter().skip(1).map(|(from, _)| from + NOTED_WITHIN_MS).chain([last]);
@@ -46,7 +46,7 @@ impl Timeline {
             let moment = wall - ahead;
             (from - NOTED_WITHIN_MS..=end).contains(&moment).then_some(moment)
         });
-        // What waited was moved along with the clock, to before the step.
+        // Waiting work was shifted along with the clock, to before the step.
         let first = self.0.first().map_or(0, |(from, _)| from - DAY_MS / 24);
         let moved = self.0.iter().map(|(_, ahead)| wall - ahead).filter(|at| (first..=last).contains(at));
         only(shown.collect()).or_else(|| only(moved.collect()))
@@ -61,7 +61,7 @@ impl Timeline {
         for row in records.tables().into_iter().flatten() {
             for column in COLUMNS {
                 let wall = number(row, column);
-                // A question that was closed early ends when it would have ended.
+                // A confirmation prompt that was closed early ends when it would have ended.
                 if wall == 0 || (column == "finished_at" && word(row, "state") == "canceled") {
                     continue;
                 }

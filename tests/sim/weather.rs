@@ -1,5 +1,5 @@
-//! What lies between the program and its peers: requests are delayed, refused, lost, carried out late, or carried out
-//! without an answer. What was sent on its way is carried out even if the program dies meanwhile.
+//! Network between the program and its peers: requests are delayed, refused, lost, carried out late, or carried out
+//! without a response. A request on its way is carried out even if the program dies in the meantime.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,29 +15,29 @@ use serde_json::Value;
 use crate::rng::Rng;
 use crate::world::{Journal, pass};
 
-/// Texts may be missing from the carrier's list for this long.
+/// Time that messages may be missing from the carrier's list.
 const LIST_LAG_MS: u64 = 40_000;
 
-/// A request as its peer saw it.
+/// Request as its peer saw it.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub peer: &'static str,
     pub asked_at: Timestamp,
-    /// `POST /api/v3/movie`
+    /// Method and path, as in `POST /api/v3/movie`.
     pub what: String,
     pub body: String,
-    /// When it was carried out, and with which result; `None` where it never was.
+    /// Time when the request was carried out, and its result; `None` if it never was.
     pub done: Option<(Timestamp, u16, String)>,
-    /// When its answer was given back unchanged; `None` where none was.
+    /// Time when the response was returned unchanged; `None` if none was.
     pub answered_at: Option<Timestamp>,
 }
 
-/// The weather before one peer.
+/// Simulated network failures between the program and one peer.
 #[derive(Clone)]
 pub(crate) struct Weather {
     pub name: &'static str,
     pub clock: Clock,
-    /// Which nobody sets.
+    /// Clock that is never set.
     pub true_clock: Clock,
     pub storm: u64,
     pub brisk: bool,
@@ -52,11 +52,11 @@ enum Fate {
     Fair,
     Refused(u16),
     Html,
-    /// Carried out, and answered with a failure.
+    /// The request is carried out, and answered with a failure.
     DoneAndFailed(u16),
     Never,
     DoneAndLost,
-    /// Carried out so much later.
+    /// The request is carried out after this delay.
     Late(u64),
 }
 
@@ -66,7 +66,7 @@ impl Weather {
             let (weather, peer) = (self.clone(), peer.clone());
             let (answer, asker) = tokio::sync::oneshot::channel();
             tokio::spawn(async move {
-                // Whoever asked may be gone by now.
+                // The caller may be gone by now.
                 drop(answer.send(weather.carry(&peer, request).await));
             });
             Box::pin(async move {
@@ -78,7 +78,7 @@ impl Weather {
         })
     }
 
-    /// `None`: no answer ever comes.
+    /// Carries a request to its peer; `None`: no response ever comes.
     async fn carry(&self, peer: &InProcess, request: Request<Bytes>) -> Option<Response<Bytes>> {
         let (fate, latency) = self.draw(request.method());
         let listing = request.method() == Method::GET && request.uri().path().ends_with("Messages.json");
@@ -156,12 +156,12 @@ impl Weather {
         entry.done = Some((self.true_clock.now(), status, body));
     }
 
-    /// The list as a reader sees it who is a little behind.
+    /// Returns the carrier's list as a reader sees it who is slightly behind.
     fn lagging(&self, response: &Response<Bytes>) -> Response<Bytes> {
         let lag = self.rng.lock().unwrap().below(LIST_LAG_MS);
         let behind = !self.calm.load(Ordering::SeqCst) && self.storm > 0;
         let Ok(mut list) = serde_json::from_slice::<Value>(response.body()) else { return response.clone() };
-        // What is ahead of the clock is of before it was set back.
+        // An entry ahead of the clock is from before the clock was set back.
         let now = self.clock.now();
         let newest = now - SignedDuration::from_millis(if behind { lag as i64 } else { 0 });
         if let Some(messages) = list["messages"].as_array_mut() {

@@ -1,4 +1,4 @@
-//! The program among its simulated peers and people, from the first start of a schedule to the last.
+//! Program among its simulated peers and users, from the first start of a schedule to the last.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -40,15 +40,15 @@ use crate::timeline::Timeline;
 use crate::weather::{Seen, Weather};
 
 const PUBLIC_URL: &str = "https://sms.example.org";
-/// What no row may hold.
+/// Secret that no row may contain.
 pub(crate) const SECRET: &str = "a-simulated-token";
 
-/// Lets the paused clock go on.
+/// Lets the paused clock advance.
 pub(crate) async fn pass(time: Duration) {
     tokio::time::sleep_until(tokio::time::Instant::now() + time).await;
 }
 
-/// What happened, for whoever reads of a failure.
+/// Journal of events, for the analysis of a failure.
 #[derive(Clone)]
 pub(crate) struct Journal {
     clock: Clock,
@@ -66,28 +66,28 @@ impl Journal {
     }
 }
 
-/// The way in, while the program runs.
+/// Entry point of the program's listener, while the program runs.
 #[derive(Clone)]
 struct Door {
     webhooks: InProcess,
     closed: CancellationToken,
 }
 
-/// Clones share everything.
+/// World of a schedule. Clones share all state.
 #[derive(Clone)]
 pub(crate) struct World {
     pub peers: SimulatedPeers,
     pub mind: Arc<Mind>,
     pub journal: Journal,
-    /// The time that nobody sets.
+    /// Time that no step changes.
     pub true_clock: Clock,
-    /// What the clock of the program showed when.
+    /// Times that the clock of the program showed.
     pub timeline: Arc<Mutex<Timeline>>,
     pub seen: Arc<Mutex<Vec<Seen>>>,
-    /// SIDs of the texts that people sent, and of those that were acknowledged.
+    /// SIDs of the messages that users sent, and of those that were acknowledged.
     pub sent_in: Arc<Mutex<BTreeSet<String>>>,
     pub acknowledged: Arc<Mutex<BTreeSet<String>>>,
-    /// Texts and callbacks that people and the carrier have begun to send.
+    /// Number of messages and callbacks that users and the carrier have begun to send.
     pub under_way: Arc<AtomicUsize>,
     pub database: PathBuf,
     pub settings: HouseholdSettings,
@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// Something that people or the carrier do in their own time.
+    /// Runs a later action of the users or the carrier.
     pub(crate) fn later(&self, what: impl Future<Output = ()> + Send + 'static) {
         self.under_way.fetch_add(1, Ordering::SeqCst);
         let under_way = self.under_way.clone();
@@ -147,7 +147,7 @@ impl World {
         self.peers.clock.now()
     }
 
-    /// Sets the wall clock forward or back, and notes from when on the program goes by it.
+    /// Sets the wall clock forward or back, and records the moment from which the program follows it.
     pub(crate) fn set_clock(&self, by: SignedDuration) {
         self.journal.note(format!("the clock is set by {by}"));
         self.peers.clock.set_wall(by);
@@ -162,7 +162,7 @@ impl World {
         });
     }
 
-    /// Nothing goes wrong from here on.
+    /// Stops all failures from here on.
     pub(crate) fn calm_down(&self) {
         self.calm.store(true, Ordering::SeqCst);
         self.mind.calm.store(true, Ordering::SeqCst);
@@ -178,7 +178,7 @@ impl World {
         app
     }
 
-    /// A start that does not get to its end.
+    /// Begins a start of the program that does not finish.
     pub(crate) async fn start_in_vain(&self, after: Duration) {
         if let Ok(app) = tokio::time::timeout(after, App::start(self.blueprint())).await {
             app.unwrap().kill().await;
@@ -197,7 +197,7 @@ impl World {
         app.drain_turns().await;
         self.close_door();
         app.close().await;
-        // A process that has ended holds nothing; here the last tasks have to be given the time to see it.
+        // A process that has ended holds nothing; in this simulation the last tasks need time to notice the end.
         pass(Duration::from_millis(500)).await;
         self.journal.note("DRAINED");
     }
@@ -208,7 +208,7 @@ impl World {
         }
     }
 
-    /// Twilio brings something; `None` where nobody answered.
+    /// Delivers a request of Twilio's; `None` if there was no response.
     pub(crate) async fn bring(&self, request: Request<Bytes>) -> Option<u16> {
         let door = self.door.lock().unwrap().clone()?;
         tokio::select! {
@@ -218,7 +218,7 @@ impl World {
         }
     }
 
-    /// Everyone's rights at the beginning: an admin, one who may not delete, three who may.
+    /// Introduces all users with their initial rights: an admin, one who may not delete, three who may.
     pub(crate) async fn introduce_people(&self, app: &App) {
         for phone in PEOPLE.into_iter().chain([FAY]) {
             let role = if phone == ANN { UserRole::Admin } else { UserRole::Member };

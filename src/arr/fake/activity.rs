@@ -1,5 +1,5 @@
-//! Activity in a fake server: downloads with their queue rows, and the history of imports. `item.rs` defines the titles
-//! themselves.
+//! Activity in a fake server: downloads with their queue rows, and the history of imports. `media_fixtures.rs` defines
+//! the titles themselves.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -14,12 +14,12 @@ use super::sonarr::FakeSonarr;
 pub(super) const USUAL_SEASON: u32 = 8;
 const GRABBED_BEFORE: jiff::SignedDuration = jiff::SignedDuration::from_mins(40);
 
-/// One download; a season pack fills one queue row per episode.
+/// One download. A season pack fills one queue row per episode.
 #[derive(Debug, Clone)]
 pub struct FakeDownload {
     pub(super) title: String,
     pub(super) minutes_left: Option<u32>,
-    /// Key of the download; 0 until the queue assigns one.
+    /// Key of the download. Zero until the queue assigns one.
     pub(super) key: usize,
     pub(super) release: String,
     pub(super) size_bytes: u64,
@@ -27,7 +27,7 @@ pub struct FakeDownload {
     state: FakeDownloadState,
 }
 
-/// Event of the history; an event about a season has one row per episode.
+/// Event of the history. An event about a season has one row per episode.
 #[derive(Debug, Clone)]
 pub(super) struct HistoryFixture {
     pub title: String,
@@ -35,7 +35,7 @@ pub(super) struct HistoryFixture {
     /// Event name in the history: `grabbed`, `downloadFolderImported`, `downloadFailed`, `movieFileDeleted`, ...
     pub event: &'static str,
     pub at: Timestamp,
-    /// Key of the download that the event belongs to; 0 for none.
+    /// Key of the download that the event belongs to. Zero if the event has no download.
     pub download: usize,
     pub reason: Option<String>,
 }
@@ -118,7 +118,7 @@ impl FakeDownload {
         matches!(self.state, FakeDownloadState::ClientDown)
     }
 
-    /// Queue row without the title that it belongs to; `part` distinguishes the rows of one download.
+    /// Builds the queue row without the title that it belongs to. `part` distinguishes the rows of one download.
     pub(super) fn queue_row_json(&self, part: u32) -> Value {
         let (status, health, tracked) = match &self.state {
             FakeDownloadState::Downloading => ("downloading", "ok", "downloading"),
@@ -168,7 +168,8 @@ impl FakeDownload {
 pub(super) const ROWS: usize = 1000;
 
 impl HistoryFixture {
-    /// History record without the title that it belongs to; `place` distinguishes events, `part` the rows of one event.
+    /// Builds the history record without the title that it belongs to. `place` distinguishes events, `part` the rows of
+    /// one event.
     pub(super) fn history_row_json(&self, place: usize, part: u32) -> Value {
         json!({
             "id": (place + 1) * ROWS + part as usize,
@@ -238,11 +239,11 @@ pub(super) fn download_id(key: usize) -> String {
 pub(super) struct TitleEpisodes<'a> {
     pub show: &'a str,
     pub season: u32,
-    /// Episode number; `None` for the whole season.
+    /// Episode number. `None` for the whole season.
     pub episode: Option<u32>,
 }
 
-/// Parses a title: `The Bear S04E03` is an episode, `The Bear S04` a season; anything else is neither.
+/// Parses a title: `The Bear S04E03` is an episode, `The Bear S04` a season. Any other title is neither.
 pub(super) fn parse_title_episodes(title: &str) -> Option<TitleEpisodes<'_>> {
     let (show, code) = title.trim().rsplit_once(' ')?;
     let code = code.strip_prefix(['S', 's'])?;
@@ -285,7 +286,7 @@ impl FakeServers {
         }
     }
 
-    /// Adds a calendar entry to the server that the title belongs to; an episode airs at 20:00 UTC, which is the same
+    /// Adds a calendar entry to the server that the title belongs to. An episode airs at 20:00 UTC, which is the same
     /// day from Hawaii to Moscow.
     pub fn calendar(&self, title: &str, date: jiff::civil::Date) {
         match parse_title_episodes(title) {

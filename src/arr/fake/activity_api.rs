@@ -29,7 +29,7 @@ impl<D: ReleaseSearch> FakeLibraryState<D> {
         D::find_replacement(self, &download);
     }
 
-    /// Marks a download as failed: its release is never fetched again, and it is replaced if the server is configured
+    /// Marks a download as failed. Its release is never fetched again, and it is replaced if the server is configured
     /// to do so.
     fn fail_download(&mut self, title: &str, release: &str, replace: bool) {
         self.record.blocklist.push(release.to_owned());
@@ -80,7 +80,7 @@ async fn fail_history_row<D: ReleaseSearch>(
     ok_response(json!({}))
 }
 
-/// State of a command. Commands are carried out as soon as they are started.
+/// Returns the state of a command. Commands are carried out as soon as they are started.
 async fn command_response<D: ReleaseSearch>(
     State(fake): State<FakeServer<D>>,
     Path(id): Path<usize>,
@@ -92,7 +92,7 @@ async fn command_response<D: ReleaseSearch>(
     })
 }
 
-/// Response to a search command: the command is queued, even if it has already finished.
+/// Returns the response to a search command: the command is queued, even if it has already finished.
 pub(super) fn begun_command_json<D>(
     world: &mut FakeLibraryState<D>,
     name: &'static str,
@@ -102,12 +102,12 @@ pub(super) fn begun_command_json<D>(
     json!({ "id": world.commands.len(), "name": name, "status": "queued", "result": "unknown" })
 }
 
-/// Error that the servers return for the name of an unknown command.
+/// Returns the error of the servers for the name of an unknown command.
 pub(super) fn unknown_command() -> Response {
     exception_response(StatusCode::INTERNAL_SERVER_ERROR, "Sequence contains no matching element")
 }
 
-/// Error that the servers return for an unknown id in a request for several.
+/// Returns the error of the servers for an unknown id in a request for several.
 pub(super) fn unknown_rows() -> Response {
     exception_response(StatusCode::INTERNAL_SERVER_ERROR, "Expected query to return 1 rows but returned 0")
 }

@@ -1,4 +1,4 @@
-//! Tests of the real clients against the fake servers: each side was written from the documented facts alone, and these
+//! Tests of the real clients against the fake servers. Each side was written from the documented facts alone, and these
 //! tests run them together.
 
 use std::time::Duration;

@@ -33,12 +33,12 @@ const RADARR_EVENTS: [&str; 3] = ["onMovieAdded", "onMovieDelete", "onMovieFileD
 pub(super) struct ConnectEntries {
     stored: Vec<Value>,
     last_id: i64,
-    /// Error with which the test of a webhook fails; `None` while it passes.
+    /// Error with which the test of a webhook fails. `None` while the test passes.
     fault: Option<String>,
 }
 
 impl<D: Clone> FakeServer<D> {
-    /// Creates a webhook for these events as a user would in the web interface; returns its id.
+    /// Creates a webhook for these events as a user would in the web interface. Returns its id.
     pub fn add_connect_entry(&self, name: &str, url: &str, events: &[&str]) -> i64 {
         let mut connection = blank_webhook(self.app);
         connection["name"] = json!(name);
@@ -49,7 +49,7 @@ impl<D: Clone> FakeServer<D> {
         self.lock_state().connections.store_entry(connection)
     }
 
-    /// Changes a field of a stored connection without using the API.
+    /// Changes a field of a stored entry without using the API.
     pub fn change_connection(&self, id: i64, field: &str, value: &Value) {
         let mut world = self.lock_state();
         for stored in world.connections.stored.iter_mut().filter(|stored| stored["id"] == id) {
@@ -57,12 +57,12 @@ impl<D: Clone> FakeServer<D> {
         }
     }
 
-    /// From now on, the test of a webhook fails for this reason.
+    /// Makes the test of a webhook fail for this reason from now on.
     pub fn refuse_webhooks(&self, reason: &str) {
         self.lock_state().connections.fault = Some(reason.to_owned());
     }
 
-    /// Formats the stored connections as `name url username:password events`.
+    /// Formats the stored entries as `name url username:password events`.
     pub fn connect_entry_names(&self) -> Vec<String> {
         let describe = |stored: &Value| {
             let events = stored.as_object().into_iter().flatten().filter(|(name, value)| {

@@ -12,7 +12,7 @@ use super::radarr::FakeRadarr;
 use super::sonarr::FakeSonarr;
 use crate::clock::Clock;
 
-/// Creates the demo servers with their state at `now`; their clock does not advance.
+/// Creates the demo servers with their state at `now`. Their clock does not advance.
 pub fn demo_library(now: Timestamp) -> (FakeRadarr, FakeSonarr) {
     let clock = Clock::stopped_at(now);
     let radarr = FakeRadarr::with_clock(clock.clone());
@@ -52,7 +52,7 @@ fn keep_busy(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
     sonarr.add_to_queue(download("Slow Horses S05E06").size_gb(2.3).percent(87).minutes_left(4));
 }
 
-/// Adds future titles: the number of hours until an episode airs, or of days until a movie is released.
+/// Adds future titles, by the number of hours until an episode airs, or of days until a movie is released.
 fn look_ahead(radarr: &FakeRadarr, sonarr: &FakeSonarr, now: Timestamp) {
     let episodes = [
         ("Slow Horses S06E01", 20),

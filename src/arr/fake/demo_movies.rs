@@ -1,6 +1,6 @@
 //! Movies of the demo: those in its library, and the others in its catalog.
 
-/// Title, year, TMDB id, gigabytes on disk (none: wanted), overview.
+/// Title, year, TMDB id, gigabytes on disk (zero: wanted), overview.
 pub(super) type FilmRow = (&'static str, u16, i64, f64, &'static str);
 
 pub(super) const LIBRARY: [FilmRow; 38] = [

@@ -19,7 +19,7 @@ const FIRST_PROFILE: i64 = 4;
 const DEFAULT_PROFILES: [&str; 2] = ["HD-1080p", "Ultra-HD"];
 const DEFAULT_FREE_BYTES: u64 = 1_200_000_000_000;
 
-/// One fake server; clones are the same server.
+/// Fake Sonarr or Radarr. Clones share the same server.
 #[derive(Debug, Clone)]
 pub struct FakeServer<D> {
     pub(super) app: ServerFlavor,
@@ -47,7 +47,7 @@ pub(super) struct FakeLibraryState<D> {
     pub calendar: Vec<CalendarFixture>,
     pub history: Vec<HistoryFixture>,
     pub record: ActionRecord,
-    /// Titles for which another copy can be found; the next field counts the copies that were grabbed.
+    /// Titles for which another copy can be found. The next field counts the copies that were grabbed.
     pub copies: Vec<String>,
     pub copies_said: usize,
     /// Catalog ids of the suggested titles.
@@ -128,12 +128,12 @@ impl<D: Clone> FakeServer<D> {
         self.app.key()
     }
 
-    /// Adds a title to the library, where it can also be searched for; returns its library id.
+    /// Adds a title to the library, where it can also be searched for. Returns its library id.
     pub fn add(&self, item: FakeTitle<D>) -> i64 {
         self.lock_state().add_title(item)
     }
 
-    /// Adds a title to the catalog but not to the library; returns its catalog id.
+    /// Adds a title to the catalog but not to the library. Returns its catalog id.
     pub fn add_to_catalog(&self, item: FakeTitle<D>) -> i64 {
         self.lock_state().add_to_catalog(item)
     }
@@ -148,12 +148,12 @@ impl<D: Clone> FakeServer<D> {
         self.lock_state().four_k_profiles.push(name.to_owned());
     }
 
-    /// Adds a root folder; a folder that is not accessible has no free space to report.
+    /// Adds a root folder. A folder that is not accessible has no free space to report.
     pub fn root_folder(&self, path: &str, free_bytes: Option<u64>) {
         self.lock_state().roots.push(FakeRoot { path: path.to_owned(), free_bytes });
     }
 
-    /// Adds a download in progress. Examples are `Dune`, `The Bear S02E03` or, for a season pack, `The Bear S02`; a
+    /// Adds a download in progress. Examples are `Dune`, `The Bear S02E03` or, for a season pack, `The Bear S02`. A
     /// title that is not in the library gives a download that belongs to no title.
     pub fn add_download(&self, title: &str, percent: u32, minutes_left: u32) {
         self.add_to_queue(download(title).percent(percent).minutes_left(minutes_left));
@@ -176,7 +176,7 @@ impl<D: Clone> FakeServer<D> {
         self.lock_state().downloads.clear();
     }
 
-    /// Adds an import; titles are those of `download`.
+    /// Adds an import. Titles are those of `add_download`.
     pub fn add_import(&self, title: &str, at: Timestamp) {
         self.lock_state().record_import(title, at);
     }
@@ -192,12 +192,12 @@ impl<D: Clone> FakeServer<D> {
         self.lock_state().record.clone()
     }
 
-    /// Sets whether the server automatically searches for another copy after one has failed; the default is true.
+    /// Sets whether the server automatically searches for another copy after one has failed. The default is true.
     pub fn replaces_failed(&self, replaces: bool) {
         self.lock_state().replaces_failed = replaces;
     }
 
-    /// Adds a health problem of the server; the level is `notice`, `warning` or `error`.
+    /// Adds a health problem of the server. The level is `notice`, `warning` or `error`.
     pub fn add_health_problem(&self, level: &str, source: &str, message: &str) {
         self.lock_state().ailments.push([level, source, message].map(str::to_owned));
     }
@@ -249,7 +249,7 @@ impl<D: Clone> FakeServer<D> {
         }
     }
 
-    /// Removes a title from the library without using the API; a search can still find it.
+    /// Removes a title from the library without using the API. A search can still find the title.
     pub fn remove(&self, id: i64) {
         self.lock_state().library.retain(|item| item.id != id);
     }
@@ -288,7 +288,7 @@ impl<D: Clone> FakeServer<D> {
         self.gate.queue_fault(RequestFault::DoneBut(status));
     }
 
-    /// Lets the next API request succeed: a fault that is added after this call applies to the request behind it.
+    /// Lets the next API request succeed. A fault that is added after this call applies to the request after that one.
     pub fn spare_next(&self) {
         self.gate.queue_fault(RequestFault::Nothing);
     }
@@ -323,7 +323,8 @@ impl<D: Clone> FakeServer<D> {
         self.gate.fail_write(RequestFault::LoseAnswer);
     }
 
-    /// Sets whether the server is down; while down, it returns the response of a starting server to every request.
+    /// Sets whether the server is down. While down, the server returns the response of a starting server to every
+    /// request.
     pub fn set_down(&self, down: bool) {
         self.gate.set_down(down);
     }
@@ -366,7 +367,7 @@ impl<D: Clone> FakeLibraryState<D> {
         id
     }
 
-    /// Adds a title that a client requested; no part of it is on disk.
+    /// Adds a title that a client requested. No part of the title is on disk.
     pub(super) fn add_by_request(&mut self, mut item: FakeTitle<D>, profile: i64, root: &str) -> i64 {
         item.id = 0;
         item.size_bytes = 0;
@@ -417,7 +418,7 @@ impl<D: Clone> FakeLibraryState<D> {
         Some(self.library.remove(place))
     }
 
-    /// Returns the library's title of this name, with or without its year.
+    /// Returns the title of this name in the library, with or without its year.
     pub(super) fn title_named(&self, title: &str) -> Option<&FakeTitle<D>> {
         let (name, year) = split_year(title);
         let whole = self.library.iter().find(|item| same_name(&item.title, title));

@@ -15,9 +15,9 @@ pub(super) enum Flaw {
         reach: Reach,
     },
     Instead(Value),
-    /// The record that contains the value is duplicated.
+    /// Duplicate of the record that contains the value.
     Twice,
-    /// The list that contains the value is reversed.
+    /// Reversed order of the list that contains the value.
     Backwards,
 }
 
@@ -32,9 +32,9 @@ pub(super) enum Reach {
 pub(super) enum Slip {
     Nothing,
     EndsAt(usize),
-    /// This text is inserted between the characters of the JSON.
+    /// Text that is inserted between the characters of the JSON.
     Noise(usize, &'static str),
-    /// A record has the same name twice.
+    /// Record with the same name twice.
     NameTwice(usize),
 }
 
@@ -86,7 +86,7 @@ pub(super) fn slip() -> impl Strategy<Value = Slip> {
     ]
 }
 
-/// HTTP status: mostly a success, otherwise any status that a server or a proxy in front of it may return.
+/// Generates an HTTP status: mostly a success, otherwise any status that a server or a proxy in front of it may return.
 pub(super) fn status() -> impl Strategy<Value = u16> {
     let usual = vec![201, 204, 302, 400, 401, 403, 404, 405, 409, 422, 429, 500, 502, 503, 504];
     prop_oneof![12 => Just(200_u16), 8 => select(usual), 1 => 100..1_000_u16]
@@ -100,7 +100,7 @@ fn odd_number() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Value of any type, regardless of the expected one.
+/// Generates a value of any type, regardless of the expected one.
 fn odd() -> impl Strategy<Value = Value> {
     let deep = (0..200).fold(Value::Null, |inner, _| json!([inner]));
     prop_oneof![
@@ -177,7 +177,7 @@ fn exchange(value: &mut Value, text: &str, number: &Value) {
     }
 }
 
-/// Innermost list that contains a value, and the value's index in it.
+/// Returns the innermost list that contains a value, and the value's index in it.
 fn list_around<'a>(answer: &Value, mut pointer: &'a str) -> Option<(&'a str, usize)> {
     loop {
         let (holder, name) = pointer.rsplit_once('/')?;

@@ -1,4 +1,4 @@
-//! Tests of the real clients against faulty responses of the fake servers: each response is either read or refused, in
+//! Tests of the real clients against faulty responses of the fake servers. Each response is either read or refused, in
 //! the guaranteed order and bounds, and the error message of a refusal is a single line.
 
 use std::collections::HashSet;
@@ -41,7 +41,7 @@ const NOW: &str = "2026-03-06T19:00:00Z";
 const EVER: Timestamp = Timestamp::UNIX_EPOCH;
 const FIRST: Date = date(2026, 3, 1);
 const LAST: Date = date(2026, 3, 31);
-/// Maximum size: a petabyte, so that the sizes of thousands of files can be added up.
+/// Maximum size in bytes: a petabyte, so that the sizes of thousands of files can be added up.
 const MOST_BYTES: u64 = 1 << 50;
 const CASES: u32 = 1_500;
 
@@ -244,7 +244,7 @@ fn furnished() -> (FakeRadarr, FakeSonarr) {
     (radarr, sonarr)
 }
 
-/// Responses of the furnished servers to each read.
+/// Returns the responses of the furnished servers to each read.
 fn well_formed(runtime: &Runtime) -> Vec<Value> {
     let (radarr, sonarr) = furnished();
     let heard = Arc::new(Mutex::new(Value::Null));
@@ -269,7 +269,7 @@ fn well_formed(runtime: &Runtime) -> Vec<Value> {
     READS.iter().map(hear).collect()
 }
 
-/// Error responses of a server, with an unsuccessful status.
+/// Returns error responses of a server, with an unsuccessful status.
 fn complaints(runtime: &Runtime) -> Vec<Value> {
     let said = [
         responses::failure_response(400),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const GB: f64 = 1e9;
 const EPISODES_IN_A_SEASON: u32 = 8;
-/// 2024-01-01T00:00:00Z.
+/// Default time of an addition to the library: 2024-01-01T00:00:00Z.
 const LONG_AGO: Timestamp = Timestamp::constant(1_704_067_200, 0);
 const DEFAULT_PROFILE: &str = "HD-1080p";
 
@@ -16,9 +16,9 @@ pub type FakeSeries = FakeTitle<SeriesDetails>;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct FakeTitle<D> {
-    /// Library id; 0 until the library assigns one.
+    /// Library id. Zero until the library assigns one.
     pub id: i64,
-    /// TMDB or TVDB id; 0 until the catalog assigns one.
+    /// TMDB or TVDB id. Zero until the catalog assigns one.
     pub catalog_id: i64,
     pub title: String,
     pub year: u16,
@@ -26,7 +26,7 @@ pub struct FakeTitle<D> {
     pub size_bytes: u64,
     pub monitored: bool,
     pub profile: String,
-    /// Path of the folder; empty until the library assigns one.
+    /// Path of the folder. Empty until the library assigns one.
     pub path: String,
     /// Popularity from the catalog, for the order of search results.
     pub popularity: f64,
@@ -60,7 +60,7 @@ pub struct MovieDetails {
 pub struct SeriesDetails {
     /// Regular seasons, without the specials, which every series has.
     pub seasons: Vec<ShowSeason>,
-    /// Number of the last episodes that are not on disk; without a size, no episode is on disk.
+    /// Number of the last episodes that are not on disk. Without a size, no episode is on disk.
     pub missing: u32,
     pub ended: bool,
     /// Series type: `standard`, `daily` or `anime`.
@@ -70,7 +70,7 @@ pub struct SeriesDetails {
     pub new_seasons: bool,
     /// Seasons whose last episode the catalog marks as a finale.
     pub finales: Vec<u32>,
-    /// State of each episode; empty while no episode differs from the others of its season.
+    /// State of each episode. Empty while no episode differs from the others of its season.
     pub episodes: Vec<ShowEpisode>,
 }
 
@@ -87,7 +87,7 @@ pub struct ShowEpisode {
     pub number: u32,
     pub monitored: bool,
     pub on_disk: bool,
-    /// Air time; `None` for an episode that aired long ago, unless the calendar has a date.
+    /// Air time. `None` for an episode that aired long ago, unless the calendar has a date.
     pub airs: Option<Timestamp>,
     pub last_search: Option<Timestamp>,
 }
@@ -157,7 +157,7 @@ impl<D> FakeTitle<D> {
         self
     }
 
-    /// Sets the size on disk; a movie has a file and a series has its episodes only if the size is above 0.
+    /// Sets the size on disk. A movie has a file and a series has its episodes only if the size is above 0.
     pub fn size_gb(mut self, gigabytes: f64) -> Self {
         self.size_bytes = gigabytes_to_bytes(gigabytes);
         self
@@ -168,7 +168,7 @@ impl<D> FakeTitle<D> {
         self
     }
 
-    /// Sets the name of the quality profile; a profile that the server lacks is created there.
+    /// Sets the name of the quality profile. A profile that the server lacks is created there.
     pub fn profile(mut self, name: &str) -> Self {
         name.clone_into(&mut self.profile);
         self
@@ -209,7 +209,7 @@ impl<D> FakeTitle<D> {
         self
     }
 
-    /// Images in the list format of both servers.
+    /// Returns the images in the list format of both servers.
     pub(super) fn images_json(&self) -> Value {
         let describe =
             |url| json!({ "coverType": "poster", "url": "/MediaCover/poster.jpg", "remoteUrl": url });
@@ -332,7 +332,7 @@ impl FakeSeries {
         self
     }
 
-    /// Adds the next episode of a season to the catalog; the episode is not on disk.
+    /// Adds the next episode of a season to the catalog. The episode is not on disk.
     pub fn lists_next_episode(&mut self, season: u32, airs: Timestamp) {
         let mut episodes = self.all_episodes();
         for listed in self.details.seasons.iter_mut().filter(|listed| listed.number == season) {
@@ -384,7 +384,7 @@ impl FakeSeries {
         (0..).zip(numbered).map(|(place, it)| ShowEpisode { on_disk: place < on_disk, ..it }).collect()
     }
 
-    /// Returns the episodes for individual changes.
+    /// Lists the episodes individually, so that a change can apply to one of them.
     pub(super) fn told_apart(&mut self) -> &mut Vec<ShowEpisode> {
         self.details.episodes = self.all_episodes();
         &mut self.details.episodes

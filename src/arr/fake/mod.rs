@@ -1,6 +1,6 @@
 //! Fake Sonarr and Radarr that hold their state in memory and use the real wire format. Start with `radarr.rs` or
-//! `sonarr.rs` for the responses to requests, `world.rs` for the state that a test or the demo can set, and `gate.rs`
-//! for the faults that a server can have.
+//! `sonarr.rs` for the responses to requests, `fake_server.rs` for the state that a test or the demo can set, and
+//! `request_guard.rs` for the faults that a server can have.
 
 pub mod activity;
 mod activity_api;

@@ -35,14 +35,14 @@ pub(super) fn routes(radarr: FakeRadarr) -> Router {
 }
 
 impl FakeRadarr {
-    /// Adds a movie to the suggestions; returns its catalog id.
+    /// Adds a movie to the suggestions. Returns its catalog id.
     pub fn add_suggestion(&self, film: FakeMovie) -> i64 {
         let id = self.add_to_catalog(film);
         self.lock_state().suggested.push(id);
         id
     }
 
-    /// Marks a movie as popular at present; returns its catalog id.
+    /// Marks a movie as popular at present. Returns its catalog id.
     pub fn add_popular(&self, film: FakeMovie) -> i64 {
         let id = self.add_to_catalog(film);
         self.lock_state().popular.push(id);

@@ -17,7 +17,7 @@ pub(super) fn stray_movie(title: &str, at: Timestamp, place: usize) -> FakeMovie
     film
 }
 
-/// JSON of a movie in the library.
+/// Returns the JSON of a movie in the library.
 pub(super) fn owned_movie_json(world: &FakeLibraryState<MovieDetails>, item: &FakeMovie) -> Value {
     let has_file = item.size_bytes > 0;
     let root = world.roots.iter().find(|root| item.path.starts_with(&root.path));
@@ -52,7 +52,7 @@ pub(super) fn owned_movie_json(world: &FakeLibraryState<MovieDetails>, item: &Fa
     body
 }
 
-/// JSON of a movie that is in the catalog but not in the library.
+/// Returns the JSON of a movie that is in the catalog but not in the library.
 pub(super) fn catalog_movie_json(item: &FakeMovie) -> Value {
     let mut body = common_movie_json(item);
     let own = json!({

@@ -40,7 +40,7 @@ impl FakeRadarr {
         Self::empty(ServerFlavor::Radarr, clock)
     }
 
-    /// Router of the server, for a socket.
+    /// Returns the router of the server, for a socket.
     pub fn router(&self) -> Router {
         let api = Router::new()
             .route("/movie", get(list_movies).post(post_movie))
@@ -55,12 +55,12 @@ impl FakeRadarr {
         self.gate.guard_router(api)
     }
 
-    /// Handler of the server, for calls without a socket.
+    /// Returns the handler of the server, for calls without a socket.
     pub fn in_process(&self) -> InProcess {
         in_process(self.router())
     }
 
-    /// Adds a digital release on this day; a movie that is not in the library appears in the calendar too.
+    /// Adds a digital release on this day. A movie that is not in the library appears in the calendar too.
     pub fn add_calendar_entry(&self, title: &str, date: Date) {
         let mut world = self.lock_state();
         match world.title_named(title).map(|item| item.id) {

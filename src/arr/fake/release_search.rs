@@ -1,4 +1,4 @@
-//! Search results of the fakes: copies that a test has made available, of titles that are wanted and not on disk.
+//! Release searches of the fakes: copies that a test has made available, of titles that are wanted and not on disk.
 
 use super::activity::{FakeDownload, download, parse_title_episodes};
 use super::fake_server::FakeLibraryState;
@@ -14,9 +14,9 @@ const TIME_TAKEN: u32 = 30;
 /// Reason for a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchReason {
-    /// A user requested the search, so the title may be unreleased or unmonitored.
+    /// Search that a user requested, so the title may be unreleased or unmonitored.
     Asked,
-    /// The server searches automatically, for titles that are released and monitored.
+    /// Search that the server starts automatically, for titles that are released and monitored.
     ByItself,
 }
 
@@ -24,7 +24,7 @@ pub(super) enum SearchReason {
 pub(super) trait ReleaseSearch: Clone + Send + Sized + 'static {
     fn seek_again(world: &mut FakeLibraryState<Self>, title: &str);
 
-    /// Imports a download: its title is now on disk.
+    /// Imports a download, so that its title is on disk.
     fn find_replacement(world: &mut FakeLibraryState<Self>, download: &FakeDownload);
 }
 
@@ -97,7 +97,7 @@ impl FakeLibraryState<SeriesDetails> {
         self.search_episodes(id, format!("{title} missing"), SearchReason::ByItself, |_| true)
     }
 
-    /// Searches for the episodes of a series that `meant` selects; `words` is the description in the record. Returns
+    /// Searches for the episodes of a series that `meant` selects. `words` is the description in the record. Returns
     /// the number of grabbed copies.
     pub(super) fn search_episodes(
         &mut self,

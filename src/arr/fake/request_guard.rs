@@ -22,15 +22,15 @@ use crate::http::InProcess;
 /// Fault of one API request: the next request that has no fault assigned yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RequestFault {
-    /// The request is processed normally.
+    /// No fault: the request is processed normally.
     Nothing,
     Status(u16),
     Hang,
     Html,
     LoseAnswer,
-    /// The response is cut off after its first half.
+    /// Response that is cut off after its first half.
     Half,
-    /// The request is carried out, but the response has this status.
+    /// Response with this status, although the request is carried out.
     DoneBut(u16),
 }
 
@@ -77,12 +77,12 @@ impl RequestGuard {
         self.lock_state().writes
     }
 
-    /// Number of requests for the whole library.
+    /// Returns the number of requests for the whole library.
     pub(super) fn list_count(&self) -> usize {
         self.lock_state().lists
     }
 
-    /// Places the gate in front of `api`, which is served under `/api/v3`, together with the other routes of a real
+    /// Places the guard in front of `api`, which is served under `/api/v3`, together with the other routes of a real
     /// server.
     pub(super) fn guard_router(&self, api: Router) -> Router {
         let ping = || async { axum::Json(serde_json::json!({ "status": "OK" })) };

@@ -17,7 +17,7 @@ const CALENDAR_WINDOW: SignedDuration = SignedDuration::from_hours(48);
 /// Query parameters of a request.
 pub(super) type RequestQuery = HashMap<String, String>;
 
-/// JSON in the servers' format: a property without a value is omitted.
+/// Builds a response with JSON in the servers' format: a property without a value is omitted.
 pub(super) fn ok_response(body: Value) -> Response {
     Json(without_nulls(body)).into_response()
 }
@@ -31,11 +31,11 @@ pub(super) struct ValidationFailure {
     pub property: &'static str,
     pub message: String,
     pub attempted: Value,
-    /// Error code; empty for refusals that the servers write without a validator.
+    /// Error code. Empty for refusals that the servers write without a validator.
     pub code: &'static str,
 }
 
-/// Response 400 with every error of a request.
+/// Builds a response 400 with every error of a request.
 pub(super) fn validation_response(failures: &[ValidationFailure]) -> Response {
     let describe = |failure: &ValidationFailure| {
         let mut body = json!({
@@ -56,7 +56,7 @@ pub(super) fn validation_response(failures: &[ValidationFailure]) -> Response {
     (StatusCode::BAD_REQUEST, Json(json!(body))).into_response()
 }
 
-/// Response 400 for a body that does not have the expected shape.
+/// Builds a response 400 for a body that does not have the expected shape.
 pub(super) fn malformed_body_response(field: &str) -> Response {
     let body = json!({
         "type": "https://tools.ietf.org/html/rfc9110#section-15.5.1",
@@ -78,7 +78,7 @@ pub(super) fn not_found() -> Response {
     (StatusCode::NOT_FOUND, Json(body)).into_response()
 }
 
-/// Internal error of the server, with the stack trace that it reveals.
+/// Builds the response for an internal error of the server, with the stack trace that it reveals.
 pub(super) fn exception_response(status: StatusCode, message: &str) -> Response {
     let description =
         format!("NzbDrone.Core.FakeException: {message}\n   at NzbDrone.Core in ./Core/Fake.cs:line 1");
@@ -90,7 +90,7 @@ pub(super) fn starting_response(app: ServerFlavor) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "errorMessage": message }))).into_response()
 }
 
-/// Error response of the server for a status that a test requests.
+/// Builds the error response of the server for a status that a test requests.
 pub(super) fn failure_response(status: u16) -> Response {
     match status {
         400 => validation_response(&[ValidationFailure {
@@ -108,7 +108,7 @@ pub(super) fn failure_response(status: u16) -> Response {
     }
 }
 
-/// One page of `records`, which are sorted ascending; a page past the end is the last one.
+/// Returns one page of `records`, which are sorted ascending. A page past the end is the last one.
 pub(super) fn page_response(mut records: Vec<Value>, sort_key: &str, query: &RequestQuery) -> Response {
     let number = |name: &str, default: usize| {
         query.get(name).and_then(|value| value.parse().ok()).filter(|value| *value > 0).unwrap_or(default)
@@ -155,14 +155,14 @@ pub(super) fn wire_date(date: Option<Date>) -> Option<String> {
     date.map(|date| format!("{date}T00:00:00Z"))
 }
 
-/// First and last instant of a calendar request; by default a window of two days.
+/// Returns the first and last instant of a calendar request. The default is a window of two days.
 pub(super) fn query_window(query: &RequestQuery, now: Timestamp) -> (Timestamp, Timestamp) {
     let start = query_instant(query, "start").unwrap_or(now);
     let end = query_instant(query, "end");
     (start, end.unwrap_or_else(|| start.saturating_add(CALENDAR_WINDOW).unwrap_or(start)))
 }
 
-/// Records of one event type since an instant, oldest first.
+/// Returns the records of one event type since an instant, oldest first.
 pub(super) fn records_since(records: Vec<(&'static str, Value)>, query: &RequestQuery) -> Response {
     let earliest = query_instant(query, "date").unwrap_or(Timestamp::MIN);
     let wanted = query.get("eventType").map(|name| if name == "3" { "downloadFolderImported" } else { name });
@@ -176,7 +176,7 @@ pub(super) fn records_since(records: Vec<(&'static str, Value)>, query: &Request
     ok_response(kept.into())
 }
 
-/// Failure that the servers return for an id that is missing from their catalog.
+/// Returns the failure of the servers for an id that is missing from their catalog.
 pub(super) fn unknown_id(property: &'static str, kind: &str, root: &str, id: i64) -> ValidationFailure {
     ValidationFailure {
         property,

@@ -5,7 +5,7 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::media_fixtures::FakeTitle;
 
-/// Searches the catalog; best matches first.
+/// Searches the catalog and returns the best matches first.
 pub(super) fn search_catalog<'a, D>(catalog: &'a [FakeTitle<D>], term: &str) -> Vec<&'a FakeTitle<D>> {
     if let Some(id) = catalog_id(term) {
         return catalog.iter().filter(|item| item.catalog_id == id).collect();
@@ -23,7 +23,8 @@ pub(super) fn search_catalog<'a, D>(catalog: &'a [FakeTitle<D>], term: &str) -> 
     hits
 }
 
-/// Splits off the year: `Dune 2021` and `Dune (2021)` are `Dune` of 2021; a title that consists only of a year is kept.
+/// Splits off the year: `Dune 2021` and `Dune (2021)` are `Dune` of 2021. A title that consists only of a year stays
+/// whole.
 pub(super) fn split_year(title: &str) -> (&str, Option<u16>) {
     let trimmed = title.trim();
     let Some((name, last)) = trimmed.rsplit_once(' ') else { return (trimmed, None) };
@@ -54,7 +55,7 @@ fn title_matches(title: &str, query: &str) -> bool {
     })
 }
 
-/// Treatment of a hyphen: `Spider-Man` is searched for as `spiderman` and as `spider man`.
+/// Treatment of a hyphen. `Spider-Man` is searched for as `spiderman` and as `spider man`.
 #[derive(Clone, Copy)]
 enum HyphenRule {
     Drops,

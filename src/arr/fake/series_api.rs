@@ -24,7 +24,7 @@ pub(super) fn routes(sonarr: FakeSonarr) -> Router {
         .with_state(sonarr)
 }
 
-/// Replaces a series with the one in the body: a season that is missing from the body becomes unmonitored, and only a
+/// Replaces a series with the one in the body. A season that is missing from the body becomes unmonitored, and only a
 /// flag that changes affects episodes.
 pub(super) async fn replace_series(
     State(sonarr): State<FakeSonarr>,

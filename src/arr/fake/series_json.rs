@@ -20,7 +20,7 @@ pub(super) fn stray_series(title: &str, place: usize) -> FakeSeries {
     series(name).year(year.unwrap_or(0)).id(1_000_000 + i64::try_from(place).unwrap_or(0))
 }
 
-/// Numbers of the episodes that a title refers to.
+/// Returns the numbers of the episodes that a title refers to.
 pub(super) fn episode_numbers(item: &FakeSeries, meant: &TitleEpisodes<'_>) -> RangeInclusive<u32> {
     let season = item.details.seasons.iter().find(|season| season.number == meant.season);
     let whole = 1..=season.map_or(USUAL_SEASON, |season| season.episodes);
@@ -31,7 +31,7 @@ pub(super) fn episode_id(item: &FakeSeries, season: u32, number: u32) -> i64 {
     item.id * 100_000 + i64::from(season) * 1000 + i64::from(number)
 }
 
-/// Episodes of a series with their air times; an episode that has not aired is not on disk.
+/// Returns the episodes of a series with their air times. An episode that has not aired is not on disk.
 pub(super) fn dated_episodes(world: &FakeLibraryState<SeriesDetails>, item: &FakeSeries) -> Vec<ShowEpisode> {
     let of_it = |entry: &&CalendarFixture| {
         let show = parse_title_episodes(&entry.title).and_then(|meant| world.title_named(meant.show));
@@ -51,7 +51,7 @@ pub(super) fn dated_episodes(world: &FakeLibraryState<SeriesDetails>, item: &Fak
     item.all_episodes().into_iter().map(date).collect()
 }
 
-/// Placeholder air time in the year 2000 or later, in episode order.
+/// Returns a placeholder air time in the year 2000 or later, in episode order.
 fn long_ago(one: &ShowEpisode) -> Option<Timestamp> {
     let days = SignedDuration::from_hours(24) * i32::try_from(one.season * 30 + one.number).ok()?;
     jiff::civil::date(2000, 1, 1)
@@ -63,7 +63,7 @@ fn long_ago(one: &ShowEpisode) -> Option<Timestamp> {
         .ok()
 }
 
-/// JSON of an episode, including one that the series does not list.
+/// Returns the JSON of an episode, including one that the series does not list.
 pub(super) fn episode_json(
     world: &FakeLibraryState<SeriesDetails>,
     item: &FakeSeries,
@@ -108,12 +108,12 @@ fn bare_episode_json(item: &FakeSeries, season: u32, number: u32) -> Value {
     })
 }
 
-/// Size of the file of one episode.
+/// Returns the size of the file of one episode.
 pub(super) fn file_bytes(item: &FakeSeries, all: &[ShowEpisode]) -> u64 {
     item.size_bytes / all.iter().filter(|one| one.on_disk).count().max(1) as u64
 }
 
-/// JSON of a series in the library.
+/// Returns the JSON of a series in the library.
 pub(super) fn owned_series_json(world: &FakeLibraryState<SeriesDetails>, item: &FakeSeries) -> Value {
     let now = world.clock.now();
     let all = dated_episodes(world, item);
@@ -159,7 +159,7 @@ pub(super) fn owned_series_json(world: &FakeLibraryState<SeriesDetails>, item: &
     body
 }
 
-/// JSON of a series in the catalog: the seasons by number, without sizes.
+/// Returns the JSON of a series in the catalog: the seasons by number, without sizes.
 pub(super) fn catalog_series_json(item: &FakeSeries) -> Value {
     let mut seasons = vec![json!({ "seasonNumber": 0, "monitored": item.details.specials_monitored })];
     let number =
@@ -218,7 +218,7 @@ fn common_series_json(item: &FakeSeries) -> Value {
     })
 }
 
-/// Number of files, of expected episodes, and of all episodes.
+/// Returns the number of files, of expected episodes, and of all episodes.
 fn statistics_json([files, wanted, all]: [u32; 3], size: u64) -> Value {
     json!({
         "episodeFileCount": files,
@@ -229,7 +229,8 @@ fn statistics_json([files, wanted, all]: [u32; 3], size: u64) -> Value {
     })
 }
 
-/// Next air time, from the calendar, whether the series lists the episode or not, and from the monitored episodes.
+/// Returns the next air time, from the calendar, whether the series lists the episode or not, and from the monitored
+/// episodes.
 fn next_airing(
     world: &FakeLibraryState<SeriesDetails>,
     item: &FakeSeries,

@@ -39,7 +39,7 @@ async fn list_profiles<D: Clone>(State(fake): State<FakeServer<D>>) -> Response 
     ok_response(world.profiles.iter().map(describe).collect())
 }
 
-/// Individual quality, and groups of qualities that are allowed or not as one.
+/// Returns an individual quality, and groups of qualities that are allowed or not as one.
 fn qualities_json(four_k: bool) -> Value {
     let quality =
         |name: &str, resolution: u32| json!({ "name": name, "source": "web", "resolution": resolution });
@@ -86,7 +86,7 @@ async fn list_health<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
     ok_response(fake.lock_state().ailments.iter().map(describe).collect())
 }
 
-/// Lists a separate disk for each accessible folder; a quarter of its total space is in use, and the rest is free.
+/// Lists a separate disk for each accessible folder. A quarter of its total space is in use, and the rest is free.
 async fn list_disks<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
     let roots = fake.lock_state().roots.clone();
     let describe = |root: super::fake_server::FakeRoot| {

@@ -58,7 +58,7 @@ impl FakeSonarr {
         Self::empty(ServerFlavor::Sonarr, clock)
     }
 
-    /// Router of the server, for a socket.
+    /// Returns the router of the server, for a socket.
     pub fn router(&self) -> Router {
         let api = Router::new()
             .route("/series", get(list_series).post(post_series))
@@ -74,12 +74,12 @@ impl FakeSonarr {
         self.gate.guard_router(api)
     }
 
-    /// Handler of the server, for calls without a socket.
+    /// Returns the handler of the server, for calls without a socket.
     pub fn in_process(&self) -> InProcess {
         in_process(self.router())
     }
 
-    /// Adds an air time for an episode such as `The Bear S04E03`; an episode whose series is not in the library appears
+    /// Adds an air time for an episode such as `The Bear S04E03`. An episode whose series is not in the library appears
     /// in the calendar too.
     pub fn add_calendar_entry(&self, title: &str, airs: Timestamp) {
         self.lock_state().calendar.push(CalendarFixture { title: title.to_owned(), at: airs });
@@ -221,7 +221,7 @@ fn validate_addition(
     failures
 }
 
-/// Sets the monitored seasons. With `skip`, the request lists the seasons; any other preset chooses them by its own
+/// Sets the monitored seasons. With `skip`, the request lists the seasons. Any other preset chooses them by its own
 /// rule.
 fn choose_seasons(item: &mut FakeSeries, addition: &SeriesAdditionBody, now: Timestamp) {
     let chosen = |number: u32| {
@@ -245,7 +245,7 @@ async fn delete_series(State(sonarr): State<FakeSonarr>, Path(id): Path<i64>) ->
             world.removed.push(id);
             StatusCode::OK.into_response()
         }
-        // The real Sonarr has no better response for a series that is gone.
+        // The real Sonarr has no better response for a series that does not exist.
         None => exception_response(
             StatusCode::INTERNAL_SERVER_ERROR,
             "Expected query to return 1 rows but returned 0",

@@ -1,4 +1,4 @@
-//! Tests of the fakes' responses as raw JSON; the clients are tested elsewhere.
+//! Tests of the fakes' responses as raw JSON. Other tests cover the clients.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ async fn see_shows(sonarr: &FakeSonarr, path: &str) -> Value {
     shows(sonarr, Method::GET, path, Value::Null).await.1
 }
 
-/// Values of one property of every record, from a page or a list.
+/// Returns the values of one property of every record, from a page or a list.
 fn column(body: &Value, pointer: &str) -> Vec<Value> {
     let records = body.get("records").unwrap_or(body).as_array().unwrap();
     records.iter().map(|record| record.pointer(pointer).cloned().unwrap_or(Value::Null)).collect()

@@ -24,7 +24,7 @@ impl FakeRadarr {
         self.import_event(title);
     }
 
-    /// Event for an imported movie.
+    /// Returns the event for an imported movie.
     pub fn import_report(&self, title: &str) -> Value {
         let world = self.lock_state();
         json!({
@@ -36,7 +36,7 @@ impl FakeRadarr {
         })
     }
 
-    /// Event for a download that cannot be imported.
+    /// Returns the event for a download that cannot be imported.
     pub fn stuck_report(&self, title: &str) -> Value {
         let world = self.lock_state();
         json!({
@@ -63,7 +63,7 @@ impl FakeSonarr {
         self.import_event(title);
     }
 
-    /// Event for the import of a whole download, which may have been an upgrade.
+    /// Returns the event for the import of a whole download, which may have been an upgrade.
     pub fn import_report(&self, title: &str) -> Value {
         let world = self.lock_state();
         let mut event = import_event_json(&world, title, &|_| true);
@@ -72,7 +72,7 @@ impl FakeSonarr {
         event
     }
 
-    /// Event for one file of a download.
+    /// Returns the event for one file of a download.
     pub fn file_report(&self, title: &str, number: u32) -> Value {
         let world = self.lock_state();
         let mut event = import_event_json(&world, title, &|one| one == number);
@@ -99,7 +99,7 @@ impl<D: Clone> FakeServer<D> {
         });
     }
 
-    /// Event for a health problem of the server; the level is `warning` or `error`.
+    /// Returns the event for a health problem of the server. The level is `warning` or `error`.
     pub fn health_report(&self, level: &str, check: &str, message: &str) -> Value {
         json!({ "level": level, "type": check, "message": message, "eventType": "Health" })
     }
@@ -108,7 +108,7 @@ impl<D: Clone> FakeServer<D> {
         json!({ "level": "warning", "type": check, "eventType": "HealthRestored" })
     }
 
-    /// Event of a connection test.
+    /// Returns the event of a connection test.
     pub fn trial_report(&self) -> Value {
         json!({ "movie": { "id": 1, "title": "Test Title", "tmdbId": 0 }, "eventType": "Test" })
     }

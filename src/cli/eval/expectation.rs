@@ -1,4 +1,4 @@
-//! Whether what happened after a text is what was expected.
+//! Comparison of the effects of a message with the expected effects.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,30 @@ use serde_json::Value;
 
 use super::file::{ExpectedEffects, PendingEntry, ReplyEntry};
 
-/// Everything that a text led to.
+/// All effects of a message.
 #[derive(Debug, Default)]
 pub(super) struct ObservedEffects {
     pub(super) writes: Vec<(String, i64)>,
     pub(super) pending: Option<Vec<(String, i64)>>,
     pub(super) calls: Vec<String>,
     pub(super) llm_calls: usize,
-    /// What the one who texted was sent.
+    /// Messages that the sender received.
     pub(super) reply: UserMessages,
-    /// What each person was sent.
+    /// Messages that each user received.
     pub(super) told: BTreeMap<String, UserMessages>,
-    /// What stands at the paths that are judged.
+    /// Values at the paths that are checked.
     pub(super) state: BTreeMap<String, Value>,
-    /// All text that the model was given.
+    /// All text that the model received.
     pub(super) prompt: String,
     pub(super) tools: Vec<String>,
     pub(super) opted_out: Vec<String>,
-    /// Quality profile of everything that was added, by TMDB or TVDB id.
+    /// Quality profile of each added title, by TMDB or TVDB id.
     pub(super) quality: Vec<(String, String)>,
-    /// Why the model's last request has no answer.
+    /// Reason that the model's last request has no response.
     pub(super) failure: Option<String>,
 }
 
-/// The texts to one person, one after the other.
+/// Messages to one user, in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UserMessages {
     pub(super) texts: usize,
@@ -37,16 +37,16 @@ pub(super) struct UserMessages {
     pub(super) words: String,
 }
 
-/// What counts besides the end.
+/// Set of checks besides the final state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JudgmentMode {
-    /// A script is played: the way it takes is known, and so is every word.
+    /// A scripted run: the path and every word of the reply are known.
     Path,
-    /// A real model chooses its way and its words.
+    /// A real model chooses its own path and wording.
     End,
 }
 
-/// One line per difference; none means that all is as expected.
+/// Returns one line per difference; no lines mean that all effects match the expected ones.
 pub(super) fn differences(
     expected: &ExpectedEffects,
     observed: &ObservedEffects,
@@ -60,7 +60,7 @@ pub(super) fn differences(
     if judging == JudgmentMode::Path || expected.path {
         found.extend(path_differences(expected, observed));
     } else if expected.llm_calls_max == Some(0) && observed.llm_calls > 0 {
-        // Not a matter of the way: what code answers or turns away is no affair of the model.
+        // This check does not depend on the path: messages that code answers or rejects must not reach the model.
         found.push(format!("{} model calls, expected none", observed.llm_calls));
     }
     found.extend(missing_parts(&observed.prompt, "prompt", &expected.prompt_all));
@@ -83,7 +83,7 @@ pub(super) fn differences(
     found
 }
 
-/// What is different in the world and in what waits for an answer.
+/// Lists the differences in the libraries and in the pending actions.
 fn write_differences(expected: &ExpectedEffects, observed: &ObservedEffects) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(writes) = &expected.writes
@@ -129,7 +129,8 @@ fn path_differences(expected: &ExpectedEffects, observed: &ObservedEffects) -> V
     found
 }
 
-/// A real model may begin a sentence with what a script has in its middle, so case does not count there.
+/// Lists the differences of a reply. A real model may begin a sentence with words that a script has mid-sentence, so
+/// case does not count there.
 fn reply_differences(
     expected: &ReplyEntry,
     said: &UserMessages,
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!(differences(&expected, observed, JudgmentMode::Path), differences_found);
     }
 
-    /// As a run with a real model is judged.
+    /// Checks the effects as in a run with a real model.
     #[track_caller]
     fn check_live(expected: &str, observed: &ObservedEffects, differences_found: &[&str]) {
         let expected: ExpectedEffects = serde_json::from_str(expected).unwrap();

@@ -1,4 +1,4 @@
-//! The libraries of a scenario file as fake servers.
+//! Libraries of a scenario file as fake servers.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -112,7 +112,7 @@ fn fake_series(entry: &TitleEntry) -> FakeSeries {
     if entry.anime {
         show = show.anime();
     }
-    // Single episodes come last: they are told apart from how many there are and what is on disk.
+    // Single episodes come last: the number of episodes and those on disk determine them.
     for it in &entry.off_disk {
         show = show.off_disk(it.season, it.number);
     }
@@ -125,7 +125,7 @@ fn fake_series(entry: &TitleEntry) -> FakeSeries {
     show
 }
 
-/// What movies and shows have in common.
+/// Applies the fields that movies and series share.
 fn with_common_fields<D>(item: FakeTitle<D>, entry: &TitleEntry) -> FakeTitle<D> {
     let genres: Vec<&str> = entry.genres.iter().map(String::as_str).collect();
     let mut item = item.year(entry.year).overview(&entry.overview).size_gb(entry.size_gb).genres(&genres);

@@ -1,4 +1,4 @@
-//! The scenario file: users, a library, and texts with a model's script and what is expected of each.
+//! Scenario file: users, a library, and messages with a model's script and the expected effects of each.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::llm::scripted::ScriptedReply;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ScenarioFile {
-    /// The start, with an offset.
+    /// Start time, with an offset.
     pub(super) now: String,
     #[serde(default = "five_minutes")]
     pub(super) confirm_ttl_s: i64,
-    /// The code of a question, in two digits, in place of a random one.
+    /// Two-digit code of a confirmation prompt, in place of a random one.
     pub(super) code: Option<String>,
     pub(super) users: BTreeMap<String, UserEntry>,
     pub(super) libraries: BTreeMap<String, LibraryEntry>,
@@ -31,7 +31,7 @@ fn five_minutes() -> i64 {
 }
 
 impl ScenarioFile {
-    /// Whether a library of the file has instances for 4K.
+    /// Returns whether a library of the file has 4K instances.
     pub(super) fn has_four_k(&self) -> bool {
         self.libraries.values().any(|library| library.four_k.is_some())
     }
@@ -47,9 +47,9 @@ pub(super) struct UserEntry {
     pub(super) role: RoleEntry,
     #[serde(default)]
     pub(super) can_delete: bool,
-    /// The right to 4K. A file without instances for 4K may leave it out: then it is given.
+    /// Right to 4K. A file without 4K instances may omit the field: then the right is granted.
     pub(super) four_k: Option<bool>,
-    /// What others hear them called.
+    /// Name by which others know the user.
     pub(super) name: Option<String>,
 }
 
@@ -58,9 +58,9 @@ pub(super) struct UserEntry {
 pub(super) enum RoleEntry {
     Admin,
     Member,
-    /// A member without rights to add or delete.
+    /// Member without rights to add or delete.
     Restricted,
-    /// Nobody we know.
+    /// Unknown number.
     Unknown,
 }
 
@@ -75,15 +75,15 @@ pub(super) struct Scenario {
     pub(super) memory: Vec<MemoryEntry>,
     #[serde(default)]
     pub(super) quota: BTreeMap<String, QuotaEntry>,
-    /// Whether a reaction that stands for a whole answer is sent as its emoji.
+    /// Sends a reaction that is the whole reply as its emoji.
     #[serde(default)]
     pub(super) reactions_as_text: bool,
-    /// Why it means nothing with a real model.
+    /// Reason that the scenario is meaningless with a real model.
     pub(super) scripted_only: Option<String>,
     pub(super) turns: Vec<TextEntry>,
 }
 
-/// What is known of somebody before the first text.
+/// Fact stored about a user before the first message.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct MemoryEntry {
     pub(super) user: String,
@@ -92,7 +92,7 @@ pub(super) struct MemoryEntry {
 }
 
 impl MemoryEntry {
-    /// `quality Ultra-HD (4K) for her requests`, `the office means The Office (UK) 2001`, or anything else.
+    /// Parses `quality Ultra-HD (4K) for her requests`, `the office means The Office (UK) 2001`, or any other text.
     pub(super) fn to_fact(&self) -> anyhow::Result<UserFact> {
         let quality = self.text.strip_prefix("quality ").filter(|_| self.kind == "preference");
         let named = self.text.split_once(" means ").filter(|_| self.kind == "alias");
@@ -108,7 +108,7 @@ impl MemoryEntry {
     }
 }
 
-/// What a person may add within seven days, and has added.
+/// Number of titles that a user may add within seven days, and the number already added.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct QuotaEntry {
     pub(super) adds_7d: u32,
@@ -120,15 +120,16 @@ fn default_base() -> String {
     "base".to_owned()
 }
 
-/// One text, and what should come of it.
+/// One message and its expected effects.
 #[derive(Debug, Deserialize)]
 pub(super) struct TextEntry {
     pub(super) from: String,
     pub(super) text: String,
-    /// Seconds since the start.
+    /// Time of the message in seconds since the start.
     #[serde(default)]
     pub(super) at: i64,
-    /// What changes before the text: `movies.7.size_gb` to a value. [`super::world`] knows the paths.
+    /// Changes before the message: `movies.7.size_gb` to a value. [`super::scenario_servers`] and
+    /// [`super::scenario_users`] know the paths.
     #[serde(default)]
     pub(super) world: BTreeMap<String, Value>,
     #[serde(default)]
@@ -189,7 +190,7 @@ impl CallEntry {
     }
 }
 
-/// What is judged after a text. What is absent is not judged.
+/// Checks after a message. Absent fields are not checked.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ExpectedEffects {
@@ -204,15 +205,15 @@ pub(super) struct ExpectedEffects {
     pub(super) tools_none: Vec<String>,
     pub(super) opted_out: Option<Vec<String>>,
     pub(super) added_quality: BTreeMap<String, String>,
-    /// What others were sent because of the text.
+    /// Messages that other users received because of the message.
     pub(super) told: BTreeMap<String, ReplyEntry>,
-    /// What is where in the libraries and of whom what is known: `series.3.seasons` with a value.
+    /// State of the libraries and stored facts of users: `series.3.seasons` with a value.
     pub(super) state: BTreeMap<String, Value>,
-    /// The path matters too: `calls` and `llm_calls_max` are judged with a real model.
+    /// Checks the path too: `calls` and `llm_calls_max` apply with a real model.
     pub(super) path: bool,
 }
 
-/// `null` is a statement here: nothing is pending.
+/// Deserializes a value of which `null` is a statement: no action is pending.
 fn deserialize_stated<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<PendingEntry>>, D::Error> {
@@ -228,13 +229,13 @@ pub(super) struct PendingEntry {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ReplyEntry {
     pub(super) all: Vec<String>,
-    /// Of each group one, for facts that can be worded in several ways.
+    /// Groups of which one entry each must match, for facts that can be worded in several ways.
     pub(super) any: Vec<Vec<String>>,
     pub(super) none: Vec<String>,
     pub(super) max_chars: Option<usize>,
     pub(super) max_questions: Option<usize>,
     pub(super) empty: bool,
-    /// How many texts.
+    /// Number of messages.
     pub(super) texts: Option<usize>,
     pub(super) pictures: Option<usize>,
 }

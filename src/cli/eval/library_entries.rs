@@ -1,4 +1,4 @@
-//! The libraries of a scenario file: what Sonarr and Radarr have, could have, and are doing at the start.
+//! Libraries of a scenario file: the titles that Sonarr and Radarr have, could have, and are processing at the start.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ pub(super) struct LibraryEntry {
     pub(super) queue: Vec<QueueEntry>,
     pub(super) calendar: Vec<CalendarEntry>,
     pub(super) profiles: Vec<String>,
-    /// What finished downloading before the start.
+    /// Titles that finished downloading before the start.
     pub(super) imported: Vec<ImportEntry>,
-    /// Titles of which a search finds a copy, each as often as there are copies: `Dune`, `The Bear S02`.
+    /// Titles of which a search finds a copy, each listed once per copy: `Dune`, `The Bear S02`.
     pub(super) can_find: Vec<String>,
     /// Movies that Radarr would suggest.
     pub(super) suggested: Vec<TitleEntry>,
     pub(super) health: Vec<AilmentEntry>,
-    /// A further Radarr and Sonarr, for 4K.
+    /// Additional Radarr and Sonarr for 4K.
     pub(super) four_k: Option<Box<LibraryEntry>>,
 }
 
@@ -44,27 +44,27 @@ pub(super) struct TitleEntry {
     pub(super) overview: String,
     pub(super) size_gb: f64,
     pub(super) quality: Option<String>,
-    /// What its files are like: `WEBDL-1080p`.
+    /// Quality of the title's files: `WEBDL-1080p`.
     pub(super) file_quality: Option<String>,
     pub(super) popularity: Option<f64>,
     pub(super) genres: Vec<String>,
     pub(super) rating: Option<f64>,
     pub(super) poster: Option<String>,
-    /// When the library got it.
+    /// Time when the title was added to the library.
     pub(super) added: Option<Timestamp>,
     pub(super) unmonitored: bool,
-    /// A movie that was added, but is not to be had yet.
+    /// Movie that was added, but is not available yet.
     pub(super) unreleased: bool,
     pub(super) cinema: Option<Date>,
     pub(super) digital: Option<Date>,
     pub(super) collection: Option<CollectionEntry>,
     pub(super) seasons: Option<SeasonsEntry>,
     pub(super) episodes: Option<u32>,
-    /// How many of the last episodes are not on disk.
+    /// Number of the last episodes that are not on disk.
     pub(super) missing: u32,
     pub(super) ended: bool,
     pub(super) anime: bool,
-    /// Episodes such as `S02E03`.
+    /// Episodes not on disk, such as `S02E03`.
     pub(super) off_disk: Vec<EpisodeEntry>,
     pub(super) unmonitored_episodes: Vec<EpisodeEntry>,
     pub(super) airs: BTreeMap<EpisodeEntry, Timestamp>,
@@ -76,7 +76,7 @@ pub(super) struct CollectionEntry {
     pub(super) title: String,
 }
 
-/// How many seasons, or which.
+/// Number of seasons, or a list of season numbers.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum SeasonsEntry {
@@ -93,7 +93,7 @@ pub(super) struct SeasonEntry {
     pub(super) unmonitored: bool,
 }
 
-/// `S02E03`.
+/// Episode code such as `S02E03`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct EpisodeEntry {
@@ -120,7 +120,7 @@ pub(super) struct QueueEntry {
     pub(super) percent: u32,
     #[serde(default)]
     pub(super) eta_min: u32,
-    /// Finished, and not imported for this reason.
+    /// Reason that the finished download was not imported.
     pub(super) stuck: Option<String>,
     pub(super) failed: Option<String>,
     #[serde(default)]
@@ -139,11 +139,11 @@ pub(super) struct CalendarEntry {
     pub(super) date: Date,
 }
 
-/// What a server finds wrong with itself.
+/// Health problem that a server reports about itself.
 #[derive(Debug, Deserialize)]
 pub(super) struct AilmentEntry {
     pub(super) server: ServerEntry,
-    /// `notice`, `warning` or `error`.
+    /// Level of the problem: `notice`, `warning` or `error`.
     pub(super) level: String,
     pub(super) source: String,
     pub(super) message: String,

@@ -1,4 +1,4 @@
-//! What stands at a path of the servers after a text: `movies.7.monitored`, `series.tvdb:371980.seasons` or
+//! Values at paths of the servers after a message: `movies.7.monitored`, `series.tvdb:371980.seasons` or
 //! `sonarr.searches`. `docs/EVALS.md` lists the paths.
 
 use anyhow::Context;
@@ -31,7 +31,7 @@ impl ScenarioServers {
     }
 }
 
-/// What was done through the API since the start.
+/// Returns the actions done through the API since the start.
 fn action_record_value<D: Clone>(fake: &FakeServer<D>, list: &str) -> Option<Value> {
     let record = fake.action_record();
     Some(match list {
@@ -39,13 +39,13 @@ fn action_record_value<D: Clone>(fake: &FakeServer<D>, list: &str) -> Option<Val
         "discarded" => json!(record.discarded),
         "blocklist" => json!(record.blocklist),
         "deleted_files" => json!(record.deleted_files),
-        // Whatever became of them.
+        // Counts every change request, whatever its outcome.
         "changes" => json!(fake.post_count()),
         _ => return None,
     })
 }
 
-/// By the library's id, or by `tmdb:603` and `tvdb:371980`; `None` where the key cannot be read.
+/// Finds a title by the library's id, or by `tmdb:603` and `tvdb:371980`; `None` where the key cannot be parsed.
 fn find_title<D: Clone>(items: &[FakeTitle<D>], key: &str) -> Option<Option<FakeTitle<D>>> {
     let found = match key.split_once(':') {
         Some((_, id)) => {
@@ -60,7 +60,7 @@ fn find_title<D: Clone>(items: &[FakeTitle<D>], key: &str) -> Option<Option<Fake
     Some(found.cloned())
 }
 
-/// What movies and shows have in common; `null` where the item is not there.
+/// Returns a field that movies and series share; `null` where the title does not exist.
 fn common_value<D>(item: Option<&FakeTitle<D>>, field: &str) -> Option<Value> {
     let of = |read: fn(&FakeTitle<D>) -> Value| item.map_or(Value::Null, read);
     Some(match field {
@@ -73,7 +73,7 @@ fn common_value<D>(item: Option<&FakeTitle<D>>, field: &str) -> Option<Value> {
     })
 }
 
-/// Seasons by their numbers, episodes as `S02E03`.
+/// Returns a field of a series: seasons by their numbers, episodes as `S02E03`.
 fn of_show(show: Option<&FakeSeries>, field: &str) -> Option<Value> {
     let of = |read: fn(&FakeSeries) -> Value| show.map_or(Value::Null, read);
     Some(match field {

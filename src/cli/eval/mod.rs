@@ -1,5 +1,5 @@
-//! `dialarr eval FILE`: plays scenarios against simulated peers, with a scripted model or the configured one, and judges
-//! by what happened: what was written to the libraries, what is pending, what was said.
+//! `dialarr eval FILE`: plays scenarios against simulated peers, with a scripted model or the configured one, and
+//! judges the effects: the writes to the libraries, the pending actions, the messages sent.
 
 mod expectation;
 mod fake_libraries;
@@ -29,7 +29,7 @@ use report::ReportHead;
 use run_stats::RunsVerdict;
 use runner::EvalModel;
 
-/// Runs at the same time where a script answers.
+/// Concurrent runs with a scripted model.
 const SCRIPTED_RUNS: usize = 4;
 
 #[derive(Debug, clap::Args, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct Eval {
     pub report: Option<PathBuf>,
 }
 
-/// Plays every scenario of every file; `config` is there for a real model.
+/// Plays every scenario of every file; `config` is required for a real model.
 #[expect(clippy::print_stdout, reason = "the report is what the command is for")]
 pub(super) async fn run(options: &Eval, config: Option<&Config>) -> anyhow::Result<()> {
     let mut head = ReportHead {

@@ -1,4 +1,4 @@
-//! A model under watch: what it was asked, what that took, and whether it failed.
+//! Model wrapper that records the requests, their latency and tokens, and any failure.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::conversation::model_cost::TokenUsage;
 use crate::conversation::model_request::ModelRequest;
 use crate::llm::{DeltaSink, Model, ModelError, ModelResponse};
 
-/// Longest wait that a server which limits its callers is granted. The played clock does not wait for anyone.
+/// Longest wait granted to a server that limits its callers. The simulated clock does not wait for anything.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) struct RecordingModel {
@@ -17,12 +17,12 @@ pub(super) struct RecordingModel {
     seen: Mutex<ModelActivity>,
 }
 
-/// What happened since the last look.
+/// Model activity since the last check.
 #[derive(Debug, Default)]
 pub(super) struct ModelActivity {
     pub(super) requests: Vec<ModelRequest>,
     pub(super) tokens: TokenUsage,
-    /// Why the last request has no answer.
+    /// Reason that the last request has no response.
     pub(super) failure: Option<ModelError>,
 }
 
@@ -54,7 +54,7 @@ impl Model for RecordingModel {
         {
             let mut seen = self.lock_activity();
             seen.requests.push(request.clone());
-            // Who gives up waiting drops this call, and then it stays at that.
+            // A caller that stops waiting drops this call, and then the failure stays a timeout.
             seen.failure = Some(ModelError::Timeout);
         }
         let answer = self.model.next_response(request, sink).await;

@@ -1,4 +1,4 @@
-//! Plays the scenarios of a file, each as often as asked for, some at the same time.
+//! Plays the scenarios of a file, each as often as requested, some of them concurrently.
 
 use std::sync::Arc;
 
@@ -9,20 +9,21 @@ use super::file::{Scenario, ScenarioFile};
 use super::run_stats::{RunsVerdict, ScenarioRun, ScenarioRuns};
 use super::runner::{self, EvalModel};
 
-/// Shorter ones are no phone numbers.
+/// Minimum length of a phone number in digits. Shorter numbers are not phone numbers.
 const DIGITS_OF_A_NUMBER: usize = 7;
 
-/// What is played, and how.
+/// Scenarios to play, and the settings to play them with.
 pub(super) struct EvalPlan {
     pub(super) file: Arc<ScenarioFile>,
     pub(super) brain: EvalModel,
     pub(super) times: usize,
-    /// Runs at the same time.
+    /// Number of concurrent runs.
     pub(super) at_once: usize,
 }
 
 impl EvalPlan {
-    /// Gives the rounds in the order of the file, and tells each to `told` as soon as it and those before it are over.
+    /// Returns the scenario runs in the order of the file, and passes each one to `told` as soon as that scenario and
+    /// those before it are finished.
     pub(super) async fn run_scenarios(&self, mut told: impl FnMut(&ScenarioRuns)) -> Vec<ScenarioRuns> {
         let scenarios = &self.file.scenarios;
         let plays =
@@ -56,7 +57,7 @@ impl EvalPlan {
     }
 }
 
-/// A task of its own, so that a run which panics fails alone.
+/// Runs one repetition in a separate task, so that a run which panics fails alone.
 async fn run_repetition(file: Arc<ScenarioFile>, place: usize, brain: EvalModel) -> ScenarioRun {
     let played =
         tokio::spawn(async move { runner::run_scenario(&file, &file.scenarios[place], &brain).await });
@@ -78,7 +79,7 @@ fn without_private_values(run: ScenarioRun) -> ScenarioRun {
     ScenarioRun { problems: run.problems.iter().map(|problem| without_numbers(problem)).collect(), ..run }
 }
 
-/// Phone numbers, as texts and errors may hold them, do not belong into what is passed on.
+/// Removes phone numbers, which texts and errors may contain, from text that is shared with others.
 fn without_numbers(text: &str) -> String {
     let mut parts = text.split('+');
     let mut kept = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! What is told of an evaluation: lines in the terminal, and a report in Markdown for a file.
+//! Output of an evaluation: lines in the terminal, and a report in Markdown for a file.
 
 use std::fmt::Write;
 
@@ -28,18 +28,18 @@ nothing of how well any model does. Sonarr, Radarr, Twilio, the people and the c
 tools, confirmations, texts and the database are this program's own.
 ";
 
-/// What was played.
+/// Settings of the evaluation.
 pub(super) struct ReportHead {
     pub(super) at: Timestamp,
-    /// `None` for the script.
+    /// Model name; `None` for the script.
     pub(super) model: Option<String>,
     pub(super) files: Vec<String>,
-    /// Runs of each scenario.
+    /// Number of runs of each scenario.
     pub(super) times: u8,
     pub(super) prices: ModelPrices,
 }
 
-/// A scenario in the terminal, with its problems.
+/// Formats a scenario for the terminal, with its problems.
 pub(super) fn scenario_line(round: &ScenarioRuns) -> String {
     let ScenarioRuns { id, title, runs, .. } = round;
     let times =
@@ -56,7 +56,7 @@ pub(super) fn scenario_line(round: &ScenarioRuns) -> String {
     line
 }
 
-/// The last lines in the terminal.
+/// Formats the last lines in the terminal.
 pub(super) fn totals_text(head: &ReportHead, rounds: &[ScenarioRuns]) -> String {
     let count =
         |wanted: fn(&RunsVerdict) -> bool| rounds.iter().filter(|round| wanted(&round.verdict)).count();
@@ -74,7 +74,7 @@ pub(super) fn totals_text(head: &ReportHead, rounds: &[ScenarioRuns]) -> String 
     totals
 }
 
-/// The whole report.
+/// Formats the whole report.
 pub(super) fn markdown_report(head: &ReportHead, rounds: &[ScenarioRuns]) -> String {
     let at = head.at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M UTC");
     let model = head.model.as_ref().map_or("scripted".to_owned(), |model| format!("{model} (live)"));
@@ -114,7 +114,7 @@ pub(super) fn markdown_report(head: &ReportHead, rounds: &[ScenarioRuns]) -> Str
     }
     for round in failed {
         let (id, title) = (escape_cell(&round.id), escape_cell(&round.title));
-        // A fence inside what was said would end this one.
+        // A fence inside the quoted text would end this one.
         let problems = problem_lines(round).join("\n").replace("```", "'''");
         write_to(&mut report, format_args!("\n### {id} {title}\n\n```text\n{problems}\n```\n"));
     }
@@ -127,7 +127,7 @@ fn table_row(head: &[String; 3], figures: &RunStats) -> String {
     format!("| {} |\n", [head.as_slice(), &figures].concat().join(" | "))
 }
 
-/// What the figures are of, and what they are not of.
+/// Returns a note on the scope and the limits of the figures.
 fn simulation_note(head: &ReportHead) -> &'static str {
     match head.model {
         Some(_) => LIVE,
@@ -164,7 +164,7 @@ fn passed_text(round: &ScenarioRuns) -> String {
     }
 }
 
-/// The problems of all runs; what several runs have in common stands once.
+/// Lists the problems of all runs; a problem that several runs share is listed once.
 fn problem_lines(round: &ScenarioRuns) -> Vec<String> {
     let [run] = &round.runs[..] else {
         let mut told: Vec<(Vec<usize>, &[String])> = Vec::new();
@@ -184,7 +184,7 @@ fn problem_lines(round: &ScenarioRuns) -> Vec<String> {
     run.problems.clone()
 }
 
-/// Text that stays in its cell.
+/// Escapes text so that it stays in its table cell.
 fn escape_cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }

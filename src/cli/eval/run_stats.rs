@@ -1,4 +1,4 @@
-//! What playing came to: runs, their latencies, tokens and segments, and how often a scenario passed.
+//! Statistics of the played scenarios: runs, their latencies, tokens and segments, and pass rates.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,26 +6,26 @@ use std::time::Duration;
 use crate::conversation::model_cost::{ModelPrices, TokenUsage};
 use crate::store::turns::calls::CallStatus;
 
-/// One playing of a scenario. Without problems it passed.
+/// One run of a scenario. A run without problems passed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ScenarioRun {
     pub(super) problems: Vec<String>,
     pub(super) texts: Vec<MessageCost>,
 }
 
-/// What one text cost.
+/// Cost of one message.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct MessageCost {
-    /// Until the answer was sent; `None` where no real model was asked.
+    /// Time until the reply was sent; `None` where no real model was called.
     pub(super) latency: Option<Duration>,
     pub(super) tokens: TokenUsage,
-    /// Of each text that went out because of it, to whomever.
+    /// Segments of each message that was sent because of it, to any user.
     pub(super) segments: Vec<usize>,
-    /// The tools that were called.
+    /// Tools that were called.
     pub(super) calls: Vec<(String, CallStatus)>,
 }
 
-/// A scenario and all its runs.
+/// Scenario and all its runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ScenarioRuns {
     pub(super) id: String,
@@ -34,13 +34,13 @@ pub(super) struct ScenarioRuns {
     pub(super) runs: Vec<ScenarioRun>,
 }
 
-/// How the runs of a scenario went together.
+/// Combined verdict on the runs of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RunsVerdict {
-    /// Every run did.
+    /// Every run passed.
     Passed,
     Failed,
-    /// It means nothing with a real model, for this reason.
+    /// The scenario is meaningless with a real model, for this reason.
     NotPlayed(String),
 }
 
@@ -56,14 +56,14 @@ impl ScenarioRuns {
     }
 }
 
-/// Figures of any number of runs.
+/// Statistics of any number of runs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct RunStats {
-    /// Shortest first.
+    /// Latencies, shortest first.
     latencies: Vec<Duration>,
     pub(super) tokens: TokenUsage,
     segments: Vec<usize>,
-    /// How often each tool was called, and how often that went well.
+    /// Number of calls of each tool, and number of successful calls.
     pub(super) tools: BTreeMap<String, PassShare>,
 }
 
@@ -84,13 +84,13 @@ impl RunStats {
         figures
     }
 
-    /// The latency that `percent` of the turns did not exceed, such as `1.2 s`.
+    /// Formats the latency that `percent` of the turns did not exceed, such as `1.2 s`.
     pub(super) fn format_latency(&self, percent: usize) -> String {
         let place = (self.latencies.len() * percent).div_ceil(100).max(1) - 1;
         self.latencies.get(place).map_or("-".to_owned(), |latency| format!("{:.1} s", latency.as_secs_f64()))
     }
 
-    /// `8210 in (4096 cached), 312 out`.
+    /// Formats the token counts: `8210 in (4096 cached), 312 out`.
     pub(super) fn format_tokens(&self) -> String {
         match self.tokens {
             TokenUsage { input: 0, output: 0, .. } => "-".to_owned(),
@@ -99,12 +99,12 @@ impl RunStats {
         }
     }
 
-    /// `None` without prices.
+    /// Formats the cost; `None` without prices.
     pub(super) fn format_cost(&self, prices: ModelPrices) -> Option<String> {
         (prices != ModelPrices::default()).then(|| format!("{:.4}", prices.cost(self.tokens) as f64 / 1e6))
     }
 
-    /// `7 in 5 texts, at most 3 in one`.
+    /// Formats the segment counts: `7 in 5 texts, at most 3 in one`.
     pub(super) fn format_segments(&self) -> String {
         let (all, texts) = (self.segments.iter().sum::<usize>(), self.segments.len());
         let texts = if texts == 1 { "1 text".to_owned() } else { format!("{texts} texts") };
@@ -116,14 +116,14 @@ impl RunStats {
     }
 }
 
-/// How many of those that count did so.
+/// Number of counted runs, scenarios or calls, and the number of them that passed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct PassShare {
     pub(super) passed: usize,
     pub(super) of: usize,
 }
 
-/// The scenarios that passed every run, and the runs that passed.
+/// Returns the share of scenarios that passed every run, and the share of runs that passed.
 pub(super) fn pass_shares(rounds: &[ScenarioRuns]) -> (PassShare, PassShare) {
     let counted: Vec<&ScenarioRuns> = rounds
         .iter()

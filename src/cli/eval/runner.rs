@@ -33,21 +33,21 @@ use crate::store::database::db::Db;
 use crate::store::people::users;
 use crate::store::turns::calls;
 
-/// A question is accepted this long after the text that led to it.
+/// Delay after which a confirmation prompt is accepted, counted from the message that led to it.
 const ACCEPTANCE: Duration = Duration::from_secs(2);
-/// Between two texts this far apart the program does what it does every few minutes.
+/// Interval between two messages after which the program runs its regular maintenance.
 const UPKEEP_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
-/// Who answers.
+/// Model that answers the messages.
 #[derive(Clone)]
 pub(super) enum EvalModel {
-    /// The script of the file, which proves what code holds back whatever a model says.
+    /// Script of the file, which proves what code rejects regardless of the model's response.
     Scripted,
-    /// A real model, which the script is not told to.
+    /// Real model, which does not receive the script.
     Live { model: Arc<dyn Model>, prices: ModelPrices },
 }
 
-/// Plays the texts one after the other, and goes on after one that was not answered as it should be.
+/// Plays the messages one after the other, and continues after a message whose reply is not the expected one.
 pub(super) async fn run_scenario(
     file: &ScenarioFile,
     scenario: &Scenario,
@@ -79,7 +79,7 @@ struct ScenarioStage {
     app: App,
     world: ScenarioServers,
     model: Arc<RecordingModel>,
-    /// `None` in front of a real model.
+    /// Scripted model; `None` with a real model.
     script: Option<Arc<ScriptedModel>>,
     start: Timestamp,
     _folder: tempfile::TempDir,
@@ -166,7 +166,7 @@ impl ScenarioStage {
         let sent = self.world.peers.twilio.sent_messages().split_off(sent_before);
         let came = MessageEffects { seen: self.model.take_activity(), sent, writes };
         let asked = self.script.is_none() && !came.seen.requests.is_empty();
-        // A picture is another kind of message, with a price of its own.
+        // A picture is another kind of message, with its own price.
         let words_only = came.sent.iter().filter(|sent| sent.media.is_empty());
         let played = MessageCost {
             latency: asked.then_some(took),
@@ -224,15 +224,15 @@ impl ScenarioStage {
     }
 }
 
-/// What came of a text, before it is looked into.
+/// Effects of a message, before they are checked.
 struct MessageEffects {
     seen: ModelActivity,
-    /// To anyone.
+    /// Messages sent to any user.
     sent: Vec<SentText>,
     writes: Vec<NamedWrite>,
 }
 
-/// The zone of a time such as `2026-03-06T19:00:00-05:00`: its offset.
+/// Returns the zone of a time such as `2026-03-06T19:00:00-05:00`: its offset.
 fn scenario_zone(now: &str) -> TimeZone {
     let offset = now.rfind(['+', '-']).filter(|at| *at > 10).map_or("", |at| &now[at..]);
     let zoned: Result<Zoned, _> = format!("{now}[{offset}]").parse();
@@ -255,7 +255,7 @@ fn received_message(from: &PhoneNumber, text: &TextEntry, number: usize, at: Tim
     }
 }
 
-/// What one person was sent.
+/// Returns the messages that one user received.
 fn messages_to_user(sent: &[SentText], phone: &PhoneNumber) -> UserMessages {
     let texts: Vec<&SentText> = sent.iter().filter(|sent| sent.to.as_str() == phone.as_str()).collect();
     let pictures = texts.iter().filter(|sent| !sent.media.is_empty()).count();

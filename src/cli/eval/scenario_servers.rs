@@ -1,5 +1,5 @@
-//! The servers of a scenario: wired to the program, changed between its texts, and asked what was written to them.
-//! `docs/EVALS.md` lists the paths.
+//! Servers of a scenario: connected to the program, changed between its messages, and queried for the writes they
+//! received. `docs/EVALS.md` lists the paths.
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -25,7 +25,7 @@ pub(super) struct ScenarioServers {
     four_k: Option<FakeServers>,
 }
 
-/// A tool's name and the number of what it changed: TMDB or TVDB for additions, else the library's id.
+/// Name of a tool and the number of the changed title: TMDB or TVDB for additions, else the library's id.
 pub(super) type NamedWrite = (String, i64);
 
 impl ScenarioServers {
@@ -35,7 +35,7 @@ impl ScenarioServers {
         Self { peers: SimulatedPeers::new(clock.clone(), radarr, sonarr, "https://dialarr.invalid"), four_k }
     }
 
-    /// Puts the instances for 4K beside the usual ones.
+    /// Adds the 4K instances beside the usual ones.
     pub(super) fn add_instances(&self, library: &mut ArrInstances) -> anyhow::Result<()> {
         let Some(FakeServers { radarr, sonarr }) = &self.four_k else { return Ok(()) };
         let movies = Radarr::new(
@@ -63,12 +63,12 @@ impl ScenarioServers {
         Ok(())
     }
 
-    /// What was written to the usual instances since the last look, in order.
+    /// Returns the writes to the usual instances since the last call, in order.
     pub(super) fn take_writes(&self) -> Vec<NamedWrite> {
         self.peers.take_writes().iter().map(named_write).collect()
     }
 
-    /// Everything that was written to the instances for 4K, movies first.
+    /// Returns all writes to the 4K instances, movies first.
     pub(super) fn four_k_writes(&self) -> Vec<NamedWrite> {
         let Some(FakeServers { radarr, sonarr }) = &self.four_k else { return Vec::new() };
         let name = |name: &str, ids: Vec<i64>| -> Vec<NamedWrite> {
@@ -83,7 +83,7 @@ impl ScenarioServers {
         .concat()
     }
 
-    /// The quality profiles of what was added, by catalogue id.
+    /// Returns the quality profiles of the added titles, by catalog id.
     pub(super) fn written_qualities(&self, writes: &[NamedWrite]) -> Vec<(String, String)> {
         let profile = |(tool, id): &NamedWrite| match tool.as_str() {
             "add_movie" => Some((id.to_string(), self.peers.radarr.added_profile(*id)?)),
@@ -93,7 +93,7 @@ impl ScenarioServers {
         writes.iter().filter_map(profile).collect()
     }
 
-    /// Carries out a change such as `movies.7.size_gb` to 30 or `radarr.down` to true.
+    /// Applies a change such as `movies.7.size_gb` to 30 or `radarr.down` to true.
     pub(super) fn change_value(&self, path: &str, value: &Value) -> anyhow::Result<()> {
         let changed = match path.split('.').collect::<Vec<_>>()[..] {
             [shelf, id, field] => {
@@ -124,13 +124,13 @@ impl ScenarioServers {
     }
 }
 
-/// Where items of one kind are.
+/// Server that holds the titles of one kind.
 pub(super) enum MediaPath<'a> {
     Movies(&'a FakeRadarr),
     Series(&'a FakeSonarr),
 }
 
-/// What happens to an item behind everyone's back.
+/// Change to a title outside the program's control.
 enum TitleChange {
     Size(u64),
     Title(String),

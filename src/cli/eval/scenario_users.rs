@@ -1,4 +1,4 @@
-//! The people of a scenario: made known, changed between its texts, and read to be judged.
+//! Users of a scenario: registered, changed between its messages, and read for the checks.
 //! `docs/EVALS.md` lists the paths.
 
 use anyhow::Context;
@@ -17,7 +17,7 @@ use crate::store::memory::facts::{self, FactSource};
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::{Conn, QueryResult};
 
-/// Makes everyone known but those whom nobody knows.
+/// Registers all users except those who are unknown.
 pub(super) async fn insert_users(
     db: &Db,
     file: &ScenarioFile,
@@ -34,7 +34,7 @@ pub(super) async fn insert_users(
         let known = scenario.memory.iter().filter(|entry| entry.user == *name).map(MemoryEntry::to_fact);
         let known = known.collect::<anyhow::Result<Vec<_>>>()?;
         let mut rights = user_rights(file, user);
-        // Who has a quota may add within it.
+        // A user with a quota may add titles within that quota.
         rights.add |= quota.is_some();
         let introduce = move |conn: &mut Conn| {
             let id = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
@@ -60,7 +60,7 @@ pub(super) fn user_phone(file: &ScenarioFile, name: &str) -> anyhow::Result<Phon
     PhoneNumber::parse(&user.phone).with_context(|| format!("read the number of {name:?}"))
 }
 
-/// Carries out a change such as `people.bob.can_delete` to true.
+/// Applies a change such as `people.bob.can_delete` to true.
 pub(super) async fn change_user(
     db: &Db,
     file: &ScenarioFile,
@@ -83,7 +83,7 @@ pub(super) async fn change_user(
     Ok(db.write(move |conn| users::set_rights(conn, user.id, rights, now)).await?)
 }
 
-/// What stands at a path such as `people.bob.status`; `null` of somebody who never was heard of.
+/// Returns the value at a path such as `people.bob.status`; `null` for a user who never sent a message.
 pub(super) async fn read_user_value(db: &Db, file: &ScenarioFile, path: &str) -> anyhow::Result<Value> {
     let unknown = || format!("read {path:?}: not known");
     let (name, field) = person_and_field(path).with_context(unknown)?;
@@ -104,7 +104,8 @@ pub(super) async fn read_user_value(db: &Db, file: &ScenarioFile, path: &str) ->
     })
 }
 
-/// Who is told when the title of a path is ready: `followers.radarr.movie.949` or `followers.sonarr.series.371980.2`.
+/// Returns the users who are notified when the title of a path is ready: `followers.radarr.movie.949` or
+/// `followers.sonarr.series.371980.2`.
 pub(super) async fn read_followers(db: &Db, file: &ScenarioFile, path: &str) -> anyhow::Result<Value> {
     let unknown = || format!("read {path:?}: not known");
     let parts: Vec<&str> = path.split('.').collect();
@@ -130,7 +131,7 @@ pub(super) async fn read_followers(db: &Db, file: &ScenarioFile, path: &str) -> 
     Ok(json!(names))
 }
 
-/// The names of those who are sent nothing any more.
+/// Returns the names of the users who opted out of all messages.
 pub(super) async fn opted_out(db: &Db, file: &ScenarioFile) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     for name in file.users.keys() {
@@ -167,7 +168,7 @@ fn user_rights(file: &ScenarioFile, user: &UserEntry) -> UserRights {
     }
 }
 
-/// The format counts additions of either kind alike.
+/// Sets the quota of a user. The format counts additions of either kind alike.
 fn set_quota(conn: &mut Conn, user: UserId, quota: QuotaEntry, now: Timestamp) -> QueryResult<()> {
     let own = QuotaOverride { movies: Some(quota.adds_7d), seasons: Some(quota.adds_7d) };
     quotas::store_quota_override(conn, user, own, now)?;

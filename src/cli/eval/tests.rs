@@ -1,4 +1,4 @@
-//! The scenarios of `evals/`, played with their scripts: each passes, and together they use every tool.
+//! Scenarios of `evals/`, played with their scripts: each one passes, and together they use every tool.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::simulation;
 use crate::store::database::db::Db;
 
-/// Scenarios of our own, besides those that come from elsewhere.
+/// Minimum number of this project's own scenarios, besides those from other sources.
 const AT_LEAST: usize = 30;
 
 async fn played() -> Vec<ScenarioRuns> {
@@ -43,7 +43,7 @@ async fn played() -> Vec<ScenarioRuns> {
     rounds
 }
 
-/// The names of all tools that the program has.
+/// Returns the names of all tools of the program.
 fn tools() -> BTreeSet<String> {
     let world = ScenarioServers::from_entry(&LibraryEntry::default(), &Clock::System);
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Changes of a person, each with its row in the record.
+//! Changes of a user, each with its row in the audit log.
 
 use std::io::BufRead;
 
@@ -20,7 +20,7 @@ use crate::store::privacy::forget::{self, ErasureOutcome};
 use crate::store::privacy::retention::RetentionProgress;
 use crate::store::turns::daily_budget::Day;
 
-/// What has to be typed before someone is forgotten.
+/// Word that the operator types to confirm that a user is forgotten.
 const WORD: &str = "FORGET";
 
 pub(super) fn change_user(
@@ -41,7 +41,7 @@ pub(super) fn change_user(
     }
 }
 
-/// As an admin does it by text. A running service sends what the person is told within half a minute.
+/// Approves a user, as an admin does by SMS. A running service sends the user the notification within half a minute.
 pub(super) fn approve_user(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
     let now = Clock::System.now();
     let ours = config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str()));
@@ -69,7 +69,7 @@ pub(super) fn block_user(config: &Config, number: &PhoneNumber) -> anyhow::Resul
     }
 }
 
-/// Of a person who is not suspended nothing changes.
+/// Lifts the suspension of a user. A user who is not suspended is not changed.
 pub(super) fn unsuspend_user(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
     let now = Clock::System.now();
     let today = Day::from_timestamp(now, &config.time_zone);
@@ -95,7 +95,7 @@ pub(super) fn forget_user(config: &Config, number: &PhoneNumber) -> anyhow::Resu
             number.as_str()
         ),
     }
-    // A service that runs would be kept waiting, and does it by itself.
+    // A running service would have to wait, and rebuilds the index automatically.
     while db::visit_exclusively(database_path(config)?, |conn| privacy::rebuild_due_index(conn, now))?
         == Some(RetentionProgress::More)
     {}
@@ -110,7 +110,7 @@ pub(super) fn forget_user(config: &Config, number: &PhoneNumber) -> anyhow::Resu
     Ok(())
 }
 
-/// Asks at the terminal.
+/// Asks for confirmation at the terminal.
 pub(super) fn confirm_forgetting(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
     let found = db::visit_read_only(database_path(config)?, |conn| {
         with_person(conn, number, user_admin::load_user_account)

@@ -1,4 +1,4 @@
-//! Everything that is kept of a person, in a file that only the operator reads.
+//! Export of all data stored about a user, in a file that only the operator can read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -36,7 +36,7 @@ pub(super) fn export_user(config: &Config, number: &PhoneNumber, file: Option<&P
     Ok(())
 }
 
-/// A file that was not there before, and that nobody else can read.
+/// Creates a file that did not exist before, and that no other account can read.
 fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }

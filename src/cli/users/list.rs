@@ -1,4 +1,4 @@
-//! People as a table, and one of them in full.
+//! Table of users, and details of one user.
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -52,7 +52,7 @@ pub(super) fn show_user(config: &Config, number: &PhoneNumber) -> anyhow::Result
     ))
 }
 
-/// A line for each thing that can be changed, as after a change.
+/// Formats a user with one line for each setting that can be changed, as after a change.
 pub(super) fn in_full(person: &UserAccount, zone: &TimeZone) -> String {
     let user = &person.user;
     let is_suspended = person.code_misses.is_suspended_on(&Day::from_timestamp(Clock::System.now(), zone));
@@ -111,7 +111,7 @@ fn status_word(status: UserStatus) -> &'static str {
     }
 }
 
-/// What someone may do beyond asking.
+/// Formats the rights of a user beyond asking.
 fn format_rights(rights: UserRights) -> String {
     let rights = [("add", rights.may_add()), ("delete", rights.may_delete()), ("4K", rights.may_four_k())];
     let granted: Vec<&str> = rights.into_iter().filter(|(_, granted)| *granted).map(|(may, _)| may).collect();
@@ -137,7 +137,7 @@ fn format_moment(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// Columns as wide as their widest cell.
+/// Formats a table with columns as wide as their widest cell.
 fn format_table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let mut widths = [0; COLUMNS];
     for row in rows {

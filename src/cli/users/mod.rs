@@ -1,4 +1,4 @@
-//! `dialarr users`: who may text and what they may do, also while the service runs.
+//! `dialarr users`: the users who may send messages and their permissions, also while the service runs.
 
 mod edit;
 mod export;
@@ -143,7 +143,7 @@ fn database_path(config: &Config) -> anyhow::Result<&str> {
     config.database.to_str().context("use a database path that is not UTF-8")
 }
 
-/// What `work` gives for the person of a number; `None` if nobody has it.
+/// Runs `work` for the user of a number and returns its result; `None` if no user has that number.
 fn with_person<R>(
     conn: &mut Conn,
     number: &PhoneNumber,

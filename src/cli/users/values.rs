@@ -1,4 +1,4 @@
-//! Values as an operator types them.
+//! Parsers for values that an operator types.
 
 use clap::ValueEnum;
 
@@ -20,7 +20,7 @@ impl OnOff {
     }
 }
 
-/// A number however it is grouped.
+/// Parses a phone number in any grouping.
 pub(super) fn parse_phone(text: &str) -> Result<PhoneNumber, &'static str> {
     let bare: String = text.chars().filter(|mark| !" -.()".contains(*mark)).collect();
     PhoneNumber::parse(&bare).map_err(|_| "a number has a + and its country code, e.g. +15550100123")

@@ -1,4 +1,4 @@
-//! A deletion that a yes has claimed, with the state of each of its items.
+//! Confirmed deletion that a turn carries out, with the state of each of its items.
 
 use jiff::Timestamp;
 
@@ -6,28 +6,29 @@ use super::deletion_messages::ItemOutcome;
 use super::target::DeletionTarget;
 use crate::conversation::transcript::CallRow;
 
-/// One item of a deletion, and its progress.
+/// Item of a deletion, with its progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeletionItem {
     pub ord: i64,
     pub target: DeletionTarget,
     pub state: DeletionItemState,
     pub attempts: u32,
-    /// The last start.
+    /// Time of the last start.
     pub started_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletionItemState {
     Held,
-    /// Started, and its outcome is not known.
+    /// Started, with an unknown outcome.
     Running,
     Ended(ItemOutcome),
     Canceled,
 }
 
-/// A deletion that a yes has claimed, as its turn carries it out. Proof of the yes, since only `store/confirmation/pending_action.rs` may
-/// construct one, from a stored call that names its yes; `tests/it/tidy.rs` checks this.
+/// Deletion that a yes has claimed, as its turn carries it out. The type proves the yes: only
+/// `store/confirmation/pending_action.rs` may construct one, from a stored call that names its yes. `tests/it/tidy.rs`
+/// checks this rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimedDeletion {
     call: CallRow,
@@ -36,7 +37,7 @@ pub struct ClaimedDeletion {
 }
 
 impl ClaimedDeletion {
-    /// For `store/confirmation/pending_action.rs` alone: the caller has read that the call names its yes.
+    /// Constructor for `store/confirmation/pending_action.rs` alone: the caller has read that the call names its yes.
     pub fn from_confirmed_call(call: CallRow, tool: String, items: Vec<DeletionItem>) -> Self {
         Self { call, tool, items }
     }

@@ -1,21 +1,21 @@
-//! The words around a deletion: the question that names what goes, and the report of what went.
+//! Messages about a deletion: the confirmation prompt, which names the items, and the report of the deleted items.
 
 use super::target::{DeletionScope, DeletionTarget, DownloadFollowUp, SeasonEpisodes};
 use crate::conversation::text::message_format;
 use crate::conversation::text::title::format_title;
 use crate::conversation::transcript::MediaKind;
 
-/// Items that one question may name; further ones of the same call are left for later.
+/// Maximum number of items that one confirmation prompt names; further items of the same call are left for later.
 pub const MAX_ITEMS: usize = 5;
-/// Episodes of one copy that a question names one by one.
+/// Maximum number of episodes of one copy that a confirmation prompt names one by one.
 const MAX_NAMED_EPISODES: usize = 4;
-/// Above this a bare yes is not enough.
+/// Size above which a yes without a code is not enough.
 const CODE_REQUIRED_ABOVE_BYTES: u64 = 100_000_000_000;
 
-/// When a question asks for a code beside the yes.
+/// Condition under which a confirmation prompt asks for a code in addition to the yes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodePolicy {
-    /// For two or more items, or over 100 GB.
+    /// A code for two or more items, or for more than 100 GB.
     Bulk,
     Always,
 }
@@ -29,7 +29,7 @@ impl CodePolicy {
     }
 }
 
-/// The question that is asked, word for word. `code` is shown in it.
+/// Returns the exact text of the confirmation prompt. The text shows `code`.
 pub fn format_confirmation_prompt(items: &[DeletionTarget], code: Option<&str>) -> String {
     let answer = match code {
         Some(code) => format!("Reply YES {code} or NO."),
@@ -87,12 +87,12 @@ fn format_file_count(files: usize) -> String {
     if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
 }
 
-/// What the admins are asked for a member who may not delete.
+/// Request to the admins on behalf of a member who may not delete.
 pub fn format_removal_request(who: &str, item: &DeletionTarget, code: &str) -> String {
     format!("{who} asks to delete {}. Reply APPROVE {code} or DENY {code}", format_list_entry(item))
 }
 
-/// What the member hears of a wish that nobody carried out.
+/// Message to the member about a removal request that no admin carried out.
 pub fn format_removal_denied(item: &DeletionTarget) -> String {
     format!("An admin would like to keep {}, so it stays.", format_target_name(item))
 }
@@ -122,7 +122,7 @@ pub fn untitled_wish_outcome(outcome: ItemOutcome) -> String {
     .to_owned()
 }
 
-/// What the member hears of a wish that an admin approved.
+/// Message to the member about a removal request that an admin approved.
 pub fn format_removal_outcome(item: &DeletionTarget, outcome: ItemOutcome) -> String {
     let name = format_target_name(item);
     match outcome {
@@ -157,7 +157,7 @@ fn format_list_entry(item: &DeletionTarget) -> String {
     format!("{}{seasons}{size}", format_target_name(item))
 }
 
-/// `Dune (2021)` or `season 2 of The Bear (2022)`, fit to stand in a question.
+/// Formats the name of a target for a confirmation prompt: `Dune (2021)` or `season 2 of The Bear (2022)`.
 pub fn format_target_name(item: &DeletionTarget) -> String {
     let title = format_title(&item.fingerprint.title, item.fingerprint.year);
     match &item.scope {
@@ -171,12 +171,12 @@ pub fn format_target_name(item: &DeletionTarget) -> String {
     }
 }
 
-/// `season 2`, `the specials`.
+/// Formats a season number: `season 2`, `the specials`.
 pub fn format_season(number: u32) -> String {
     if number == 0 { "the specials".to_owned() } else { format!("season {number}") }
 }
 
-/// `The Bear (2022) S02E03, E04`, `10 episodes of season 2 of The Bear (2022)`.
+/// Formats the episodes of a copy: `The Bear (2022) S02E03, E04`, `10 episodes of season 2 of The Bear (2022)`.
 fn format_episodes(title: &str, SeasonEpisodes { season: number, numbers }: &SeasonEpisodes) -> String {
     match numbers.as_slice() {
         [] => format!("{} of {title}", format_season(*number)),
@@ -192,7 +192,7 @@ fn total_bytes(items: &[DeletionTarget]) -> u64 {
     items.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum()
 }
 
-/// A sentence that may begin with `season 2` or `this copy`.
+/// Capitalizes a sentence that may begin with `season 2` or `this copy`.
 fn capitalize_sentence(sentence: &str) -> String {
     let ours = ["the ", "this ", "season "].iter().any(|word| sentence.starts_with(word));
     match sentence.split_at_checked(1) {
@@ -201,12 +201,12 @@ fn capitalize_sentence(sentence: &str) -> String {
     }
 }
 
-/// `Dune (2021) is kept.`
+/// Formats a sentence such as `Dune (2021) is kept.`
 pub fn format_kept(names: &[String]) -> String {
     capitalize_sentence(&format_kept_sentence(names))
 }
 
-/// The first sentence of a message that closes a question: `OK, Dune (2021) is kept.`
+/// First sentence of a message that closes a confirmation prompt: `OK, Dune (2021) is kept.`
 pub fn format_prompt_closed(names: &[String]) -> String {
     format!("OK, {}", format_kept_sentence(names))
 }
@@ -224,21 +224,22 @@ fn format_kept_sentence(names: &[String]) -> String {
 pub enum ItemOutcome {
     Deleted,
     AlreadyGone,
-    /// It is not what was asked about any more, so it was kept.
+    /// The item no longer matches the item that the prompt named, so it was kept.
     Changed,
-    /// Sonarr or Radarr would not, or could not be reached.
+    /// Sonarr or Radarr refused, or was unreachable.
     Failed,
-    /// Sonarr or Radarr did not carry it out: a check after the last request found the item, or a part of it, in place.
+    /// Sonarr or Radarr did not carry out the deletion: a check after the last request found the item, or a part of it,
+    /// in place.
     StillThere,
-    /// The right to delete was taken away since the question.
+    /// The user lost the right to delete after the prompt.
     NotPermitted,
-    /// The turn was taken back before it was begun.
+    /// The turn was canceled before the deletion of the item began.
     Stopped,
-    /// It cannot be told.
+    /// The outcome cannot be determined.
     Unknown,
 }
 
-/// The answer to a yes: what happened to each item.
+/// Reply to a yes: the outcome of each item.
 pub fn format_deletion_report(items: &[(DeletionTarget, ItemOutcome)]) -> String {
     let with = |wanted: ItemOutcome| -> Vec<&DeletionTarget> {
         items.iter().filter(|(_, outcome)| *outcome == wanted).map(|(item, _)| item).collect()
@@ -282,7 +283,8 @@ fn service_name(item: &DeletionTarget) -> &'static str {
     }
 }
 
-/// `Radarr could not do it. Dune (2021) is still there.` Of several files some may be gone.
+/// Formats `Radarr could not do it. Dune (2021) is still there.` If an item has several files, some of them may be
+/// deleted.
 fn format_still_there(service: &str, items: &[&DeletionTarget]) -> String {
     let names = format_target_list(items);
     let is_whole =
@@ -294,7 +296,8 @@ fn format_still_there(service: &str, items: &[&DeletionTarget]) -> String {
     format!("{service} could not do it. {}", capitalize_sentence(&format!("{names} {are} still there.")))
 }
 
-/// What is told of that which went: files with what they freed, then downloads, then what another copy is looked for of.
+/// Sentences about the completed items: deleted files with the space that they freed, then downloads, then the titles
+/// for which another copy is searched.
 fn format_completed(items: &[&DeletionTarget]) -> Vec<String> {
     let of = |wanted: fn(&DeletionScope) -> bool| -> Vec<&DeletionTarget> {
         items.iter().copied().filter(|item| wanted(&item.scope)).collect()
@@ -337,14 +340,14 @@ pub enum PromptOutcome {
     Done,
     Denied,
     Expired,
-    /// Something else was talked about, or another question took its place.
+    /// The user wrote about something else, or another prompt replaced this one.
     Dropped,
-    /// The yes came, but not all of it was carried out.
+    /// The yes was received, but some of the items were not deleted.
     Failed,
 }
 
-/// The answer to a yes or no that comes after the question has ended. `outcomes` are those of the items that were
-/// carried out.
+/// Reply to a yes or no that is received after the end of the prompt. `outcomes` are the outcomes of the items that
+/// were carried out.
 pub fn format_late_answer(
     ending: PromptOutcome,
     items: &[DeletionTarget],

@@ -1,4 +1,4 @@
-//! What a question about a deletion freezes: exactly what goes, as the user was shown it.
+//! Frozen target of a confirmation prompt: exactly the data to delete, as the user was shown it.
 
 use crate::conversation::transcript::MediaKind;
 
@@ -7,7 +7,7 @@ use crate::conversation::transcript::MediaKind;
 pub struct DeletionTarget {
     pub instance: String,
     pub kind: MediaKind,
-    /// The library's own id, which it never reuses.
+    /// Id in the library, which never reuses an id.
     pub id: i64,
     pub delete_files: bool,
     pub scope: DeletionScope,
@@ -17,27 +17,28 @@ pub struct DeletionTarget {
 /// Scope of a deletion within its title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeletionScope {
-    /// The title, out of the library.
+    /// The whole title, which leaves the library.
     Whole,
-    /// The files of one season, by their ids. The show stays, and the season is not fetched again. `monitored` is what
-    /// of it was looked for; an earlier version did not freeze that.
+    /// The files of one season, by their ids. The series stays, and the season is not downloaded again. `monitored`
+    /// holds the monitored parts of the season; an earlier version did not freeze this value.
     Season { number: u32, files: Vec<i64>, monitored: Option<SeasonFlags> },
-    /// The copy on the disk, by the ids of its files. It is not taken again, and another one is looked for.
+    /// The copy on the disk, by the ids of its files. The same release is not downloaded again, and another copy is
+    /// searched.
     Copy { episodes: Option<SeasonEpisodes>, files: Vec<i64> },
-    /// A download on its way; the id of the item is that of its place in the queue.
+    /// An active download; the id of the item is the id of its queue entry.
     Download(DownloadFollowUp),
 }
 
-/// What of a season is looked for. It is unmonitored before its files are deleted, so this is what a season that was
-/// kept after all gets back.
+/// Monitored parts of a season. A season is unmonitored before its files are deleted, so these flags are restored if
+/// the season was kept after all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeasonFlags {
     pub season: bool,
-    /// Monitored episodes by id.
+    /// Ids of the monitored episodes.
     pub episodes: Vec<i64>,
 }
 
-/// Episodes of one season; without numbers all of them.
+/// Episodes of one season; an empty list of numbers means all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeasonEpisodes {
     pub season: u32,
@@ -47,18 +48,18 @@ pub struct SeasonEpisodes {
 /// Follow-up of a removed download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DownloadFollowUp {
-    /// It is not taken again, and another copy is looked for.
+    /// The release is not downloaded again, and another copy is searched.
     SearchAgain,
     Nothing,
 }
 
-/// What the user was shown of an item, compared again before it goes.
+/// Properties of an item as the user was shown them, compared again before the deletion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetFingerprint {
     pub title: String,
     pub year: u16,
     pub path: String,
     pub size_bytes: u64,
-    /// Seasons with files, for a show.
+    /// Number of seasons with files, for a series.
     pub seasons: Option<u32>,
 }

@@ -1,33 +1,33 @@
-//! Does this text answer the open question with yes or with no? Any doubt is not a yes.
-//! Reactions are told apart before, by `reaction`.
+//! Parser of replies to the open confirmation prompt. A doubtful reply is never a yes. Module `reaction` filters out
+//! reactions before.
 
 use std::fmt;
 
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_normalization::UnicodeNormalization;
 
-/// Meaning of a text as the reply to a confirmation prompt.
+/// Meaning of a message as the reply to a confirmation prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfirmationReply {
     Yes,
     No,
-    /// Sounds like a yes and is none: the confirmation prompt is repeated.
+    /// A reply that resembles a yes but does not count as one: the confirmation prompt is repeated.
     UnclearYes(UnclearYes),
     /// Not a reply to the prompt.
     Unrelated,
 }
 
-/// Reason why a text that sounds like a yes is none.
+/// Reason why a reply that resembles a yes does not count as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnclearYes {
-    /// "ok thanks" may only acknowledge the question.
+    /// "ok thanks" may only acknowledge the prompt.
     OkThanks,
     ThumbsUp,
     MissingCode,
     WrongCode,
 }
 
-/// Digits that must come with the yes.
+/// Digits that must accompany the yes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfirmationCode {
     number: u16,
@@ -35,7 +35,8 @@ pub struct ConfirmationCode {
 }
 
 impl ConfirmationCode {
-    /// Four digits, as they are drawn, or the two or three of an older or a played question; `None` for anything else.
+    /// Parses four digits, as codes are generated, or the two or three digits of an older or a test prompt; returns
+    /// `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let is_code = matches!(text.len(), 2..=4) && text.bytes().all(|byte| byte.is_ascii_digit());
         Some(Self { number: text.parse().ok().filter(|_| is_code)?, digits: text.len() })
@@ -48,7 +49,7 @@ impl fmt::Display for ConfirmationCode {
     }
 }
 
-/// A language whose words are understood beside the English ones.
+/// Language whose words are accepted in addition to the English words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyLanguage {
     Spanish,
@@ -60,7 +61,7 @@ pub enum ReplyLanguage {
 }
 
 impl ReplyLanguage {
-    /// Reads a two-letter code such as `es`.
+    /// Parses a two-letter code such as `es`.
     pub fn parse(code: &str) -> Option<Self> {
         match code {
             "es" => Some(Self::Spanish),
@@ -96,7 +97,7 @@ impl ReplyLanguage {
     }
 }
 
-/// Reads the whole of `text` as the answer to a question that demanded `code`, if any.
+/// Parses the whole of `text` as the reply to a prompt that required `code`, if any.
 pub fn parse_confirmation_reply(
     text: &str,
     code: Option<ConfirmationCode>,
@@ -144,26 +145,26 @@ const NO: [&str; 12] = [
     "do not",
     "no way",
 ];
-/// Go with a yes, but are none alone.
+/// Phrases that may accompany a yes, but do not count as a yes alone.
 const DELETE_PHRASES: [&str; 4] = ["delete it", "remove it", "delete them", "remove them"];
 const WEAK: [&str; 3] = ["ok", "okay", "sure"];
 const PLEASE: [&str; 3] = ["please", "pls", "plz"];
 const THANKS: [&str; 4] = ["thanks", "thank you", "thx", "ty"];
-/// Words that people draw out ("yesss"). None has a doubled letter.
+/// Words that users stretch ("yesss"). None has a doubled letter.
 const DRAWN_OUT_WORDS: [&str; 8] = ["yes", "yep", "yeah", "yup", "ok", "no", "nope", "nah"];
 const YES_EMOJI: [char; 5] = ['👍', '👌', '✅', '🆗', '✔'];
 const NO_EMOJI: [char; 4] = ['👎', '❌', '🚫', '🛑'];
 const PUNCTUATION: [char; 14] =
     ['!', '.', ',', ';', ':', '~', '*', '_', '\u{2026}', ')', '(', '-', '\u{2013}', '\u{2014}'];
-/// More words than this are a sentence, not an answer.
+/// Maximum number of words of a reply; more words are a sentence.
 const MAX_REPLY_WORDS: usize = 4;
 
-/// Take back what was asked, without a word that refuses alone.
+/// Phrases that retract the request without a word that refuses alone.
 const RETRACTIONS: [&str; 6] = ["forget it", "cancel it", "cancel that", "stop it", "stop that", "nvm"];
-/// What a text that keeps something may name.
+/// Objects that a request to keep something may name.
 const OBJECTS: [&str; 7] = ["it", "them", "that", "this", "those", "both", "all"];
 
-/// Whether the whole of `text` asks to keep what the question is about, in other words than a plain no.
+/// Returns whether the whole of `text` asks to keep the items of the prompt, in words other than a plain no.
 pub fn asks_to_keep(text: &str) -> bool {
     let text = normalize_reply(text);
     let bare: String = text.chars().map(|c| if PUNCTUATION.contains(&c) { ' ' } else { c }).collect();
@@ -172,7 +173,7 @@ pub fn asks_to_keep(text: &str) -> bool {
     !text.contains(['?', '\n']) && is_keep_phrase(words)
 }
 
-/// "keep it", "no, leave them", "please don't delete it", "forget it".
+/// Matches "keep it", "no, leave them", "please don't delete it" and "forget it".
 fn is_keep_phrase(words: &[&str]) -> bool {
     let is_object = |rest: &[&str]| matches!(rest, [object] if OBJECTS.contains(object));
     let words = match words {
@@ -194,7 +195,7 @@ struct ReplyLexicon {
 }
 
 impl ReplyLexicon {
-    /// A word that means yes in one language and no in another is a no.
+    /// Builds the lexicon. A word that means yes in one language and no in another counts as a no.
     fn from_languages(languages: &[ReplyLanguage]) -> Self {
         let no: Vec<_> = NO.into_iter().chain(languages.iter().flat_map(|l| l.no_words()).copied()).collect();
         let yes = YES.into_iter().chain(languages.iter().flat_map(|l| l.yes_words()).copied());
@@ -202,7 +203,8 @@ impl ReplyLexicon {
     }
 }
 
-/// One spelling for what looks the same: full-width letters, invisible characters, skin tones, apostrophes, case.
+/// Returns one spelling for strings that look the same: full-width letters, invisible characters, skin tones,
+/// apostrophes, case.
 fn normalize_reply(text: &str) -> String {
     let visible = text.nfkc().filter(|&c| match get_general_category(c) {
         GeneralCategory::Format => false,
@@ -213,7 +215,7 @@ fn normalize_reply(text: &str) -> String {
     text.to_lowercase().trim().to_owned()
 }
 
-/// A yes with one number, or the number alone, answers a question that demanded a code.
+/// Parses digits: a yes with one number, or the number alone, answers a prompt that required a code.
 fn parse_reply_with_digits(
     text: &str,
     code: Option<ConfirmationCode>,
@@ -254,7 +256,7 @@ fn parse_reply_words(text: &str, lexicon: &ReplyLexicon) -> ConfirmationReply {
     if is_yes_phrase(&words, lexicon) { ConfirmationReply::Yes } else { ConfirmationReply::Unrelated }
 }
 
-/// The words without one "please" or "thanks" at the end, and whether it was thanks.
+/// Returns the words without one "please" or "thanks" at the end, and whether the removed word was thanks.
 fn strip_courtesy<'w, 'a>(words: &'w [&'a str]) -> (&'w [&'a str], bool) {
     let tails = PLEASE.map(|tail| (tail, false)).into_iter().chain(THANKS.map(|tail| (tail, true)));
     for (tail, thanks) in tails {
@@ -268,7 +270,7 @@ fn strip_courtesy<'w, 'a>(words: &'w [&'a str]) -> (&'w [&'a str], bool) {
     (words, false)
 }
 
-/// "yes do it", "yes delete it": nothing but such phrases, at least one of them a yes.
+/// Matches "yes do it" and "yes delete it": only such phrases, at least one of them a yes.
 fn is_yes_phrase(words: &[&str], lexicon: &ReplyLexicon) -> bool {
     let strip = |phrases: &[&str], words: &[&str]| {
         phrases
@@ -291,7 +293,7 @@ fn is_yes_phrase(words: &[&str], lexicon: &ReplyLexicon) -> bool {
     said_yes
 }
 
-/// "yesss" and "noo" as the word they draw out; any other word as it is.
+/// Returns the base word of a stretched word such as "yesss" and "noo"; any other word is returned unchanged.
 fn unstretch_word(word: &str) -> &str {
     DRAWN_OUT_WORDS.into_iter().find(|base| is_stretched(word, base)).unwrap_or(word)
 }
@@ -467,7 +469,7 @@ mod tests {
         assert_eq!(ReplyLanguage::parse("en"), None);
     }
 
-    /// Answers made of words that people answer with, and words that make a yes no yes.
+    /// Replies made of words that are common in replies, and words that invalidate a yes.
     fn said() -> impl Strategy<Value = String> {
         let words = [
             "yes",
@@ -534,7 +536,7 @@ mod tests {
             assert!(answer != ConfirmationReply::Yes || digits.is_empty(), "{text:?}");
             let with_code = parse_confirmation_reply(&text, two_digits(code), &[]);
             if with_code == ConfirmationReply::Yes {
-                // Other digits mean the same as ours, and are no ASCII.
+                // Digits of other scripts mean the same as ASCII digits, but are not ASCII.
                 let asked_for = format!("{code:02}");
                 assert!(if text.is_ascii() { digits == asked_for } else { asked_for.contains(&digits) }, "{text:?} for {asked_for}");
                 assert_ne!(parse_confirmation_reply(&text, two_digits((code + 1) % 100), &[]), ConfirmationReply::Yes, "{text:?} with any code");

@@ -1,5 +1,5 @@
-//! Which texts need no model: opt-out words, commands, and the keyword grammar. Also whether the texts of a turn
-//! ask for a deletion at all.
+//! Parser of messages that need no model: opt-out words, commands, and the keyword grammar. The module also checks
+//! whether the messages of a turn ask for a deletion at all.
 
 use super::confirmation_reply::ReplyLanguage;
 use super::title_reference::{self, TitleReference};
@@ -7,21 +7,21 @@ use crate::conversation::notifications::quiet_hours::{self, NotificationPreferen
 use crate::conversation::text::normalization::{contains_phrase, normalize_title};
 use crate::conversation::transcript::{OptWord, UserRole};
 
-/// What `commands` or `?` is answered with.
+/// Reply to `commands` or `?`.
 const COMMANDS_TEXT: &str = "You can text: ADD, SEARCH, HAVE or REMOVE title, STATUS, UPCOMING, TELL ME, MORE, RESET. \
     A number picks from a list.";
 
-/// What one can do about what is known of oneself.
+/// Commands for the facts that are stored about the user.
 const MEMORY_TEXT: &str = "What I know: WHAT DO YOU KNOW, FORGET number or ALL.";
 
-/// What an admin is told besides.
+/// Additional commands of an admin.
 const ADMIN_COMMANDS_TEXT: &str =
     "Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE words, PAUSE, RESUME.";
 
-/// What one can say about the texts that come unasked.
+/// Commands for notifications.
 const NOTIFICATIONS_TEXT: &str = "Notifications: NOTIFY OFF or ON, QUIET 22-7.";
 
-/// The words that somebody of this role can text.
+/// Returns the list of commands for a user of this role.
 pub fn format_commands(role: UserRole) -> String {
     match role {
         UserRole::Member => format!("{COMMANDS_TEXT}\n{MEMORY_TEXT}\n{NOTIFICATIONS_TEXT}"),
@@ -31,29 +31,29 @@ pub fn format_commands(role: UserRole) -> String {
     }
 }
 
-/// What a picture or a recording without words is answered with.
+/// Reply to a picture or a recording without text.
 pub const MEDIA_ONLY_REPLY: &str = "I can only read text. What would you like to watch?";
-/// Answer to an order whose fields the record of the carrier does not confirm.
+/// Reply to a command whose fields the carrier's record does not confirm.
 pub const UNVERIFIED_REPLY: &str = "I could not check with the phone network that this text came from you, so nothing was done. Please send it again.";
 
-/// The keyword brain's answer to a text that it cannot read, where there is no other brain.
+/// Reply of the keyword responder to a message that it cannot parse, if there is no other responder.
 pub const KEYWORDS_TEXT: &str =
     "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.";
 
-/// The same where a model would have read it.
+/// Reply of the keyword responder to the same message, if a model would have read it.
 pub const MODEL_OFF_TEXT: &str = "The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, \
     REMOVE title, STATUS, UPCOMING.";
 
-/// The opt-out or opt-in word that the whole of `text` is.
+/// Parses `text` as a whole as an opt-out or opt-in word.
 pub fn opt_word(text: &str) -> Option<OptWord> {
     let word = text.trim().to_lowercase();
-    // The carrier blocks us only on the bare word. "Stop!" means the same to the person, so it is honoured too.
+    // The carrier blocks us only on the exact word. "Stop!" means the same to the user, so it is honored too.
     match word.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '!')) {
         "stop" | "stopall" | "unsubscribe" | "cancel" | "end" | "quit" | "revoke" | "optout" | "opt out"
         | "opt-out" => return Some(OptWord::Out),
         _ => {}
     }
-    // These undo a block at the carrier only as the bare word, so nothing looser may clear our flag.
+    // Only the exact words lift a block at the carrier, so no looser form may clear our flag.
     match word.as_str() {
         "start" | "unstop" => Some(OptWord::In),
         "yes" => Some(OptWord::Yes),
@@ -62,27 +62,27 @@ pub fn opt_word(text: &str) -> Option<OptWord> {
     }
 }
 
-/// A text that is answered without a model even when there is one.
+/// Command that is answered without a model even if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextCommand {
     ClearConversation,
-    /// What was said and is known of a person is erased.
+    /// Erase the messages and the facts of the user.
     ForgetAll,
-    /// They ask what is known of them.
+    /// List the facts that are stored about the user.
     ListFacts,
-    /// They want the fact of this number forgotten.
+    /// Forget the fact with this number.
     ForgetFact(u8),
     Commands,
     More,
     Status,
     Upcoming,
-    /// Whether and when they want to be told what is ready.
+    /// Set whether and when the user gets notifications.
     SetNotifications(NotificationPreference),
-    /// Picks from the last list, if code wrote one.
+    /// Pick an entry from the last list, if code wrote one.
     Number(u8),
 }
 
-/// The command that the whole of `text` is.
+/// Parses `text` as a whole as a command.
 pub fn parse_command(text: &str) -> Option<TextCommand> {
     if text.trim() == "?" {
         return Some(TextCommand::Commands);
@@ -110,23 +110,23 @@ pub fn parse_command(text: &str) -> Option<TextCommand> {
     }
 }
 
-/// A text in the grammar of the keyword brain. Titles are as typed.
+/// Request in the grammar of the keyword responder. Titles are as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeywordRequest<'a> {
     Add(&'a str),
     Search(&'a str),
     Have(&'a str),
     Remove(&'a str),
-    /// A verb with words that point at a title: "delete it".
+    /// A verb with a phrase that refers to a title: "delete it".
     Reference(KeywordVerb, TitleReference),
     Status,
     Upcoming,
-    /// To hear when the title that was spoken of is ready.
+    /// Notify the user when the title that was last mentioned is ready.
     FollowTitle,
     Number(u8),
 }
 
-/// What is to happen with a title.
+/// Requested operation on a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeywordVerb {
     Add,
@@ -135,7 +135,7 @@ pub enum KeywordVerb {
     Remove,
 }
 
-/// Reads `text` in the keyword grammar: a verb, then a title to the end.
+/// Parses `text` in the keyword grammar: a verb, then a title to the end.
 pub fn parse_keyword_request(text: &str) -> Option<KeywordRequest<'_>> {
     let core = strip_courtesy(text);
     if FOLLOW_PHRASES.contains(&normalize_title(core).as_str()) {
@@ -163,7 +163,7 @@ pub fn parse_keyword_request(text: &str) -> Option<KeywordRequest<'_>> {
     parse_object(verb, object)
 }
 
-/// A pronoun in quotes or behind "the movie" is a title, and one alone is not.
+/// Parses an object: a pronoun in quotes or after "the movie" is a title, and a pronoun alone is not.
 fn parse_object(verb: KeywordVerb, object: &str) -> Option<KeywordRequest<'_>> {
     let title = object.trim_matches(QUOTES).trim();
     if title.is_empty() {
@@ -174,7 +174,7 @@ fn parse_object(verb: KeywordVerb, object: &str) -> Option<KeywordRequest<'_>> {
     {
         return Some(KeywordRequest::Reference(verb, reference));
     }
-    // Which seasons of a title that is not named cannot be found out.
+    // Seasons cannot be resolved for a title that is not named.
     let seasons_of = split_seasons(title).filter(|_| verb == KeywordVerb::Add);
     if seasons_of.is_some_and(|(title, _)| TitleReference::parse(title).is_some()) {
         return Some(KeywordRequest::Reference(verb, TitleReference::Several));
@@ -188,7 +188,7 @@ fn parse_object(verb: KeywordVerb, object: &str) -> Option<KeywordRequest<'_>> {
     })
 }
 
-/// Which seasons of a show are wanted.
+/// Requested seasons of a series.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestedSeasons {
     All,
@@ -197,7 +197,7 @@ pub enum RequestedSeasons {
     Listed(Vec<u16>),
 }
 
-/// The title and the seasons of "The Office seasons 1-3" or "The Office all"; None where no seasons are named.
+/// Splits "The Office seasons 1-3" or "The Office all" into the title and the seasons; `None` if no seasons are named.
 pub fn split_seasons(text: &str) -> Option<(&str, RequestedSeasons)> {
     let words = words_with_offsets(text);
     let is_season = |word: &str| matches!(word.to_lowercase().as_str(), "season" | "seasons");
@@ -216,15 +216,15 @@ pub fn split_seasons(text: &str) -> Option<(&str, RequestedSeasons)> {
     (!title.is_empty()).then_some((title, seasons))
 }
 
-/// Whether the user can have meant a deletion: a word for deleting in this turn's texts, or every title named in
-/// the last three. A title's description that talks the model into deleting passes neither.
+/// Returns whether the user can have meant a deletion: a word for deletion in the messages of this turn, or every title
+/// named in the last three messages. A title description that talks the model into a deletion passes neither check.
 pub fn asked_to_delete(
     turn: &[&str],
     last_three: &[&str],
     titles: &[&str],
     languages: &[ReplyLanguage],
 ) -> bool {
-    // A number answers "which one?", so the texts before it say what is wanted.
+    // A number answers "which one?", so the messages before it state the request.
     let picks = !turn.is_empty() && turn.iter().all(|text| parse_number(strip_courtesy(text)).is_some());
     let orders = if picks { last_three } else { turn };
     let mut lists = std::iter::once(DELETION_WORDS).chain(languages.iter().map(|l| deleting_words(*l)));
@@ -234,7 +234,7 @@ pub fn asked_to_delete(
     says_delete || (!titles.is_empty() && titles.iter().all(names))
 }
 
-/// Whether the user finds fault with a copy or a download, or wants another one.
+/// Returns whether the user complains about a copy or a download, or asks for another one.
 pub fn asked_for_replacement(turn: &[&str]) -> bool {
     FAULT_WORDS.split(", ").any(|phrase| turn.iter().any(|text| contains_phrase(text, phrase)))
 }
@@ -257,21 +257,21 @@ const FOLLOW_PHRASES: [&str; 12] = [
 
 const QUOTES: [char; 5] = ['"', '\u{201C}', '\u{201D}', '\u{201E}', '\''];
 
-/// A show with more seasons than this is a slip of the finger.
+/// Highest season number; a larger number is a typo.
 const MOST_SEASONS: u16 = 100;
 
-/// Words for deleting, in the form of [`normalize_title`].
+/// Words for deletion, in the form of [`normalize_title`].
 const DELETION_WORDS: &str = "delete, deletes, deleted, deleting, deletion, del, remove, removes, removed, removing, \
     removal, get rid, getting rid, trash, trashing, erase, erasing, drop, dropping, bin, binning, nuke, nuking, \
     wipe, wiping, purge, purging, ditch, dump, scrap, toss, zap, clear out, throw out, throw away, kick out, take off";
 
-/// Words for a copy that is no good, in the same form.
+/// Words for a defective copy, in the same form.
 const FAULT_WORDS: &str = "replace, replaces, replacing, replacement, another, different, better, bad, broken, corrupt, \
     corrupted, damaged, wrong, faulty, stuck, stalled, cancel, abort, kill, fetch again, get again, download again, \
     redownload, re download, grab again, out of sync, no sound, no audio, no subtitles, unwatchable, does not play, \
     doesnt play, wont play, will not play, blocklist, blacklist";
 
-/// The same in another language, without accents.
+/// Words for deletion in another language, without accents.
 fn deleting_words(language: ReplyLanguage) -> &'static str {
     match language {
         ReplyLanguage::Spanish => "borra, borrar, borre, elimina, eliminar, elimine, quita, quitar, suprime",
@@ -293,7 +293,7 @@ fn deleting_words(language: ReplyLanguage) -> &'static str {
     }
 }
 
-/// The text without "please" around it, thanks behind it, and punctuation at its end.
+/// Returns the text without "please" around it, thanks after it, and punctuation at its end.
 fn strip_courtesy(text: &str) -> &str {
     let mut core = text.trim();
     for courtesy in ["please ", "please, ", "pls ", "plz "] {
@@ -314,18 +314,18 @@ fn trim_end_punctuation(text: &str) -> &str {
     text.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '!' | '?' | ',' | ';'))
 }
 
-/// What follows `prefix`, whatever its case; None where nothing follows.
+/// Returns the rest after `prefix`, in any case; `None` if the rest is empty.
 fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let start = text.get(..prefix.len())?;
     let rest = text[prefix.len()..].trim_start();
     (start.eq_ignore_ascii_case(prefix) && !rest.is_empty()).then_some(rest)
 }
 
-/// "2", "2.", "2)" or "#2", from 1 to 99.
+/// Parses "2", "2.", "2)" or "#2", from 1 to 99.
 fn parse_number(text: &str) -> Option<u8> {
     let digits = text.strip_prefix('#').unwrap_or(text).trim_end_matches([')', '.']);
     let plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    // Digits that do not fit are no number of a list either.
+    // Digits that overflow the type are not a number of a list either.
     if plain { digits.parse().ok().filter(|&number| number > 0) } else { None }
 }
 
@@ -342,13 +342,13 @@ fn parse_ordinal(word: &str) -> Option<RequestedSeasons> {
     }
 }
 
-/// "2", "1-3", "1 2", "1, 2 and 4"; None for anything else.
+/// Parses "2", "1-3", "1 2", "1, 2 and 4"; returns `None` for anything else.
 fn parse_season_numbers(text: &str) -> Option<Vec<u16>> {
     let mut seasons = Vec::new();
     let listed = text.replace([',', '&', '+'], " ").replace(" and ", " ");
     for part in listed.split_whitespace() {
         let (first, last) = part.split_once(['-', '\u{2013}']).unwrap_or((part, part));
-        // What is no number makes the whole no list of seasons.
+        // The text is not a list of seasons if any part is not a number.
         let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
         if first > last || last > MOST_SEASONS {
             return None;
@@ -360,7 +360,7 @@ fn parse_season_numbers(text: &str) -> Option<Vec<u16>> {
     (!seasons.is_empty()).then_some(seasons)
 }
 
-/// Words that take back what was just asked.
+/// Returns whether the whole of `text` retracts the last request.
 pub fn is_retraction(text: &str) -> bool {
     let plain = normalize_title(text);
     matches!(
@@ -599,7 +599,7 @@ mod tests {
 
     #[test]
     fn our_texts_fit_one_segment_and_name_no_opt_out_word() {
-        // All of it on one page.
+        // The complete list fits one page.
         assert!(format_commands(UserRole::Admin).len() <= 320);
         for text in [
             COMMANDS_TEXT,

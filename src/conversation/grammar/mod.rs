@@ -1,4 +1,4 @@
-//! Fixed grammars of received text: keywords, confirmation replies, reactions, list references and triage hints.
+//! Fixed grammars of received messages: keywords, confirmation replies, reactions, title references and triage hints.
 
 pub mod confirmation_reply;
 pub mod keyword_grammar;

@@ -1,44 +1,44 @@
-//! Is this text a reaction, which phones send as an ordinary text: `Liked “…”`? A reaction never says yes or no,
-//! whatever stands in its quote.
+//! Parser of reactions, which phones send as ordinary messages: `Liked “…”`. A reaction is never a yes or a no,
+//! regardless of the text in its quote.
 
-/// A reaction that a phone wrote out in words.
+/// Reaction that a phone wrote out as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedReaction<'a> {
-    /// None for a sticker.
+    /// Emoji of the reaction; `None` for a sticker.
     pub emoji: Option<&'a str>,
     pub quote: ReactionQuote<'a>,
     pub removal: bool,
 }
 
-/// What was reacted to.
+/// Quoted target of a reaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReactionQuote<'a> {
-    /// The text in the quote; an ellipsis at its end means that the phone cut it off.
+    /// The quoted text; an ellipsis at its end means that the phone truncated it.
     Text(&'a str),
-    /// "an image" and the like.
+    /// A description such as "an image".
     Media(&'a str),
 }
 
-/// The reaction that the whole of `text` is, in one of the forms that iPhones and Google Messages write. Only
-/// [`find_reaction_target`] distinguishes it from a person who types the same words.
+/// Parses `text` as a whole as a reaction, in one of the forms that iPhones and Google Messages write. Only
+/// [`find_reaction_target`] distinguishes a reaction from a user who types the same words.
 pub fn parse_reaction(text: &str) -> Option<ParsedReaction<'_>> {
-    // Hair spaces at the ends belong to Google's form, so only ASCII blanks go.
+    // Hair spaces at the ends belong to Google's form, so only ASCII whitespace is trimmed.
     let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
     parse_google_reaction(text).or_else(|| parse_apple_reaction(text))
 }
 
-/// What a reaction is to, among the recent texts of the thread.
+/// Target of a reaction among the recent messages of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReactionTarget {
-    /// The text at this place.
+    /// The message at this index.
     Text(usize),
-    /// A picture or the like, whichever it was.
+    /// A picture or other media, without further identification.
     Media,
-    /// Nothing that was said lately: a person typed these words.
+    /// No recent message matches: the user typed these words.
     NotFound,
 }
 
-/// Which of the recent texts, of either side, the reaction is to.
+/// Finds the recent message, of either side, that is the target of the reaction.
 pub fn find_reaction_target<'t>(
     reaction: &ParsedReaction<'_>,
     mut recent: impl Iterator<Item = &'t str>,
@@ -60,7 +60,8 @@ pub fn find_reaction_target<'t>(
     }
 }
 
-/// The wider reading for the time in which a question is open: any case, any quotes, and a quote whose end was lost.
+/// Returns whether `text` looks like a reaction in the wider reading while a prompt is open: any case, any quotes, and
+/// a quote whose end was lost.
 pub fn looks_like_reaction(text: &str) -> bool {
     if parse_reaction(text).is_some() {
         return true;
@@ -81,7 +82,7 @@ const HAIR_SPACE: char = '\u{200A}';
 
 const QUOTES: [char; 7] = ['\u{201C}', '\u{201D}', '\u{201E}', '\u{201F}', '"', '«', '»'];
 
-/// Opening and closing marks: English, transliterated, German, French.
+/// Opening and closing quotation marks: English, transliterated, German, French.
 const QUOTE_PAIRS: [(char, char); 4] =
     [('\u{201C}', '\u{201D}'), ('"', '"'), ('\u{201E}', '\u{201C}'), ('«', '»')];
 
@@ -117,7 +118,8 @@ const MEDIA: [&str; 9] = [
     "a GIF",
 ];
 
-/// Google Messages marks its parts with invisible characters; the words between them are in the phone's language.
+/// Parses Google's form. Google Messages marks its parts with invisible characters; the words between them are in the
+/// language of the phone.
 fn parse_google_reaction(text: &str) -> Option<ParsedReaction<'_>> {
     let text = text.strip_prefix(HAIR_SPACE).unwrap_or(text);
     let text = text.strip_suffix(HAIR_SPACE).unwrap_or(text);
@@ -151,12 +153,12 @@ fn parse_apple_reaction(text: &str) -> Option<ParsedReaction<'_>> {
     Some(ParsedReaction { emoji, quote: ReactionQuote::Text(target), removal })
 }
 
-/// What stands before the quote that runs to the end of the text, and the quote.
+/// Splits the text into the part before the quote and the quote, which runs to the end of the text.
 fn split_quote(text: &str) -> Option<(&str, &str)> {
     QUOTE_PAIRS.into_iter().find_map(|(open, close)| text.strip_suffix(close)?.split_once(open))
 }
 
-/// The emoji that the words before the target stand for, and whether they take it back.
+/// Returns the emoji that the words before the target represent, and whether they remove it.
 fn parse_reaction_head(head: &str) -> Option<(Option<&str>, bool)> {
     if let Some((_, emoji)) = VERBS.iter().find(|(verb, _)| *verb == head) {
         return Some((Some(emoji), false));
@@ -178,7 +180,7 @@ fn emoji_between<'a>(head: &'a str, before: &str, after: &str) -> Option<&'a str
     head.strip_prefix(before)?.strip_suffix(after).filter(|emoji| is_emoji(emoji))
 }
 
-/// Symbols only: "Removed milk from" and "Reacted badly to" are words of a person.
+/// Returns whether `text` consists of symbols only: "Removed milk from" and "Reacted badly to" are words of a user.
 pub(in crate::conversation) fn is_emoji(text: &str) -> bool {
     let symbol = |c: char| !c.is_whitespace() && (c >= '\u{2000}' || matches!(c, '©' | '®'));
     text.chars().any(symbol)
@@ -186,7 +188,7 @@ pub(in crate::conversation) fn is_emoji(text: &str) -> bool {
         && text.chars().all(|c| symbol(c) || matches!(c, '0'..='9' | '#' | '*'))
 }
 
-/// Whether lower-case words before a quote are those of a reaction, read widely.
+/// Returns whether lower-case words before a quote belong to a reaction in the wider reading.
 fn is_reaction_phrase(head: &str) -> bool {
     let short_between = |start: &str, end: &str| {
         head.strip_prefix(start)
@@ -300,7 +302,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_reacted_to_is_read_as_it_was_written(target: String) {
-            // Google's marks inside a quote make it one of Google's.
+            // Google's marks inside the quote turn the reaction into one of Google's form.
             if target.contains(['\u{200B}', '\u{200C}']) {
                 return Ok(());
             }

@@ -1,9 +1,9 @@
-//! Words that point at a title without naming one: "it", "them", "the movie". A pronoun alone is never a title.
+//! Title references without a name: "it", "them", "the movie". A pronoun alone is never a title.
 
 use crate::conversation::text::normalization::{contains_phrase, normalize_title};
 use crate::conversation::transcript::MediaKind;
 
-/// What a text points at instead of naming it.
+/// Reference to a title that the text does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TitleReference {
     /// One title of either kind: "it", "that one".
@@ -30,22 +30,22 @@ const PLURAL: [&str; 13] = [
     "shows",
     "stuff",
 ];
-/// What may stand before any of these.
+/// Words that may precede any of these references.
 const LEADING: [&str; 18] = [
     "it", "them", "the", "this", "that", "these", "those", "my", "our", "all", "both", "of", "every",
     "whole", "first", "last", "other", "same",
 ];
-/// What may stand behind.
+/// Words that may follow a reference.
 const TRAILING: [&str; 7] = ["now", "too", "again", "also", "then", "instead", "anyway"];
-/// Titles that ordinary sentences contain, besides the references.
+/// Titles that are part of ordinary sentences, in addition to the references.
 const EVERYDAY_TITLES: [&str; 13] =
     ["you", "us", "me", "we", "up", "go", "no", "yes", "now", "out", "see", "who", "what"];
-/// Words that make what follows a title.
+/// Nouns that mark the words after them as a title.
 const BEFORE_TITLE: [&str; 7] = ["movie", "film", "show", "series", "called", "named", "titled"];
 const QUOTES: [char; 4] = ['"', '\u{201C}', '\u{201D}', '\u{201E}'];
 
 impl TitleReference {
-    /// The reference that the whole of `text` is. `None` where it names something, as "It (2017)" does.
+    /// Parses `text` as a whole as a reference. Returns `None` if it names a title, as "It (2017)" does.
     pub fn parse(text: &str) -> Option<Self> {
         let plain = normalize_title(text);
         let mut words: Vec<&str> = plain.split(' ').collect();
@@ -76,7 +76,7 @@ fn noun_kind(word: &str) -> Option<MediaKind> {
     }
 }
 
-/// The title of "the movie it": a word that would be a reference, marked as a title by the noun before it.
+/// Returns the title of "the movie it": a word that would be a reference, marked as a title by the noun before it.
 pub fn title_after_noun(text: &str) -> Option<&str> {
     let mut rest = text.trim();
     loop {
@@ -92,8 +92,8 @@ pub fn title_after_noun(text: &str) -> Option<&str> {
     }
 }
 
-/// Whether `text` names the title. A title that is an everyday word is named only in quotes, with a year, or behind a
-/// word such as "movie": "is it any good" does not name *It*.
+/// Returns whether `text` names the title. A title that is an everyday word is named only in quotes, with a year, or
+/// after a word such as "movie": "is it any good" does not name *It*.
 pub fn names_title(text: &str, title: &str) -> bool {
     let title = normalize_title(title);
     let name = title.strip_prefix("the ").unwrap_or(&title);
@@ -109,7 +109,7 @@ pub fn names_title(text: &str, title: &str) -> bool {
     marked || is_quoted(text, &[name, &title]) || is_followed_by_year(text, name)
 }
 
-/// Whether the title could be mistaken for a word that points at another one.
+/// Returns whether the title could be mistaken for a word that refers to another title.
 pub fn is_reference(title: &str) -> bool {
     let title = normalize_title(title);
     let name = title.strip_prefix("the ").unwrap_or(&title);

@@ -1,4 +1,4 @@
-//! Whether a text wants an answer at all. Thanks and bare emoji do not; in doubt it does.
+//! Triage of messages that need no answer. Thanks and bare emoji need none; a doubtful message gets one.
 
 use super::keyword_grammar;
 use crate::conversation::text::normalization::normalize_title;
@@ -7,18 +7,18 @@ use crate::conversation::text::normalization::normalize_title;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriageDecision {
     Answer,
-    /// It is only remembered: whoever brought it answers it elsewhere.
+    /// The message is only stored: the user or program that submitted it answers it elsewhere.
     NoAnswer,
 }
 
 /// Level of triage: how many messages may stay unanswered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriageLevel {
-    /// Nothing.
+    /// No message.
     Off,
-    /// What is plainly small talk.
+    /// Messages that are plainly small talk.
     Heuristic,
-    /// Also what the model takes for small talk, where that is not plain.
+    /// Also messages that the model classifies as small talk, if that is not plain.
     Ai,
 }
 
@@ -31,10 +31,10 @@ pub enum TriageHint {
     None,
 }
 
-/// The model's word that a text needs no answer; anything else means that it does.
+/// Reply of the model for a message that needs no answer; any other reply means that the message needs one.
 pub const SKIP: &str = "SKIP";
 
-/// What the model is told when it is asked whether a text wants an answer.
+/// System prompt of the call that asks the model whether a message needs an answer.
 pub const INSTRUCTIONS: &str = "\
 You see the last message of an assistant for a home media server and the text that its user sent after it. Decide \
 whether the text wants any answer or action. Thanks, laughter, praise and remarks to nobody want none. Requests, \
@@ -43,7 +43,7 @@ questions, titles, complaints and anything unclear want one. Reply with one word
 pub fn triage_hint(text: &str) -> TriageHint {
     let has_words = text.chars().any(char::is_alphanumeric);
     if !has_words {
-        // "?" is a command; what else has no letter or digit is emoji and dots.
+        // "?" is a command; other messages without a letter or digit are emoji and dots.
         return if text.contains('?') { TriageHint::Respond } else { TriageHint::SmallTalk };
     }
     let plain = normalize_title(text);
@@ -65,9 +65,9 @@ pub fn triage_hint(text: &str) -> TriageHint {
     if wants { TriageHint::Respond } else { TriageHint::None }
 }
 
-/// More words than this are not only thanks.
+/// Maximum number of words of plain thanks.
 const LONGEST_COURTESY: usize = 7;
-/// A text with more words than this says something.
+/// Maximum number of words of a message without content of its own.
 const LONGEST_REMARK: usize = 14;
 
 const COURTESIES: [&str; 34] = [
@@ -107,20 +107,20 @@ const COURTESIES: [&str; 34] = [
     "welcome",
 ];
 
-/// Stand beside a courtesy and mean nothing by themselves.
+/// Words that accompany a courtesy and have no meaning alone.
 const FILLERS: [&str; 36] = [
     "you", "u", "so", "much", "very", "a", "lot", "ton", "bunch", "got", "it", "sounds", "good", "thats",
     "that", "s", "is", "all", "again", "man", "dude", "mate", "buddy", "the", "best", "are", "youre", "oh",
     "ah", "well", "done", "for", "now", "just", "really", "and",
 ];
 
-/// Words of somebody who wants something.
+/// Words that indicate a request.
 const REQUESTS: [&str; 24] = [
     "add", "get", "find", "search", "download", "remove", "delete", "want", "need", "can", "could", "please",
     "pls", "what", "whats", "when", "where", "which", "who", "why", "how", "is", "are", "do",
 ];
 
-/// Also drawn out: "thankss", "hahahaha", "cooool".
+/// Returns whether the word is a courtesy, also stretched: "thankss", "hahahaha", "cooool".
 fn is_courtesy(word: &str) -> bool {
     let squeezed = collapse_repeats(word);
     COURTESIES.iter().any(|courtesy| *courtesy == word || collapse_repeats(courtesy) == squeezed)
@@ -128,7 +128,7 @@ fn is_courtesy(word: &str) -> bool {
         || (word.len() >= 4 && word.chars().all(|c| matches!(c, 'h' | 'e')) && word.contains('h'))
 }
 
-/// The word with each run of a letter as one letter.
+/// Returns the word with each run of a letter reduced to one letter.
 fn collapse_repeats(word: &str) -> String {
     let mut letters: Vec<char> = word.chars().collect();
     letters.dedup();

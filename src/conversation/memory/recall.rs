@@ -1,5 +1,5 @@
-//! Which earlier answers a turn is told of: by meaning and by words, fused, faded by age, and bounded in size.
-//! Nothing is decided by likeness but this: "delete it" and "do not delete it" are almost the same to a vector.
+//! Recall of earlier answers for a turn: by meaning and by words, fused, faded by age, and bounded in size. Similarity
+//! decides nothing else: "delete it" and "do not delete it" are almost the same to a vector.
 
 use std::collections::HashMap;
 
@@ -10,43 +10,44 @@ use super::answer_metadata::ResponseType;
 use crate::conversation::model_cost::estimate_tokens;
 use crate::conversation::text::normalization::{content_words, normalize_title};
 
-/// Rows of each ranking that are looked at.
+/// Number of rows of each ranking that are used.
 pub const RANKING_SIZE: usize = 20;
-/// How little a place further down a ranking counts (Cormack, Clarke and Büttcher 2009).
+/// Damping of lower positions in a ranking (Cormack, Clarke and Büttcher 2009).
 const RANK_CONSTANT: f64 = 60.0;
 const MAX_SIMILAR_QUESTIONS: usize = 3;
 const MAX_USER_ANSWERS: usize = 3;
 const MAX_GROUP_ANSWERS: usize = 2;
-/// Of all lines together; with what stands above and before them in a prompt it is 400.
+/// Token limit of all lines together; with the heading above them and the text before them in a prompt, the total is
+/// 400.
 const MAX_TOKENS: u64 = 330;
 const MAX_QUESTION_CHARS: usize = 100;
 const MAX_ANSWER_CHARS: usize = 200;
-/// Who may find an answer.
+/// Users who may find an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RecallScope {
-    /// Only whoever was answered.
+    /// Only the user who got the answer.
     User,
-    /// Those to whom it was said together.
+    /// The users who got the answer together.
     Group,
     Global,
 }
 
-/// An earlier answer that somebody may find, and how alike it is to what they say now.
+/// Earlier answer that the user may find, with its similarity to the current message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecallCandidate {
     pub id: i64,
     pub scope: RecallScope,
     pub question: String,
     pub answer: String,
-    /// Shorter than the answer; empty where there is none.
+    /// Summary, shorter than the answer; empty if there is none.
     pub summary: String,
-    /// What else it is about.
+    /// Further subjects of the answer.
     pub keywords: String,
     pub kind: Option<ResponseType>,
-    /// From 0 to 1.
+    /// Range: 0 to 1.
     pub importance: f32,
     pub answered_at: Timestamp,
-    /// Cosines; `None` without vectors.
+    /// Cosine similarities; `None` without vectors.
     pub question_similarity: Option<f32>,
     pub answer_similarity: Option<f32>,
 }
@@ -62,12 +63,12 @@ pub struct RecalledAnswers {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankedAnswer {
     pub candidate: RecallCandidate,
-    /// Larger is better; it means nothing outside of one search.
+    /// Score of the answer, larger is better; it has no meaning outside of one search.
     pub score: f64,
 }
 
 impl RecalledAnswers {
-    /// Everything found, best first.
+    /// Returns all found answers, best first.
     pub fn ranked_answers(&self) -> Vec<&RankedAnswer> {
         let mut all: Vec<&RankedAnswer> = [&self.similar_questions, &self.user_answers, &self.group_answers]
             .into_iter()
@@ -80,7 +81,8 @@ impl RecalledAnswers {
     }
 }
 
-/// Ranks what may be found. `by_words` are ids, best first; what is less alike than `floor` counts only by its words.
+/// Ranks the candidates. `by_words` are ids, best first; a candidate with a similarity below `floor` counts only by its
+/// words.
 pub fn rank_candidates(
     query: &str,
     candidates: Vec<RecallCandidate>,
@@ -133,7 +135,7 @@ pub fn rank_candidates(
     recalled
 }
 
-/// The place of each row that is alike enough, from 0.
+/// Returns the position of each row that is similar enough, from 0.
 fn rank_positions(
     rows: &[RecallCandidate],
     floor: f32,
@@ -147,7 +149,7 @@ fn rank_positions(
     alike.into_iter().enumerate().map(|(place, (_, id))| (id, place)).collect()
 }
 
-/// Whether enough of the words that are looked for stand in a row: two of them, or the only one.
+/// Result of the check whether a row contains enough of the searched words: two of them, or the only one.
 struct WordMatches {
     question: bool,
     anywhere: bool,
@@ -167,7 +169,7 @@ impl WordMatches {
     }
 }
 
-/// Whether a word stands in a text, in this form or with another ending.
+/// Returns whether the text contains the word, in this form or with another ending.
 fn contains_word_form(text: &str, word: &str) -> bool {
     text.split(' ').any(|held| {
         let common = held.bytes().zip(word.bytes()).take_while(|(one, other)| one == other).count();
@@ -176,7 +178,7 @@ fn contains_word_form(text: &str, word: &str) -> bool {
 }
 
 impl RecallCandidate {
-    /// Half of what it counts goes by its importance; all of it fades with its age.
+    /// Returns the weight of the answer: importance determines half of it, and all of it fades with age.
     fn relevance_weight(&self, now: Timestamp) -> f64 {
         let half_life = match self.kind {
             Some(ResponseType::Explanation) => SignedDuration::from_hours(24 * 90),
@@ -189,7 +191,7 @@ impl RecallCandidate {
     }
 }
 
-/// The lines of the prompt: dated, since what was said then may not hold now.
+/// Formats the lines for the prompt: dated, since an earlier answer may no longer be true.
 pub fn format_recall_lines(recalled: &RecalledAnswers, zone: &TimeZone) -> Vec<String> {
     let mut left = MAX_TOKENS;
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! What Sonarr and Radarr report, which reports belong together, when a notice of them may leave, and its words.
+//! Events from Sonarr and Radarr: their grouping, the earliest send time of their notifications, and the message texts.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -6,57 +6,57 @@ use jiff::{SignedDuration, Timestamp};
 use super::quiet_hours::QuietHours;
 use crate::conversation::text::title::{clean_line, clean_title, format_title};
 
-/// Reports of one show that come within this time of each other are one matter for people: a pack comes file by file.
+/// Maximum time between arr events of one series that form one group: a season pack is imported file by file.
 const GROUP_DELAY: SignedDuration = SignedDuration::from_secs(60);
-/// A pack that never ends is told of after this time.
+/// Time after which a notification for a pack is sent even if more events follow.
 const MAX_GROUP_DELAY: SignedDuration = SignedDuration::from_mins(10);
-/// A server that falls ill and gets well again within this time worries nobody.
+/// Minimum duration of a health issue; an instance that recovers within this time causes no notification.
 const HEALTH_ISSUE_DELAY: SignedDuration = SignedDuration::from_mins(10);
-/// Single episodes of a show are told of this often at most.
+/// Minimum time between notifications of single episodes of a series.
 pub const EPISODE_NOTIFICATION_INTERVAL: SignedDuration = SignedDuration::from_hours(1);
-/// The same trouble is told of this often at most.
+/// Minimum time between notifications of the same problem.
 pub const TROUBLE_NOTIFICATION_INTERVAL: SignedDuration = SignedDuration::from_hours(24);
-/// Notices that one person gets within an hour; what is more waits and comes in one text.
+/// Maximum number of notifications to one user within an hour; further ones wait and are combined into one message.
 const MAX_NOTIFICATIONS_PER_HOUR: usize = 5;
 pub const HOUR: SignedDuration = SignedDuration::from_hours(1);
-/// Titles that a text of several names.
+/// Maximum number of titles that a message names if it covers several.
 const MAX_NAMED_TITLES: usize = 3;
 const MESSAGE_UNITS: usize = 90;
 
-/// A movie or a show of one library.
+/// Movie or series of one library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrTitle {
-    /// The library's own id.
+    /// Id in the library itself.
     pub id: i64,
-    /// Of TMDB for a movie, of TheTVDB for a show.
+    /// TMDB id of a movie, TheTVDB id of a series.
     pub catalog_id: i64,
     pub title: String,
-    /// 0 where it is not known.
+    /// Year, or 0 if unknown.
     pub year: u16,
 }
 
 /// Event that Sonarr or Radarr reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArrEvent {
-    /// A movie's file is in place.
+    /// A movie file was imported.
     MovieImported(ArrTitle, ImportKind),
-    /// An episode's file is in place.
+    /// An episode file was imported.
     EpisodeImported { show: ArrTitle, season: u32, number: u32, copy: ImportKind },
-    /// A download is finished and cannot be put in place; what it is of.
+    /// A completed download cannot be imported; the value names its content.
     ImportBlocked(String),
-    /// A download failed, and no other is looked for.
+    /// A download failed, and no other release is searched.
     DownloadFailed(String),
-    /// The server finds something wrong with itself.
+    /// The instance reports a problem with itself.
     HealthIssue { check: String, message: String },
-    /// That is over.
+    /// The reported problem is resolved.
     HealthRestored { check: String },
 }
 
-/// Whether a file is the first of what it holds.
+/// Kind of an import: the first file of its content, or an upgrade.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportKind {
     First,
-    /// It takes the place of one that was there, so nobody waited for it.
+    /// The file replaces an existing one, so no user was waiting for it.
     Upgrade,
 }
 
@@ -68,10 +68,12 @@ pub struct KeyedArrEvent {
 }
 
 impl KeyedArrEvent {
-    /// `download` is the id that a download keeps from its grab on, empty where there is none. `at` is when it happened.
+    /// Builds the key of an arr event. `download` is the id that a download keeps from its grab on, or empty if there
+    /// is none. `at` is the time of the event.
     pub fn new(report: ArrEvent, download: &str, at: Timestamp) -> Self {
-        // A release that is got again has the same download: the day tells it from the first time. What comes twice
-        // around midnight is two rows, and nobody is told of the second.
+        // A release that is downloaded again has the same download id: the day distinguishes it from the first
+        // download. An event that arrives twice around midnight becomes two rows, and the second one causes no
+        // notification.
         let day = at.strftime("%F");
         let by = if download.is_empty() { day.to_string() } else { format!("{download}:{day}") };
         let matter = match &report {
@@ -79,7 +81,7 @@ impl KeyedArrEvent {
             ArrEvent::EpisodeImported { show, season, number, .. } => {
                 format!("episode:{}:{season}:{number}:{by}", show.id)
             }
-            // Told again on another day, it is another report.
+            // An event that is sent again on another day is another event.
             ArrEvent::ImportBlocked(of) if download.is_empty() => format!("stuck:{of}:{day}"),
             ArrEvent::ImportBlocked(_) => format!("stuck:{download}:{day}"),
             ArrEvent::DownloadFailed(of) if download.is_empty() => format!("failed:{of}:{day}"),
@@ -105,7 +107,7 @@ pub struct PendingArrEvent {
 pub enum EventSubject {
     Movie(i64),
     Series(i64),
-    /// A download that wants a hand, by what it is of.
+    /// A download that needs manual import, by the name of its content.
     Download(String),
     Check(String),
 }
@@ -118,7 +120,7 @@ pub struct EventGroup {
     pub events: Vec<PendingArrEvent>,
 }
 
-/// `untold` is in the order in which it came; a group stands where its first report does.
+/// Groups events. `untold` is in the order of arrival; a group takes the position of its first event.
 pub fn group_events(untold: Vec<PendingArrEvent>) -> Vec<EventGroup> {
     let mut groups: Vec<EventGroup> = Vec::new();
     for one in untold {
@@ -139,7 +141,7 @@ pub fn group_events(untold: Vec<PendingArrEvent>) -> Vec<EventGroup> {
 }
 
 impl EventGroup {
-    /// From when on it may be told of: more that belongs to it may be on its way.
+    /// Returns the earliest time of a notification about the group: more events of the group may follow until then.
     pub fn ready_at(&self) -> Timestamp {
         let times = self.events.iter().map(|report| report.received_at);
         let (first, last) = (times.clone().min().unwrap_or_default(), times.max().unwrap_or_default());
@@ -161,8 +163,8 @@ pub enum SendTime {
     At(Timestamp),
 }
 
-/// `lately` is when the notices of the last hour were made. One that is ahead of `now` does not count: the clock was set
-/// back since.
+/// Plans the send time of a notification. `lately` holds the creation times of the notifications within the last hour.
+/// A time that is ahead of `now` does not count: the clock was set back since.
 pub fn plan_send_time(
     quiet: Option<QuietHours>,
     lately: &[Timestamp],
@@ -184,11 +186,11 @@ pub fn plan_send_time(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationText {
     pub sentence: String,
-    /// `Dune (2021)`, `3 new episodes of The Bear season 2`.
+    /// Short form, such as `Dune (2021)` or `3 new episodes of The Bear season 2`.
     pub phrase: String,
 }
 
-/// Which notices share a text when they have to wait.
+/// Topic of a notification: delayed notifications of one topic share a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotificationTopic {
     Ready,
@@ -200,8 +202,8 @@ pub fn format_movie_ready(movie: &ArrTitle) -> NotificationText {
     NotificationText { sentence: format!("{phrase} is ready to watch."), phrase }
 }
 
-/// `complete` are seasons of which every episode is there, `episodes` are new ones of others by season and number; not
-/// both are empty.
+/// Formats a notification of a series. `complete` holds the seasons of which every episode is available, `episodes` the
+/// new episodes of other seasons by season and number; not both are empty.
 pub fn format_show_ready(show: &ArrTitle, complete: &[u32], episodes: &[(u32, u32)]) -> NotificationText {
     let title = clean_title(&show.title);
     let mut seasons: Vec<u32> = episodes.iter().map(|(season, _)| *season).collect();
@@ -252,7 +254,7 @@ pub fn format_health_issue(message: &str, service: &str) -> NotificationText {
     }
 }
 
-/// The words of one text for what would have been several.
+/// Returns the text of one message that replaces several notifications.
 pub fn combine_phrases(topic: NotificationTopic, phrases: &[String]) -> String {
     let more = phrases.len().saturating_sub(MAX_NAMED_TITLES);
     let named = &phrases[..phrases.len().min(MAX_NAMED_TITLES)];
@@ -269,7 +271,7 @@ pub fn combine_phrases(topic: NotificationTopic, phrases: &[String]) -> String {
     }
 }
 
-/// `The Bear S02E03`, or `The Bear season 2` where it is about more than one.
+/// Formats episodes as `The Bear S02E03`, or as `The Bear season 2` if there is more than one.
 pub fn format_episodes(show: &str, episodes: &[(u32, u32)]) -> String {
     let title = clean_title(show);
     match episodes {
@@ -279,12 +281,12 @@ pub fn format_episodes(show: &str, episodes: &[(u32, u32)]) -> String {
     }
 }
 
-/// `Dune (2021)`.
+/// Formats a title as `Dune (2021)`.
 pub fn format_arr_title(title: &ArrTitle) -> String {
     format_title(&title.title, title.year)
 }
 
-/// `season 2`, `seasons 1, 2 and 4`; season 0 are the specials.
+/// Formats `season 2`, `seasons 1, 2 and 4`; season 0 stands for the specials.
 fn format_season_list(seasons: &[u32]) -> String {
     let numbers: Vec<String> = seasons.iter().filter(|season| **season > 0).map(u32::to_string).collect();
     let specials = if seasons.contains(&0) { "specials" } else { "" };
@@ -433,7 +435,7 @@ mod tests {
         let in_ten = SendTime::At(noon + SignedDuration::from_mins(10));
         assert_eq!(plan_send_time(quiet, &five_before(noon), noon, &zone), in_ten);
         assert_eq!(plan_send_time(quiet, &[], second(23 * 3600), &zone), SendTime::At(second(31 * 3600)));
-        // Its turn would come in the quiet hours.
+        // The next free slot would be in the quiet hours.
         let recent = [late; 5];
         assert_eq!(plan_send_time(quiet, &recent, late, &zone), SendTime::At(second(31 * 3600)));
     }

@@ -1,11 +1,11 @@
-//! When notices rest: the hours of the day in which nobody wants them, and what a person says about getting them.
+//! Quiet hours, in which no notification is sent, and the commands for notification preferences.
 
 use std::fmt;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
-/// Hours of the day, from the first to the one at which they are over; they may go past midnight.
+/// Hours of the day, from the first one to the end hour, exclusive; the range may extend past midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuietHours {
     from: i8,
@@ -13,7 +13,7 @@ pub struct QuietHours {
 }
 
 impl QuietHours {
-    /// No hour at all, which is not the same as having said nothing.
+    /// Empty range, which is not the same as no preference.
     pub const NEVER: Self = Self { from: 0, to: 0 };
 
     pub fn new(from: i8, to: i8) -> Option<Self> {
@@ -21,7 +21,7 @@ impl QuietHours {
         (is_hour(from) && is_hour(to)).then_some(Self { from, to })
     }
 
-    /// Reads `22-7`, `22:00 to 7:00` and `10pm-7am`.
+    /// Parses `22-7`, `22:00 to 7:00` and `10pm-7am`.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.to_lowercase().replace('\u{2013}', "-");
         let (from, to) = text.split_once('-').or_else(|| text.split_once(" to "))?;
@@ -37,7 +37,7 @@ impl QuietHours {
         self.to
     }
 
-    /// When they are over, if it is one of them now.
+    /// Returns the end of the quiet hours if `now` is within them.
     pub fn next_end(self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let here = now.to_zoned(zone.clone());
         let hour = here.hour();
@@ -78,11 +78,11 @@ pub enum NotificationPreference {
     On,
     Off,
     Quiet(QuietHours),
-    /// At any hour, whatever the household does.
+    /// Notifications at any hour, regardless of the quiet hours of the household.
     NeverQuiet,
 }
 
-/// Reads a whole text such as `notify off` or `quiet 22-7`.
+/// Parses a whole message such as `notify off` or `quiet 22-7`.
 pub fn parse_preference(text: &str) -> Option<NotificationPreference> {
     let text = text.trim().trim_end_matches(['.', '!']).to_lowercase();
     let (first, rest) = text.split_once(char::is_whitespace)?;
@@ -99,7 +99,7 @@ pub fn parse_preference(text: &str) -> Option<NotificationPreference> {
     }
 }
 
-/// What is said to it.
+/// Reply to a changed preference.
 pub fn format_preference_saved(wish: NotificationPreference) -> String {
     match wish {
         NotificationPreference::On => "OK, I'll text you when something is ready.".to_owned(),

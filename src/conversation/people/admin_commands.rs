@@ -1,4 +1,4 @@
-//! What an admin can order by text, and what the household hears of it.
+//! Commands that an admin can send as a message, and their replies to the household.
 
 use super::naming::display_name;
 use crate::conversation::rate_limit::RateLimit;
@@ -12,7 +12,7 @@ pub enum AdminCommand<'a> {
     Quota(QuotaCommand<'a>),
     Pause,
     Resume,
-    /// A text to everyone.
+    /// Message to every user.
     Announce(&'a str),
 }
 
@@ -45,13 +45,13 @@ impl ApprovalCode {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaCommand<'a> {
-    /// A name or a number.
+    /// Name or phone number of the user.
     pub who: &'a str,
-    /// `None`: only tell.
+    /// New value; `None` only shows the current one.
     pub change: Option<i64>,
 }
 
-/// Reads a text as an order, whoever sent it. Case and closing punctuation do not matter.
+/// Parses a message as an admin command, regardless of its sender. Case and closing punctuation do not matter.
 pub fn parse_admin_command(text: &str) -> Option<AdminCommand<'_>> {
     let text = text.trim();
     let bare = text.trim_end_matches(['.', '!', ' ']);
@@ -76,10 +76,11 @@ pub fn parse_admin_command(text: &str) -> Option<AdminCommand<'_>> {
     }
 }
 
-/// "approve", "approve 4821" and "approve #4821" are orders; "approve of this movie" is talk.
+/// Parses a decision: "approve", "approve 4821" and "approve #4821" are commands; "approve of this movie" is
+/// conversation.
 fn parse_decision(verdict: AdminDecision, rest: &str) -> Option<AdminCommand<'_>> {
     let number = rest.trim_start_matches('#');
-    // A code with a digit too few or too many is a slip, and what is open is listed.
+    // A code with one digit too few or too many is a typo; the reply lists the open approvals.
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| AdminCommand::Decide(verdict, ApprovalCode::parse(number)))
 }
@@ -88,7 +89,7 @@ fn parse_quota_command(rest: &str) -> Option<AdminCommand<'_>> {
     let (who, change) = match rest.rsplit_once(char::is_whitespace) {
         Some((who, change)) if change.starts_with(['+', '-']) => match change.parse::<i64>() {
             Ok(change) if change.abs() <= 10_000 => (who.trim(), Some(change)),
-            // A number of a phone begins with a plus too.
+            // A phone number begins with a plus too.
             Ok(_) => (rest, None),
             Err(_) => return None,
         },
@@ -97,7 +98,7 @@ fn parse_quota_command(rest: &str) -> Option<AdminCommand<'_>> {
     (!who.is_empty()).then_some(AdminCommand::Quota(QuotaCommand { who, change }))
 }
 
-/// One line of the list of users.
+/// Formats one line of the list of users.
 pub fn format_user_line(user: &User) -> String {
     let mut notes = Vec::new();
     if user.test {
@@ -126,7 +127,7 @@ pub fn format_user_line(user: &User) -> String {
     if notes.is_empty() { name } else { format!("{name} ({})", notes.join(", ")) }
 }
 
-/// What a member may add: `15 movies within 7 days and 10 seasons within 7 days`.
+/// Formats the quotas of a member: `15 movies within 7 days and 10 seasons within 7 days`.
 pub fn format_quotas(movies: Option<RateLimit>, seasons: Option<RateLimit>) -> String {
     let one = |rate: Option<RateLimit>, what: &str| match rate {
         Some(rate) => rate.format_limit(what),
@@ -135,11 +136,11 @@ pub fn format_quotas(movies: Option<RateLimit>, seasons: Option<RateLimit>) -> S
     format!("{} and {}", one(movies, "movie"), one(seasons, "season"))
 }
 
-/// What anyone but an admin is told while the assistant is paused.
+/// Reply to every user except admins while the assistant is paused.
 pub const PAUSED: &str =
     "The assistant is paused right now. If that takes more than an hour, please send this again.";
 
-/// What somebody is told whose texts come too fast.
+/// Reply to a user whose messages exceed the rate limit.
 pub fn format_rate_limited(rate: RateLimit) -> String {
     format!(
         "That is more than {}. I left out the rest. Please send again later what you still need.",

@@ -1,5 +1,5 @@
-//! What is known of a person because they said so: which kinds there are, what a fact says in words, the lines that a
-//! model is always given, and what code goes by itself: a quality and another name for a title.
+//! Facts that a user has stated: their kinds, their text form, the lines that every prompt contains, and the two kinds
+//! that code applies without a model: a quality and another name for a title.
 
 use std::cmp::Reverse;
 
@@ -10,31 +10,32 @@ use crate::conversation::text::message_format::clean_words;
 use crate::conversation::text::normalization::{contains_phrase, normalize_title, strip_article};
 use crate::conversation::transcript::{CallResult, MediaKind, Responder};
 
-/// Facts that are kept of one person.
+/// Maximum number of facts stored for one user.
 pub const MAX_FACTS_PER_USER: usize = 40;
-/// Lines that a model is given, and what they may come to together with their label.
+/// Maximum number of lines in a prompt, and their maximum total size including their label.
 const MAX_LINES: usize = 12;
 const MAX_TOKENS: u64 = 150;
-/// What stands before each of them.
+/// Label before each of these lines.
 pub const LABEL: &str = "known: ";
 
 const MAX_VALUE_CHARS: usize = 80;
 const MAX_KEY_CHARS: usize = 40;
-/// Far more than a value may have, so that what is too long is refused and not cut.
+/// Limit far above the maximum length of a value, so that a value that is too long is rejected and not truncated.
 const MAX_RAW_CHARS: usize = 1_000;
 
-/// How results say what became of a fact, whose words stand beside it as `value`.
+/// Status values by which a tool result reports the outcome for a fact; the text of the fact is next to the status as
+/// `value`.
 pub const NOTED: &str = "noted";
 pub const FORGOT: &str = "forgot";
 
-/// The keys of a quality that is not for everything.
+/// Keys of a quality that does not apply to all titles.
 const MOVIES: &str = "movies";
 const SHOWS: &str = "shows";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FactKind {
     Quality,
-    /// What they call a title.
+    /// Name that the user has for a title.
     Alias,
     Dislike,
     Like,
@@ -47,7 +48,7 @@ impl FactKind {
     pub const ALL: [Self; 7] =
         [Self::Quality, Self::Alias, Self::Dislike, Self::Like, Self::Folder, Self::Schedule, Self::Other];
 
-    /// The kind of this name.
+    /// Parses the name of a kind.
     pub fn parse(word: &str) -> Option<Self> {
         Some(match word {
             "quality" => Self::Quality,
@@ -62,16 +63,16 @@ impl FactKind {
     }
 }
 
-/// Fact about a user, who has at most one of each kind and key.
+/// Fact about a user, who has at most one fact of each kind and key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserFact {
     pub kind: FactKind,
-    /// What it is about in plain words; empty where a kind has but one.
+    /// Subject of the fact in plain words; empty if the kind has only one subject.
     pub key: String,
     pub value: String,
 }
 
-/// Reason why words are not a fact.
+/// Reason why a text is rejected as a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FactError {
     #[error("1 to 80 characters that say something")]
@@ -83,7 +84,8 @@ pub enum FactError {
 }
 
 impl UserFact {
-    /// Takes somebody's words: on one line, without what cannot be seen, links, orders, and the marks of our prompt.
+    /// Cleans the words of a user: one line, without invisible characters, links, instructions, and the marks of our
+    /// prompt.
     pub fn new(kind: FactKind, about: Option<&str>, value: &str) -> Result<Self, FactError> {
         let about = about.map(clean_value).unwrap_or_default();
         let mut value = clean_value(value);
@@ -99,7 +101,7 @@ impl UserFact {
         if value.chars().count() > MAX_VALUE_CHARS {
             return Err(FactError::TooLong);
         }
-        // Punctuation may have hidden an order that stands there in plain words.
+        // Punctuation may have hidden an instruction that is visible in the normalized text.
         let subject = Some(normalize_title(&about))
             .filter(|plain| clean_words(plain, MAX_RAW_CHARS).is_some())
             .unwrap_or_default();
@@ -127,7 +129,7 @@ impl UserFact {
         }
     }
 
-    /// In words that fit a list for its person and the prompt alike.
+    /// Returns a sentence that suits both the list for the user and the prompt.
     pub fn to_sentence(&self) -> String {
         let Self { kind, key, value } = self;
         match kind {
@@ -145,8 +147,8 @@ impl UserFact {
         }
     }
 
-    /// Whether this is about the same as another, so that the newer of them holds. A name is one with or without its
-    /// article.
+    /// Returns whether both facts have the same subject, so that the newer one replaces the other. Names with and
+    /// without their article are equal.
     pub fn has_same_subject(&self, other: &Self) -> bool {
         let key = |fact: &Self| match fact.kind {
             FactKind::Alias => strip_article(&fact.key).to_owned(),
@@ -160,9 +162,9 @@ impl UserFact {
         self.kind == other.kind && key(self) == key(other)
     }
 
-    /// Whether a person can have said it: half of its words that mean something stand in one of their texts, and of another
-    /// name for a title all of the name. A title's description that talks the model into noting something passes only
-    /// where it says little else than they did.
+    /// Returns whether the user can have stated the fact: one of their messages contains half of its significant words,
+    /// and for another name of a title the whole name. A title description that talks the model into storing a fact
+    /// passes only if it adds little to the words of the user.
     pub fn is_supported_by<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> bool {
         let (key, value) = (normalize_title(&self.key), normalize_title(&self.value));
         let (of_key, of_value) = (significant_words(&key), significant_words(&value));
@@ -203,7 +205,7 @@ fn significant_words(words: &str) -> Vec<&str> {
 /// Fact of a user, as the store holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredFact {
-    /// By which its person names it.
+    /// Number by which the user refers to the fact.
     pub number: u32,
     pub fact: UserFact,
     pub since: Timestamp,
@@ -214,7 +216,7 @@ pub struct StoredFact {
 pub struct UserFacts(pub Vec<StoredFact>);
 
 impl UserFacts {
-    /// What a model is always given: what code goes by first, then the newest.
+    /// Returns the lines for every prompt: first the facts that code applies, then the newest ones.
     pub fn prompt_lines(&self) -> Vec<String> {
         let mut known: Vec<&StoredFact> = self.0.iter().collect();
         known.sort_by_key(|known| {
@@ -233,7 +235,7 @@ impl UserFacts {
         lines
     }
 
-    /// The quality that is wanted of a kind, where it was said for that kind before the one for everything.
+    /// Returns the preferred quality of a kind; a preference for that kind precedes the one for all titles.
     pub fn preferred_quality(&self, kind: MediaKind) -> Option<&str> {
         let own = match kind {
             MediaKind::Movie => MOVIES,
@@ -243,7 +245,7 @@ impl UserFacts {
         of(own).or_else(|| of(""))
     }
 
-    /// The title that a query means to this person.
+    /// Returns the title that the user means by a query.
     pub fn resolve_alias(&self, query: &str) -> Option<&str> {
         let query = normalize_title(query);
         let meant = |known: &&StoredFact| {
@@ -261,7 +263,7 @@ impl UserFacts {
         self.0.iter().find(|known| known.number == number)
     }
 
-    /// The one that is named by its number, by its words, or by enough of them.
+    /// Finds the fact that the text identifies by its number, by its words, or by enough of its words.
     pub fn find_by_text(&self, what: &str) -> Option<&StoredFact> {
         if let Ok(number) = what.trim().trim_start_matches('#').parse() {
             return self.find_by_number(number);
@@ -277,7 +279,7 @@ impl UserFacts {
         self.0.iter().find(is_told).or_else(|| alike.next().filter(|_| alike.next().is_none()))
     }
 
-    /// What a person is told who asks what is known of them. Only a model can note what they say.
+    /// Formats the list of facts for the user who asks for it. Only a model can note facts from messages.
     pub fn format_list(&self, listener: Responder) -> String {
         match (self.0.is_empty(), listener) {
             (true, Responder::Model) => return format!("{NOTHING_KNOWN} {REMEMBER_HINT}"),
@@ -290,7 +292,7 @@ impl UserFacts {
     }
 }
 
-/// The tools that note and forget facts.
+/// Tools that note and forget facts.
 pub const REMEMBER: &str = "remember";
 pub const FORGET: &str = "forget";
 
@@ -311,13 +313,13 @@ pub fn format_unknown_number(number: u32) -> String {
     format!("There is no fact {number}. Text WHAT DO YOU KNOW for the list.")
 }
 
-/// Whether a call has done nothing but note or forget a fact.
+/// Returns whether a call has only noted or forgotten a fact.
 pub fn is_fact_call(result: &CallResult) -> bool {
     fact_value(result).is_some()
 }
 
-/// An answer, with what it leaves unsaid of the facts that its turn noted or forgot: first, where nobody misses it. To name
-/// what a fact is about is not yet to say that it was noted.
+/// Prepends the facts that a turn noted or forgot and that its answer does not mention. They come first, where the user
+/// does not miss them. An answer that names only the subject of a fact does not yet report that the fact was noted.
 pub fn prepend_unreported_facts<'a>(
     answer: &'a str,
     results: impl IntoIterator<Item = &'a CallResult>,
@@ -334,7 +336,7 @@ pub fn prepend_unreported_facts<'a>(
     told.join(" ")
 }
 
-/// Words by which an answer says that something holds from here on, or does not.
+/// Phrases by which an answer reports that a fact applies from now on, or no longer applies.
 const NOTED_PHRASES: [&str; 16] = [
     "noted",
     "remember",
@@ -354,22 +356,22 @@ const NOTED_PHRASES: [&str; 16] = [
     "any more",
 ];
 
-/// The words of the fact that a call was about.
+/// Returns the text of the fact that a call was about.
 fn fact_value(result: &CallResult) -> Option<&str> {
-    // A call that was repeated tells the earlier one's result inside its own.
+    // A repeated call contains the result of the earlier one inside its own.
     let told = result.for_model.get("result").unwrap_or(&result.for_model);
     let (status, value) = (told.get("status")?.as_str()?, told.get("value")?.as_str()?);
     matches!(status, NOTED | FORGOT).then_some(value)
 }
 
-/// Whether a quality is one of those that are called 4K.
+/// Returns whether a quality is one of the qualities named 4K.
 pub fn is_four_k(quality: &str) -> bool {
     const NAMES: [&str; 8] = ["4k", "4 k", "four k", "uhd", "2160p", "2160", "ultra hd", "ultrahd"];
     let plain = normalize_title(quality);
     NAMES.iter().any(|name| contains_phrase(&plain, name))
 }
 
-/// Whether a text can mean that something is to be forgotten.
+/// Returns whether a message can be a request to forget a fact.
 pub fn may_retract_fact(text: &str) -> bool {
     const PHRASES: [&str; 14] = [
         "forget",
@@ -390,7 +392,8 @@ pub fn may_retract_fact(text: &str) -> bool {
     PHRASES.iter().any(|phrase| contains_phrase(text, phrase))
 }
 
-/// Whether a wish names what is not wanted, or a bound: "no 4K", "anything but 4K", "up to 4K". Code cannot follow one.
+/// Returns whether a preference names an unwanted quality or a bound: "no 4K", "anything but 4K", "up to 4K". Code
+/// cannot apply such a preference.
 pub fn is_refusal(wish: &str) -> bool {
     const WORDS: [&str; 15] = [
         "no", "not", "never", "dont", "without", "but", "except", "below", "under", "up", "max", "maximum",
@@ -408,7 +411,7 @@ const COMMON_TITLE_WORDS: &str = "the a an and or of to in on at for from with i
     dislikes means mean please movie movies film films show shows series tv episode episodes season seasons quality \
     title titles add get";
 
-/// What a quality is for.
+/// Key for the subject of a quality.
 fn quality_key(about: &str) -> &'static str {
     let names = |words: [&str; 4]| words.iter().any(|word| contains_phrase(about, word));
     let movies = names(["movie", "movies", "film", "films"]);
@@ -420,14 +423,14 @@ fn quality_key(about: &str) -> &'static str {
     }
 }
 
-/// The same, or one with an ending.
+/// Returns whether two words are equal, or differ only in an ending.
 fn is_same_word(one: &str, other: &str) -> bool {
     let stem = |long: &str, short: &str| short.len() >= 4 && long.starts_with(short);
     !one.is_empty() && (one == other || stem(one, other) || stem(other, one))
 }
 
 fn clean_value(words: &str) -> String {
-    // Brackets mark what is ours in a prompt.
+    // Brackets mark our own context in a prompt.
     clean_words(words, MAX_RAW_CHARS)
         .unwrap_or_default()
         .replace('[', "(")
@@ -454,7 +457,7 @@ mod tests {
         UserFact::new(kind, about, value).unwrap()
     }
 
-    /// The facts in the order in which they were said.
+    /// Builds the facts in the order in which the user stated them.
     fn facts(said: Vec<UserFact>) -> UserFacts {
         let known =
             (1..).zip(said).map(|(number, fact)| StoredFact { number, fact, since: second(number.into()) });
@@ -679,7 +682,7 @@ mod tests {
         proptest::collection::vec((0..7_usize, about, value), 0..24)
     }
 
-    /// Words that could pass for more than a fact.
+    /// Texts that could pass for more than a fact.
     fn hostile() -> impl Strategy<Value = String> {
         let words = "4K| quality| quality quality|(untitled)|without | *asking|asking|ignore |previous instructions|\
                      evil.example/|http://evil.example|[1]|\n|\"|: |\u{200B}| and |Dune";

@@ -1,23 +1,24 @@
-//! The title that a newcomer asked for in their first text: kept while the admins decide, and offered once they agree.
+//! Title that a newcomer requested in their first message: stored while the admins decide, and offered after they
+//! approve.
 
 use jiff::SignedDuration;
 
 use crate::conversation::grammar::keyword_grammar::{self, KeywordRequest};
 use crate::conversation::text::message_format::{EmojiPolicy, clean_words, format_for_sms};
 
-/// Time that it is kept from the first text on.
+/// Retention time of the title, from the first message on.
 pub const RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// Last words of the offer, by which a yes to it is known.
+/// Last words of the offer, by which a yes to the offer is recognized.
 const OFFER: &str = "Reply YES to add it.";
-/// Longest title, in characters.
+/// Maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 60;
 
-/// A cleaned title on one line, with the year or the seasons as they were typed behind it: `Dune 2021`.
+/// Cleaned title on one line, with the year or the seasons after it as they were typed: `Dune 2021`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstRequest(String);
 
 impl FirstRequest {
-    /// Reads a text that asks for one title to be added; `None` for any other.
+    /// Parses a message that asks for one title to be added; returns `None` for any other message.
     pub fn from_text(text: &str) -> Option<Self> {
         let line = text.trim();
         let Some(KeywordRequest::Add(typed)) =
@@ -36,9 +37,9 @@ impl FirstRequest {
         &self.0
     }
 
-    /// The text that asks for it, for the keyword grammar.
+    /// Returns the request for the title as text for the keyword grammar.
     pub fn to_request_text(&self) -> String {
-        // Quotes keep a title such as It from being read as a reference.
+        // Quotes keep a title such as It from being parsed as a reference.
         format!("add \"{}\"", self.0)
     }
 
@@ -46,7 +47,7 @@ impl FirstRequest {
         format!("You asked for {}. {OFFER}", self.0)
     }
 
-    /// Whether a text of ours ends with this offer, as it was sent.
+    /// Returns whether an outbound message ends with this offer, as it was sent.
     pub fn is_offered_in(&self, text: &str) -> bool {
         [EmojiPolicy::Keep, EmojiPolicy::Remove]
             .iter()
@@ -54,7 +55,7 @@ impl FirstRequest {
     }
 }
 
-/// Whether a text of ours may end with an offer: reading the stored title is worth it.
+/// Returns whether an outbound message may end with an offer, so that the stored title has to be read.
 pub fn may_contain_offer(text: &str) -> bool {
     text.ends_with(OFFER)
 }

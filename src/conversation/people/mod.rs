@@ -1,4 +1,4 @@
-//! People: newcomers and their first request, admin commands, and stored facts about users.
+//! Users: newcomers and their first request, admin commands, and stored facts about users.
 
 pub mod admin_commands;
 pub mod facts;

@@ -1,4 +1,4 @@
-//! What people are called, and who is meant by a name.
+//! Names of users, and the search for a user by name.
 
 use crate::conversation::transcript::{PhoneNumber, User};
 
@@ -27,17 +27,17 @@ impl UserName {
     }
 }
 
-/// How a person is called in what the household reads: by name, or by number.
+/// Returns the display name of a user in messages to the household: the name, or the phone number.
 pub fn display_name(user: &User) -> String {
     user.name.clone().unwrap_or_else(|| user.phone.format_grouped())
 }
 
-/// Whom somebody without a right may turn to.
+/// Formats the names of the admins, whom a user without a right may ask.
 pub fn format_admin_contacts(admins: &[User]) -> String {
     admins.iter().find_map(|admin| admin.name.clone()).unwrap_or_else(|| "an admin".to_owned())
 }
 
-/// Everyone who answers to `who`: a number, or a name in any case.
+/// Returns every user who matches `who`: a phone number, or a name in any case.
 pub fn find_users<'u>(users: &'u [User], who: &str) -> Vec<&'u User> {
     let digits: String = who.chars().filter(|c| c.is_ascii_digit() || *c == '+').collect();
     let phone = PhoneNumber::parse(&digits).ok();

@@ -1,4 +1,4 @@
-//! How a stranger becomes a member: what is said to them and to the admins, and how little.
+//! Onboarding of a newcomer as a member, with the few messages to the newcomer and to the admins.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,24 +8,24 @@ use crate::conversation::grammar::confirmation_reply::{self, ConfirmationReply};
 use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::transcript::PhoneNumber;
 
-/// Numbers that may wait to be let in; further ones are stored and not answered.
+/// Maximum number of newcomers that may wait for approval; messages of further numbers are stored and not answered.
 pub const MAX_WAITING_NEWCOMERS: i64 = 20;
-/// Texts to strangers within a day, all together.
+/// Maximum number of messages to newcomers within a day, for all of them together.
 pub const MAX_DAILY_REPLIES: i64 = 20;
-/// After this a stranger for whom nothing is open has no place any more.
+/// Time after which a newcomer without an open request loses their slot.
 pub const DISMISS_AFTER: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// Times that the admins are asked about one number.
+/// Maximum number of requests to the admins about one number.
 const MAX_ADMIN_REQUESTS: i64 = 3;
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 
-/// The first answer to a number. The only text of ours that names a word by which people opt out.
+/// First reply to a number. This is our only message that names a word by which users opt out.
 pub const WELCOME: &str = "This is Dialarr, a private assistant for movies and shows. What is your name? \
     I will ask the admins to let you in. Text STOP to opt out.";
-/// The second and last one.
+/// Second and last reply.
 pub const ASK_AGAIN: &str =
     "I did not get your name. Please reply with only your name, so that I can ask the admins to let you in.";
 
-/// The first message to a new member: with the offer to add what they asked for before, if that is known.
+/// First message to a new member: with the offer to add the title of their first request, if it is known.
 pub fn format_welcome(name: Option<&str>, request: Option<&FirstRequest>) -> String {
     let hello = name.map_or_else(|| "Hello".to_owned(), |name| format!("Hello {name}"));
     match request {
@@ -42,13 +42,13 @@ pub fn format_welcome(name: Option<&str>, request: Option<&FirstRequest>) -> Str
     }
 }
 
-/// What the admins are asked about a newcomer.
+/// Request to the admins about a newcomer.
 pub fn format_join_request(phone: &PhoneNumber, name: &str, code: &str) -> String {
     format!("New number {}, \"{name}\": reply APPROVE {code} or BLOCK {code}", phone.format_grouped())
 }
 
-/// The name that somebody gives as theirs: "Sam", "I'm Sam" or "my name is Sam Smith.". Up to three words of letters;
-/// None where the text is anything else.
+/// Parses the name by which a newcomer introduces themselves: "Sam", "I'm Sam" or "my name is Sam Smith.". The name has
+/// up to three words of letters; the result is `None` if the message is anything else.
 pub fn parse_introduction(text: &str) -> Option<UserName> {
     let plain = text.trim().replace(['\u{2019}', '\u{2018}'], "'");
     let core = INTRODUCTIONS
@@ -70,7 +70,7 @@ pub fn parse_introduction(text: &str) -> Option<UserName> {
         || keyword_grammar::opt_word(core).is_some()
         || confirmation_reply::parse_confirmation_reply(core, None, &[]) != ConfirmationReply::Unrelated;
     let fits = (1..=3).contains(&words.len()) && words.iter().all(is_word) && !talk;
-    // A name that is too long is none.
+    // A name that is too long is rejected.
     if fits { UserName::parse(core).ok() } else { None }
 }
 
@@ -88,7 +88,7 @@ const INTRODUCTIONS: [&str; 11] = [
     "im ",
 ];
 
-/// Words that nobody is called: "who is this" is no name, and no name may tell an admin what to text.
+/// Words that are not part of a name: "who is this" is not a name, and no name may contain instructions for an admin.
 const REJECTED_NAMES: [&str; 60] = [
     "who",
     "what",
@@ -156,12 +156,12 @@ const REJECTED_NAMES: [&str; 60] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Newcomer {
     pub name: Option<String>,
-    /// How often they were asked for it.
+    /// Number of requests for the name.
     pub name_requests: u32,
-    /// Whether they have one of the places.
+    /// True if the newcomer has one of the slots.
     pub has_slot: bool,
     pub answered_at: Option<Timestamp>,
-    /// How often the admins were asked about them, and whether that is open.
+    /// Number of requests to the admins about the newcomer; the next field is true if one is open.
     pub admin_requests: i64,
     pub admin_request_is_open: bool,
 }
@@ -170,7 +170,7 @@ pub struct Newcomer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitingRoom {
     pub taken_slots: i64,
-    /// Texts to strangers within the last day.
+    /// Messages to newcomers within the last day.
     pub recent_answers: i64,
 }
 
@@ -179,15 +179,17 @@ pub struct WaitingRoom {
 pub enum OnboardingStep {
     Welcome,
     AskNameAgain,
-    /// They told their name, and the admins are asked. They hear of the outcome, not of the asking.
+    /// Ask the admins to approve the newcomer, who gave their name. The newcomer is notified of the decision, not of
+    /// the request.
     AskAdmins(UserName),
-    /// Their name is known and nobody has answered for them.
+    /// Ask the admins again: the name is known and no admin has decided.
     AskAdminsAgain,
-    /// It is stored, and that is all.
+    /// Store the message without any reply.
     NoReply,
 }
 
-/// Bounded by itself: whatever a number sends, and however often, it gets two texts and the outcome.
+/// Decides the reaction to a newcomer's message. The replies are bounded: regardless of its messages, a number gets two
+/// replies and the decision.
 pub fn next_onboarding_step(
     stranger: &Newcomer,
     room: WaitingRoom,
@@ -197,7 +199,7 @@ pub fn next_onboarding_step(
     if !stranger.has_slot && room.taken_slots >= MAX_WAITING_NEWCOMERS {
         return OnboardingStep::NoReply;
     }
-    // An answer that is ahead of the clock is of one that was set back since.
+    // A reply with a time ahead of the clock dates from before the clock was set back.
     let is_old = |at: Timestamp| at > now || now.duration_since(at) >= DAY;
     let may_answer = stranger.answered_at.is_none_or(is_old) && room.recent_answers < MAX_DAILY_REPLIES;
     match (&stranger.name, stranger.name_requests) {

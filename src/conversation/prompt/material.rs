@@ -1,9 +1,9 @@
-//! Material of a request: the turn, the turns before it, and what code adds to them.
+//! Material of a request: the turn, the turns before it, and the context that code adds to them.
 
 use crate::conversation::transcript::{ModelStep, ToolSpec};
 use crate::conversation::turn::{ModelCallStyle, Turn};
 
-/// Everything a request is made of.
+/// All inputs of a request.
 #[derive(Debug)]
 pub struct PromptMaterial<'a> {
     pub tools: Vec<ToolSpec>,
@@ -14,27 +14,27 @@ pub struct PromptMaterial<'a> {
     pub style: ModelCallStyle,
 }
 
-/// What the model is told beside the user's words.
+/// Context that the model gets in addition to the messages of the user.
 #[derive(Debug, Clone)]
 pub struct PromptContext<'a> {
-    /// The moment in the household's zone: `Fri Nov 20 2026 21:04 America/New_York`.
+    /// Current time in the zone of the household: `Fri Nov 20 2026 21:04 America/New_York`.
     pub moment: String,
     pub user_name: Option<&'a str>,
-    /// What is known of them, a sentence each.
+    /// Facts about the user, one sentence each.
     pub facts: &'a [String],
-    /// What was changed for them earlier on the same day, in other conversations, newest first.
+    /// Changes for the user earlier on the same day, in other conversations, newest first.
     pub done_today: &'a [String],
-    /// What happened that the model cannot know, a sentence each.
+    /// Events that the model cannot know of, one sentence each.
     pub notes: &'a [String],
-    /// What was said before, in other conversations, as dated lines.
+    /// Earlier answers from other conversations, as dated lines.
     pub recalled: &'a [String],
 }
 
-/// A finished turn as later turns see it.
+/// Finished turn as later turns see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastTurn {
     pub texts: Vec<String>,
     pub steps: Vec<ModelStep>,
-    /// What was answered, where code wrote it or it differs from the last step's text.
+    /// Text of the answer, if code wrote it or it differs from the text of the last step.
     pub answer: Option<String>,
 }

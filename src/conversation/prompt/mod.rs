@@ -1,4 +1,4 @@
-//! From a transcript to the request that a model reads. Every size cap of a prompt lives here.
+//! Construction of the request that a model reads from a transcript. Every size limit of a prompt is in this module.
 
 mod material;
 mod request_builder;

@@ -96,7 +96,7 @@ fn request(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> ModelReq
     build_request(&PromptMaterial { tools: Vec::new(), history, turn, context, style })
 }
 
-/// The messages, a line each.
+/// Renders the messages, one line each.
 fn transcript(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> String {
     let line = |message: &ModelMessage| match message {
         ModelMessage::User(text) => format!("user: {}", text.replace('\n', " | ")),

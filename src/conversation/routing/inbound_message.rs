@@ -22,11 +22,11 @@ pub struct MessageMedia {
     pub content_type: String,
 }
 
-/// One received text, parsed but not yet stored.
+/// Received message, parsed but not yet stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedMessage {
     pub channel: ChannelKind,
-    /// `MessageSid` at Twilio: the key that makes a repeat harmless.
+    /// `MessageSid` at Twilio: the key that makes a repeated delivery harmless.
     pub external_id: String,
     pub from: PhoneNumber,
     pub to: Address,
@@ -34,14 +34,14 @@ pub struct ReceivedMessage {
     pub media: Vec<MessageMedia>,
     pub via: MessageSource,
     pub authority: FieldAuthority,
-    /// What the carrier itself made of the text, where it told.
+    /// Opt word that the carrier itself recognized in the message, if it reported one.
     pub carrier_word: Option<OptWord>,
-    /// The carrier's time of the text; the arrival where it told none.
+    /// Carrier's time of the message; the arrival time if the carrier reported none.
     pub provider_at: Timestamp,
     pub received_at: Timestamp,
 }
 
-/// One received text as the store holds it.
+/// Received message as the store holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboundEvent {
     pub id: EventId,
@@ -51,9 +51,9 @@ pub struct InboundEvent {
     pub media: Vec<MessageMedia>,
     pub via: MessageSource,
     pub authority: FieldAuthority,
-    /// What the carrier itself made of the text, where it told.
+    /// Opt word that the carrier itself recognized in the message, if it reported one.
     pub carrier_word: Option<OptWord>,
-    /// When it was sent, as far as the carrier tells.
+    /// Send time, as far as the carrier reports it.
     pub sent_at: Timestamp,
     pub received_at: Timestamp,
     pub triage: TriageDecision,
@@ -61,8 +61,8 @@ pub struct InboundEvent {
 }
 
 impl InboundEvent {
-    /// Whether its sender can be another person who guesses codes: on the phone, or a program. The operator in the console
-    /// and at the terminal has other ways to do the same.
+    /// Returns whether the sender can be another person who guesses codes: on the phone, or a program. The operator in
+    /// the console and at the terminal has other ways to do the same.
     pub fn can_guess_codes(&self) -> bool {
         match self.origin {
             MessageOrigin::Sender => self.channel == ChannelKind::Twilio,

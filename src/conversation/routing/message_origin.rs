@@ -1,11 +1,11 @@
-//! Who wrote a text down: its sender, or somebody in their name. It stands in the id by which a repeat of the text is
-//! known.
+//! Origin of a message: its sender, or another party in the sender's name. The origin is part of the id by which a
+//! repeated message is recognized.
 
 use crate::conversation::transcript::ChannelKind;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageOrigin {
-    /// Whoever it is from, on a phone or in the terminal.
+    /// The sender, on a phone or in the terminal.
     Sender,
     /// The operator, as a test user.
     TestUser,
@@ -17,14 +17,15 @@ pub enum MessageOrigin {
     Session,
 }
 
-/// What the ids of texts begin with that a button made.
+/// Prefix of the ids of messages that a button created.
 pub const BUTTON: &str = "button:";
 const TYPED: &str = "typed:";
 const KEY: &str = "api:key-";
 const SESSION: &str = "api:console:";
 
 impl MessageOrigin {
-    /// The id of a text that is known by `rest` where it comes from. Two keys do not know each other's texts.
+    /// Returns the id of a message that its origin identifies by `rest`. Two keys do not share the ids of their
+    /// messages.
     pub fn to_message_id(self, rest: &str) -> String {
         match self {
             Self::Sender => rest.to_owned(),
@@ -35,7 +36,7 @@ impl MessageOrigin {
         }
     }
 
-    /// As the id tells.
+    /// Parses the origin from the id.
     pub fn from_message_id(channel: ChannelKind, id: &str) -> Self {
         match channel {
             ChannelKind::Twilio | ChannelKind::Local => return Self::Sender,

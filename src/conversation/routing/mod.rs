@@ -1,4 +1,5 @@
-//! Routing of a received message: its origin, its transport, its verification, and the order in which it is interpreted.
+//! Routing of a received message: its origin, its transport, its verification, and the order in which it is
+//! interpreted.
 
 pub mod inbound_message;
 pub mod message_origin;

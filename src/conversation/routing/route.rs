@@ -1,4 +1,4 @@
-//! What one received text is, given who sent it and what is open: the order of PRODUCT rules before any model.
+//! Routing of one received message by its sender and the open prompts: the order of PRODUCT rules before any model.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -26,20 +26,20 @@ use crate::conversation::transcript::{
 pub struct RoutingContext<'a> {
     pub user: &'a User,
     pub open_prompt: Option<&'a OpenPrompt>,
-    /// The last question that ended within a day, where none is open.
+    /// The last confirmation prompt that ended within a day, if none is open.
     pub ended_prompt: Option<&'a EndedPrompt>,
-    /// Texts of both sides, newest first on each, as a reaction may quote them.
+    /// Messages of both sides, newest first on each, as a reaction may quote them.
     pub recent: &'a [RecentMessage],
     pub last_list: LastListSource,
     pub languages: &'a [ReplyLanguage],
-    /// The text would be the first of its conversation.
+    /// True if the message would be the first of its conversation.
     pub is_first: bool,
-    /// More texts came before it than are worked on in that time.
+    /// True if more messages preceded it than the rate limit allows within its period.
     pub over_limit: bool,
     pub triage_level: TriageLevel,
-    /// What a new member asked for before they were one, if that is kept.
+    /// Title that a new member requested as a newcomer, if it is stored.
     pub first_request: Option<&'a FirstRequest>,
-    /// When the assistant was last paused until, if it ever was.
+    /// End of the last pause of the assistant, if there ever was one.
     pub resumed_at: Option<Timestamp>,
 }
 
@@ -48,7 +48,7 @@ pub struct RoutingContext<'a> {
 pub struct RecentMessage {
     pub message: MessageRef,
     pub body: String,
-    /// A notification that asks nothing, so that no text of the user is an answer to it.
+    /// True for a notification that asks nothing, so that no message of the user is an answer to it.
     pub asks_nothing: bool,
 }
 
@@ -62,29 +62,29 @@ pub enum MessageRef {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenPrompt {
     pub code: Option<ConfirmationCode>,
-    /// Times it was repeated.
+    /// Number of times the prompt was repeated.
     pub repeats: u32,
-    /// When it was accepted for sending; before that nobody can have answered it.
+    /// Time when the prompt was accepted for sending; before that no user can have answered it.
     pub armed_at: Option<Timestamp>,
-    /// Something else was sent to the user after it.
+    /// True if another message was sent to the user after the prompt.
     pub was_followed: bool,
-    /// A no stands behind this text already.
+    /// True if the user already sent a no after this message.
     pub denied_since: bool,
-    /// How it was asked.
+    /// Transport of the prompt.
     pub transport: MessageTransport,
-    /// The kind of its titles, where all are of one.
+    /// Kind of the titles, if all of them are of one kind.
     pub kind: Option<MediaKind>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedPrompt {
-    /// What became of it, for someone who answers late.
+    /// Outcome of the prompt, for a user who answers late.
     pub answer: String,
-    /// The question, or what code said of its end, is the last message that was sent: a yes or no is a reply to it.
+    /// True if the prompt, or the message by code about its end, is the last sent message: a yes or no replies to it.
     pub is_last_message: bool,
 }
 
-/// Who wrote the list that a bare number may pick from.
+/// Writer of the list that a bare number may pick from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastListSource {
     Code,
@@ -93,53 +93,53 @@ pub enum LastListSource {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// Stored, and nothing else happens.
+    /// Store the message without any other action.
     Skip(NoReplyReason),
-    /// Any question is denied, and nothing is sent until the person opts in.
+    /// Deny any open prompt, and send nothing until the user opts in.
     OptOut,
-    /// Only lifts an opt-out.
+    /// Only lift an opt-out.
     OptIn,
-    /// It becomes part of the conversation, and nothing is answered.
+    /// Add the message to the conversation without an answer.
     StoreOnly,
-    /// The open question is claimed and carried out.
+    /// Claim the open prompt and carry out its deletion.
     Confirm,
     Deny,
-    /// The question goes out once more: the answer was unclear, too early, or came by a way that does not count.
+    /// Send the prompt again: the reply was unclear, too early, or from a source that does not count.
     RepeatPrompt,
-    /// A yes with another code than the question's. What follows depends on how many there were.
+    /// A yes with a code other than that of the prompt. The next action depends on the number of wrong codes.
     WrongCode,
-    /// Unclear a second time: the question is closed and nothing goes.
+    /// The reply is unclear a second time: close the prompt without a deletion.
     ClosePrompt,
-    /// Taken up only long after it was sent: that is told, and nothing is done.
+    /// The message was processed only long after it was sent: report the delay without acting on the message.
     Stale(StaleReason),
-    /// A yes to the offer to add what a newcomer asked for in their first text.
+    /// A yes to the offer to add the title of a newcomer's first request.
     AcceptOffer,
-    /// A no to it.
+    /// A no to that offer.
     DeclineOffer,
-    /// A yes or no after the question ended: code says what became of it.
+    /// A yes or no after the end of the prompt: code reports the outcome of the prompt.
     LateAnswer,
-    /// Somebody who was not let in yet.
+    /// Message of a newcomer who is not approved yet.
     Newcomer,
     /// Admin command, as [`admin_commands::parse_admin_command`] parses it.
     AdminCommand,
-    /// An admin's yes or no to what only a code can answer.
+    /// An admin's yes or no to approvals that only a code can answer.
     ListApprovals,
     ClearConversation,
-    /// What was said with them is erased.
+    /// Erase the messages and the facts of the user.
     ForgetAll,
-    /// They are told what is known of them.
+    /// List the facts that are stored about the user.
     ListFacts,
-    /// The fact of this number is forgotten.
+    /// Forget the fact with this number.
     ForgetFact(u8),
     Commands,
     More,
-    /// Whether and when they want to be told what is ready.
+    /// Set whether and when the user gets notifications.
     SetNotifications(NotificationPreference),
-    /// Too many texts within a short time.
+    /// Too many messages within a short time.
     RateLimited,
-    /// An order that the carrier's record does not confirm: nothing is done, and its sender is asked to send it again.
+    /// A command that the carrier's record does not confirm: nothing is done, and the sender is asked to send it again.
     Unverified,
-    /// Media without words, which nobody here can read.
+    /// Media without text, which no responder can read.
     MediaOnly,
     Turn(Responder),
 }
@@ -147,7 +147,7 @@ pub enum Route {
 /// Reason why a message is too old to be acted on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaleReason {
-    /// It did not reach us when it was sent.
+    /// The message did not reach us when it was sent.
     Missed,
     /// The assistant was paused.
     Paused,
@@ -185,41 +185,41 @@ impl NoReplyReason {
 /// Effect of a message on waiting messages and on a running turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageUrgency {
-    /// A further text may follow that belongs to it.
+    /// Wait for a further message that may belong to this one.
     MayWait,
-    /// Answers, commands and numbers stand alone.
+    /// Start at once: replies, commands and numbers are complete on their own.
     Immediate,
-    /// The running turn is taken back.
+    /// Cancel the running turn.
     CancelsTurn,
-    /// The person opts out: the running turn is taken back, and nothing more is sent.
+    /// Cancel the running turn and send nothing more, because the user opts out.
     OptsOut,
-    /// The running turn is taken back, unless a question is open, which it answers.
+    /// Cancel the running turn, unless a prompt is open, which the message answers.
     CancelsTurnOrAnswers,
 }
 
-/// Whether the text opts its sender out at the carrier.
+/// Returns whether the message opts its sender out at the carrier.
 pub fn opts_out(event: &InboundEvent) -> bool {
     event.authority.may_act() && event.channel == ChannelKind::Twilio && opt_word(event) == Some(OptWord::Out)
 }
 
-/// Whether an ambiguous text would opt its sender out or in, if the carrier's record agreed.
+/// Returns whether an ambiguous message would opt its sender out or in, if the carrier's record agreed.
 pub fn would_change_opt_out(event: &InboundEvent) -> bool {
     with_verified_fields(event).is_some_and(|event| opts_out(&event) || lifts_opt_out(&event))
 }
 
-/// Whether an ambiguous text would act, if the carrier's record agreed.
+/// Returns whether an ambiguous message would act, if the carrier's record agreed.
 pub fn would_act(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
     with_verified_fields(event).is_some_and(|event| needs_authority(decide_route(context, &event)))
 }
 
-/// Whether a text does something in its sender's name that needs certain fields. An addition by its own text does not: it
-/// counts towards a quota and can be undone.
+/// Returns whether a message has an effect in its sender's name that requires certain fields. The addition of a title
+/// from the message itself does not: it counts towards a quota and can be undone.
 fn needs_authority(route: Route) -> bool {
     match route {
         Route::Confirm | Route::OptOut | Route::OptIn | Route::AdminCommand | Route::ForgetAll => true,
         Route::AcceptOffer | Route::DeclineOffer | Route::ListApprovals => true,
         Route::ForgetFact(_) | Route::SetNotifications(_) => true,
-        // It counts against its sender.
+        // A wrong code counts against its sender.
         Route::WrongCode => true,
         Route::Skip(_)
         | Route::StoreOnly
@@ -240,13 +240,13 @@ fn needs_authority(route: Route) -> bool {
     }
 }
 
-/// An ambiguous text as it is once the carrier's record agrees with it.
+/// Returns an ambiguous message as it is after the carrier's record agrees with it.
 fn with_verified_fields(event: &InboundEvent) -> Option<InboundEvent> {
     (event.authority == FieldAuthority::Ambiguous)
         .then(|| InboundEvent { authority: FieldAuthority::Verified, ..event.clone() })
 }
 
-/// The carrier's own word for a text counts for more than ours: it knows the words of other languages.
+/// Returns the opt word. The carrier's own classification precedes ours: the carrier knows words of other languages.
 fn opt_word(event: &InboundEvent) -> Option<OptWord> {
     event.carrier_word.or_else(|| keyword_grammar::opt_word(&event.body))
 }
@@ -274,7 +274,7 @@ pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage])
     }
 }
 
-/// Whether a text by an opted-out person turns texting on again. YES does, and is an answer besides.
+/// Returns whether a message by an opted-out user turns messages on again. YES does, and is also a reply.
 pub fn lifts_opt_out(event: &InboundEvent) -> bool {
     event.authority.may_act()
         && event.channel == ChannelKind::Twilio
@@ -327,7 +327,7 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
         && context.user.rights.role == UserRole::Admin
         && admin_commands::parse_admin_command(&event.body).is_some()
     {
-        // The operator decides; whatever the admin is asked or texts meanwhile has nothing to do with it.
+        // The operator decides here; prompts to the admin and messages from the admin do not matter.
         return Route::AdminCommand;
     }
     match context.open_prompt {
@@ -338,10 +338,10 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     }
 }
 
-/// A text that was fetched this long after it was sent is not acted on: much may have changed since.
+/// Age from which a message that was fetched late is not acted on: much may have changed since it was sent.
 const MAX_MESSAGE_AGE: SignedDuration = SignedDuration::from_hours(1);
 
-/// Whether the text is too old to be acted on, and why.
+/// Returns the reason if the message is too old to be acted on.
 pub fn stale_reason(event: &InboundEvent, resumed_at: Option<Timestamp>) -> Option<StaleReason> {
     let missed = event.via == MessageSource::Recovery
         && event.received_at.duration_since(event.sent_at) > MAX_MESSAGE_AGE;
@@ -369,7 +369,7 @@ fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &
     }
 }
 
-/// "delete it" asks for what the question is about once more, which is no yes.
+/// Returns whether the message requests the deletion of the prompt again: "delete it" does not count as a yes.
 fn repeats_request(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
     match keyword_grammar::parse_keyword_request(&event.body) {
         Some(KeywordRequest::Reference(KeywordVerb::Remove, TitleReference::OneOf(kind))) => {
@@ -383,15 +383,15 @@ fn repeats_request(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
     }
 }
 
-/// Only a yes that can have been said to this question, and came straight to us: whoever is texted has not read what a
-/// program was asked in their name.
+/// Returns whether a yes is valid: it can be meant for this prompt, and came from the direct source. A user who gets
+/// messages has not read the prompts that a program received in their name.
 fn is_valid_confirmation(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
     let direct = match event.via {
         MessageSource::Webhook | MessageSource::Local => true,
         MessageSource::Fallback | MessageSource::Recovery => false,
     };
     let heard = event.to.transport() == prompt.transport;
-    // The operator answers this question by its button in the console, whatever was sent after it.
+    // The operator answers this prompt by its button in the console, regardless of later messages.
     let undisturbed = !prompt.was_followed || event.origin == MessageOrigin::Button;
     direct
         && event.authority.may_act()
@@ -425,7 +425,7 @@ fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> R
             ConfirmationReply::UnclearYes(_) | ConfirmationReply::Unrelated => {}
         }
     }
-    // A button belongs to one question, whatever was sent since.
+    // A button belongs to one prompt, regardless of later messages.
     let is_button = event.origin == MessageOrigin::Button;
     if context.ended_prompt.is_some_and(|ended| is_button || ended.is_last_message) {
         match reply {
@@ -436,33 +436,33 @@ fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> R
     route_plain_message(context, event)
 }
 
-/// Which of the recent texts the text is a reaction to.
+/// Returns the recent message that the message is a reaction to.
 pub fn reaction_target(context: &RoutingContext<'_>, event: &InboundEvent) -> ReactionTarget {
     reaction::parse_reaction(&event.body).map_or(ReactionTarget::NotFound, |reaction| {
         reaction::find_reaction_target(&reaction, context.recent.iter().map(|recent| recent.body.as_str()))
     })
 }
 
-/// Whether the model is to be asked if a text wants an answer, because its words do not tell.
+/// Returns whether the model has to decide if a message needs an answer, because its words do not show it.
 pub fn needs_triage(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
     context.triage_level == TriageLevel::Ai
         && may_stay_unanswered(context)
         && triage::triage_hint(&event.body) == TriageHint::None
 }
 
-/// Whether the last thing we said asks an admin for an answer with a code.
+/// Returns whether our last message asks an admin for an answer with a code.
 fn was_asked_for_code(context: &RoutingContext<'_>) -> bool {
     last_outbound_body(context).is_some_and(|text| text.contains("eply APPROVE "))
 }
 
-/// The last of our messages that a text may answer.
+/// Returns the last of our messages that the user's message may answer.
 fn last_outbound_body<'a>(context: &RoutingContext<'a>) -> Option<&'a str> {
     let is_ours = |recent: &&RecentMessage| matches!(recent.message, MessageRef::Outbound(_));
     let ours = context.recent.iter().filter(is_ours).find(|recent| !recent.asks_nothing);
     ours.map(|recent| recent.body.as_str())
 }
 
-/// Nothing is open: no question of ours, and more than a greeting has been said.
+/// Returns whether nothing is open: we asked nothing, and the conversation holds more than a greeting.
 fn may_stay_unanswered(context: &RoutingContext<'_>) -> bool {
     let offers = |line: &str| line.starts_with("Reply ") && line != message_format::MORE_OFFER;
     let asked = last_outbound_body(context)

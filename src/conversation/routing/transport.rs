@@ -1,4 +1,4 @@
-//! Who brings our texts to their receivers.
+//! Transport of our messages to their recipients.
 
 use crate::conversation::transcript::{Address, LOCAL};
 
@@ -6,7 +6,7 @@ const CONSOLE: &str = "console";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageTransport {
-    /// By phone, for money.
+    /// By phone, at a price per message.
     Carrier,
     Terminal,
     /// No carrier: the message is shown in the console.
@@ -14,12 +14,12 @@ pub enum MessageTransport {
 }
 
 impl Address {
-    /// Our own in the console, where texts are only shown.
+    /// Our own address in the console, where messages are only shown.
     pub fn console() -> Self {
         Self::new(CONSOLE)
     }
 
-    /// How texts leave this address of ours.
+    /// Returns the transport of messages from this address.
     pub fn transport(&self) -> MessageTransport {
         match self.as_str() {
             LOCAL => MessageTransport::Terminal,

@@ -1,14 +1,14 @@
-//! Comparison of an ambiguous text with the carrier's own record of it.
+//! Comparison of an ambiguous message with the carrier's own record of it.
 
 use crate::conversation::transcript::Address;
 
-/// Certainty about the fields of a text. The carrier signs its fields one after the other, without their borders: a text
+/// Certainty about the fields of a message. The carrier signs its fields in sequence, without separators: a message
 /// whose fields could have been signed as others is compared with the carrier's own record before it may act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldAuthority {
-    /// Its fields can be read in one way only, or they come from the carrier's record.
+    /// The fields have only one reading, or they come from the carrier's record.
     Certain,
-    /// Not compared yet.
+    /// The fields are not compared yet.
     Ambiguous,
     /// The carrier's record agrees.
     Verified,
@@ -17,7 +17,7 @@ pub enum FieldAuthority {
 }
 
 impl FieldAuthority {
-    /// Whether the text may confirm, give an order or change an opt-out.
+    /// Returns whether the message may confirm, give a command or change an opt-out.
     pub fn may_act(self) -> bool {
         match self {
             Self::Certain | Self::Verified => true,
@@ -26,7 +26,7 @@ impl FieldAuthority {
     }
 }
 
-/// The fields of a text by which it may act.
+/// Fields of a message by which it may act.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageFields {
     pub from: Address,
@@ -36,7 +36,7 @@ pub struct MessageFields {
 }
 
 impl MessageFields {
-    /// Whether both are the same text. Blanks around the body do not count: they change no meaning.
+    /// Returns whether both are the same message. Whitespace around the body does not count: it changes no meaning.
     pub fn matches_fields(&self, other: &Self) -> bool {
         is_same_party(&self.from, &other.from)
             && is_same_party(&self.to, &other.to)
@@ -45,7 +45,7 @@ impl MessageFields {
     }
 }
 
-/// Whether both addresses reach the same phone, over whichever channel; other addresses have to be equal.
+/// Returns whether both addresses reach the same phone, over any channel; other addresses have to be equal.
 pub fn is_same_party(one: &Address, other: &Address) -> bool {
     match (one.phone(), other.phone()) {
         (Ok(one), Ok(other)) => one == other,
@@ -58,9 +58,9 @@ pub fn is_same_party(one: &Address, other: &Address) -> bool {
 pub enum VerificationOutcome {
     /// The record agrees.
     Agreed,
-    /// The record is of another text: the fields were split differently.
+    /// The record is of another message: the fields were split differently.
     Differed,
-    /// The carrier has no text with this id.
+    /// The carrier has no message with this id.
     NotFound,
     /// The record could not be read.
     Failed,
@@ -74,7 +74,7 @@ impl VerificationOutcome {
         }
     }
 
-    /// The label of the outcome in metrics.
+    /// Returns the label of the outcome in metrics.
     pub fn label(self) -> &'static str {
         match self {
             Self::Agreed => "agreed",

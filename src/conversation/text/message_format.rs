@@ -1,18 +1,18 @@
-//! What a text looks like when it leaves: plain, in characters that cost little, a page at a time.
-//! Lengths are in UTF-16 units, as carriers count.
+//! Format of an outbound message: plain, in inexpensive characters, one page after the other. Lengths are in UTF-16
+//! units, as carriers count.
 
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_normalization::UnicodeNormalization;
 
-/// Longest text of one page, marker included.
+/// Maximum length of one page, marker included.
 const PAGE_UNITS: usize = 320;
-/// Longest answer with all its pages; a carrier takes no longer text either.
+/// Maximum length of an answer with all its pages; carriers accept no message above this length either.
 const MAX_UNITS: usize = 1600;
-/// The last line of a page that is not the last.
+/// Last line of every page except the last page.
 pub const MORE_OFFER: &str = "Reply MORE";
 const CUT: &str = "...";
 
-/// Whether emoji stay in a text.
+/// Policy for emoji in a message: whether they are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmojiPolicy {
     Keep,
@@ -20,14 +20,14 @@ pub enum EmojiPolicy {
 }
 
 impl EmojiPolicy {
-    /// We use emoji with people who do.
+    /// Derives the policy from a message of the user: we use emoji with users who do.
     pub fn from_text(text: &str) -> Self {
         if text.chars().any(is_emoji) { Self::Keep } else { Self::Remove }
     }
 }
 
-/// A model's or our own words as they are sent: no markdown, no links, no invisible characters, at most
-/// 1,600 characters.
+/// Formats the text of a model or of code as it is sent: no markdown, no links, no invisible characters, at most 1,600
+/// characters.
 pub fn format_for_sms(text: &str, emoji: EmojiPolicy) -> String {
     let characters = normalize_characters(text, emoji);
     let lines: Vec<String> = characters.lines().filter_map(strip_line_markdown).collect();
@@ -44,13 +44,13 @@ pub fn format_for_sms(text: &str, emoji: EmojiPolicy) -> String {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessagePage {
-    /// What is sent.
+    /// Text to send.
     pub text: String,
-    /// What the word MORE asks for.
+    /// Rest of the text, which the word MORE requests.
     pub rest: Option<String>,
 }
 
-/// The whole text if it is short enough, else as much as fits with the offer of more.
+/// Returns the whole text if it is short enough, else as much as fits with the offer of more.
 pub fn split_first_page(text: &str) -> MessagePage {
     if utf16_units(text) <= PAGE_UNITS {
         return MessagePage { text: text.to_owned(), rest: None };
@@ -64,8 +64,8 @@ pub fn split_first_page(text: &str) -> MessagePage {
     }
 }
 
-/// Whether a text asks its reader something. A title may hold a question mark too: only one that ends a line, or comes
-/// before how to reply, asks.
+/// Returns whether a text asks its reader a question. A title may contain a question mark too, so only a question mark
+/// at the end of a line, or before the reply instructions, counts.
 pub fn asks_question(text: &str) -> bool {
     text.contains("? Reply")
         || text.contains("eply APPROVE ")
@@ -73,19 +73,19 @@ pub fn asks_question(text: &str) -> bool {
         || text.lines().any(|line| line.trim_end().ends_with('?'))
 }
 
-/// Words that somebody wants noted, on one line, without links and without sentences that could steer a model; `None` where
-/// nothing is left of them. Titles are cleaned by [`super::title`].
+/// Cleans words that a user wants stored: one line, without links and without sentences that could steer a model;
+/// returns `None` if nothing remains. Titles are cleaned by [`super::title`].
 pub fn clean_words(words: &str, limit: usize) -> Option<String> {
     let characters = normalize_characters(words, EmojiPolicy::Keep);
     let kept = characters.lines().flat_map(split_sentences).filter(|sentence| !is_instruction(sentence));
     let joined = kept.collect::<Vec<_>>().join(" ").replace('`', "'");
     let title = truncate_with_ending(&strip_links(&joined), limit, CUT);
-    // An instruction may have been spread over several lines or around a link, or have stood behind one.
+    // An instruction may have been spread over several lines, wrapped around a link, or hidden behind one.
     let steers = is_instruction(&title) || split_sentences(&title).into_iter().any(is_instruction);
     (!title.is_empty() && !steers).then_some(title)
 }
 
-/// Bytes as disks are sold: decimal, at most one digit after the point.
+/// Formats bytes in the units of disk vendors: decimal, at most one digit after the point.
 pub fn format_size(bytes: u64) -> String {
     const MB: u64 = 1_000_000;
     let tenths_of = |unit: u64| {
@@ -109,10 +109,11 @@ pub(in crate::conversation) fn utf16_units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// NFC, look-alikes from the cheap alphabet, and nothing that cannot be seen. Backticks stay for the markdown.
+/// Normalizes characters: NFC, look-alikes from the inexpensive alphabet, and no invisible characters. Backticks remain
+/// for the markdown.
 pub(in crate::conversation) fn normalize_characters(text: &str, emoji: EmojiPolicy) -> String {
     let mut plain = String::with_capacity(text.len());
-    // First, because some characters are a look-alike only then: the Greek mark U+0387 becomes a middle dot.
+    // First, because some characters become a look-alike only here: the Greek mark U+0387 becomes a middle dot.
     let mut characters = text.nfc().peekable();
     while let Some(character) = characters.next() {
         let styled_as_emoji = characters.peek() == Some(&VARIATION_16);
@@ -131,11 +132,12 @@ pub(in crate::conversation) fn normalize_characters(text: &str, emoji: EmojiPoli
             plain.push(character);
         }
     }
-    // And last, because what was removed may have stood between a letter and its accent.
+    // And last, because a removed character may have separated a letter from its accent.
     plain.nfc().collect()
 }
 
-/// What can begin an emoji without being one: a heart, a digit of a keycap, the emoji style itself.
+/// Returns whether the character can begin an emoji without being one: a heart, a digit of a keycap, the emoji style
+/// itself.
 fn is_symbol(character: char) -> bool {
     character.is_ascii_digit()
         || matches!(character, '#' | '*' | '\u{200d}' | VARIATION_16 | '\u{2190}'..='\u{2bff}')
@@ -179,12 +181,13 @@ pub(in crate::conversation) fn is_visible(character: char) -> bool {
 
 const VARIATION_16: char = '\u{fe0f}';
 
-/// Joiner, emoji style and keycap: they belong to the emoji before them.
+/// Returns whether the character is a joiner, an emoji style or a keycap: these belong to the emoji before them.
 fn joins_emoji(character: char) -> bool {
     matches!(character, '\u{200d}' | VARIATION_16 | '\u{20e3}')
 }
 
-/// Characters that phones show as a picture by themselves, and the ticks and crosses that models use as such.
+/// Returns whether phones show the character alone as a picture; the ticks and crosses that models use as emoji count
+/// too.
 fn is_emoji(character: char) -> bool {
     matches!(character,
         '\u{231a}'..='\u{231b}' | '\u{23e9}'..='\u{23f3}' | '\u{25fd}'..='\u{25fe}' | '\u{2614}'..='\u{2615}'
@@ -196,7 +199,7 @@ fn is_emoji(character: char) -> bool {
         | '\u{2b1b}'..='\u{2b1c}' | '\u{2b50}' | '\u{2b55}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// One line without its markdown; none where the line was nothing but markdown.
+/// Returns one line without its markdown; `None` if the line was nothing but markdown.
 fn strip_line_markdown(line: &str) -> Option<String> {
     let mut line = line.trim();
     if line.starts_with("```") || is_horizontal_rule(line) {
@@ -216,7 +219,7 @@ fn strip_line_markdown(line: &str) -> Option<String> {
         line = strip_mark_pairs(&line, mark);
     }
     let plain = strip_links(&line.replace('`', "'"));
-    // A line that had nothing but a link goes, an empty line stays.
+    // A line that held only a link is removed, an empty line remains.
     if plain.trim_matches(['-', ' ']).is_empty() && !line.is_empty() { None } else { Some(plain) }
 }
 
@@ -224,7 +227,7 @@ fn is_horizontal_rule(line: &str) -> bool {
     ['-', '*', '_', '='].into_iter().any(|mark| line.len() >= 3 && line.chars().all(|each| each == mark))
 }
 
-/// `[text](address)` and `![text](address)` as their text.
+/// Replaces `[text](address)` and `![text](address)` with their text.
 fn replace_links_with_text(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut rest = line;
@@ -274,7 +277,7 @@ fn ends_in_word(text: &str) -> bool {
     text.ends_with(char::is_alphanumeric)
 }
 
-/// Words that a phone would make tappable go, and so do the blanks around them.
+/// Removes words that a phone would turn into links, and the whitespace around them.
 pub(in crate::conversation) fn strip_links(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     for word in line.split_whitespace() {
@@ -300,7 +303,7 @@ pub(in crate::conversation) fn strip_links(line: &str) -> String {
     plain
 }
 
-/// Where in a word the first address begins: `https://…`, `www.…` or `name.tld/…`.
+/// Returns the offset in a word at which the first address begins: `https://…`, `www.…` or `name.tld/…`.
 fn link_start(word: &str) -> Option<usize> {
     let lower = word.to_ascii_lowercase();
     let scheme = lower.find("://").map(|at| {
@@ -308,7 +311,7 @@ fn link_start(word: &str) -> Option<usize> {
             .rfind(|each: char| !each.is_ascii_alphanumeric())
             .map_or(0, |before| before + lower[before..].chars().next().map_or(1, char::len_utf8))
     });
-    // Without anything behind its dot it is none, and may be what is left of another.
+    // Without any text after its dot, the prefix is not an address, and may be the remainder of another one.
     let www = lower
         .match_indices("www.")
         .map(|(at, _)| at)
@@ -322,7 +325,7 @@ fn link_start(word: &str) -> Option<usize> {
     [scheme, www, bare].into_iter().flatten().min()
 }
 
-/// The sentences of a line; an abbreviation ends one too, which does no harm.
+/// Returns the sentences of a line; an abbreviation ends a sentence too, which does no harm.
 pub(in crate::conversation) fn split_sentences(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -334,7 +337,7 @@ pub(in crate::conversation) fn split_sentences(line: &str) -> Vec<&str> {
     found
 }
 
-/// Whether a sentence could steer a reader or a model.
+/// Returns whether a sentence could steer a reader or a model.
 pub(in crate::conversation) fn is_instruction(sentence: &str) -> bool {
     const ANYWHERE: [&str; 22] = [
         "reply yes",
@@ -375,8 +378,8 @@ pub(in crate::conversation) fn truncate_with_ending(text: &str, limit: usize, en
     format!("{}{ending}", kept.trim_end_matches(|each: char| each.is_whitespace() || each == '.'))
 }
 
-/// Where to cut so that the part before has at most `limit` units: after a line or a sentence that leaves the
-/// part at least half full, else after a word, else anywhere.
+/// Finds the position of a cut, so that the part before has at most `limit` units: after a line or a sentence that
+/// leaves the part at least half full, else after a word, else anywhere.
 fn find_cut(text: &str, limit: usize) -> usize {
     let (mut thought, mut word, mut anywhere) = (None, None, 0);
     let (mut used, mut last) = (0, ' ');

@@ -1,12 +1,12 @@
-//! Normalized forms of titles and texts: what is left for a comparison without case, accents and punctuation.
+//! Normalized forms of titles and texts, for comparisons without case, accents and punctuation.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Words of a query that are looked for.
+/// Maximum number of words of a query that are searched.
 const MAX_WORDS: usize = 8;
 
-/// A title as titles are compared: without case, accents, punctuation or apostrophes, "&" read as "and".
+/// Normalizes a title for comparisons: no case, accents, punctuation or apostrophes, and "&" becomes "and".
 pub fn normalize_title(title: &str) -> String {
     let letters: String = title
         .nfkd()
@@ -21,7 +21,7 @@ pub fn normalize_title(title: &str) -> String {
         .join(" ")
 }
 
-/// Removes the article that people leave out, from a title in the form of [`normalize_title`].
+/// Removes the article that users omit, from a title in the form of [`normalize_title`].
 pub fn strip_article(title: &str) -> &str {
     ["the ", "a ", "an "].iter().find_map(|article| title.strip_prefix(article)).unwrap_or(title)
 }
@@ -31,7 +31,7 @@ pub fn contains_phrase(text: &str, phrase: &str) -> bool {
     format!(" {} ", normalize_title(text)).contains(&format!(" {phrase} "))
 }
 
-/// Words that carry a meaning, in plain form, each once; at most eight, the longest where there are more.
+/// Returns the meaningful words in plain form, each once; at most eight, the longest ones if there are more.
 pub fn content_words(text: &str) -> Vec<String> {
     let plain = normalize_title(text);
     let mut words: Vec<String> = Vec::new();
@@ -47,7 +47,7 @@ pub fn content_words(text: &str) -> Vec<String> {
     words
 }
 
-/// English words that stand in any text, in plain form. In other languages the rarer words decide.
+/// English words that are common in any text, in plain form. In other languages the rarer words decide.
 const COMMON: [&str; 118] = [
     "a",
     "about",

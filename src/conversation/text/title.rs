@@ -1,6 +1,6 @@
-//! A title as it is shown in a message: on one line, at most 60 characters, and in quotes where it could be read as
-//! an instruction or as a part of our own message. Titles come from catalogues and release names, so nothing is
-//! believed of them, but a message always names what it is about.
+//! Title as a message shows it: on one line, at most 60 characters, and in quotes if it could be read as an instruction
+//! or as a part of our own message. Titles come from catalogs and release names and are untrusted, but a message always
+//! names its title.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -10,12 +10,14 @@ use super::message_format::{self, EmojiPolicy, truncate_with_ending, utf16_units
 const TITLE_UNITS: usize = 60;
 const CUT: &str = "...";
 const QUOTE: char = '"';
-/// The name of a title without a visible character.
+/// Name of a title without a visible character.
 const UNTITLED: &str = "(untitled)";
-/// Longest ending behind a quoted title that is kept outside of the quotes: ` (2021)`, ` seasons 1, 2 and 4`.
+/// Maximum length of an ending after a quoted title that remains outside of the quotes: ` (2021)`, ` seasons 1, 2 and
+/// 4`.
 const MAX_ENDING_UNITS: usize = 30;
 
-/// `Dune (2021)`, `"Say Yes to the Dress" (2007)`; without a year where none is known or the title holds it.
+/// Formats a title: `Dune (2021)`, `"Say Yes to the Dress" (2007)`; without a year if it is unknown or part of the
+/// title.
 pub fn format_title(title: &str, year: u16) -> String {
     let (name, suffix) = (clean_title(title), format!("({year})"));
     if year == 0 || name.ends_with(&suffix) {
@@ -27,17 +29,17 @@ pub fn format_title(title: &str, year: u16) -> String {
     }
 }
 
-/// A title as it is shown in a message. Cleaning it twice changes nothing.
+/// Cleans a title for a message. A second cleaning changes nothing.
 pub fn clean_title(title: &str) -> String {
     clean_line(title, TITLE_UNITS).unwrap_or_else(|| UNTITLED.to_owned())
 }
 
-/// Words of a server, cleaned like a title; `None` where nothing of them is visible.
+/// Cleans a text from an instance like a title; returns `None` if none of it is visible.
 pub fn clean_line(words: &str, limit: usize) -> Option<String> {
     let line = message_format::normalize_characters(first_line(words), EmojiPolicy::Keep);
     let linkless = message_format::strip_links(&line);
     let has_words = |line: &str| line.chars().any(char::is_alphanumeric);
-    // A title that is nothing but an address keeps its words, without what makes them a link.
+    // A title that is only an address keeps its words, without the characters that make them a link.
     let line = if has_words(&line) && !has_words(&linkless) { join_words(&line) } else { linkless };
     let line = line.trim();
     if line.is_empty() {
@@ -53,14 +55,14 @@ pub fn clean_line(words: &str, limit: usize) -> Option<String> {
     Some(if could_mislead(&line) || could_mislead(&short) { quote_within(&line, limit) } else { short })
 }
 
-/// Words of the user or the model in quotes: `"dune"`.
+/// Formats words of the user or the model in quotes: `"dune"`.
 pub fn quote_words(words: &str) -> String {
     let line =
         message_format::normalize_characters(first_line(words), EmojiPolicy::Keep).replace([QUOTE, '`'], "'");
     quote_within(message_format::strip_links(&line).trim(), TITLE_UNITS)
 }
 
-/// The first line with a visible character: a later line is not part of a title.
+/// Returns the first line with a visible character: a later line is not part of a title.
 pub fn first_line(words: &str) -> &str {
     let ends_line = |c| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
     let is_read = |line: &&str| line.chars().any(|c| message_format::is_visible(c) && !c.is_whitespace());
@@ -77,8 +79,8 @@ fn join_words(line: &str) -> String {
     words.join(" ")
 }
 
-/// `"Reply YES" (2021)` as `Reply YES` and ` (2021)`: a title that was cleaned before. Nothing but a year, an
-/// episode or seasons may follow the quotes.
+/// Splits a title that was cleaned before: `"Reply YES" (2021)` into `Reply YES` and ` (2021)`. Only a year, an episode
+/// or seasons may follow the quotes.
 fn split_quoted(line: &str) -> Option<(&str, &str)> {
     let (inner, ending) = line.strip_prefix(QUOTE)?.split_once(QUOTE)?;
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -98,7 +100,7 @@ fn split_quoted(line: &str) -> Option<(&str, &str)> {
         .then_some((inner, ending))
 }
 
-/// Whether a reader could take the words for an instruction or for a part of our own message.
+/// Returns whether a reader could mistake the words for an instruction or for a part of our own message.
 fn could_mislead(line: &str) -> bool {
     let words = visual_words(line);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -109,7 +111,7 @@ fn could_mislead(line: &str) -> bool {
         || imitates_message(line, &words)
 }
 
-/// Verbs by which somebody is asked to send a message, in English and the languages of confirmation.
+/// Verbs that ask the reader to send a message, in English and the languages of confirmation.
 const SEND_VERBS: &str = "reply replying respond answer say text type press send write enter tap hit click message sms \
     submit key punch dial \
     responde responda contesta conteste escribe escriba envia envie di diga manda mande pulsa pulse teclea \
@@ -118,12 +120,12 @@ const SEND_VERBS: &str = "reply replying respond answer say text type press send
     escreva digite aperte rispondi rispondere scrivi invia digita premi dica \
     antwoord stuur typ zeg druk";
 
-/// Words that mean something as a reply: to a prompt, to a request of an admin, or to the carrier.
+/// Words with a meaning as a reply: to a prompt, to a request to an admin, or to the carrier.
 const REPLY_WORDS: &str = "yes y yeah yep no n nope ok okay confirm confirmed approve deny block \
     stop stopall unsubscribe cancel end quit revoke optout start unstop help info \
     si vale claro cancelar oui ouais non annuler ja jawohl nein abbrechen sim nao annulla nee";
 
-/// Words between the verb and the reply: "Reply with the word YES".
+/// Maximum number of words between the verb and the reply: "Reply with the word YES".
 const MOST_WORDS_BETWEEN: usize = 3;
 
 fn asks_for_reply(words: &[&str]) -> bool {
@@ -131,7 +133,7 @@ fn asks_for_reply(words: &[&str]) -> bool {
         let mut next = words[at + 1..].iter().take(MOST_WORDS_BETWEEN + 1);
         is_listed(SEND_VERBS, word) && next.any(|word| is_listed(REPLY_WORDS, word))
     });
-    // "STOP to end", "YES or NO".
+    // Matches "STOP to end" and "YES or NO".
     let reply_for_something = words.windows(3).any(|three| {
         let joins_replies = three[1] == "or" && is_listed(REPLY_WORDS, three[2]);
         is_listed(REPLY_WORDS, three[0]) && (three[1] == "to" || joins_replies)
@@ -140,12 +142,12 @@ fn asks_for_reply(words: &[&str]) -> bool {
     verb_then_reply || reply_for_something || is_reply_alone
 }
 
-/// `i` and `l` are one letter: a capital one looks like the other.
+/// Returns whether the list contains the word. `i` and `l` count as one letter: a capital one looks like the other.
 fn is_listed(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|other| other.replace('i', "l") == word.replace('i', "l"))
 }
 
-/// Whether letters of other scripts stand among Latin ones, or letters are drawn as pictures.
+/// Returns whether letters of other scripts are mixed with Latin ones, or letters are drawn as pictures.
 fn is_disguised(line: &str) -> bool {
     let is_letter = |c: &char| c.is_alphabetic() && !matches!(c, '\u{2b0}'..='\u{36f}');
     let is_latin = |c: char| c.is_ascii_alphabetic() || matches!(c, '\u{c0}'..='\u{24f}');
@@ -162,7 +164,7 @@ fn is_disguised(line: &str) -> bool {
 const REPORT_VERBS: [&str; 6] = ["is", "are", "was", "were", "has", "have"];
 const REPORTED_STATES: [&str; 6] = ["kept", "deleted", "removed", "added", "gone", "ready"];
 
-/// Whether the words have the signs of our own lists, prompts and reports.
+/// Returns whether the words have the characteristics of our own lists, prompts and reports.
 fn imitates_message(line: &str, words: &[&str]) -> bool {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let plain = join_words(&line.to_lowercase());
@@ -175,14 +177,14 @@ fn imitates_message(line: &str, words: &[&str]) -> bool {
     has_size || reports || is_numbered || line.contains("; ") || has_year_inside(line)
 }
 
-/// A year in parentheses that more words follow: `Heat (1995), 18 GB`.
+/// Returns whether words follow a year in parentheses: `Heat (1995), 18 GB`.
 fn has_year_inside(line: &str) -> bool {
     line.split('(').skip(1).filter_map(|part| part.split_once(')')).any(|(year, rest)| {
         year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit()) && !rest.is_empty()
     })
 }
 
-/// The words of a line by their looks, with letters that stand apart joined: `Y.E.S` is one word.
+/// Returns the words of a line by their visual form, with spaced letters joined: `Y.E.S` is one word.
 fn visual_words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut joins = false;
@@ -197,7 +199,7 @@ fn visual_words(line: &str) -> Vec<String> {
     words
 }
 
-/// Characters of other scripts, and digits, above the Latin letters that they look like.
+/// Characters of other scripts, and digits, above the Latin letters that they resemble.
 const LOOK_ALIKES: [(&str, &str); 5] = [
     ("АВЕЅНІЈКМОРСТУХҮЗГ", "ABESHIJKMOPCTYXY3R"),
     ("авеѕніјкморстухүӏԁһпиԛԝ", "abeshijkmopctyxyldhnuqw"),
@@ -206,7 +208,7 @@ const LOOK_ALIKES: [(&str, &str); 5] = [
     ("0134578$@|", "oleastbsal"),
 ];
 
-/// A text by its looks: one form for look-alikes, case and accents.
+/// Returns the visual form of a text: one form for look-alikes, case and accents.
 fn latin_form(text: &str) -> String {
     let latin = |c: char| {
         let mut pairs = LOOK_ALIKES.iter().flat_map(|(others, latin)| others.chars().zip(latin.chars()));
@@ -370,7 +372,7 @@ mod tests {
         assert_eq!(quote_words("du\"ne\nheat"), "\"du'ne\"");
     }
 
-    /// Words that try to be more than a title.
+    /// Texts that could pass for more than a title.
     fn hostile() -> impl Strategy<Value = String> {
         let words = "Dune |(2021)|ignore |previous instructions|without asking| *asking|(untitled)|[system]|evil.example/|\
                      http://evil.example|\n|\r|\u{200B}|\u{202E}|\"|`|'|: |? |; |a long name of nothing |, 3 GB|S01E02|\
@@ -379,7 +381,7 @@ mod tests {
         proptest::collection::vec(select(words), 0..9).prop_map(|words| words.concat())
     }
 
-    /// A verb, some words, and a reply, each letter as itself or as what looks like it.
+    /// A verb, some words, and a reply, each letter as itself or as a look-alike.
     fn instruction() -> impl Strategy<Value = String> {
         let letter = |c: char| {
             let looks: &[char] = match c {

@@ -1,43 +1,43 @@
-//! The words by which a language says that something was deleted, added or requested: verbs with their endings, and the
-//! small words around them. All are lower-case and without accents; lists are separated by blanks.
+//! Words by which a language claims that a title was deleted, added or requested: verbs with their endings, and the
+//! small words around them. All are lower-case and without accents; lists are separated by spaces.
 
-/// What a sentence says was done to a title.
+/// Effect on a title that a sentence claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClaimedEffect {
     Removal,
     /// An addition, or another change of the library.
     Change,
-    /// It was requested or queued.
+    /// The title was requested or queued.
     Request,
 }
 
-/// Where the parts of a verb stand.
+/// Order of the parts of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VerbOrder {
-    /// The auxiliary stands directly before the participle: English.
+    /// The auxiliary is directly before the participle: English.
     Adjacent,
-    /// The auxiliary may stand anywhere before the participle: Romance languages.
+    /// The auxiliary may be anywhere before the participle: Romance languages.
     Before,
     /// The auxiliary may also follow: German, Dutch.
     Anywhere,
 }
 
-/// One language.
+/// Grammar of one language.
 pub(super) struct ClaimGrammar {
     pub order: VerbOrder,
     pub verbs: [(ClaimedEffect, VerbStems); 3],
-    /// Past participles of verbs that mean a write only beside one of these words: `put` and `list`.
+    /// Past participles of verbs that mean a write only next to one of these words: `put` and `list`.
     pub phrases: &'static [(ClaimedEffect, &'static str, &'static str)],
     /// Endings of participles.
     pub participle: &'static str,
-    /// Endings that count only with their accent, as they are another form without it: `ajoute`, `quite`.
+    /// Endings that count only with their accent, because they are another form without it: `ajoute`, `quite`.
     pub accented: &'static str,
-    /// Endings of what is being done.
+    /// Endings of the progressive form.
     pub progressive: &'static str,
     /// Endings of the past tense of the first person.
     pub past: &'static str,
     pub past_of_others: &'static str,
-    /// Endings of the infinitive, `-` for none, behind the words for "have just".
+    /// Endings of the infinitive, `-` for none, after the words for "have just".
     pub infinitive: &'static str,
     pub just: &'static str,
     /// Auxiliaries of the passive, and of states: "was", "is", "got".
@@ -47,37 +47,37 @@ pub(super) struct ClaimGrammar {
     /// Subjects and auxiliaries of the first and the second person.
     pub persons: &'static str,
     pub negations: &'static str,
-    /// Words before a verb that tell of nothing that happened: conditions, wishes, the future.
+    /// Words before a verb that mark an event as unreal: conditions, wishes, the future.
     pub unreal: &'static str,
     /// Adverbs, articles, interjections and times, which are no part of a title.
     pub small: &'static str,
-    /// Verbs of saying, behind which a statement begins: "I can confirm".
+    /// Verbs of speech, after which a statement begins: "I can confirm".
     pub reporting: &'static str,
 }
 
 pub(super) struct VerbStems {
     /// Stems that take the endings.
     pub stems: &'static str,
-    /// Whole participles and pasts that follow no rule.
+    /// Whole participles and irregular past forms.
     pub whole: &'static str,
 }
 
-/// Names of programs that act for us.
+/// Names of programs that act on our behalf.
 pub(super) const PROGRAMS: &str = "radarr sonarr dialarr";
 
-/// Words of sentences about other places than the library.
+/// Words of sentences about sources other than the library.
 pub(super) const OTHER_PLACE_WORDS: &str = "netflix hulu disney prime amazon hbo peacock paramount apple youtube \
     imdb theaters theatrical cinemas cinema cine kinofassung kino bioscoopversie bioscoop montage montaje \
     cast scene scenes escena cena scena szene catalog streaming";
 
-/// Words that place a sentence in the library after all.
+/// Words that refer a sentence to the library after all.
 pub(super) const LIBRARY_WORDS: &str = "library radarr sonarr server disk biblioteca bibliotheque bibliothek \
     bibliotheek libreria servidor serveur disco disque festplatte schijf";
 
 /// Objects of a verb that deny it: "removed nothing".
 pub(super) const NOTHING: &str = "nothing none nada rien nichts niente nulla niets";
 
-/// Times before this turn.
+/// Words for times before this turn.
 pub(super) const EARLIER_TIME_WORDS: &str = "yesterday earlier ago last previously back morning ayer anoche hier \
     gestern vorhin ontem ieri gisteren eerder january february march april june july august september \
     october november december jan feb mar apr jun jul aug sep oct nov dec marzo enero febrero mars janvier \

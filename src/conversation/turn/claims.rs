@@ -1,6 +1,6 @@
-//! Whether a model's text says that something was done that the record does not show. A claim is found by grammar:
-//! the past or the passive of a verb of [`claim_grammar`](super::claim_grammar), outside of questions, conditions,
-//! negations and statements about other places.
+//! Detection of false claims in a model's text: effects that the record does not show. A claim is found by grammar: the
+//! past or the passive of a verb of [`claim_grammar`](super::claim_grammar), outside of questions, conditions,
+//! negations and statements about other sources.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -10,22 +10,22 @@ use super::claim_grammar::{
     OTHER_PLACE_WORDS, PROGRAMS, VerbOrder, VerbStems,
 };
 
-/// What the record shows, in the sentences and results of tools.
+/// Evidence of the record, in the sentences and results of tools.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClaimEvidence<'a> {
     /// Changes and requests that were made in this turn.
     pub changed: Vec<String>,
     pub requested: Vec<String>,
-    /// What was read from the libraries in this turn.
+    /// Results of the library reads in this turn.
     pub read_results: Vec<String>,
-    /// What was done in earlier turns, newest first.
+    /// Changes and requests of earlier turns, newest first.
     pub earlier: &'a [String],
 }
 
-/// Whether the text claims an effect that the record does not show.
+/// Returns whether the text claims an effect that the record does not show.
 pub(super) fn contains_false_claim(text: &str, evidence: &ClaimEvidence<'_>) -> bool {
     let text = straighten_quotes(text);
-    // What stands in quotes is a title, unless it is a statement of its own.
+    // Quoted text is a title, unless it is a statement of its own.
     let quoted = text.split('"').skip(1).step_by(2).flat_map(split_clauses);
     if quoted.flat_map(|clause| find_claims(&clause)).any(|claim| claim.is_state) {
         return true;
@@ -34,13 +34,13 @@ pub(super) fn contains_false_claim(text: &str, evidence: &ClaimEvidence<'_>) -> 
     let all_titles: Vec<&str> = clauses.iter().flat_map(ClaimClause::title_words).collect();
     clauses.iter().filter(|clause| !clause.asks && !clause.is_about_elsewhere()).any(|clause| {
         let own = clause.title_words();
-        // "You deleted it yesterday" means what the rest of the text is about.
+        // "You deleted it yesterday" refers to the titles in the rest of the text.
         let titles = if own.is_empty() { &all_titles } else { &own };
         find_claims(clause).iter().any(|claim| !evidence.supports(claim, titles))
     })
 }
 
-/// Straight quotes, in pairs: none where one is left over, or where they enclose the whole text.
+/// Returns the text with straight quotes, in pairs: none if one is left over, or if they enclose the whole text.
 fn straighten_quotes(text: &str) -> String {
     let marks = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{ab}', '\u{bb}'];
     let text = text.replace(marks, "\"");
@@ -49,7 +49,7 @@ fn straighten_quotes(text: &str) -> String {
     if inner.matches('"').count().is_multiple_of(2) { inner.to_owned() } else { inner.replace('"', " ") }
 }
 
-/// Whether the text has the shape of a prompt of ours: only code may ask for such a reply.
+/// Returns whether the text has the form of our confirmation prompt: only code may ask for such a reply.
 pub(super) fn imitates_prompt(text: &str) -> bool {
     const VERBS: &str =
         "reply respond answer text send type responde antworte repondez reponds rispondi antwoord";
@@ -66,20 +66,20 @@ pub(super) fn imitates_prompt(text: &str) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct EffectClaim {
     effect: ClaimedEffect,
-    /// `is deleted`, `was added`: what a library shows as well.
+    /// True for `is deleted`, `was added`: states that a library shows as well.
     is_state: bool,
-    /// It names an earlier time.
+    /// True if the claim names an earlier time.
     is_dated: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ClaimToken {
-    /// Lower-case and without accents.
+    /// Lower-case form without accents.
     word: String,
-    /// Lower-case and with its accents.
+    /// Lower-case form with its accents.
     spelling: String,
     is_capitalized: bool,
-    /// In parentheses: "(UK)" tells titles apart and need not stand in the record.
+    /// True in parentheses: "(UK)" distinguishes titles and need not be in the record.
     is_aside: bool,
     is_quoted: bool,
 }
@@ -96,7 +96,7 @@ struct ClaimClause {
 }
 
 impl ClaimClause {
-    /// The words that can be of a title: quoted, or capitalized and of no grammar.
+    /// Returns the words that can be part of a title: quoted, or capitalized and not part of the grammar.
     fn title_words(&self) -> Vec<&str> {
         let is_title = |token: &&ClaimToken| {
             token.is_quoted || (token.is_capitalized && !token.is_aside && !is_grammar(token))
@@ -126,7 +126,7 @@ fn is_grammar(token: &ClaimToken) -> bool {
         })
 }
 
-/// Whether a token is one of the words around the verbs.
+/// Returns whether a token is one of the words around the verbs.
 fn is_small(grammar: &ClaimGrammar, token: &ClaimToken) -> bool {
     let ClaimGrammar { small, passive, perfect, persons, just, negations, unreal, reporting, .. } = grammar;
     [small, passive, perfect, persons, just, negations, unreal, reporting]
@@ -134,7 +134,7 @@ fn is_small(grammar: &ClaimGrammar, token: &ClaimToken) -> bool {
         .any(|list| token.is_in(list))
 }
 
-/// The clauses of a text: parted by punctuation. The last one of a question asks.
+/// Splits a text into clauses at its punctuation. The last clause of a question is the one that asks.
 fn split_clauses(text: &str) -> Vec<ClaimClause> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -191,7 +191,8 @@ fn tokenize_clause(text: &str) -> Vec<ClaimToken> {
     found
 }
 
-/// The languages of which a clause has the most words, verbs twice; all of them for a clause that has none.
+/// Returns the languages of which a clause has the most words, with verbs counted twice; all of them for a clause that
+/// has none.
 fn likely_grammars(clause: &ClaimClause) -> impl Iterator<Item = &'static ClaimGrammar> {
     let weight = |grammar: &ClaimGrammar, token: &ClaimToken| {
         usize::from(is_small(grammar, token)) + 2 * usize::from(verb_effect(grammar, token).is_some())
@@ -210,7 +211,7 @@ fn find_claims(clause: &ClaimClause) -> Vec<EffectClaim> {
 
 fn find_claim_at(tokens: &[ClaimToken], at: usize, grammar: &ClaimGrammar) -> Option<EffectClaim> {
     let (effect, form) = find_verb_at(tokens, at, grammar)?;
-    // What is said to be so begins behind the saying: "I can confirm that".
+    // The stated content begins after the verb of speech: "I can confirm that".
     let from =
         tokens[..at].iter().rposition(|token| token.is_in(grammar.reporting)).map_or(0, |said| said + 1);
     let before = &tokens[from..at];
@@ -229,17 +230,17 @@ fn find_claim_at(tokens: &[ClaimToken], at: usize, grammar: &ClaimGrammar) -> Op
     Some(EffectClaim { effect, is_state, is_dated })
 }
 
-/// How a verb tells that something was done.
+/// Verb form by which a sentence claims a completed effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum VerbForm {
     Participle,
-    /// "I'm deleting"; alone it may be a noun: "Deleting it would free 20 GB".
+    /// "I'm deleting"; alone, the form may be a noun: "Deleting it would free 20 GB".
     Progressive,
-    /// The past of the first person.
+    /// Past tense of the first person.
     Past,
-    /// The past of the third person, which is a claim where a program of ours or nobody is its subject.
+    /// Past tense of the third person, which is a claim if the subject is one of our programs or missing.
     PastOfOthers,
-    /// The infinitive behind "have just".
+    /// Infinitive after "have just".
     JustDone,
 }
 
@@ -264,7 +265,7 @@ fn find_verb_at(
     phrase.map(|(effect, ..)| (*effect, VerbForm::Participle))
 }
 
-/// The effect of a verb form, by its stem and ending. An ambiguous form is taken as the participle.
+/// Returns the effect of a verb form, by its stem and ending. An ambiguous form is treated as the participle.
 fn verb_effect(grammar: &ClaimGrammar, token: &ClaimToken) -> Option<(ClaimedEffect, VerbForm)> {
     grammar.verbs.iter().find_map(|(effect, VerbStems { stems, whole })| {
         if list_contains(whole, &token.word) {
@@ -288,7 +289,8 @@ fn verb_effect(grammar: &ClaimGrammar, token: &ClaimToken) -> Option<(ClaimedEff
     })
 }
 
-/// English: the words directly before the verb tell who did it. `None` where somebody else did, else whether it is a state.
+/// English: the words directly before the verb determine its subject. Returns `None` if another party is the subject,
+/// else whether the form is a state.
 fn adjacent_verb_state(before: &[ClaimToken], form: VerbForm, grammar: &ClaimGrammar) -> Option<bool> {
     let without_subject = (form != VerbForm::Progressive).then_some(false);
     // "I added one and removed the other": the subject is that of the verb before.
@@ -309,7 +311,7 @@ fn adjacent_verb_state(before: &[ClaimToken], form: VerbForm, grammar: &ClaimGra
     without_subject
 }
 
-/// The other languages: a passive, a first person or a program of ours anywhere in the clause.
+/// The other languages: a passive, a first person or one of our programs anywhere in the clause.
 fn free_verb_state(
     before: &[ClaimToken],
     after: &[ClaimToken],
@@ -332,7 +334,7 @@ fn free_verb_state(
     }
 }
 
-/// "Dune (2021) deleted": nothing but a title before the verb.
+/// Matches "Dune (2021) deleted": only a title before the verb.
 fn is_headline(before: &[ClaimToken]) -> bool {
     before.iter().all(|token| token.is_capitalized || token.is_quoted)
 }
@@ -356,7 +358,7 @@ impl ClaimEvidence<'_> {
         was_done_now || was_read || (may_be_earlier && self.last_earlier_effect(names) == Some(claim.effect))
     }
 
-    /// What was last done to a title in earlier turns; `None` where that did not work.
+    /// Returns the last effect on a title in earlier turns; `None` if that effect failed.
     fn last_earlier_effect(&self, names: impl Fn(&str) -> bool) -> Option<ClaimedEffect> {
         let lines = self.earlier.iter().filter(|line| names(line)).map(|line| tokenize_clause(line));
         let mut effects = lines.filter_map(|words| {
@@ -368,7 +370,8 @@ impl ClaimEvidence<'_> {
     }
 }
 
-/// Whether a result of a tool shows what is claimed: a title that the library has or gets, or a removal in its history.
+/// Returns whether a tool result shows the claimed effect: a title that the library has or gets, or a removal in its
+/// history.
 fn result_shows_claim(line: &str, claim: &EffectClaim) -> bool {
     const IN_LIBRARY: [&str; 6] =
         ["\"id\":", "\"in_library\":true", "\"on_disk\":", "\"percent\":", "\"added\":", "\"day\":"];

@@ -1,5 +1,5 @@
-//! A turn is its log: what was asked, what the model answered, what became of each call. From the log alone
-//! follows what to do next, so running, retrying and resuming after a crash are one path.
+//! Turn as a log: the messages, the responses of the model, the outcome of each call. The log alone determines the next
+//! step, so running, retrying and resuming after a crash are one path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,11 @@ mod response_check;
 pub struct TurnLimits {
     pub model_calls: usize,
     pub tool_calls: usize,
-    /// Reads that run together.
+    /// Maximum number of concurrent reads.
     pub parallel_reads: usize,
-    /// Attempts at one model step before the turn goes on without the model.
+    /// Attempts at one model step before the turn continues without the model.
     pub attempts: usize,
-    /// Times a turn is taken up again after a crash or a panic.
+    /// Maximum number of times that a turn is resumed after a crash or a panic.
     pub resumes: u32,
 }
 
@@ -37,57 +37,58 @@ impl TurnLimits {
 /// Running time of a turn; time while the program was down does not count.
 pub const TURN_TIME: Duration = Duration::from_secs(60);
 
-/// Running time after which the user is told once that a change is still under way.
+/// Running time after which the user is notified once that a change is still in progress.
 pub const PROGRESS_AFTER: Duration = Duration::from_secs(20);
 
-/// The log of one chat turn.
+/// Log of one conversation turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     pub id: TurnId,
-    /// Who was to answer when the turn began.
+    /// Responder that was selected when the turn began.
     pub responder: Responder,
-    /// The user's texts that share this turn.
+    /// Messages of the user that share this turn.
     pub texts: Vec<String>,
     /// Completed model steps with their calls.
     pub steps: Vec<ModelStep>,
-    /// Attempts since the last completed step that gave nothing.
+    /// Attempts without a response since the last completed step.
     pub failures: Vec<StepFailure>,
     pub deadline: Timestamp,
-    /// Times the turn was taken up again, after a restart or after a failure of our own.
+    /// Number of times that the turn was resumed, after a restart or after a failure of our own.
     pub resumes: u32,
-    /// Those of `resumes` in which the work itself panicked or failed.
+    /// Number of those `resumes` in which the work itself panicked or failed.
     pub work_failures: u32,
     pub cancel_requested: bool,
-    /// What tools and code reported of earlier turns, newest first: a claim about them is compared with it.
+    /// Reports of tools and code on earlier turns, newest first: a claim about those turns is compared with them.
     pub record: Arc<[String]>,
 }
 
 impl Turn {
-    /// Whether nothing of the turn is started any more: its work ends without a result too often.
+    /// Returns whether the turn starts no further work: its work ended without a result too often.
     pub fn is_given_up(&self, limits: &TurnLimits) -> bool {
         self.resumes > limits.resumes
     }
 
-    /// Whether even the check of a started change keeps failing under us. Restarts do not count: they say nothing
-    /// against the check.
+    /// Returns whether even the check of a started change keeps failing in our own code. Restarts do not count: they
+    /// are no evidence against the check.
     pub fn has_failed_checks(&self, limits: &TurnLimits) -> bool {
         self.work_failures > 2 * limits.resumes
     }
 
-    /// When the user is told that a change is still under way. The deadline leaves out the time of a restart.
+    /// Returns the time at which the user is notified that a change is still in progress. The deadline leaves out the
+    /// time of a restart.
     pub fn progress_due_at(&self) -> Timestamp {
         self.deadline - (TURN_TIME - PROGRESS_AFTER)
     }
 }
 
-/// One attempt at a model step that gave no response.
+/// Attempt at a model step that gave no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepFailure {
-    /// May succeed shortly.
+    /// The next attempt may succeed shortly.
     Transient { at: Timestamp, retry_after: Option<Duration> },
-    /// Will not succeed in this turn.
+    /// No attempt will succeed in this turn.
     Lasting,
-    /// The program stopped while it ran: nothing is known against the model.
+    /// The program stopped during the attempt: the failure is no evidence against the model.
     Interrupted,
 }
 
@@ -95,14 +96,14 @@ pub enum StepFailure {
 #[derive(Debug, Clone, PartialEq)]
 pub enum NextStep {
     CallModel(ModelCallPlan),
-    /// Reads, to run together, or a single call.
+    /// Reads to run concurrently, or a single call.
     StartCalls(Vec<CallRow>),
-    /// The call gets this result without running.
+    /// Give the call this result without running it.
     AnswerCall(CallRow, CallState),
-    /// The call was started and its result is unknown.
+    /// Recover the call, which was started without a known result.
     RecoverCall(CallRow),
     Reply(TurnReply),
-    /// The user took the turn back.
+    /// Cancel the turn on the request of the user.
     Cancel,
 }
 
@@ -113,7 +114,7 @@ pub struct ModelCallPlan {
     pub step: u32,
     pub attempt: u32,
     pub style: ModelCallStyle,
-    /// Wait this long first.
+    /// Pause before the call.
     pub delay: Duration,
 }
 
@@ -121,9 +122,9 @@ pub struct ModelCallPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelCallStyle {
     Open,
-    /// The last call of the turn: a plain answer, no tools.
+    /// Last call of the turn: a plain answer, no tools.
     Closing,
-    /// Once more, because the last response was of no use.
+    /// Another call, because the last response was unusable.
     Retry(RetryHint),
 }
 
@@ -134,24 +135,24 @@ pub enum RetryHint {
     Empty,
     /// A tool call was written out as text.
     CallAsText,
-    /// It claimed a change that no tool made.
+    /// The response claimed a change that no tool made.
     FalseClaim,
-    /// It asked for a yes, as only code does.
+    /// The response asked for a yes, as only code does.
     PromptAsText,
-    /// It ran out of its output budget before saying anything; this time it has twice as much.
+    /// The response used up its output budget before any text; the repeated call has twice as much.
     CutOff,
 }
 
 /// Reply that ends a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnReply {
-    /// The model's own words.
+    /// The text of the model.
     Model(String),
     /// Sentences that tools wrote, because the model had none.
     Tools(String),
-    /// The model has reacted and says nothing besides.
+    /// The model has reacted and sends no text in addition.
     Reaction(Emoji),
-    /// What code says when nothing else can be said.
+    /// Reply of code if no other reply is available.
     Code(FallbackReply),
 }
 

@@ -1,32 +1,32 @@
-//! What the model can do to the conversation itself. A kind of action is a variant here and a tool in `tools/`.
+//! Actions of the model on the conversation itself. A kind of action is a variant here and a tool in `tools/`.
 
 use url::Url;
 
 use crate::conversation::grammar::reaction;
 use crate::conversation::transcript::{CallState, ToolArguments, ToolCall};
 
-/// The tool by which the model reacts.
+/// Tool by which the model reacts.
 pub const REACT: &str = "react";
-/// The tool by which it sends a picture.
+/// Tool by which the model sends a picture.
 pub const SEND_POSTER: &str = "send_poster";
 
-/// Action of the model in the conversation. It never decides whether the text of an answer is sent.
+/// Action of the model in the conversation. An action never decides whether the text of an answer is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelAction {
-    /// On the last text of the person.
+    /// Reaction to the last message of the user.
     React(Emoji),
     SendPoster(Poster),
 }
 
-/// The picture of a movie or show, at one of the two catalogues that have them.
+/// Picture of a movie or series, at one of the two catalogs that have pictures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poster {
-    /// `Dune (2021)`, what goes along with it.
+    /// Name such as `Dune (2021)`, which is sent along with the picture.
     pub name: String,
     pub address: PosterAddress,
 }
 
-/// Only of a host that has nothing but such pictures: whatever an address leads to is sent to people.
+/// Address of a poster, only on a host that has only such pictures: any content behind an address is sent to users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PosterAddress(String);
 
@@ -37,7 +37,7 @@ impl PosterAddress {
             return None;
         }
         match url.host_str()? {
-            // What TMDB keeps of the original may be larger than carriers take.
+            // The original at TMDB may be larger than carriers accept.
             TMDB => Some(Self(url.as_str().replacen("/t/p/original/", "/t/p/w500/", 1))),
             THE_TVDB => Some(Self(url.into())),
             _ => None,
@@ -67,10 +67,10 @@ impl Emoji {
     }
 }
 
-/// A family with skin tones takes this many.
+/// Maximum number of characters, which a family with skin tones needs.
 const MOST_CHARACTERS: usize = 11;
 
-/// The reaction that a call has made, if it made one.
+/// Returns the reaction that a call has made, if it made one.
 pub fn reaction_from_call(call: &ToolCall) -> Option<Emoji> {
     let (ToolArguments::Object(arguments), CallState::Done(_)) = (&call.arguments, &call.state) else {
         return None;

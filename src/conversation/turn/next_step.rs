@@ -1,4 +1,4 @@
-//! What a turn does next, from its log and the time alone.
+//! Next step of a turn, from its log and the time alone.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ use crate::conversation::transcript::{
     CLEARED, CallFailure, CallResult, CallState, EffectLevel, ModelStep, Responder, ToolCall,
 };
 
-/// How soon the model is asked again. A turn has no time for a longer pause, so one that the server asks for ends the
-/// model's part in it.
+/// Backoff of repeated model calls. A turn has no time for a longer pause, so one that the server asks for ends the
+/// model's part in the turn.
 const MODEL_BACKOFF: BackoffPolicy =
     BackoffPolicy { first: Duration::from_secs(1), factor: 4, longest: Duration::from_secs(120) };
 
@@ -41,7 +41,7 @@ impl Turn {
         }
     }
 
-    /// Every call is answered before anything else happens.
+    /// Returns the next step for the open calls: every call is answered before anything else happens.
     fn next_for_open_calls(&self, now: Timestamp, limits: &TurnLimits) -> Option<NextStep> {
         let step = self.steps.last()?;
         let mut open: Vec<&ToolCall> = step
@@ -49,12 +49,12 @@ impl Turn {
             .iter()
             .filter(|call| matches!(call.state, CallState::Created | CallState::Running))
             .collect();
-        // A question ends the turn, so whatever needs none comes first.
+        // A confirmation prompt ends the turn, so the calls that need none run first.
         open.sort_by_key(|call| call.effect_level == EffectLevel::Destructive);
         let first = open.first()?;
         if first.state == CallState::Running {
-            // What was begun is looked into even by a turn that is given up, so that its end tells the truth; only
-            // what keeps failing beyond that is not.
+            // A started change is checked even by a turn that is given up, so that its final reply is accurate; only a
+            // check that keeps failing beyond that is skipped.
             return Some(if self.has_failed_checks(limits) {
                 NextStep::AnswerCall(first.row, outcome_unknown())
             } else {
@@ -88,7 +88,8 @@ impl Turn {
         Some(NextStep::StartCalls(together.iter().map(|call| call.row).collect()))
     }
 
-    /// Calls over a limit, repeats, and calls in the turn's last response are not run.
+    /// Returns the result of a call that is not run: calls over a limit, repeats, and calls in the turn's last
+    /// response.
     fn answer_without_running(&self, call: &ToolCall, limits: &TurnLimits) -> Option<CallState> {
         let before: Vec<&ToolCall> = self.calls().take_while(|other| other.row != call.row).collect();
         if self.steps.len() >= limits.model_calls || before.len() >= limits.tool_calls {
@@ -113,7 +114,7 @@ impl Turn {
         enough.then(|| CallState::Done(repeated_result(earlier)))
     }
 
-    /// The last reaction of the model, where it has reacted.
+    /// Returns the last reaction of the model, if it has reacted.
     fn last_reaction(&self) -> Option<Emoji> {
         self.calls().filter_map(model_action::reaction_from_call).last()
     }
@@ -125,7 +126,7 @@ impl Turn {
     fn check_last_response(&self, step: &ModelStep, now: Timestamp, limits: &TurnLimits) -> NextStep {
         let evidence = self.claim_evidence();
         match response_check::check_response(step, &evidence) {
-            // What is noted of a person is told to them, whether the model does so or not.
+            // Stored facts about the user are reported to them, whether the model does so or not.
             ResponseVerdict::Send(text) => NextStep::Reply(TurnReply::Model(
                 facts::prepend_unreported_facts(&text, self.write_results()),
             )),
@@ -136,7 +137,7 @@ impl Turn {
             }
             ResponseVerdict::Retry(nudge) => {
                 if let (RetryHint::Empty, Some(emoji)) = (nudge, self.last_reaction()) {
-                    // What was changed is told, reaction or not.
+                    // A change is reported, with a reaction or without.
                     let silent = NextStep::Reply(TurnReply::Reaction(emoji));
                     return if self.has_changes() {
                         self.end_without_model(FallbackReply::NothingFound)
@@ -179,7 +180,7 @@ impl Turn {
         NextStep::CallModel(ModelCallPlan { responder: brain, step, attempt, style, delay: after })
     }
 
-    /// The brain that answers and how long to wait for it; `None` where what was done says enough.
+    /// Returns the responder that answers and the pause before it; `None` if the completed changes are answer enough.
     fn choose_responder(&self, now: Timestamp, limits: &TurnLimits) -> Option<(Responder, Duration)> {
         let brain = self.steps.last().map_or(self.responder, |step| step.responder);
         let Some(last) = self.failures.last() else { return Some((brain, Duration::ZERO)) };
@@ -205,12 +206,13 @@ impl Turn {
         }
     }
 
-    /// The keyword brain takes over, unless something was changed: then that is what is told.
+    /// Returns the keyword responder, unless something was changed: then the change is reported.
     fn fallback_responder(&self) -> Option<(Responder, Duration)> {
         (!self.has_changes()).then_some((Responder::Keyword, Duration::ZERO))
     }
 
-    /// Four identical reads, or three calls of one tool that all had bad arguments.
+    /// Returns whether the model repeats itself: four identical reads, or three calls of one tool that all had bad
+    /// arguments.
     fn is_looping(&self, limits: &TurnLimits) -> bool {
         let calls: Vec<&ToolCall> = self.calls().collect();
         let repeated_read = |call: &&ToolCall| {
@@ -228,7 +230,8 @@ impl Turn {
         self.write_results().next().is_some()
     }
 
-    /// What a text of this turn may claim. Notes about the person are no change of a library.
+    /// Returns the evidence for claims in a text of this turn. Facts about the user do not count as changes of a
+    /// library.
     fn claim_evidence(&self) -> ClaimEvidence<'_> {
         let mut evidence = ClaimEvidence { earlier: &self.record, ..ClaimEvidence::default() };
         for result in self.write_results().filter(|result| !facts::is_fact_call(result)) {
@@ -250,7 +253,7 @@ impl Turn {
         evidence
     }
 
-    /// Of those that ended well.
+    /// Returns the results of successful writes.
     fn write_results(&self) -> impl Iterator<Item = &CallResult> {
         let writes = self.calls().filter(|call| call.effect_level == EffectLevel::Write);
         writes.filter_map(|call| match &call.state {
@@ -263,7 +266,8 @@ impl Turn {
         })
     }
 
-    /// The end without the model's words: what the tools did, else the last thing they found, else an excuse.
+    /// Returns the final reply without the model's text: the effects of the tools, else their last findings, else a
+    /// fallback reply.
     fn end_without_model(&self, excuse: FallbackReply) -> NextStep {
         let said = |tier: EffectLevel| {
             self.calls().filter(move |call| call.effect_level == tier).filter_map(|call| match &call.state {
@@ -278,7 +282,7 @@ impl Turn {
             return NextStep::Reply(TurnReply::Tools(done.join(" ")));
         }
         let found = said(EffectLevel::Read).filter(|text| !text.is_empty()).last();
-        // What was found is no answer to someone who wanted something changed.
+        // Search results do not answer a user who wanted a change.
         let wanted_more = excuse == FallbackReply::WentWrong
             && self.calls().any(|call| call.effect_level != EffectLevel::Read);
         NextStep::Reply(match found {
@@ -289,7 +293,8 @@ impl Turn {
         })
     }
 
-    /// What the turn changed or may have changed, in the sentences that tools wrote: sent to the user who took it back.
+    /// Returns the changes and possible changes of the turn, in the sentences that tools wrote: sent to the user who
+    /// canceled the turn.
     pub fn possible_changes(&self) -> Vec<&str> {
         self.calls()
             .filter(|call| call.effect_level == EffectLevel::Write)
@@ -302,7 +307,7 @@ impl Turn {
     }
 }
 
-/// It may have happened, and could not be found out.
+/// The change may have happened, and its outcome could not be determined.
 const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 
 fn outcome_unknown() -> CallState {

@@ -1,23 +1,23 @@
-//! What a message tells before the question that it ends with: the question ends the turn, so the model's own words about
-//! the rest of the request are never sent.
+//! Part of a message before the confirmation prompt at its end: the prompt ends the turn, so the model's own text about
+//! the rest of the request is never sent.
 
 use super::Turn;
 use super::model_action::{REACT, SEND_POSTER};
 use crate::conversation::people::facts::{FORGET, REMEMBER};
 use crate::conversation::transcript::{CallFailure, CallState, EffectLevel, ToolCall};
 
-/// Longest text before a question, in bytes. The question must be read whole, and both fit one message.
+/// Maximum length of the text before a prompt, in bytes. The prompt must be read whole, and both fit one message.
 const MAX_PREAMBLE_BYTES: usize = 600;
-/// Room for the sentence that counts what does not fit, and for spaces.
+/// Space for the sentence that counts the omitted parts, and for spaces.
 const COUNT_SENTENCE_BYTES: usize = 40;
-/// Stands for calls that failed without a sentence for people.
+/// Replacement for calls that failed without a sentence for users.
 const NOT_DONE: &str = "I could not do everything else you asked for. Please text that again.";
-/// Failures that mean that a call never ran.
+/// Failure codes of calls that never ran.
 const NOT_RUN_CODES: [&str; 4] = ["bad_arguments", "unknown_id", "unknown_tool", "limit"];
 
 impl Turn {
-    /// What the turn did and what it could not do, in the order of its log: a sentence for each write that ended well, and
-    /// for each call that failed and was not tried again in a later step.
+    /// Returns the successes and failures of the turn, in the order of its log: a sentence for each successful write,
+    /// and for each call that failed and was not tried again in a later step.
     pub fn preamble_sentences(&self) -> Vec<&str> {
         let mut told: Vec<&str> = Vec::new();
         for call in self.calls().filter(|call| call.effect_level != EffectLevel::Read) {
@@ -38,7 +38,7 @@ impl Turn {
         told
     }
 
-    /// Deletions that the last response asks for besides `call` and that have no result yet.
+    /// Returns the deletions that the last response requests in addition to `call` and that have no result yet.
     pub fn other_deletions<'a>(&'a self, call: &'a ToolCall) -> impl Iterator<Item = &'a ToolCall> {
         let last = self.steps.last().into_iter().flat_map(|step| &step.calls);
         last.filter(|other| {
@@ -63,8 +63,8 @@ fn failure_sentence<'a>(call: &ToolCall, failure: &'a CallFailure) -> Option<&'a
     }
 }
 
-/// Joins what is told before a question: what closed an earlier one, then as many of the sentences as fit, then how many
-/// deletions come after this question, which is about `asked` titles.
+/// Joins the sentences before a prompt: the closing of an earlier prompt, then as many of the sentences as fit, then
+/// the number of deletions that follow this prompt, which is about `asked` titles.
 pub fn format_prompt_preamble(closing: Option<&str>, told: &[&str], asked: usize, more: usize) -> String {
     let after = (more > 0).then(|| match asked {
         1 => format!("First this one, and {more} more after this."),

@@ -1,4 +1,4 @@
-//! Whether a model's text may be sent, must be asked for again, or is replaced.
+//! Check of a model's text: whether it may be sent, must be requested again, or is replaced.
 
 use super::claims::{self, ClaimEvidence};
 use super::{FallbackReply, RetryHint};
@@ -11,7 +11,7 @@ pub(super) enum ResponseVerdict {
     Fallback(FallbackReply),
 }
 
-/// Judges a step that has no calls.
+/// Checks a step that has no calls.
 pub(super) fn check_response(step: &ModelStep, evidence: &ClaimEvidence<'_>) -> ResponseVerdict {
     let text = step.text.trim();
     match step.stop {
@@ -25,7 +25,7 @@ pub(super) fn check_response(step: &ModelStep, evidence: &ClaimEvidence<'_>) -> 
     } else if is_call_as_text(text) {
         ResponseVerdict::Retry(RetryHint::CallAsText)
     } else if step.responder == Responder::Keyword {
-        // Code wrote it.
+        // Code wrote this text, so there is nothing to check.
         ResponseVerdict::Send(text.to_owned())
     } else if claims::imitates_prompt(text) {
         ResponseVerdict::Retry(RetryHint::PromptAsText)
@@ -38,7 +38,7 @@ pub(super) fn check_response(step: &ModelStep, evidence: &ClaimEvidence<'_>) -> 
     }
 }
 
-/// Small models write a call out in place of making it.
+/// Returns whether the text is a written-out call: small models write a call out instead of making it.
 fn is_call_as_text(text: &str) -> bool {
     let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     squeezed.contains("<tool_call>")
@@ -48,7 +48,7 @@ fn is_call_as_text(text: &str) -> bool {
         || (squeezed.contains("\"name\":\"") && squeezed.contains("\"parameters\":"))
 }
 
-/// A text that was cut off ends with its last whole sentence; one without any is kept as it is.
+/// Cuts a truncated text after its last whole sentence; one without any is returned unchanged.
 fn trim_to_last_sentence(text: &str) -> &str {
     match text.rfind(['.', '!', '?', '\n']) {
         Some(end) if end > 0 => text[..=end].trim_end(),

@@ -33,7 +33,7 @@ fn says(text: &str) -> ModelStep {
     ModelStep { text: text.into(), stop: StopReason::Done, calls: Vec::new(), responder: Responder::Model }
 }
 
-/// A step of calls, named like `search_media`, `add_movie:7`; the tier follows the verb.
+/// Step of calls, named like `search_media`, `add_movie:7`; the effect level follows the verb.
 fn calls(step: u32, names: &[&str]) -> ModelStep {
     let call = |(ord, name): (usize, &&str)| {
         let (tool, argument) = name.split_once(':').unwrap_or((name, ""));
@@ -59,10 +59,10 @@ fn result(said: &str) -> CallResult {
     CallResult { for_model: json!({}), for_user: said.into(), shown: vec![MediaRef::Tmdb(1)] }
 }
 
-/// Plays a scripted model and instant tools over the log, stopping after `steps` changes of it.
+/// Test world that runs a scripted model and instant tools over the log, stopping after `steps` changes of it.
 struct World {
     script: Vec<ModelStep>,
-    /// How often each write ran.
+    /// Number of runs of each write.
     effects: BTreeMap<String, usize>,
 }
 
@@ -73,7 +73,7 @@ impl World {
                 let said = self.script.get(ask.step as usize).cloned().unwrap_or_else(|| says(""));
                 turn.steps.push(said);
             }
-            // A question ends the turn.
+            // A confirmation prompt ends the turn.
             asks @ NextStep::StartCalls(_) if asks_a_question(turn, &asks) => return Some(asks),
             NextStep::StartCalls(rows) => rows.iter().for_each(|row| self.start(turn, *row)),
             NextStep::AnswerCall(row, state) => find(turn, row).state = state,
@@ -116,7 +116,7 @@ fn find(turn: &mut Turn, row: CallRow) -> &mut ToolCall {
     turn.steps.iter_mut().flat_map(|step| &mut step.calls).find(|call| call.row == row).unwrap()
 }
 
-/// Runs to the end; with `crash_at`, the write in progress at that point loses its record.
+/// Runs the script to the end; with `crash_at`, the write in progress at that point loses its record.
 fn play(script: &[ModelStep], crash_at: Option<usize>) -> (NextStep, BTreeMap<String, usize>) {
     let mut world = World { script: script.to_vec(), effects: BTreeMap::new() };
     let mut log = turn();

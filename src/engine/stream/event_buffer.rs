@@ -1,15 +1,15 @@
-//! Last events of a conversation in memory: enough for readers who keep up, and no more.
+//! In-memory buffer of the last events of a conversation, sized for readers that keep up with the log.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::conversation::stream_events::{EventSeq, StreamEvent, StreamEventKind};
 
-/// Limits of the events in memory, in number and in bytes.
+/// Limits of the events in memory, as a number of events and as bytes.
 const MAX_EVENTS: usize = 512;
 const MAX_EVENT_BYTES: usize = 256 << 10;
 
-/// Every event of one conversation after one cursor and up to another.
+/// All events of one conversation after one cursor and up to another.
 #[derive(Debug)]
 pub(super) struct EventBuffer {
     after: EventSeq,
@@ -19,7 +19,7 @@ pub(super) struct EventBuffer {
 }
 
 impl EventBuffer {
-    /// Empty ring that begins after this cursor.
+    /// Creates an empty buffer that begins after this cursor.
     pub(super) fn starting_after(place: EventSeq) -> Self {
         Self { after: place, up_to: place, events: VecDeque::new(), bytes: 0 }
     }
@@ -50,7 +50,7 @@ impl EventBuffer {
         self.after = self.after.max(floor);
     }
 
-    /// Returns the events after a cursor, at most `limit`; `None` if some of them are not in the ring.
+    /// Returns the events after a cursor, at most `limit`; `None` if some of them are not in the buffer.
     pub(super) fn events_after(&self, place: EventSeq, limit: usize) -> Option<Vec<Arc<StreamEvent>>> {
         if place < self.after {
             return None;

@@ -1,5 +1,5 @@
-//! One conversation, read once for all its readers: a task reads each batch when the database signals new events, and
-//! holds the last events for the readers, whom it wakes.
+//! Feed of one conversation, which reads the log once for all readers. A task reads each batch when the database
+//! signals new events, stores the last events in memory, and wakes the readers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,9 +15,10 @@ use crate::store::stream::subscriptions::Subscription;
 
 /// Maximum number of events that are read together.
 pub(super) const BATCH: usize = 256;
-/// Interval at which the log is checked without a wake-up: shell commands write to it from their own process.
+/// Interval at which the log is checked without a wake-up, since shell commands write to the log from their own
+/// process.
 const POLL_INTERVAL: Duration = Duration::from_secs(15);
-/// Pause after the database failed.
+/// Pause after a failure of the database.
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Feed {
@@ -25,7 +26,7 @@ pub(super) struct Feed {
     pub(super) conversation: ConversationId,
     /// `None` until the first check.
     buffer: Mutex<Option<EventBuffer>>,
-    /// Rings when the ring has changed.
+    /// Notifies the readers of a changed buffer.
     bell: watch::Sender<()>,
 }
 
@@ -42,7 +43,7 @@ impl Feed {
         self.bell.receiver_count() > 0
     }
 
-    /// Returns when the last reader is gone.
+    /// Waits until the last reader has disconnected.
     pub(super) async fn wait_for_last_reader(&self) {
         self.bell.closed().await;
     }
@@ -56,24 +57,24 @@ impl Feed {
         self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads all events that are logged from now on, for as long as it is polled.
+    /// Reads all events that are logged from now on, for as long as the future is polled.
     pub(super) async fn read_new_events(&self, mut watch: Subscription) {
         loop {
             watch.mark_seen();
             match self.append_new_events().await {
                 Ok(()) => {
-                    // The wait also ends after the timeout, which is the time for the next check.
+                    // The wait also ends after the timeout, when the next check is due.
                     let _ = tokio::time::timeout(POLL_INTERVAL, watch.wait_for_event()).await;
                 }
                 Err(error) => {
-                    tracing::warn!(conversation = %self.conversation, %error, "the log could not be read");
+                    tracing::warn!(conversation = %self.conversation, %error, "failed to read the event log");
                     tokio::time::sleep(FAILURE_PAUSE).await;
                 }
             }
         }
     }
 
-    /// Adds everything that was logged since the last check to the ring.
+    /// Adds all events that were logged since the last check to the buffer.
     async fn append_new_events(&self) -> Result<(), DbError> {
         loop {
             let place = self.lock_buffer().as_ref().map(EventBuffer::up_to);
@@ -97,8 +98,8 @@ impl Feed {
         }
     }
 
-    /// Restarts the ring at the end of the log. Readers with an earlier cursor find missed events in the database, or
-    /// get the result that they are gone.
+    /// Restarts the buffer at the end of the log. Readers with an earlier cursor read missed events from the database,
+    /// or learn that the events were deleted.
     async fn restart_buffer(&self) -> Result<(), DbError> {
         let last = self.db.read(event_reader::load_last_seq).await?;
         *self.lock_buffer() = Some(EventBuffer::starting_after(last));

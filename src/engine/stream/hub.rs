@@ -1,5 +1,5 @@
-//! Hub of the conversations that have readers. Each has one feed, which is created with its first reader and removed
-//! with its last.
+//! Hub of the conversations that have readers. Each conversation has one feed, which is created for the first reader
+//! and removed after the last reader.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,9 +31,8 @@ impl Hub {
         Self(Arc::new(HubInner { db, feeds, tasks, closing }))
     }
 
-    /// Follows a conversation from after a cursor in its log, or from its current state. `snapshot` reads that state in
-    /// the transaction that returns the cursor: at the beginning if there is no cursor, and each time the cursor has
-    /// expired.
+    /// Follows a conversation from a cursor in its log, or from its current state. `snapshot` reads the state in the
+    /// transaction that returns the cursor: at the start if there is no cursor, and each time the cursor has expired.
     pub fn connect<S>(
         &self,
         conversation: ConversationId,
@@ -42,7 +41,7 @@ impl Hub {
     ) -> StreamReader<S> {
         let mut feeds = self.lock_feeds();
         let feed = feeds.entry(conversation).or_insert_with(|| self.start_feed(conversation)).clone();
-        // Subscribed under the lock, so that the feed is not removed meanwhile.
+        // The subscription happens under the lock, so that the feed is not removed meanwhile.
         let bell = feed.subscribe();
         drop(feeds);
         StreamReader::new(feed, bell, self.0.closing.clone(), after, Arc::new(snapshot))
@@ -64,7 +63,7 @@ impl Hub {
         feed
     }
 
-    /// Returns once a feed has lost its last reader and has been removed from the hub, so that no new reader can find
+    /// Waits until a feed has lost its last reader, and removes the feed from the hub, so that no new reader can find
     /// it.
     async fn remove_when_unread(&self, feed: &Feed) {
         loop {
@@ -82,12 +81,12 @@ impl Hub {
         self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of conversations that have readers.
+    /// Returns the number of conversations that have readers.
     pub fn followed_count(&self) -> usize {
         self.lock_feeds().len()
     }
 
-    /// Ends every reader, and returns when no task of the feeds is running here.
+    /// Ends all readers, and waits until no feed task is running.
     pub async fn close(&self) {
         self.0.closing.cancel();
         self.0.tasks.close();

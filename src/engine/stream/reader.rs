@@ -1,5 +1,5 @@
-//! Reader of one conversation, which catches up from its cursor. Early or late, slow or reconnecting, the code is the
-//! same: from a cursor in the log to the next events, and a snapshot if the cursor has expired.
+//! Reader of one conversation, which catches up from its cursor. Early, late, slow and reconnecting readers use the
+//! same code: from a cursor in the log to the next events, with a snapshot if the cursor has expired.
 
 use std::sync::Arc;
 
@@ -18,13 +18,14 @@ type ReadSnapshot<S> = Arc<dyn Fn(&mut Conn) -> QueryResult<S> + Send + Sync>;
 /// Next batch for a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamBatch<S> {
-    /// The cursor has expired: discard everything, a snapshot follows.
+    /// The cursor has expired. The client discards its state, and a snapshot follows.
     Reset,
-    /// State of the conversation at this cursor in the log.
+    /// Snapshot of the conversation at this cursor in the log.
     Snapshot(EventSeq, S),
-    /// Next events, in order: never empty, without a gap, nothing twice.
+    /// Next events in order, without gaps or repeats. The batch is never empty.
     Events(Vec<Arc<StreamEvent>>),
-    /// All past events were delivered; events after this are live. Sent once after the beginning and after each reset.
+    /// All past events were delivered, and later events are live. This marker is sent once after the start and after
+    /// each reset.
     CaughtUp,
 }
 
@@ -47,7 +48,7 @@ pub struct StreamReader<S> {
 
 #[derive(Debug, Clone, Copy)]
 enum ReadPosition {
-    /// Cursor before a snapshot.
+    /// No cursor, because the snapshot is still to be read.
     NeedsSnapshot,
     /// Cursor that the client claims to have reached.
     Claimed(EventSeq),
@@ -56,7 +57,7 @@ enum ReadPosition {
 }
 
 impl<S: Send + 'static> StreamReader<S> {
-    /// Waits for the next batch. A call that is dropped before it returns loses nothing.
+    /// Waits for the next batch. Dropping the future before completion loses nothing.
     pub async fn next(&mut self) -> Result<StreamBatch<S>, ReadError> {
         let closing = self.closing.clone();
         tokio::select! {
@@ -68,7 +69,7 @@ impl<S: Send + 'static> StreamReader<S> {
 
     async fn advance(&mut self) -> Result<StreamBatch<S>, ReadError> {
         loop {
-            // Marked as seen before the read: an event that arrives after the read rings again.
+            // The signal is marked as seen before the read, so that an event that arrives after the read signals again.
             self.bell.borrow_and_update();
             let events = match self.position {
                 ReadPosition::NeedsSnapshot => return self.read_snapshot().await,
@@ -118,7 +119,7 @@ impl<S: Send + 'static> StreamReader<S> {
         }
     }
 
-    /// Advances the cursor, never back: a read may cover more of the log than the last of its events.
+    /// Advances the cursor and never moves it back. A read may cover more of the log than up to its last event.
     fn advance_to(&mut self, seq: EventSeq) {
         self.position = match self.position {
             ReadPosition::At(place) => ReadPosition::At(place.max(seq)),
@@ -132,7 +133,7 @@ impl<S> StreamReader<S> {
         self.feed.conversation
     }
 
-    /// Cursor up to which everything was delivered, or that the client claims; `None` before a snapshot.
+    /// Returns the cursor up to which everything was delivered, or that the client claims; `None` before a snapshot.
     pub fn cursor(&self) -> Option<EventSeq> {
         match self.position {
             ReadPosition::NeedsSnapshot => None,

@@ -1,5 +1,5 @@
-//! Recorder of streamed deltas, the only one: they are written in order and in small batches while the response
-//! arrives.
+//! Recorder of streamed deltas, and their only writer. Deltas are written in order and in small batches while the
+//! response arrives.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::store::database::db::Db;
 use crate::store::stream::delta_writer::{self, BlockChunk};
 use crate::store::turns::model_steps::AttemptId;
 
-/// Maximum number of deltas that share a commit, and of their bytes.
+/// Limits of the deltas that share a commit, as a number of deltas and as bytes.
 const BATCH_DELTAS: usize = 64;
 const BATCH_BYTES: usize = 4 << 10;
 /// Time for which deltas are collected before they are written.
 const GATHER_TIME: Duration = Duration::from_millis(50);
 
-/// Recorder of the deltas of one attempt. If dropped, it writes nothing more: its attempt is given up.
+/// Recorder of the deltas of one attempt. A dropped recorder writes nothing more, because its attempt is given up.
 pub(crate) struct DeltaRecorder {
     pieces: mpsc::UnboundedSender<BlockChunk>,
     writer: AbortOnDropHandle<Vec<BlockChunk>>,
@@ -33,7 +33,8 @@ impl DeltaRecorder {
         Self { pieces, writer: AbortOnDropHandle::new(tokio::spawn(writer.run())) }
     }
 
-    /// Queues a delta without waiting: the size of a response is bounded by its model's output budget.
+    /// Queues a delta without waiting. The queue needs no limit, because the model's output budget bounds the size of a
+    /// response.
     pub(crate) fn queue_delta(&mut self, delta: ResponseDelta) {
         let piece = match delta {
             ResponseDelta::Text(text) => BlockChunk { part: BlockKind::Text, ord: 0, text },
@@ -42,16 +43,16 @@ impl DeltaRecorder {
                 BlockChunk { part: BlockKind::ToolCall, ord, text: name.unwrap_or_default() + &arguments }
             }
         };
-        // The writer ends only when the program does.
+        // The writer ends only with the program.
         let _ = self.pieces.send(piece);
     }
 
-    /// Waits until the queued pieces are on disk. The last batch is left for the commit that records the response:
-    /// these pieces, or nothing if no piece of the response is in the log yet, which is then logged as a whole.
+    /// Waits until the queued pieces are on disk. Returns the last batch for the commit that records the response. The
+    /// batch is empty if no piece of the response is in the log yet; the response is then logged as a whole.
     pub(crate) async fn finish(self) -> Vec<BlockChunk> {
         drop(self.pieces);
         self.writer.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "the writer of a stream ended early");
+            tracing::error!(%error, "stream writer ended early");
             Vec::new()
         })
     }
@@ -77,15 +78,15 @@ impl BatchWriter {
             let (attempt, now) = (self.attempt, self.clock.now());
             let write = move |conn: &mut _| delta_writer::append_chunks(conn, attempt, &batch, now);
             if let Err(error) = self.db.write(write).await {
-                // The response itself is recorded at its end; only the live view suffers.
-                tracing::warn!(turn = %attempt.turn, %error, "deltas were not recorded");
+                // The response itself is recorded at its end, so only the live view is affected.
+                tracing::warn!(turn = %attempt.turn, %error, "failed to record deltas");
             }
         }
         Vec::new()
     }
 
-    /// Collects the pieces that arrive shortly after `first`, joined block by block. Returns at once when nothing more
-    /// can arrive.
+    /// Collects the pieces that arrive shortly after `first`, joined block by block. Returns at once when no more
+    /// pieces can arrive.
     async fn gather_batch(&mut self, first: BlockChunk) -> Vec<BlockChunk> {
         let end = Instant::now() + GATHER_TIME;
         let (mut count, mut bytes) = (1, first.text.len());
@@ -135,7 +136,7 @@ mod tests {
     }
 
     struct Recording {
-        /// Keeps the folder of the database file alive.
+        /// Handle that prevents the deletion of the database folder.
         _folder: tempfile::TempDir,
         db: Db,
         conversation: ConversationId,
@@ -153,7 +154,7 @@ mod tests {
         Recording { _folder: folder, db, conversation, attempt, recorder }
     }
 
-    /// Length of each delta in the log, with its part, and the begin and end of each block.
+    /// Returns the length of each delta in the log, with its part, and the start and end of each block.
     async fn logged(db: &Db, conversation: ConversationId) -> Vec<String> {
         let read =
             move |conn: &mut _| event_reader::load_events_since(conn, conversation, EventSeq(0), 1_000);

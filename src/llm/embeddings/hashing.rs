@@ -1,5 +1,6 @@
-//! Embedding by hashed letters, for the demo and tests: needs no server and gives the same vectors on every machine.
-//! The vectors reflect letters, not meaning: "film" and "movie" are unrelated, "movie" and "movies" are similar.
+//! Embedder by hashed letters, for the demo and tests. The embedder needs no server and computes the same vectors on
+//! every machine. The vectors reflect letters, not meaning: "film" and "movie" are unrelated, "movie" and "movies" are
+//! similar.
 
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
@@ -7,9 +8,9 @@ use sha2::{Digest, Sha256};
 use super::{EmbedError, Embedder, vector_checks};
 use crate::conversation::text::normalization::normalize_title;
 
-/// Number of dimensions: the values of a byte.
+/// Number of dimensions, one for each value of a byte.
 const DIMENSIONS: usize = 256;
-/// Weight of a word. Two texts that share a word are more similar than two that share some letters.
+/// Weight of a word. Two texts that share a word are more similar than two texts that share some letters.
 const WORD: f32 = 1.0;
 const THREE_LETTERS: f32 = 0.5;
 
@@ -31,7 +32,7 @@ impl Embedder for HashingEmbedder {
 
 fn hash_text(text: &str) -> Vec<f32> {
     let plain = normalize_title(text);
-    // A text of emoji has no letters, but still gets a vector of its own.
+    // A text of emoji has no letters, but still gets its own vector.
     let words = if plain.is_empty() { text.trim() } else { &plain };
     let mut sums = vec![0.0; DIMENSIONS];
     let mut add = |feature: &str, weight: f32| {

@@ -21,14 +21,14 @@ use crate::llm::openai::OpenAiError;
 use crate::llm::server_refusal::{self, AttemptError};
 use crate::llm::transport::{self, ServerEndpoint};
 
-/// Most texts per request. Some servers accept no more.
+/// Maximum number of texts per request. Some servers accept no more.
 const MAX_TEXTS: usize = 64;
-/// Most characters of a text that are embedded. Later text adds little, and models read only a limited length.
+/// Maximum number of embedded characters per text. Later text adds little, and models read only a limited length.
 const MAX_CHARS: usize = 8_000;
-/// Time limit of a request. A user waits for the first vector, so the search uses words alone if vectors are late.
+/// Time limit of a request. A user waits for the first vector, so the search uses only words if the vectors are late.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One embeddings model of one server.
+/// Client of one embeddings model on one server.
 pub struct OpenAiEmbedder {
     client: Client<ServerEndpoint>,
     model: String,
@@ -103,7 +103,7 @@ fn truncate_input(text: &str) -> &str {
     &text[..end]
 }
 
-/// Response of a server, with the fields that are used; other fields differ between servers.
+/// Response of a server, with the used fields only. Other fields differ between servers.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct EmbeddingsResponse {
@@ -139,12 +139,12 @@ impl EmbeddingsResponse {
     }
 }
 
-/// A list of numbers, or their bytes in base64, which some servers send without a request for it.
+/// List of numbers, or their bytes in base64. Some servers send base64 although it was not requested.
 struct EmbeddingVector(Vec<f32>);
 
 impl<'de> Deserialize<'de> for EmbeddingVector {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // This is not an untagged enum, which would hold each number in 32 bytes until its variant is decided.
+        // An untagged enum would buffer each number in 32 bytes until the variant is decided.
         deserializer.deserialize_any(EmbeddingVectorVisitor).map(Self)
     }
 }
@@ -210,7 +210,7 @@ mod tests {
         json!({ "object": "embedding", "index": index, "embedding": embedding })
     }
 
-    /// Compares the result of a server response to two texts.
+    /// Checks the result of embedding two texts with this server response.
     async fn check(answer: Value, expected: Result<Vec<Vec<f32>>, EmbedError>) {
         let server = server(move |_| ResponseTemplate::new(200).set_body_json(&answer)).await;
         assert_eq!(embedder(&server.uri()).embed(&texts(["a", "b"])).await, expected);

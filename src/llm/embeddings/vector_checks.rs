@@ -2,7 +2,7 @@
 
 use super::EmbedError;
 
-/// Most dimensions of a vector. Embedding models return no longer ones.
+/// Maximum number of dimensions of a vector. Embeddings models return no longer vectors.
 const MAX_DIMENSIONS: usize = 4_096;
 
 /// Checks that no text is blank.
@@ -13,7 +13,7 @@ pub(super) fn check_not_blank(texts: &[String]) -> Result<(), EmbedError> {
     }
 }
 
-/// Normalizes the vectors to unit length, if all of them can be compared with each other.
+/// Normalizes the vectors to unit length, if all vectors are comparable with each other.
 pub(super) fn normalize_vectors(vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, EmbedError> {
     let dimensions = vectors.first().map_or(0, Vec::len);
     if dimensions > MAX_DIMENSIONS {
@@ -26,7 +26,7 @@ pub(super) fn normalize_vectors(vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>,
     turned.ok_or_else(|| EmbedError::Garbled("a vector without a direction".to_owned()))
 }
 
-/// Returns the vector at unit length, or `None` if it is zero or has a number that is not finite.
+/// Returns the vector at unit length, or `None` if the vector is zero or has a number that is not finite.
 pub(super) fn normalize_vector(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     // The sum uses 64 bits, in which no square of a finite f32 overflows or underflows.
     let length = vector.iter().map(|&number| f64::from(number).powi(2)).sum::<f64>().sqrt();

@@ -1,5 +1,6 @@
-//! Keyword brain, which replies when no model is available: it parses the keyword grammar and takes the same steps as a
-//! model, through the same tools. Each step follows from the request alone, so an interrupted turn simply continues.
+//! Keyword responder, which replies when no model is available. The responder parses the keyword grammar and takes the
+//! same steps as a model, through the same tools. Each step depends only on the request, so an interrupted turn simply
+//! continues.
 
 mod next_step;
 #[cfg(test)]
@@ -17,7 +18,7 @@ use crate::conversation::model_request::ModelRequest;
 use crate::conversation::transcript::{StopReason, ToolArguments};
 use next_step::{KeywordStep, next_keyword_step};
 
-/// Keyword brain, by the reason for its use.
+/// Keyword responder, by the reason for its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeywordResponder {
     /// No model is configured.
@@ -34,7 +35,7 @@ impl KeywordResponder {
         }
     }
 
-    /// Reply to a message that cannot be parsed.
+    /// Returns the reply to a message that cannot be parsed.
     fn unread_reply(self) -> &'static str {
         match self {
             Self::NoModel => KEYWORDS_TEXT,

@@ -1,4 +1,4 @@
-//! Next step in a turn of the keyword brain: a tool call or the reply text.
+//! Next step in a turn of the keyword responder: a tool call or the reply text.
 
 use serde_json::{Map, Value, json};
 
@@ -11,15 +11,15 @@ use crate::conversation::grammar::title_reference::TitleReference;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
 use crate::conversation::transcript::{CallId, MediaKind};
 
-/// One step of the keyword brain.
+/// One step of the keyword responder.
 #[derive(Debug, PartialEq)]
 pub(super) enum KeywordStep {
     Reply(String),
     Call { name: &'static str, arguments: Map<String, Value> },
 }
 
-/// Processes the lines of the last message in order, with deletions last, as their confirmation prompt ends the turn. A
-/// line that cannot be parsed gets the reply `unread`.
+/// Processes the lines of the last message in order, with deletions last, because their confirmation prompt ends the
+/// turn. A line that cannot be parsed gets the reply `unread`.
 pub(super) fn next_keyword_step(request: &ModelRequest, unread: &'static str) -> KeywordStep {
     let Some(at) = request.messages.iter().rposition(|message| matches!(message, ModelMessage::User(_)))
     else {
@@ -71,7 +71,7 @@ fn user_lines(message: &ModelMessage) -> impl Iterator<Item = &str> {
 struct KeywordTurn<'a> {
     request: &'a ModelRequest,
     before: &'a [ModelMessage],
-    /// Messages from the user's last message on.
+    /// Messages starting with the user's last message.
     turn: &'a [ModelMessage],
     unread: &'static str,
 }
@@ -139,8 +139,8 @@ impl KeywordTurn<'_> {
         }
     }
 
-    /// Returns the title of a reference: the last one shown, if it was a single one of a fitting kind. Another line of
-    /// the same message may have named a title that was not shown yet.
+    /// Returns the title of a reference: the last shown title, if it was shown alone and has a fitting kind. Another
+    /// line of the same message may have named a title that was not shown yet.
     fn resolve_reference(&self, reference: TitleReference) -> Option<FoundTitle> {
         if user_lines(&self.turn[0]).count() > 1 {
             return None;
@@ -182,8 +182,8 @@ impl KeywordTurn<'_> {
         }
     }
 
-    /// Returns the list that the last search before this message was answered with, if any: a search by a model, or one
-    /// that found the exact title, has shown no numbers.
+    /// Returns the list in the reply to the last search before this message, if there is one. A search by a model, or a
+    /// search that found the exact title, has shown no numbers.
     fn last_list(&self) -> Option<(TitleSearch<'_>, Vec<FoundTitle>)> {
         let mut searches = self.before.iter().enumerate().rev().filter_map(|(at, message)| match message {
             ModelMessage::ToolResult { call, content, .. } => {
@@ -218,7 +218,7 @@ impl KeywordTurn<'_> {
 
     fn act_on_title(&self, item: &FoundTitle, deed: &TitleAction) -> KeywordStep {
         let (name, arguments) = match (deed, item.kind) {
-            // For a user who may add titles, the tool reports more: the state of the search, and who requested the
+            // For a user who may add titles, the tool also reports the state of the search and the requester of the
             // title.
             (TitleAction::Add | TitleAction::AddSeasons(_), _)
                 if item.in_library && !self.offers_tool("add_movie") =>
@@ -258,7 +258,7 @@ impl KeywordTurn<'_> {
         }
     }
 
-    /// Returns the result of this exact call in this turn, or the step that has to come first.
+    /// Returns the result of this exact call in this turn, or the step that is needed first.
     fn find_result_or_call(
         &self,
         name: &'static str,
@@ -284,7 +284,7 @@ impl KeywordTurn<'_> {
     }
 }
 
-/// Tool result as the request replays it.
+/// Tool result that the request replays.
 struct ReplayedResult<'a> {
     content: &'a str,
     summary: Option<&'a str>,

@@ -21,7 +21,7 @@ const TOOLS: [&str; 8] = [
     "remove_media",
 ];
 
-/// Conversation at the moment when the next step is due.
+/// Conversation at the time of the next step.
 struct Story {
     request: ModelRequest,
 }

@@ -1,4 +1,4 @@
-//! Choice of the requested title: from the words of a message and the search results, to one title or a numbered list.
+//! Choice of the requested title. The words of a message and the search results lead to one title or a numbered list.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::conversation::text::normalization::normalize_title;
 use crate::conversation::text::title::format_title;
 use crate::conversation::transcript::MediaKind;
 
-/// Most items of a list that fits in a message.
+/// Maximum number of items of a list that fits in a message.
 pub(super) const LONGEST_LIST: usize = 5;
 
 /// Search for a title, and the purpose of the search.
@@ -22,7 +22,7 @@ enum SearchPurpose<'a> {
     Add,
     AddSeasons {
         seasons: RequestedSeasons,
-        /// Title with the seasons: "Ladies First" may be a title after all.
+        /// Title with the seasons, since "Ladies First" may be a title after all.
         typed: &'a str,
     },
     Find,
@@ -46,7 +46,8 @@ pub(super) enum TitleChoice<'f> {
 }
 
 impl<'a> TitleSearch<'a> {
-    /// Returns none for a message that names no title, and for a question, which the tool itself answers.
+    /// Creates the search for a keyword. Returns `None` for a message that names no title, and for a question, which
+    /// the tool itself answers.
     pub(super) fn from_keyword(keyword: KeywordRequest<'a>) -> Option<Self> {
         match keyword {
             KeywordRequest::Add(typed) => Some(match keyword_grammar::split_seasons(typed) {
@@ -77,7 +78,7 @@ impl<'a> TitleSearch<'a> {
         json_object([("query", json!(self.title))])
     }
 
-    /// Reply when the search found nothing.
+    /// Returns the reply to a search without results.
     pub(super) fn nothing_found_reply(&self) -> &'static str {
         match self.purpose {
             SearchPurpose::Add | SearchPurpose::AddSeasons { .. } | SearchPurpose::Find => {
@@ -96,7 +97,7 @@ impl<'a> TitleSearch<'a> {
         }
     }
 
-    /// Returns the one title that exactly matches the request; a less certain match is listed.
+    /// Returns the one title that exactly matches the request. A less certain match is listed.
     pub(super) fn choose_title<'f>(&self, found: &'f [FoundTitle]) -> TitleChoice<'f> {
         let whole = match self.purpose {
             _ if found.is_empty() => return TitleChoice::Nothing,
@@ -125,25 +126,25 @@ pub(super) struct FoundTitle {
     instance: Option<String>,
     #[serde(default)]
     pub(super) in_library: bool,
-    /// True if the user has confirmed that the name means this title.
+    /// The user has confirmed that the name means this title.
     #[serde(default)]
     meant: bool,
 }
 
 impl FoundTitle {
-    /// Label of the title, such as "Dune (2021)".
+    /// Returns the label of the title, such as "Dune (2021)".
     pub(super) fn label(&self) -> String {
         format_title(&self.title, self.year.unwrap_or(0))
     }
 
-    /// True if `typed` is this title, alone or followed by its year.
+    /// Returns whether `typed` is this title, alone or followed by its year.
     fn is_called(&self, typed: &str) -> bool {
         let typed = normalize_title(typed);
         let title = normalize_title(&self.title);
         typed == title || self.year.is_some_and(|year| typed == format!("{title} {year}"))
     }
 
-    /// Returns the title's instance and id; none for a title without an id in a library.
+    /// Returns the title's instance and id, or `None` for a title without an id in a library.
     pub(super) fn library_reference(&self) -> Option<Map<String, Value>> {
         let mut place = json_object([("type", json!(self.kind)), ("id", json!(self.id?))]);
         if let Some(instance) = &self.instance {
@@ -172,7 +173,7 @@ impl FoundTitle {
     }
 }
 
-/// Parses the titles in a result of `search_media` or `find_in_library`; none for an error.
+/// Parses the titles in a result of `search_media` or `find_in_library`. Returns `None` for an error.
 pub(super) fn parse_titles(content: &str) -> Option<Vec<FoundTitle>> {
     #[derive(Deserialize)]
     struct SearchResults {
@@ -182,7 +183,7 @@ pub(super) fn parse_titles(content: &str) -> Option<Vec<FoundTitle>> {
     serde_json::from_str::<SearchResults>(content).map(|read| read.results).ok()
 }
 
-/// Returns the one title of a result, if there is one: the title that was added, the only match or the exact match.
+/// Returns the single title of a result, if there is one: the added title, the only match or the exact match.
 pub(super) fn parse_single_title(content: &str, query: Option<&str>) -> Option<FoundTitle> {
     if let Ok(item) = serde_json::from_str(content) {
         return Some(item);

@@ -23,7 +23,7 @@ const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(15);
 /// Messages by which a slow subscriber may be behind.
 const BACKLOG: usize = 1024;
 
-/// The one account of the carrier, with its one number.
+/// Only account of the carrier, with its only number.
 #[derive(Debug, Clone)]
 pub struct FakeAccount {
     pub account_sid: String,
@@ -91,13 +91,14 @@ impl FakeTwilio {
         self.lock_state().messages.iter().filter_map(outbound).collect()
     }
 
-    /// Returns a receiver of each message accepted from now on, in the moment of acceptance. A receiver that falls far
+    /// Returns a receiver of each message accepted from now on, at the moment of acceptance. A receiver that falls far
     /// behind misses the oldest.
     pub fn subscribe(&self) -> broadcast::Receiver<SentText> {
         self.accepted.subscribe()
     }
 
-    /// Creates a message from a user to our number. The carrier does not have it before [`InboundForm::arrive`].
+    /// Creates a message from a user to our number. The carrier does not have the message before
+    /// [`InboundForm::into_signed_request`].
     pub fn inbound_form(&self, from: &str, body: &str) -> InboundForm {
         InboundForm::new(self.clone(), from, body)
     }

@@ -53,13 +53,13 @@ impl FormFault {
 pub(super) enum FieldShape {
     /// Two capital letters and 32 hexadecimal digits.
     Sid,
-    /// A number or the name of a sender, perhaps after a channel: `whatsapp:+15550100123`.
+    /// Number or name of a sender, perhaps after a channel: `whatsapp:+15550100123`.
     Address,
     /// Whole number of at most four digits, without a leading zero.
     Count,
     /// Digits only: an error code, a time of a carrier.
     Digits,
-    /// A date, as the versions of the API are named.
+    /// Date, as the versions of the API are named.
     Version,
     Url,
     /// Letters and underscores.

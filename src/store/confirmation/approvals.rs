@@ -1,5 +1,5 @@
-//! Decisions that wait for an admin: join requests of newcomers, and removal requests of members. Each is decided
-//! once, by its code.
+//! Approvals that wait for the decision of an admin: join requests of newcomers, and removal requests of members. Each
+//! approval is decided once, by its code.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -14,9 +14,9 @@ use crate::store::codec::{
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::approvals;
 
-/// Period for which a code works, and for which a decided one is still explained.
+/// Period for which a code is valid, and for which a reply with the code of a decided approval is still explained.
 const LASTS: SignedDuration = SignedDuration::from_hours(24);
-/// Number of wrong codes after which an open code no longer works.
+/// Number of wrong codes after which an open code is disabled.
 const MOST_MISSES: i64 = 3;
 
 pub(in crate::store) const OPEN: LiteralSql = LiteralSql("approvals.state = 'open'");
@@ -25,18 +25,18 @@ pub(in crate::store) const OPEN: LiteralSql = LiteralSql("approvals.state = 'ope
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalKind {
     Join,
-    /// The item as shown to the admins.
+    /// Removal of this item, as shown to the admins.
     Delete(Box<DeletionTarget>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
     pub id: i64,
-    /// The user that the approval is about.
+    /// User that the approval is about.
     pub user: UserId,
     pub kind: ApprovalKind,
     pub code: ApprovalCode,
-    /// `None` while the approval is open.
+    /// Outcome; `None` while the approval is open.
     outcome: Option<ApprovalOutcome>,
     settled_at: Option<i64>,
     settled_by: Option<UserId>,
@@ -51,7 +51,7 @@ pub enum ApprovalOutcome {
     Denied,
     Blocked,
     Expired,
-    /// The user it was about has left.
+    /// The user that the approval is about has left.
     Withdrawn,
     /// The approval continues under another code.
     Replaced,
@@ -82,7 +82,7 @@ impl ApprovalOutcome {
 }
 
 impl Approval {
-    /// Returns whether the approval has expired, which upkeep may not have noticed yet.
+    /// Returns whether the approval has expired, even if maintenance has not ended it yet.
     pub fn has_expired(&self, now: Timestamp) -> bool {
         self.expires_at <= ms(now)
     }
@@ -117,7 +117,7 @@ impl ApprovalRow {
                     instance: self.instance.ok_or_else(missing)?,
                     kind: kind(&self.item_kind.ok_or_else(missing)?)?,
                     id: self.item_id.ok_or_else(missing)?,
-                    // Unknown files are never deleted: a fingerprint without a size has no known ones.
+                    // Unknown files are never deleted: a fingerprint without a size has no known files.
                     delete_files: fingerprint.size_bytes > 0,
                     scope: DeletionScope::Whole,
                     fingerprint,
@@ -139,7 +139,7 @@ impl ApprovalRow {
     }
 }
 
-/// An approval as far as its user is notified of its end.
+/// Ended approval, with the fields needed to notify its user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedApproval {
     pub id: i64,
@@ -168,12 +168,12 @@ impl ApprovalRow {
     }
 }
 
-/// A new approval to request from the admins.
+/// New approval to request from the admins.
 #[derive(Debug, Clone)]
 pub struct NewApproval<'a> {
     pub user: UserId,
     pub kind: &'a ApprovalKind,
-    /// The call of the member, for a removal request.
+    /// Call of the member, for a removal request.
     pub call: Option<CallRow>,
 }
 
@@ -209,7 +209,7 @@ pub fn request_approval(
         .and_then(ApprovalRow::into_approval)
 }
 
-/// Draws a code that was not in use within the last day either: a late reply must not match another approval.
+/// Draws a code that was not in use within the last day: a late reply must not match another approval.
 fn draw_free_code(
     conn: &mut Conn,
     draw: &mut dyn FnMut() -> ApprovalCode,
@@ -235,7 +235,7 @@ pub enum CodeLookup {
     Open(Approval),
     /// The approval ended within the last day, by an admin or by expiry.
     Ended(ApprovalOutcome, Option<UserId>),
-    /// Too many wrong codes came in since the code was sent.
+    /// Too many wrong codes were received since the code was sent.
     Disabled,
     Unknown,
 }
@@ -264,7 +264,7 @@ pub fn find_approval_by_code(
     })
 }
 
-/// Counts a wrong code. It may have been meant for any open approval, so each of them counts it.
+/// Counts a wrong code for every open approval, because the code may have been meant for any of them.
 pub fn count_wrong_code(conn: &mut Conn) -> QueryResult<()> {
     diesel::update(approvals::table.filter(OPEN))
         .set(approvals::misses.eq(approvals::misses + 1))
@@ -275,7 +275,7 @@ pub fn count_wrong_code(conn: &mut Conn) -> QueryResult<()> {
 /// Outcome of settling an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleApprovalOutcome {
-    /// The approval was settled by this decision alone.
+    /// This decision settled the approval.
     Settled,
     TooLate,
 }
@@ -297,12 +297,12 @@ pub fn settle_approval(
     Ok(if settled == 1 { SettleApprovalOutcome::Settled } else { SettleApprovalOutcome::TooLate })
 }
 
-/// Links an approved removal request to the call that carries it out.
+/// Links an approved removal request to the call that executes it.
 pub fn link_executing_call(conn: &mut Conn, id: i64, call: CallRow) -> QueryResult<()> {
     diesel::update(approvals::table.find(id)).set(approvals::run_call_id.eq(call.0)).execute(conn).map(drop)
 }
 
-/// Loads the approval that `call` carries out, if there is one.
+/// Loads the approval that `call` executes, if there is one.
 pub fn load_executed_approval(conn: &mut Conn, call: CallRow) -> QueryResult<Option<Approval>> {
     approvals::table
         .filter(approvals::run_call_id.eq(call.0))
@@ -313,7 +313,7 @@ pub fn load_executed_approval(conn: &mut Conn, call: CallRow) -> QueryResult<Opt
         .transpose()
 }
 
-/// Loads the removal request that `call` carries out, as far as it can be read; `None` without one.
+/// Loads the removal request that `call` executes, as far as it can be read; `None` if there is none.
 pub fn requested_through(conn: &mut Conn, call: CallRow) -> QueryResult<Option<EndedApproval>> {
     approvals::table
         .filter(approvals::run_call_id.eq(call.0))
@@ -324,7 +324,7 @@ pub fn requested_through(conn: &mut Conn, call: CallRow) -> QueryResult<Option<E
         .transpose()
 }
 
-/// Loads all open approvals, oldest first. One that cannot be read is left out, so that it does not hold up the others.
+/// Loads all open approvals, oldest first. An unreadable approval is skipped, so that it does not block the others.
 pub fn load_open_approvals(conn: &mut Conn) -> QueryResult<Vec<Approval>> {
     let rows: Vec<ApprovalRow> =
         approvals::table.filter(OPEN).order(approvals::id).select(ApprovalRow::as_select()).load(conn)?;
@@ -342,7 +342,7 @@ pub fn load_approval_ids_about(conn: &mut Conn, user: UserId) -> QueryResult<Vec
     approvals::table.filter(approvals::user_id.eq(user.0)).select(approvals::id).load(conn)
 }
 
-/// Counts the join requests of this user that were sent to the admins.
+/// Returns the number of join requests of this user that were sent to the admins.
 pub fn count_join_requests(conn: &mut Conn, user: UserId) -> QueryResult<i64> {
     approvals::table
         .filter(approvals::user_id.eq(user.0).and(approvals::kind.eq("join")))
@@ -356,7 +356,8 @@ pub fn is_code_disabled(approval: &Approval) -> bool {
     approval.misses >= MOST_MISSES
 }
 
-/// Replaces an approval whose code was disabled by wrong ones: the same approval under another code. Its expiry stays.
+/// Replaces an approval whose code was disabled by wrong codes with the same approval under another code. The expiry
+/// does not change.
 pub fn replace_disabled_code(
     conn: &mut Conn,
     dead: &Approval,
@@ -376,7 +377,7 @@ pub fn replace_disabled_code(
     Ok(Approval { expires_at: dead.expires_at, ..fresh })
 }
 
-/// Ends the approvals that no admin has decided in time, and returns them.
+/// Ends the approvals that no admin decided in time, and returns them.
 pub fn expire_approvals(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<EndedApproval>> {
     let over: Vec<ApprovalRow> = approvals::table
         .filter(OPEN.and(approvals::expires_at.le(ms(now))))

@@ -11,14 +11,14 @@ use crate::store::schema::users;
 use crate::store::turns::daily_budget::Day;
 use crate::store::{Conn, QueryResult};
 
-/// Number of wrong codes in a day after which nothing is deleted or approved by message.
+/// Number of wrong codes in a day after which the user cannot delete or approve by message.
 const MOST: i64 = 5;
 
-/// Wrong codes of one user on the last day that had any.
+/// Count of one user's wrong codes on the last day with wrong codes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CodeMisses {
     count: i64,
-    /// Formatted as `2026-11-20`.
+    /// Day of the count, formatted as `2026-11-20`.
     day: Option<String>,
 }
 
@@ -28,8 +28,8 @@ impl CodeMisses {
         self.count >= MOST && self.is_from_day(today)
     }
 
-    /// Returns whether the count is today's. A later day than today, as after a clock that was set back, counts as
-    /// today: the count is not given up.
+    /// Returns whether the count applies to today. A day later than today, as after the clock was set back, counts as
+    /// today, so that the count is not lost.
     fn is_from_day(&self, today: &Day) -> bool {
         self.day.as_deref().is_some_and(|day| day >= today.as_str())
     }
@@ -41,11 +41,11 @@ pub fn load_code_misses(conn: &mut Conn, user: UserId) -> QueryResult<CodeMisses
     Ok(CodeMisses { count, day })
 }
 
-/// Effect of one wrong code.
+/// Outcome of counting a wrong code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissOutcome {
     Counted,
-    /// This was the last wrong code of the day: the user is suspended from here on.
+    /// The wrong code was the last one allowed on this day: the user is suspended from now on.
     Suspended,
 }
 
@@ -78,7 +78,7 @@ fn store_code_misses(conn: &mut Conn, user: UserId, misses: &CodeMisses) -> Quer
         .map(drop)
 }
 
-/// Moves counts of a day that is ahead of the clock, which was set back, to today: they end with it.
+/// Moves the counts of a day ahead of the clock, which was set back, to today, so that they end with today.
 pub fn move_counts_to_today(conn: &mut Conn, today: &Day) -> QueryResult<()> {
     diesel::update(users::table.filter(users::code_misses_day.gt(today.as_str())))
         .set(users::code_misses_day.eq(today.as_str()))
@@ -93,7 +93,8 @@ pub enum LiftOutcome {
     NotSuspended,
 }
 
-/// Lets a user delete and approve by message again, with a row in the audit log.
+/// Lifts a suspension, so that the user can delete and approve by message again. The change is recorded in the audit
+/// log.
 pub fn lift_suspension(
     conn: &mut Conn,
     user: UserId,
@@ -115,7 +116,7 @@ pub fn lift_suspension(
     Ok(LiftOutcome::Lifted)
 }
 
-/// Loads the suspended users, longest known first.
+/// Loads the users who are suspended today, longest known first.
 pub fn load_suspended_users(conn: &mut Conn, today: &Day) -> QueryResult<Vec<User>> {
     let ids: Vec<i64> = users::table
         .filter(users::code_misses.ge(MOST).and(users::code_misses_day.ge(today.as_str())))

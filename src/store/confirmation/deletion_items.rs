@@ -1,4 +1,4 @@
-//! The steps of one item of a confirmed deletion: its start, its way back to not started, its end.
+//! State changes of one item of a confirmed deletion: start, reset and finish.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ pub enum ItemStartOutcome {
     NotStartable,
 }
 
-/// Writes the intent to delete one item.
+/// Starts an item by writing the intent to delete it.
 pub fn start_item(conn: &mut Conn, call: CallRow, ord: i64, now: Timestamp) -> QueryResult<ItemStartOutcome> {
     let started =
         diesel::update(tool_call_items::table.find((call.0, ord)).filter(tool_call_items::state.eq("held")))
@@ -29,7 +29,7 @@ pub fn start_item(conn: &mut Conn, call: CallRow, ord: i64, now: Timestamp) -> Q
     Ok(if started == 1 { ItemStartOutcome::Started } else { ItemStartOutcome::NotStartable })
 }
 
-/// Resets an item of which it is known that nothing happened: it may be started again.
+/// Resets an item that is known to have had no effect, so that the item may be started again.
 pub fn reset_item(conn: &mut Conn, call: CallRow, ord: i64) -> QueryResult<()> {
     let open = tool_call_items::state.eq("running").or(tool_call_items::state.eq("unknown"));
     diesel::update(tool_call_items::table.find((call.0, ord)).filter(open))

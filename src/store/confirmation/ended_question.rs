@@ -1,4 +1,4 @@
-//! The last pending action of a user to end, and whether a late yes or no belongs to it.
+//! Most recently ended pending action of a user, to which a late yes or no may belong.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -17,14 +17,14 @@ use crate::store::queue::outbox::{self as messages, OutboundKind};
 use crate::store::schema::{outbox, tool_call_items, tool_calls, turns};
 use crate::store::turns::turn_lifecycle::{self as turn_rows, TurnKind};
 
-/// Period for which an ended pending action still explains a yes.
+/// Period for which a late yes is matched to an ended pending action.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
-/// Number of ended pending actions, by the time of their end, among which the newest is searched for.
+/// Number of most recently ended pending actions that are searched for the newest one.
 const QUESTIONS_SEARCHED: i64 = 20;
-/// Number of accepted messages, newest first, among which the last one that is no mere notification is searched for.
+/// Number of newest accepted messages that are searched for the last one that expects a reply.
 const MESSAGES_SEARCHED: i64 = 20;
 
-/// Loads the user's last pending action, if it ended within a day.
+/// Loads the user's last pending action if it ended within the last day.
 pub fn load_ended_question(
     conn: &mut Conn,
     user: UserId,
@@ -35,7 +35,7 @@ pub fn load_ended_question(
         return Ok(None);
     };
     if items.iter().any(|item| item.target.fingerprint.title.is_empty()) {
-        // Its titles are erased, so there is nothing to state about it.
+        // The titles are erased, so the reply could not name them.
         return Ok(None);
     }
     let outcomes: Vec<(DeletionTarget, ItemOutcome)> = items
@@ -54,10 +54,10 @@ pub fn load_ended_question(
     }))
 }
 
-/// A destructive call whose pending action is not open any more.
+/// Destructive call whose pending action is no longer open.
 struct EndedCall {
     call: CallRow,
-    /// The turn that ended with its confirmation prompt.
+    /// Turn that ended with the confirmation prompt of the call.
     asked_in: TurnId,
     ending: PromptOutcome,
 }
@@ -76,7 +76,7 @@ fn load_last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryR
         .limit(QUESTIONS_SEARCHED)
         .select((tool_calls::id, tool_calls::turn_id, tool_calls::state, tool_calls::error))
         .load(conn)?;
-    // Ordered by the time of the call: the time of an end may be ahead of a clock that was set back.
+    // Ordered by the call: the time of an end may be ahead of a clock that was set back.
     let newest = rows.into_iter().max_by_key(|(call, ..)| *call);
     let Some((call, turn, state, error)) = newest else { return Ok(None) };
     let ending = match state.as_str() {
@@ -91,27 +91,27 @@ fn load_last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryR
     Ok(Some(EndedCall { call: CallRow(call), asked_in: TurnId(turn), ending }))
 }
 
-/// The message that a message of the user is most likely a reply to.
+/// Outbound message to which a message of the user is most likely a reply.
 struct LastMessage {
     body: String,
     sort: LastMessageKind,
 }
 
 enum LastMessageKind {
-    /// A confirmation prompt, with the turn that sent it.
+    /// Confirmation prompt, with the turn that sent it.
     Prompt(TurnId),
     Reply {
         turn: TurnId,
         kind: TurnKind,
-        /// The responder that was to write it.
+        /// Responder of the turn.
         brain: Responder,
     },
-    /// A notification that asks something, or a reply that belongs to no turn.
+    /// Notification that expects a reply, or reply that belongs to no turn.
     Other,
 }
 
-/// Loads the newest accepted message, by the time at which it was accepted. A notification that asks nothing is
-/// skipped: no user replies yes or no to it.
+/// Loads the newest accepted message, by the time of acceptance. Notifications that expect no reply are skipped: no
+/// user replies yes or no to them.
 fn load_last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMessage>> {
     type LastMessageRow = (i64, Option<i64>, String, String, Option<(i64, String, String)>);
     let rows: Vec<LastMessageRow> = outbox::table
@@ -145,12 +145,12 @@ fn load_last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMe
 }
 
 impl LastMessage {
-    /// Returns whether the message is the confirmation prompt of turn `asked_in`, its repeat, or a reply by code about
-    /// its end.
+    /// Returns whether the message is the confirmation prompt of turn `asked_in`, a repeat of the prompt, or a reply by
+    /// code about the end of the pending action.
     fn is_about(&self, asked_in: TurnId, names: &[String]) -> bool {
         match self.sort {
             LastMessageKind::Prompt(turn) => turn >= asked_in,
-            // These turns only answer a yes or a no.
+            // Such a turn only answers a yes or a no.
             LastMessageKind::Reply { turn, kind: TurnKind::Deny | TurnKind::Confirm, .. } => turn >= asked_in,
             LastMessageKind::Reply {
                 kind: TurnKind::Chat | TurnKind::Command,
@@ -163,7 +163,7 @@ impl LastMessage {
                 sent.iter().any(|closing| self.body.starts_with(closing))
                     && !message_format::asks_question(&self.body)
             }
-            // Text of the model may call for a reply even without a question mark.
+            // Text of a model may expect a reply even without a question mark.
             LastMessageKind::Reply { brain: Responder::Model, .. } | LastMessageKind::Other => false,
         }
     }

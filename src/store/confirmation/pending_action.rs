@@ -1,4 +1,4 @@
-//! The one open pending action of a user: held, repeated, claimed once by a yes, or closed.
+//! Pending action of a user, of which at most one is open: held, repeated, claimed once by a yes, or closed.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -24,17 +24,17 @@ use crate::store::schema::{outbox as outbox_rows, pending_actions, tool_call_ite
 use crate::store::turns::model_steps;
 use crate::store::turns::turn_lifecycle::{self as turn_rows, TurnEnd};
 
-/// A deletion that is to wait for a confirmation.
+/// Deletion to hold until it is confirmed.
 #[derive(Debug, Clone)]
 pub struct NewPendingAction {
     pub turn: TurnId,
     pub user: UserId,
     pub conversation: ConversationId,
     pub items: Vec<DeletionTarget>,
-    /// The exact text of the confirmation prompt.
+    /// Exact text of the confirmation prompt.
     pub summary: String,
     pub code: Option<String>,
-    /// The message that carries the confirmation prompt.
+    /// Message that contains the confirmation prompt.
     pub prompt: NewOutboundMessage,
 }
 
@@ -42,11 +42,11 @@ pub struct NewPendingAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldOutcome {
     Held,
-    /// The turn was taken back in the meantime: no confirmation prompt is sent, and the turn is still to be ended.
+    /// Cancellation of the turn was requested: no confirmation prompt is sent, and the caller must still end the turn.
     Canceled,
 }
 
-/// Holds a deletion. Asking is an ending: the call is held, the confirmation prompt is queued, the turn is over.
+/// Holds a deletion and ends the turn: the call is held, the confirmation prompt is queued, and the turn is finished.
 pub fn hold_deletion(
     conn: &mut Conn,
     call: CallRow,
@@ -98,7 +98,7 @@ fn insert_items(conn: &mut Conn, call: CallRow, items: &[DeletionTarget]) -> Que
     Ok(())
 }
 
-/// The open pending action of a user.
+/// Open pending action of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingAction {
     pub call: CallRow,
@@ -109,13 +109,13 @@ pub struct PendingAction {
     pub disturbed: bool,
     /// Transport by which the confirmation prompt was sent.
     pub transport: MessageTransport,
-    /// Names such as `Dune (2021)`, one per item.
+    /// Names of the items, such as `Dune (2021)`, one per item.
     pub names: Vec<String>,
     pub items: Vec<(MediaKind, i64)>,
 }
 
 impl PendingAction {
-    /// Returns the kind of its titles, if all are of one kind.
+    /// Returns the media kind of the titles, if all have the same kind.
     pub fn common_kind(&self) -> Option<MediaKind> {
         let (first, _) = *self.items.first()?;
         self.items.iter().all(|(kind, _)| *kind == first).then_some(first)
@@ -140,11 +140,11 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
     let sent_since: i64 = outbox_rows::table
         .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::id.gt(prompt)))
         .filter(outbox_rows::state.ne_all(["failed", "suppressed"]))
-        // A notification waits for the reply, so it has not come in between.
+        // A queued notification waits for the reply, so it was not sent after the prompt.
         .filter(outbox_rows::kind.ne("notice").or(outbox_rows::state.ne("queued")))
         .count()
         .get_result(conn)?;
-    // After a repeat, only the repeat can have been answered.
+    // After a repeat, only a reply to the repeat counts.
     let (from, accepted_at): (String, Option<i64>) = outbox_rows::table
         .find(prompt)
         .select((outbox_rows::from_addr, outbox_rows::accepted_at))
@@ -154,7 +154,7 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
     Ok(Some(PendingAction {
         call: CallRow(call),
         summary: question,
-        // An unreadable code must not make a bare yes enough.
+        // An unreadable code must not allow a bare yes.
         code: code
             .map(|code| ConfirmationCode::parse(&code).ok_or_else(|| unreadable_column("code")))
             .transpose()?,
@@ -167,7 +167,7 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
     }))
 }
 
-/// Closes a pending action that has expired, dated at the moment it expired.
+/// Closes the user's pending action if it has expired, with the time of expiry as the end.
 pub fn expire_pending_action(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     let over: Option<Option<i64>> = pending_actions::table
         .filter(pending_actions::user_id.eq(user.0).and(pending_actions::expires_at.le(ms(now))))
@@ -180,7 +180,7 @@ pub fn expire_pending_action(conn: &mut Conn, user: UserId, now: Timestamp) -> Q
     }
 }
 
-/// Sends the confirmation prompt once more; the repeat replaces it, and the expiry stays.
+/// Sends the confirmation prompt once more. The repeat replaces the first prompt, and the expiry does not change.
 pub fn repeat_prompt(
     conn: &mut Conn,
     user: UserId,
@@ -197,7 +197,7 @@ pub fn repeat_prompt(
         .map(drop)
 }
 
-/// Cause for which a pending action is closed without being carried out.
+/// Reason why a pending action is closed without being executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CloseReason {
@@ -208,7 +208,7 @@ pub enum CloseReason {
     Replaced,
 }
 
-/// Closes the user's pending action, if one is open: no part of it will run.
+/// Closes the user's pending action, if one is open. No part of the action will run.
 pub fn close_pending_action(
     conn: &mut Conn,
     user: UserId,
@@ -235,17 +235,17 @@ pub fn close_pending_action(
         .map(drop)
 }
 
-/// Outcome of a claim by a yes.
+/// Outcome of claiming a pending action with a yes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionClaimOutcome {
-    /// The pending action belongs to this yes alone; `turn` will carry it out.
+    /// The pending action is claimed by this yes alone; `turn` will execute it.
     Claimed,
-    /// Not open any more, not armed, or expired.
+    /// The pending action is no longer open, not armed, or expired.
     Lost,
 }
 
-/// Removes the pending action and assigns its call to `turn`, all or nothing: of two replies with yes only one gets
-/// it.
+/// Removes the pending action and assigns its call to `turn`, atomically: of two replies with yes only one claims the
+/// action.
 pub fn claim_pending_action(
     conn: &mut Conn,
     user: UserId,
@@ -273,17 +273,17 @@ pub fn claim_pending_action(
     Ok(ActionClaimOutcome::Claimed)
 }
 
-/// A deletion for another user that begins with an admin's decision.
+/// Deletion for another user that an admin has approved.
 #[derive(Debug, Clone)]
 pub struct ApprovedDeletion<'a> {
     pub turn: TurnId,
-    /// The message by which it was approved.
+    /// Message that approved the deletion.
     pub yes: EventId,
     pub tool: &'a str,
     pub item: &'a DeletionTarget,
 }
 
-/// Creates the call that the turn carries out. It names its yes from the start.
+/// Creates the call that the turn executes. The call references its yes from the start.
 pub fn create_approved_call(
     conn: &mut Conn,
     approved: &ApprovedDeletion<'_>,
@@ -346,8 +346,8 @@ pub(in crate::store) fn load_deletion_items(
     rows.into_iter().map(read).collect()
 }
 
-/// The deletion that `turn` carries out. There is no other source of a [`ClaimedDeletion`]: it exists only for a call that
-/// names the yes which claimed it.
+/// Loads the deletion that `turn` executes. No other function creates a [`ClaimedDeletion`]: it exists only for a call
+/// that references the yes that claimed it.
 pub fn load_claimed_deletion(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<ClaimedDeletion>> {
     let row: Option<(i64, String)> = tool_calls::table
         .filter(tool_calls::run_turn_id.eq(turn.0).and(tool_calls::confirmed_by.is_not_null()))
@@ -359,7 +359,7 @@ pub fn load_claimed_deletion(conn: &mut Conn, turn: TurnId) -> QueryResult<Optio
     Ok(Some(ClaimedDeletion::from_confirmed_call(call, tool, load_deletion_items(conn, call)?)))
 }
 
-/// Ends the claimed call as a whole; `report` is the result text for the user.
+/// Ends the claimed call as a whole. `report` is the result text for the user.
 pub fn finish_claimed_deletion(
     conn: &mut Conn,
     claimed: &ClaimedDeletion,
@@ -399,7 +399,7 @@ fn fail_claimed(conn: &mut Conn, call: CallRow, report: &str, now: Timestamp) ->
         .map(drop)
 }
 
-/// Ends the claimed call of a turn that cannot be carried on, and returns the call. Its items stay as they are.
+/// Ends the claimed call of a turn that cannot continue, and returns the call. The states of its items do not change.
 pub fn abandon_claimed(
     conn: &mut Conn,
     turn: TurnId,

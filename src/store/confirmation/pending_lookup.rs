@@ -1,4 +1,4 @@
-//! An open pending action as seen by a user who answers it without having received its confirmation prompt as a
+//! Lookup of an open pending action for a user who answers it without having received its confirmation prompt as a
 //! message.
 
 use diesel::prelude::*;
@@ -15,14 +15,14 @@ pub struct AnswerablePrompt {
     pub user: UserId,
     pub call: CallRow,
     pub code: Option<ConfirmationCode>,
-    /// The address of ours that the confirmation prompt was sent from.
+    /// Dialarr's address, from which the confirmation prompt was sent.
     pub from: Address,
     pub repeats: i64,
-    /// The confirmation prompt was accepted for sending.
+    /// True if the confirmation prompt was accepted for sending.
     pub is_armed: bool,
 }
 
-/// Loads the pending action of this id; `None` if it is closed or has expired.
+/// Loads the pending action with this id; `None` if it is closed or has expired.
 pub fn load_answerable_prompt(
     conn: &mut Conn,
     id: i64,
@@ -49,7 +49,7 @@ pub fn load_answerable_prompt(
     Ok(Some(AnswerablePrompt {
         user: UserId(user),
         call: CallRow(call),
-        // An unreadable code must not make a bare yes enough.
+        // An unreadable code must not allow a bare yes.
         code: code
             .map(|code| ConfirmationCode::parse(&code).ok_or_else(|| unreadable_column("code")))
             .transpose()?,

@@ -22,7 +22,7 @@ const PAUSED: LiteralSql = LiteralSql("pauses.ended_at IS NULL");
 /// Maximum number of failed turns that are listed.
 const TURNS: i64 = 8;
 
-/// All items that wait for a decision or a check.
+/// Items that wait for a decision or a check by the operator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttentionItems {
     pub paused_since: Option<Timestamp>,
@@ -31,7 +31,7 @@ pub struct AttentionItems {
     pub removal_requests: Vec<(Approval, User)>,
     /// Admins who get no messages because they have opted out.
     pub silent_admins: Vec<User>,
-    /// Users who may not delete or approve anything by text today.
+    /// Users who may not delete or approve anything by message today.
     pub suspended: Vec<User>,
     /// Messages and changes with an unknown outcome.
     pub unresolved: Vec<UnresolvedEffect>,

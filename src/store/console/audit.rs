@@ -64,7 +64,7 @@ pub struct ConversationLink {
     pub user: UserRef,
 }
 
-/// Loads entries, newest first, below `before`; `kind` excludes all other kinds.
+/// Loads entries, newest first, below `before`; with a `kind`, only entries of that kind.
 pub fn load_audit_entries(
     conn: &mut Conn,
     kind: Option<&str>,

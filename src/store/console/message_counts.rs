@@ -1,5 +1,5 @@
-//! Message counts per day. There is no index on the time of a message, so that inserting one stays fast; ids increase
-//! with time, so the first message of a day is found by binary search.
+//! Message counts per day. There is no index on the time of a message, so that inserts remain fast. Ids increase with
+//! time, so the first message of a day is found by binary search.
 
 use diesel::prelude::*;
 use jiff::Timestamp;

@@ -1,5 +1,5 @@
-//! Queries for the pages of the console. All are read-only and bounded: a list that grows is read from its newest row
-//! and continues below a cursor.
+//! Queries for the pages of the console. All queries are read-only and bounded: a growing list is read from its newest
+//! row and continues below a cursor.
 
 pub mod api_conversations;
 pub mod attention;

@@ -19,7 +19,7 @@ pub const FOUND: usize = 30;
 const BEGIN: char = '\u{1}';
 const END: char = '\u{2}';
 
-/// Query for the index. It consists only of words, regardless of the text that was typed.
+/// Query for the index. The query consists only of quoted words, regardless of the typed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuery(String);
 
@@ -34,7 +34,7 @@ impl SearchQuery {
     }
 }
 
-/// Cursor of a page: the ids on both sides below which it begins.
+/// Cursor of a page: the inbound id and the outbound id below which the page begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchCursor {
     pub received: i64,
@@ -47,7 +47,7 @@ impl SearchCursor {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchMatch {
-    /// Row of the message in the table of its side.
+    /// Id of the row of the message in the inbound or outbound table.
     pub id: i64,
     pub location: MatchLocation,
     pub user: UserRef,
@@ -105,9 +105,9 @@ struct SearchMatchRow {
     words: String,
 }
 
-/// Ordered by the id of the message, the order of both the index and the table, so nothing has to be sorted. A message
-/// without a turn has its own conversation id; one outside any conversation can be read nowhere else and is returned
-/// whole.
+/// Query for inbound messages, ordered by id, which is the order of both the index and the table, so that nothing has
+/// to be sorted. A message without a turn has its own conversation id. A message outside any conversation can be read
+/// nowhere else and is returned whole.
 const IN: &str = "SELECT `inbound_events`.id AS id, `inbound_events`.user_id AS user_id, turns.id AS turn_id, \
     talks.id AS conversation_id, talks.name AS name, `inbound_events`.received_at AS at, \
     CASE WHEN talks.id IS NULL THEN highlight(words_in, 0, char(1), char(2)) \

@@ -1,4 +1,4 @@
-//! Conversations: runs of messages with one user, at most one open per user.
+//! Conversations with users. At most one conversation per user is open.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -11,7 +11,7 @@ use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{conversations, inbound_events, turns};
 
-/// Maximum number of conversations that one round of upkeep ends.
+/// Maximum number of conversations that one maintenance run ends.
 const ENDED_TOGETHER: i64 = 500;
 
 pub(in crate::store) const OPEN: LiteralSql = LiteralSql("conversations.ended_at IS NULL");
@@ -38,14 +38,14 @@ pub fn load_open_conversation(conn: &mut Conn, user: UserId) -> QueryResult<Opti
     .transpose()
 }
 
-/// User of a conversation, and whether the conversation is open.
+/// User and state of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConversationRef {
     pub user: UserId,
     pub is_ended: bool,
 }
 
-/// Loads the user and the state of a conversation; an error if it does not exist.
+/// Loads the user and the state of a conversation; returns an error if the conversation does not exist.
 pub fn load_conversation_ref(conn: &mut Conn, id: ConversationId) -> QueryResult<ConversationRef> {
     let (user, ended_at): (i64, Option<i64>) = conversations::table
         .find(id.0)
@@ -80,7 +80,7 @@ pub fn record_activity(conn: &mut Conn, id: ConversationId, now: Timestamp) -> Q
         .map(drop)
 }
 
-/// Reopens a conversation that has ended; the idle period after which it ends starts over.
+/// Reopens a conversation that has ended. The idle period after which the conversation ends starts over.
 pub fn reopen_conversation(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
     diesel::update(conversations::table.find(id.0))
         .set((
@@ -135,7 +135,7 @@ fn load_first_message(conn: &mut Conn, id: ConversationId) -> QueryResult<Option
         .optional()
 }
 
-/// Ends every conversation without activity since `idle` before `now`, dated at the moment it expired.
+/// Ends every conversation that has been idle for `idle` at `now`, with the time of expiry as the end.
 pub fn end_idle_conversations(conn: &mut Conn, idle: SignedDuration, now: Timestamp) -> QueryResult<()> {
     let live: Vec<i64> =
         turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
@@ -156,7 +156,7 @@ pub fn end_idle_conversations(conn: &mut Conn, idle: SignedDuration, now: Timest
     Ok(())
 }
 
-/// Loads the statement of the last answer to a user about its conversation.
+/// Loads the conversation lifecycle from the last answer to a user.
 pub fn load_last_lifecycle(conn: &mut Conn, user: UserId) -> QueryResult<Option<ConversationLifecycle>> {
     let talk: Option<i64> = conversations::table
         .filter(conversations::user_id.eq(user.0))
@@ -174,7 +174,7 @@ pub fn load_last_lifecycle(conn: &mut Conn, user: UserId) -> QueryResult<Option<
     last.map(|turn| load_lifecycle(conn, TurnId(turn))).transpose()
 }
 
-/// Loads the statement of a turn's answer about its conversation.
+/// Loads the conversation lifecycle from the answer of a turn.
 pub fn load_lifecycle(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationLifecycle> {
     let id: i64 = turns::table.find(turn.0).select(turns::conversation_id).first(conn)?;
     let (name, started_at): (String, i64) =

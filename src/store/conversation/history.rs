@@ -1,4 +1,4 @@
-//! Earlier messages and changes: for the model's window, for MORE, for matching reactions and numbers.
+//! Earlier messages and changes, for the model's window, for MORE, and for matching reactions and numbers.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -15,24 +15,25 @@ use crate::store::queue::outbox as messages;
 use crate::store::schema::{conversations, inbound_events, outbox, reactions, tool_calls, turns};
 use crate::store::turns::model_steps;
 
-/// Number of finished turns that are read for a window; the prompt shortens it further.
+/// Maximum number of finished turns that are read for a window. The prompt may shorten the window further.
 const TURNS_READ: i64 = 20;
 const QUOTABLE_TEXTS: i64 = 20;
-/// Limits on the earlier conversations of a day, the turns in each, and the changes in those, that are read.
+/// Limits on the number of earlier conversations of a day, of turns in each, and of changes in those turns that are
+/// read.
 const CONVERSATIONS_A_DAY: i64 = 10;
 const TURNS_A_DAY: i64 = 100;
 const CHANGES_READ: i64 = 20;
 
-/// The part of a conversation that a model is shown.
+/// Part of a conversation that the model receives.
 #[derive(Debug, Clone, Default)]
 pub struct ConversationWindow {
     /// Past turns, oldest first.
     pub turns: Vec<PastTurn>,
-    /// The first of the turns that were read; there may be no content of it left to show.
+    /// First of the turns that were read. The turn may have no content left to show.
     pub oldest: Option<TurnId>,
 }
 
-/// Loads the finished turns of a conversation. Turns that were taken back are not part of it.
+/// Loads the finished turns of a conversation, without canceled turns.
 pub fn load_conversation_window(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -61,15 +62,16 @@ pub fn load_conversation_window(
         })
         .collect::<QueryResult<Vec<PastTurn>>>()?
         .into_iter()
-        // If only reactions are left, our answer repeated an earlier one.
+        // If only reactions are left, the answer repeated an earlier one.
         .filter(|past| !past.texts.is_empty())
-        // A turn whose text is erased is of no use to a model, and some servers refuse empty messages.
+        // A turn whose text is erased is useless to a model, and some model servers refuse empty messages.
         .filter(|past| past.answer.is_some() || past.texts.iter().any(|text| !text.is_empty()))
         .collect();
     Ok(ConversationWindow { turns, oldest: Some(oldest) })
 }
 
-/// Loads the steps of a past turn. If they cannot be read, its messages and its answer have to suffice.
+/// Loads the steps of a past turn. If the steps cannot be read, the window contains only the messages and the answer of
+/// the turn.
 fn load_readable_steps(
     steps: &mut model_steps::ListsByKey<TurnId, ModelStep>,
     turn: TurnId,
@@ -96,8 +98,8 @@ fn load_window_answers(
         .load(conn)
 }
 
-/// Loads the whole answer of the last finished turn, of which the first page was sent. A message that was only
-/// remembered has no answer, and does not count.
+/// Loads the whole answer of the last finished turn, of which the first page was sent. A message that was only stored
+/// has no answer and does not count.
 pub fn load_last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<String>> {
     let answer: Option<Option<String>> = turns::table
         .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
@@ -109,7 +111,7 @@ pub fn load_last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryR
     Ok(answer.flatten())
 }
 
-/// Loads the author of the last answer, if that was a numbered list.
+/// Loads the source of the last answer, if the answer was a numbered list.
 pub fn load_last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<LastListSource> {
     let last: Option<(i64, Option<String>)> = turns::table
         .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
@@ -133,14 +135,14 @@ pub fn load_quotable_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<
     load_recent_messages(conn, user, QUOTABLE_TEXTS)
 }
 
-/// Loads the last message of either side; of ours, the last one that the user may answer.
+/// Loads the last message of each side: the last outbound message that the user may answer, and the last inbound one.
 pub fn load_last_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<RecentMessage>> {
     let mut recent = load_recent_messages(conn, user, 1)?;
     recent.retain(|recent| !recent.asks_nothing);
     Ok(recent)
 }
 
-/// Loads our last accepted messages, newest first by the time at which they were accepted, then the last `count` of
+/// Loads the last accepted outbound messages, newest first by the time of acceptance, then the last `count` messages of
 /// the user.
 fn load_recent_messages(conn: &mut Conn, user: UserId, count: i64) -> QueryResult<Vec<RecentMessage>> {
     let mut ours: Vec<(i64, Option<i64>, String, String)> = outbox::table
@@ -169,8 +171,8 @@ fn load_recent_messages(conn: &mut Conn, user: UserId, count: i64) -> QueryResul
     Ok(ours.chain(theirs).collect())
 }
 
-/// Loads the changes made for the user since `since` in conversations earlier than this one, in the sentences that
-/// tools wrote, newest first.
+/// Loads the changes made for the user since `since` in conversations before this one, as sentences written by the
+/// tools, newest first.
 pub fn load_earlier_changes(
     conn: &mut Conn,
     user: UserId,
@@ -186,7 +188,7 @@ pub fn load_earlier_changes(
         .load(conn)?;
     let mut done = Vec::new();
     for conversation in earlier {
-        // Not as a join, which would read every call in the table.
+        // Separate query, because a join would read every call in the table.
         let turns: Vec<i64> = turns::table
             .filter(turns::conversation_id.eq(conversation).and(turns::finished_at.ge(ms(since))))
             .order(turns::id.desc())
@@ -201,7 +203,7 @@ pub fn load_earlier_changes(
             .select(tool_calls::response)
             .load(conn)?;
         for text in results.into_iter().flatten() {
-            // Facts known now are shown separately; outdated ones are not shown.
+            // Current facts are shown separately; outdated facts are not shown.
             let result = if_readable(parse_call_result(&text))?.filter(|result| !is_fact_call(result));
             done.extend(result.map(|result| result.for_user));
         }

@@ -1,4 +1,4 @@
-//! Result of one message: the whole answer, the actions in the conversation, and the state of that conversation.
+//! Result of one message: the whole answer, the actions in the conversation, and the state of the conversation.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use crate::store::codec::{channel_word, timestamp_from_ms};
 use crate::store::schema::{inbound_events, outbox, tool_calls, turns};
 use crate::store::turns::model_steps::ToolCallRow;
 
-/// A message, identified by the id that its source gave it.
+/// Stored message, found by the id that its source gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredMessage {
     pub event: EventId,
@@ -55,7 +55,7 @@ pub fn find_stored_message(
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageResult {
     pub progress: MessageProgress,
-    /// The turn that processed the message, if there is one, and its state.
+    /// Turn that processed the message, if there is one, and the state of the turn.
     pub turn: Option<(TurnId, String)>,
     pub content: String,
     pub actions: Vec<MessageAction>,
@@ -69,7 +69,7 @@ pub enum MessageProgress {
     InProgress,
 }
 
-/// An action in the conversation.
+/// Action in the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageAction {
     React(Emoji),
@@ -106,7 +106,7 @@ pub fn load_message_result(conn: &mut Conn, event: EventId) -> QueryResult<Optio
     }))
 }
 
-/// Loads the answer to a message that code answered without a turn.
+/// Loads the answer to a message that was answered by code without a turn.
 fn load_code_reply(conn: &mut Conn, event: EventId) -> QueryResult<String> {
     let answer: Option<String> = outbox::table
         .filter(outbox::dedupe_key.eq(format!("event:{event}:reply")))
@@ -134,7 +134,7 @@ fn load_message_actions(conn: &mut Conn, turn: TurnId, user: UserId) -> QueryRes
     Ok(done)
 }
 
-/// Loads the picture that a call has queued.
+/// Loads the picture that a call queued, if any.
 fn load_queued_poster(conn: &mut Conn, call: CallRow, user: UserId) -> QueryResult<Option<MessageAction>> {
     let sent: Option<(String, Option<String>)> = outbox::table
         .filter(outbox::dedupe_key.eq(format!("poster:{call}:user:{user}")))

@@ -1,4 +1,4 @@
-//! Conversations and their messages, as the engine reads them.
+//! Conversations and their messages, as loaded by the engine.
 
 pub mod conversations;
 pub mod history;

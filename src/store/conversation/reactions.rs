@@ -1,4 +1,4 @@
-//! Reactions of users on our messages and theirs, and our reactions on theirs.
+//! Reactions of users to messages, and Dialarr's reactions to messages of users.
 
 use std::collections::HashMap;
 
@@ -12,21 +12,21 @@ use crate::store::Conn;
 use crate::store::codec::{ms, unreadable_column};
 use crate::store::schema::reactions;
 
-/// A reaction that came as a message.
+/// Reaction that was received as a message.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceivedReaction<'a> {
     pub user: UserId,
-    /// The message that carried the reaction.
+    /// Message that contained the reaction.
     pub said_in: EventId,
-    /// `None` for a picture, or if the quoted message is not known.
+    /// Quoted message; `None` for a picture, or if the quoted message is not known.
     pub target: Option<MessageRef>,
-    /// `None` for a sticker.
+    /// Emoji of the reaction; `None` for a sticker.
     pub emoji: Option<&'a str>,
     pub removal: bool,
 }
 
-/// Stores the reaction on the message that it quotes. A reaction that takes another back is stored as taken back
-/// itself.
+/// Stores a user's reaction to the message that it quotes. A reaction that removes an earlier one is stored as already
+/// removed.
 pub fn store_user_reaction(
     conn: &mut Conn,
     received: &ReceivedReaction<'_>,
@@ -37,7 +37,7 @@ pub fn store_user_reaction(
         Some(MessageRef::Outbound(outbox)) => (None, Some(outbox.0)),
         None => (None, None),
     };
-    // A user has one reaction on a message: the last.
+    // A user has one reaction to a message: the last one.
     let theirs = reactions::author.eq("user").and(reactions::removed_at.is_null());
     match received.target {
         Some(MessageRef::Inbound(event)) => {
@@ -66,7 +66,7 @@ pub fn store_user_reaction(
         .map(drop)
 }
 
-/// Stores our reaction on a message of the user, in place of an earlier one.
+/// Stores Dialarr's reaction to a message of the user, replacing an earlier one.
 pub fn store_own_reaction(
     conn: &mut Conn,
     user: UserId,
@@ -90,22 +90,22 @@ pub fn store_own_reaction(
         .map(drop)
 }
 
-/// A reaction that was not taken back.
+/// Reaction that was not removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActiveReaction {
     pub id: i64,
-    /// `None` for a sticker, and if the emoji was erased.
+    /// Emoji of the reaction; `None` for a sticker, or if the emoji was erased.
     pub emoji: Option<String>,
 }
 
-/// Author of the messages that the reactions are on.
+/// Author of the messages to which the reactions were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum ReactedSide {
     Theirs,
     Ours,
 }
 
-/// Loads the reactions on messages that were not taken back, by message.
+/// Loads the reactions that were not removed, grouped by message.
 pub(in crate::store) fn load_active_reactions(
     conn: &mut Conn,
     on: ReactedSide,
@@ -133,7 +133,7 @@ pub(in crate::store) fn load_active_reactions(
     Ok(given)
 }
 
-/// Returns the message that a reaction is on; `None` for one on a picture.
+/// Returns the message to which a reaction was made; `None` for a reaction to a picture.
 pub fn load_reaction_target(conn: &mut Conn, reaction: i64) -> QueryResult<Option<MessageRef>> {
     let row: Option<(Option<i64>, Option<i64>)> = reactions::table
         .find(reaction)

@@ -1,4 +1,4 @@
-//! A page of a conversation: consecutive turns, and the time range of the messages that belong to no turn.
+//! Range of a page of a conversation: consecutive turns, and the time range of the messages that belong to no turn.
 
 use diesel::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::conversation::transcript::{ConversationId, TurnId};
 use crate::store::Conn;
 use crate::store::schema::turns;
 
-/// Turns from one on, up to and with another.
+/// Range of turns, including both ends.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct TurnRange {
     pub(in crate::store) conversation: ConversationId,
@@ -21,7 +21,7 @@ pub(in crate::store) fn select_turn_ids(turns_of: TurnRange) -> _ {
     turns::table.filter(wanted).select(turns::id)
 }
 
-/// Time range of messages without a turn: from `from` on and before `to`, in the units of the tables.
+/// Time range of messages without a turn, from `from` (included) to `to` (excluded), in milliseconds as in the tables.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct MessageTimeRange {
     pub(in crate::store) conversation: ConversationId,
@@ -30,8 +30,9 @@ pub(in crate::store) struct MessageTimeRange {
 }
 
 impl MessageTimeRange {
-    /// Computes the range of the page of turns below `before`: from its oldest turn on, or from the beginning if there
-    /// are none before that, up to the oldest turn of the page above it.
+    /// Computes the time range of the page of turns below `before`. The range begins at the oldest turn of the page, or
+    /// at the beginning of the conversation if there are no older turns, and ends at the oldest turn of the next newer
+    /// page.
     pub(in crate::store) fn load_for_page(
         conn: &mut Conn,
         conversation: ConversationId,

@@ -1,5 +1,5 @@
-//! Whole copies of the database. A copy gets its name only once it is on disk, so that a file of that name is always
-//! complete.
+//! Whole copies of the database. A copy gets its final name only after it is on disk, so that a file of that name is
+//! always complete.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,8 +24,8 @@ pub enum CopyError {
     Store(#[from] io::Error),
 }
 
-/// A copy under its temporary name, which ends in `.part`. It is removed unless it is finished; a killed program
-/// leaves it to be removed by the next one.
+/// A copy under its temporary name, which ends in `.part`. The file is removed unless the copy is finished. If the
+/// program is killed, the next run removes the file.
 pub(in crate::store) struct PartialCopy {
     part: PathBuf,
     whole: PathBuf,
@@ -47,8 +47,8 @@ impl PartialCopy {
         &self.part
     }
 
-    /// Gives the copy its name, and replaces a file that has it. SQLite leaves it to the operating system when a copy
-    /// is written to disk, and that may be after the rename.
+    /// Renames the copy to its final name, replacing a file of that name. SQLite lets the operating system decide when
+    /// a copy is written to disk, which may be after the rename, so the copy is synced first.
     pub(in crate::store) fn finish(self) -> Result<(), CopyError> {
         File::open(&self.part)?.sync_all()?;
         fs::rename(&self.part, &self.whole)?;
@@ -75,7 +75,7 @@ fn remove_if_present(path: &Path) -> io::Result<()> {
 fn sync_folder(file: &Path) -> io::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
-        // Some file systems, among them those of a network, cannot sync a folder.
+        // Some file systems, such as network file systems, cannot sync a folder.
         Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
@@ -101,7 +101,7 @@ pub enum BackupError {
     Copy(#[from] CopyError),
 }
 
-/// Writes a consistent copy of the database at `path` to the new file `to`, also while a program is using it.
+/// Writes a consistent copy of the database at `path` to the new file `to`, even while a program is using the database.
 pub fn back_up(path: &str, to: &str) -> Result<(), BackupError> {
     let refuse_existing = || {
         if Path::new(to).exists() { Err(BackupError::Exists(to.to_owned())) } else { Ok(()) }
@@ -111,7 +111,8 @@ pub fn back_up(path: &str, to: &str) -> Result<(), BackupError> {
     }
     refuse_existing()?;
     let handle = Arc::new(DatabaseHandle::open(path)?);
-    // The lock is tried only in case of doubt: a service that starts in the meantime would be refused.
+    // The lock is tried only for a file with other names and no log: a service that starts while it is held would be
+    // refused.
     if handle.has_other_names()?
         && !companion_path(path, "-wal").exists()
         && handle.try_lock()? == LockOutcome::InUse

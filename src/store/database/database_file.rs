@@ -1,4 +1,4 @@
-//! The file that holds all data: its path and its size.
+//! Path and size of the file that holds all data.
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};

@@ -1,5 +1,5 @@
-//! Inspection of a database file on disk, beside a service that may be using it. An inspection neither migrates nor
-//! locks.
+//! Inspection of a database file on disk, which a service may be using. An inspection neither migrates nor locks the
+//! file.
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
@@ -22,13 +22,13 @@ pub enum InspectionError {
     Query(#[from] diesel::result::Error),
 }
 
-/// Result of inspecting a file.
+/// Result of the inspection of a database file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseInspection {
     pub tables: SchemaState,
-    /// The first fault that SQLite finds in the file.
+    /// The first fault that SQLite finds in the file, if any.
     pub damage: Option<String>,
-    /// `None` if the tables are not those of this program.
+    /// Contents of the database; `None` if the tables are not those of this program.
     pub contents: Option<DatabaseContents>,
 }
 
@@ -44,11 +44,11 @@ pub struct DatabaseContents {
 pub struct OverdueWork {
     /// Received messages without an outcome.
     pub unanswered: i64,
-    /// Messages that were due for sending and were neither accepted nor given up.
+    /// Messages that were due for sending and have been neither accepted nor given up.
     pub unsent: i64,
 }
 
-/// Period within which waiting work may still be on its way. A notification may wait for the morning.
+/// Period for which waiting work is not overdue. A notification may wait for the morning.
 const A_WHILE: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(QueryableByName)]
@@ -77,7 +77,7 @@ pub fn inspect_database(path: &str, now: Timestamp) -> Result<DatabaseInspection
     Ok(DatabaseInspection { tables, damage, contents })
 }
 
-/// Returns whether the tables are those that this program works on.
+/// Returns whether the tables are at the schema version of this program.
 pub fn has_current_tables(conn: &mut Conn) -> QueryResult<bool> {
     Ok(load_schema_state(conn)? == SchemaState::Current)
 }
@@ -129,7 +129,7 @@ mod tests {
         visit_new(path.to_str().unwrap());
         assert_eq!(inspect_database(path.to_str().unwrap(), NOW).unwrap().damage, None);
         let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-        // A page beyond those that the first check reads.
+        // The damaged page is one that the first check does not read.
         let root = "(SELECT rootpage FROM sqlite_schema WHERE name = 'ix_outbox_turn')";
         let root = diesel::dsl::sql::<diesel::sql_types::BigInt>(root);
         let page: i64 =
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!([backlog(9), backlog(11)], [unsent(0), unsent(1)]);
     }
 
-    /// Creates the file, and closes it again.
+    /// Creates a database file and closes it.
     fn visit_new(path: &str) {
         drop(Db::open_simulated(path, 0).unwrap());
     }

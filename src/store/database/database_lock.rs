@@ -1,4 +1,4 @@
-//! The lock that keeps a second program out of a database file, and the connections that are opened under it.
+//! Lock that keeps a second program out of a database file, and the connections that are opened under the lock.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -13,7 +13,7 @@ use diesel::connection::SimpleConnection;
 use super::db::OpenError;
 use crate::store::Conn;
 
-/// Device and inode of a file, which are the same under all of its names.
+/// Device and inode of a file, which are the same for all of its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) struct FileIdentity {
     device: u64,
@@ -26,14 +26,14 @@ impl FileIdentity {
     }
 }
 
-/// An open handle of a database file.
+/// Open handle of a database file.
 ///
-/// Its lock (`flock`) is on the file itself, so it holds under every name of the file and ends with the process. It
-/// does not interfere with the locks of SQLite (`fcntl`) on a local file system. Those have a trap: closing any
-/// descriptor of a file releases all of them that the process has on it, and another process may then delete the
-/// write-ahead log that this one writes to. So the handle is opened before the first connection of the process and
-/// closed after the last, and nothing else opens the file. Each connection owns a share of the handle, which makes
-/// this order the only possible one.
+/// The lock (`flock`) of the handle is on the file itself, so it applies to every name of the file and ends with the
+/// process. On a local file system the lock does not interfere with the locks of SQLite (`fcntl`). SQLite's locks have
+/// a pitfall: closing any descriptor of a file releases all the locks that the process holds on the file, and another
+/// process may then delete the write-ahead log that this process writes to. Therefore the handle is opened before the
+/// first connection of the process and closed after the last one, and nothing else opens the file. Each connection owns
+/// a share of the handle, which enforces this order.
 #[derive(Debug)]
 pub(in crate::store) struct DatabaseHandle {
     file: File,
@@ -75,14 +75,14 @@ impl DatabaseHandle {
         self.identity
     }
 
-    /// Returns whether there are hard links to the file.
+    /// Returns whether the file has further hard links.
     pub(in crate::store) fn has_other_names(&self) -> Result<bool, OpenError> {
         let metadata = self.file.metadata();
         let links = metadata.map_err(|source| OpenError::Lock { path: self.path.clone(), source })?.nlink();
         Ok(links > 1)
     }
 
-    /// Takes the lock unless another handle has it, in this process or another.
+    /// Acquires the lock unless another handle holds it, in this process or another.
     pub(in crate::store) fn try_lock(&self) -> Result<LockOutcome, OpenError> {
         match self.file.try_lock() {
             Ok(()) => Ok(LockOutcome::Acquired),
@@ -91,7 +91,7 @@ impl DatabaseHandle {
         }
     }
 
-    /// Opens a connection, and refuses it if the path leads to another file by then.
+    /// Opens a connection. Returns an error if the path now leads to another file.
     pub(in crate::store) fn connect(self: &Arc<Self>, pragmas: &str) -> Result<LockedConnection, OpenError> {
         let path = || self.path.clone();
         let conn =
@@ -102,7 +102,7 @@ impl DatabaseHandle {
             return Err(OpenError::Replaced { path: path() });
         }
         let mut conn = LockedConnection { conn, _handle: self.clone() };
-        // The timeout comes first: switching to WAL can itself meet a busy database.
+        // The timeout comes first: switching to WAL can itself find the database busy.
         for sql in ["PRAGMA busy_timeout=5000;", pragmas] {
             conn.batch_execute(sql).map_err(|source| OpenError::Prepare { path: path(), source })?;
         }
@@ -111,18 +111,18 @@ impl DatabaseHandle {
 }
 
 impl Drop for DatabaseHandle {
-    /// Releases the lock. Closing the descriptor is not enough: a child process that another thread is just starting
-    /// has a copy of it, and would hold the lock until it runs its own program.
+    /// Releases the lock. Closing the descriptor is not enough: a child process that another thread is starting has a
+    /// copy of the descriptor, and would hold the lock until the child runs its own program.
     fn drop(&mut self) {
         if let Err(error) = self.file.unlock() {
-            tracing::warn!(path = %self.path, %error, "the lock of the database could not be released");
+            tracing::warn!(path = %self.path, %error, "failed to release the lock of the database");
         }
     }
 }
 
-/// A connection whose file stays open, and locked if it was, until the connection is closed.
+/// A connection that keeps its file open until the connection is closed, and locked if the file was locked.
 pub(in crate::store) struct LockedConnection {
-    // Fields are dropped in this order.
+    // Fields are dropped in declaration order: the connection must close before the handle.
     conn: Conn,
     _handle: Arc<DatabaseHandle>,
 }
@@ -141,7 +141,7 @@ impl DerefMut for LockedConnection {
     }
 }
 
-/// Path of a file that SQLite creates beside the database: SQLite follows symlinks first.
+/// Returns the path of a file that SQLite creates beside the database. SQLite resolves symlinks first.
 pub(in crate::store) fn companion_path(database: &str, suffix: &str) -> PathBuf {
     let database = fs::canonicalize(database).unwrap_or_else(|_| Path::new(database).to_owned());
     let mut path = database.into_os_string();

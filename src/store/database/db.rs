@@ -1,5 +1,5 @@
-//! The open database: one writer thread with group commit and a few readers. No task can await inside a transaction:
-//! work is passed as synchronous closures.
+//! Open database: one writer thread with group commit, and a few readers. No task can await inside a transaction,
+//! because work is passed as synchronous closures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,27 +21,27 @@ use crate::conversation::transcript::ConversationId;
 use crate::store::Conn;
 use crate::store::stream::subscriptions::{CommitAnnouncer, Subscription, SubscriptionRegistry};
 
-/// Number of jobs that share one commit, and so one disk sync.
+/// Maximum number of jobs that share one commit, and therefore one disk sync.
 const BATCH: usize = 256;
-/// Number of jobs that may wait for the writer; beyond it, a webhook is asked to retry later.
+/// Maximum number of jobs that wait for the writer. Beyond this number, a webhook is asked to retry later.
 const QUEUE: usize = 1024;
 const READERS: u32 = 4;
-/// Number of readers for subscribers that only watch.
+/// Maximum number of concurrent reads for subscribers that only watch.
 const ASIDES: usize = 2;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
-    // Contains the text of its cause, and so has no source: it is logged in many places as it is.
+    // The error has no source because its message contains the cause: many places log the message alone.
     #[error("query the database: {0}")]
     Query(QueryError),
     #[error("commit to the database: {0}")]
     Commit(String),
-    /// The writer has more work than it may queue.
+    /// The queue of the writer is full.
     #[error("queue for the database")]
     Busy,
     #[error("use the database after it was closed")]
     Closed,
-    /// Data committed from here on would be lost at the next start.
+    /// A file of the database was moved or replaced: data committed from now on would be lost at the next start.
     #[error("keep what is committed: {0}")]
     Displaced(DisplacedFile),
 }
@@ -53,7 +53,7 @@ impl From<QueryError> for DbError {
 }
 
 impl DbError {
-    /// True if a stored value cannot be read, however often it is tried.
+    /// Returns whether a stored value cannot be read, so that a retry would fail too.
     pub fn is_unreadable(&self) -> bool {
         matches!(self, Self::Query(QueryError::DeserializationError(_)))
     }
@@ -86,11 +86,11 @@ pub enum OpenError {
     Thread(#[source] std::io::Error),
 }
 
-/// Callback by which a job answers its caller, once it is known whether the commit succeeded.
+/// Callback by which a job returns its result to its caller, after the commit has succeeded or failed.
 type JobCallback = Box<dyn FnOnce(Result<(), String>) + Send>;
 type WriteJob = Box<dyn FnOnce(&mut Conn) -> JobCallback + Send>;
 
-/// A handle to the open database; clones share it.
+/// A handle to the open database. Clones share the database.
 #[derive(Clone)]
 pub struct Db {
     writer: WriteExecutor,
@@ -99,21 +99,21 @@ pub struct Db {
     files: Arc<FileWatch>,
 }
 
-/// Executor of the writes, which runs them one after the other.
+/// Executor of the writes, which run one after the other.
 #[derive(Clone)]
 enum WriteExecutor {
-    /// A thread of its own, which commits all gathered jobs in one transaction.
+    /// A dedicated thread, which commits all gathered jobs in one transaction.
     Thread {
         jobs: mpsc::Sender<WriteJob>,
         /// Flag that ends the thread once the queue is empty.
         closing: Arc<AtomicBool>,
         thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     },
-    /// The caller, for a simulation: a paused clock waits for no thread.
+    /// The caller, for a simulation: a paused clock does not wait for a thread.
     Caller { pen: Arc<Mutex<WriteConnection>>, queue: Arc<SimulatedQueue> },
 }
 
-/// Connection and announcer that writes need.
+/// Connection for writes, and the announcer of their commits.
 struct WriteConnection {
     conn: LockedConnection,
     announcer: CommitAnnouncer,
@@ -127,7 +127,7 @@ struct ReaderPool {
 }
 
 impl ReaderPool {
-    /// Closes every connection. Remaining handles of the database keep none open.
+    /// Closes every connection. Remaining handles of the database keep no connection open.
     fn close(&self) {
         self.permits.close();
         self.watch_permits.close();
@@ -136,7 +136,7 @@ impl ReaderPool {
 }
 
 impl Db {
-    /// Opens and migrates the file, and keeps every other process out of it.
+    /// Opens and migrates the file, and locks it against every other process.
     pub fn open(path: &str) -> Result<Self, OpenError> {
         let (conn, readers, files) = open_connections(path)?;
         let watched = SubscriptionRegistry::default();
@@ -154,8 +154,7 @@ impl Db {
         Ok(Self { writer, readers, subscriptions: watched, files })
     }
 
-    /// Opens the database for a simulation under a paused clock: work runs in the caller, after a wait that depends on
-    /// `seed`.
+    /// Opens the database for a simulation with a paused clock: the caller runs the work after a delay based on `seed`.
     pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
         let (conn, readers, files) = open_connections(path)?;
         let watched = SubscriptionRegistry::default();
@@ -169,14 +168,14 @@ impl Db {
         self.files.check_paths()
     }
 
-    /// Subscribes to a conversation: the subscriber is notified when this program logs an event of it. Events that a
-    /// command at the shell logs are announced with the next commit here.
+    /// Subscribes to a conversation: the subscriber is notified when this process logs an event of the conversation.
+    /// Events that a command at the shell logs are announced with the next commit here.
     pub fn subscribe(&self, conversation: ConversationId) -> Subscription {
         self.subscriptions.subscribe(conversation)
     }
 
-    /// Runs `work` in a transaction of its own; its result is on disk when this returns. An `Err` undoes only this
-    /// work. Waits for a free slot in the queue.
+    /// Runs `work` in its own transaction. The changes are on disk when this function returns. An `Err` undoes only
+    /// this work. The call waits for a free slot in the queue.
     pub async fn write<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
@@ -195,8 +194,8 @@ impl Db {
         answer.await.map_err(|_| DbError::Closed)?
     }
 
-    /// Runs `prepare` at the moment at which `work` gets its slot in the queue: writes that were requested earlier run
-    /// before it, later ones run after it.
+    /// Runs `prepare` when `work` gets its slot in the queue: writes that were requested earlier run before it, later
+    /// ones run after it.
     pub async fn write_in_order<P: Send + 'static, R: Send + 'static>(
         &self,
         prepare: impl FnOnce() -> P,
@@ -221,9 +220,9 @@ impl Db {
         answer.await.map_err(|_| DbError::Closed)?
     }
 
-    /// Like [`Db::write`], for work that is acknowledged to its sender. Gives up at once when the queue is full, and
-    /// does not succeed if the next start would not find the committed data. The paths are checked before the work, so
-    /// that refused work has no effect, and after its commit, since a file may be moved in the meantime.
+    /// Like [`Db::write`], for work that is acknowledged to its sender. Returns an error immediately if the queue is
+    /// full, or if the next start would not find the committed data. The paths are checked before the work, so that
+    /// refused work has no effect, and again after its commit, since a file may have been moved during the work.
     pub async fn write_or_busy<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
@@ -273,14 +272,14 @@ impl Db {
         }
     }
 
-    /// Like [`Db::read`], for subscribers that only watch: few of their reads run concurrently, however many of them
-    /// wait, so that the tasks that answer messages find a reader free.
+    /// Like [`Db::read`], for subscribers that only watch: few of their reads run concurrently, regardless of the
+    /// number of subscribers, so that a reader is free for the tasks that answer messages.
     pub async fn read_in_background<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         let aside = self.readers.watch_permits.clone().acquire_owned().await.map_err(|_| DbError::Closed)?;
-        // The permit is moved into the work, which continues when its caller no longer waits for it.
+        // The permit is moved into the work, which continues even if its caller stops waiting.
         let work = move |conn: &mut Conn| {
             let result = work(conn);
             drop(aside);
@@ -294,19 +293,19 @@ impl Db {
     pub async fn close(self) {
         let Self { writer, readers, .. } = self;
         let WriteExecutor::Thread { jobs, closing, thread } = writer else { return readers.close() };
-        // A read whose caller no longer waits continues in its thread, and keeps the file locked.
+        // A read whose caller stopped waiting continues in its thread and keeps the file locked.
         let idle = readers.permits.clone().acquire_many_owned(READERS).await;
         readers.close();
         drop((idle, readers));
         closing.store(true, Ordering::Release);
-        // A connection that a client keeps open may hold a handle forever, so the thread is woken to check the flag.
+        // A client connection that remains open may hold a handle forever, so a job wakes the thread to check the flag.
         let _ = jobs.send(create_write_job(|_| Ok(())).0).await;
         drop(jobs);
         let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             let joined = tokio::task::spawn_blocking(move || thread.join()).await;
             if !matches!(joined, Ok(Ok(()))) {
-                tracing::error!("the database writer ended with a panic");
+                tracing::error!("the database writer panicked");
             }
         }
     }
@@ -331,16 +330,16 @@ pub enum VisitError {
     Query(#[from] QueryError),
 }
 
-/// State of the service during a visit by a command at the shell.
+/// State of the service while a command at the shell uses the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServiceState {
-    /// The service, or a conversation in the terminal.
+    /// The service or a conversation in the terminal is running.
     Running,
     Stopped,
 }
 
-/// Runs `work` in one transaction for a command at the shell, whether a service is running or not: beside the service,
-/// or in its role, which no service can take until the work is done.
+/// Runs `work` in one transaction for a command at the shell, whether or not a service is running. If no service is
+/// running, the command holds the lock, so that no service can start until the work is done.
 pub fn visit_database<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
@@ -348,7 +347,7 @@ pub fn visit_database<R>(
     visit_with_service_state(path, work).map(|(done, _)| done)
 }
 
-/// Like [`visit_database`], and returns whether a service was found.
+/// Like [`visit_database`], but also returns the state of the service.
 pub fn visit_with_service_state<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
@@ -357,7 +356,7 @@ pub fn visit_with_service_state<R>(
     Ok((conn.immediate_transaction(work)?, beside))
 }
 
-/// Like [`visit_database`], for work that would keep a running service waiting; `None` if a service is running.
+/// Like [`visit_database`], for work that would block a running service; returns `None` if a service is running.
 pub fn visit_exclusively<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
@@ -369,7 +368,7 @@ pub fn visit_exclusively<R>(
     }
 }
 
-/// Like [`visit_database`], for work that only reads: in one snapshot, and without ever blocking a service that writes.
+/// Like [`visit_database`], for work that only reads one snapshot: the work never blocks a service that writes.
 pub fn visit_read_only<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
@@ -388,7 +387,7 @@ fn open_for_visit(path: &str) -> Result<(LockedConnection, ServiceState), VisitE
         LockOutcome::Acquired => ServiceState::Stopped,
         LockOutcome::InUse => ServiceState::Running,
     };
-    // SQLite names the log after the database, so two names of one file have two logs.
+    // SQLite names the log after the database, so each name of the same file would have its own log.
     if beside == ServiceState::Running && !companion_path(path, "-wal").exists() {
         return Err(VisitError::OtherName(path.to_owned()));
     }
@@ -423,12 +422,12 @@ fn open_connections(path: &str) -> Result<(LockedConnection, ReaderPool, Arc<Fil
     ))
 }
 
-/// Pragmas of an inspection, which changes nothing in the file, not even its journal mode.
+/// Pragmas of an inspection, which does not change the file, not even its journal mode.
 const INSPECTION_PRAGMAS: &str = "PRAGMA query_only=ON;";
-/// Pragmas of the writer. Erased data is overwritten in the file too.
+/// Pragmas of the writer. Erased data is also overwritten in the file.
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
      PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;";
-/// Pragmas of a reader. Its cache is empty after each commit, so it stays small.
+/// Pragmas of a reader. The cache of a reader is empty after each commit, so a small cache suffices.
 const READER_PRAGMAS: &str =
     "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;";
 
@@ -437,20 +436,20 @@ fn write_until_closed(mut pen: WriteConnection, mut queue: mpsc::Receiver<WriteJ
     while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
         pen.commit_jobs(&mut jobs);
         if closing.load(Ordering::Acquire) {
-            // Queued jobs are still run; no further ones are accepted.
+            // Queued jobs still run; no further jobs are accepted.
             queue.close();
         }
     }
-    // A program that copies the file as it changes reads it all the time, and the close does not wait for it: the next
+    // A program that replicates the file reads it continuously. The close does not wait for such a reader: the next
     // start reads the log.
     let fold_in = "PRAGMA busy_timeout=500; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);";
     if let Err(error) = pen.conn.batch_execute(fold_in) {
-        tracing::warn!(%error, "could not fold in the write-ahead log");
+        tracing::warn!(%error, "failed to merge the write-ahead log into the database");
     }
 }
 
 impl WriteConnection {
-    /// Runs the jobs in one transaction and reports the outcome to each of them, then to the subscribers.
+    /// Runs the jobs in one transaction, reports the outcome to the caller of each, then notifies the subscribers.
     fn commit_jobs(&mut self, jobs: &mut Vec<WriteJob>) {
         let mut answers: Vec<JobCallback> = Vec::with_capacity(jobs.len());
         let committed = self
@@ -460,7 +459,7 @@ impl WriteConnection {
                 Ok::<(), QueryError>(())
             })
             .map_err(|error| error.to_string());
-        // If BEGIN failed, no job ran: dropping them notifies their callers.
+        // If BEGIN failed, no job ran. Dropping the jobs notifies their callers.
         jobs.clear();
         for answer in answers {
             answer(committed.clone());
@@ -476,14 +475,14 @@ fn create_write_job<R: Send + 'static>(
 ) -> (WriteJob, oneshot::Receiver<Result<R, DbError>>) {
     let (sender, receiver) = oneshot::channel();
     let job: WriteJob = Box::new(move |conn| {
-        // The work has a savepoint of its own, because other jobs share the transaction.
+        // The work has its own savepoint, because other jobs share the transaction.
         let result = conn.transaction(|conn| undo_on_panic(conn, work));
         Box::new(move |committed| {
             let answer = match committed {
                 Ok(()) => result.map_err(DbError::from),
                 Err(message) => Err(DbError::Commit(message)),
             };
-            // A caller that is gone does not want the answer; its work is done all the same.
+            // The caller may have stopped waiting for the result; the work is done in any case.
             let _ = sender.send(answer);
         })
     });
@@ -494,7 +493,7 @@ fn create_write_job<R: Send + 'static>(
 /// diesel counting one transaction too many, and the outer COMMIT would only release a savepoint.
 fn undo_on_panic<R>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> QueryResult<R> {
     catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(|_| {
-        tracing::error!("database work panicked and was undone");
+        tracing::error!("database work panicked and was rolled back");
         Err(QueryError::RollbackTransaction)
     })
 }
@@ -521,7 +520,7 @@ mod tests {
         compile_options: String,
     }
 
-    /// Guards the build setting: without `.cargo/config.toml` the program would do the same, more slowly.
+    /// Guards the build setting: without `.cargo/config.toml` the program would behave the same, but run more slowly.
     #[test]
     fn sqlite_is_compiled_as_configured() {
         let mut conn = Conn::establish(":memory:").unwrap();
@@ -582,7 +581,7 @@ mod tests {
             tokio::spawn(async move { db.read_in_background(wait).await })
         };
         let watching: Vec<_> = (0..3 * READERS).map(watch).collect();
-        // All of them request a read before another task does.
+        // All subscribers request a read before another task does.
         while db.readers.watch_permits.available_permits() > 0 {
             tokio::task::yield_now().await;
         }
@@ -629,7 +628,7 @@ mod tests {
         db.close().await;
     }
 
-    /// Guards the locks: closing a further descriptor of the file would release them.
+    /// Guards the locks: closing a further descriptor of the file would release the locks.
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn sqlite_keeps_its_own_locks_while_the_program_runs() {

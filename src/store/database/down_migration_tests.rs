@@ -1,4 +1,4 @@
-//! Tests of undone migrations: the data that they leave behind for the program that came before them.
+//! Tests of reverted migrations: the data that remains for the earlier version of the program.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -13,7 +13,7 @@ const ASIDES: &str = "20261122180000";
 const AUDIT: &str = "20261123120000";
 
 /// Rows before the migration: Ann (1) has a turn that was resumed and is live; Bob (2) one that was requested by a
-/// program; user 3 is a test user, and has rows in every table.
+/// program; user 3 is a test user with rows in every table.
 const LIFE: &str = r#"
 INSERT INTO users (id, phone, status, role, test, created_at, updated_at) VALUES
   (1, '+15550100001', 'active', 'admin', 0, 1, 1), (2, '+15550100002', 'active', 'member', 0, 1, 1),

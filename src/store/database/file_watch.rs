@@ -1,5 +1,5 @@
-//! Check that the files of an open database are still at their paths. Only their metadata is read: opening and closing
-//! one of them would release SQLite's locks.
+//! Check that the files of an open database are still at their paths. Only the metadata of the files is read: opening
+//! and closing a file would release SQLite's locks.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::database_lock::{DatabaseHandle, FileIdentity, companion_path};
 use super::db::Db;
 
-/// Interval at which the paths are checked while no webhook comes in.
+/// Interval at which the paths are checked while no webhook is received.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 
-/// One of the files that SQLite works with.
+/// File that SQLite uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseFile {
     Main,
@@ -26,13 +26,13 @@ pub enum DatabaseFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathState {
     Missing,
-    /// Another file has this path.
+    /// Another file is at this path.
     Replaced,
     /// The file at the path cannot be inspected.
     Unreadable,
 }
 
-/// A file that is not at its path: data committed from here on is lost at the next start.
+/// File that is no longer at its path: data committed from now on is lost at the next start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DisplacedFile {
     pub file: DatabaseFile,
@@ -40,7 +40,7 @@ pub struct DisplacedFile {
 }
 
 impl Display for DisplacedFile {
-    /// Formats the fault without the path: `/ready` is open to everyone.
+    /// Formats the fault without the path, because `/ready` is public.
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         let file = match self.file {
             DatabaseFile::Main => "database",
@@ -54,7 +54,7 @@ impl Display for DisplacedFile {
     }
 }
 
-/// The files as they were when the database was opened.
+/// Identity of the files when the database was opened.
 #[derive(Debug)]
 pub(in crate::store) struct FileWatch([WatchedFile; 2]);
 
@@ -66,7 +66,7 @@ struct WatchedFile {
 }
 
 impl FileWatch {
-    /// Records the files of a database whose connections are open, so that its log exists too.
+    /// Records the files of a database. Its connections must be open, so that the log exists too.
     pub(in crate::store) fn from_handle(handle: &DatabaseHandle) -> io::Result<Self> {
         let main =
             WatchedFile { file: DatabaseFile::Main, path: handle.path().into(), identity: handle.identity() };
@@ -89,7 +89,7 @@ impl FileWatch {
     }
 }
 
-/// Logs once when a file is displaced, and once when it is back, until `stop`.
+/// Logs once when a file is displaced and once when the file is back, until `stop`.
 pub async fn log_displaced_files(db: Db, stop: CancellationToken) {
     let mut known = Ok(());
     loop {

@@ -1,4 +1,4 @@
-//! A condition that is written literally in its statement.
+//! Condition that is written literally in its statement.
 
 use diesel::QueryResult;
 use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
@@ -6,9 +6,9 @@ use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::Bool;
 use diesel::sqlite::Sqlite;
 
-/// The condition of a partial index, literally, with its columns qualified. SQLite uses a partial index only if it can
-/// read the index's condition in the statement (<https://www.sqlite.org/partialindex.html>); diesel's own way to write
-/// one, `sql`, causes the statement to be prepared again at each use.
+/// Literal condition of a partial index, with qualified columns. SQLite uses a partial index only if the statement
+/// contains the condition of the index (<https://www.sqlite.org/partialindex.html>). Diesel's own function for literal
+/// SQL, `sql`, causes the statement to be prepared again at each use.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct LiteralSql(pub(in crate::store) &'static str);
 
@@ -23,7 +23,7 @@ impl ValidGrouping<()> for LiteralSql {
     type IsAggregate = is_aggregate::No;
 }
 
-/// The type does not identify the statement: it is cached by its SQL string.
+/// The type does not identify the statement, so the statement is cached by its SQL string.
 impl QueryId for LiteralSql {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;

@@ -1,5 +1,5 @@
-//! Check of the tables in a database file, and their migration to those of this program: only after a copy was stored
-//! beside the file, and never if a later program has worked with it.
+//! Check of the tables in a database file, and their migration to the schema of this program. A migration requires that
+//! a copy was stored beside the file, and is refused if a later version of the program has used the file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ use crate::store::Conn;
 
 pub(in crate::store) const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 
-/// The tables of a file, compared with those that this program works on.
+/// Schema of a file, compared with the schema of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaState {
     Current,
@@ -32,7 +32,7 @@ pub enum SchemaState {
     Foreign,
     /// Tables that need to be migrated.
     Older {
-        /// The first migration that is still to be made.
+        /// The first pending migration.
         from: String,
     },
     /// Tables with migrations that this program does not know.
@@ -64,7 +64,7 @@ pub enum MigrationError {
     Migrate { path: String, source: Box<dyn std::error::Error + Send + Sync> },
 }
 
-/// Cause for which a file cannot be used, now and after any further start.
+/// Error that makes a file unusable, now and after any further start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FileFault {
     #[error("it is not an SQLite database")]
@@ -73,7 +73,8 @@ pub enum FileFault {
     Foreign,
     #[error("SQLite finds it damaged, or only a part of it is there")]
     Damaged,
-    /// SQLite would delete the log and begin with an empty database.
+    /// The database is empty or missing, but its log exists: SQLite would delete the log and start with an empty
+    /// database.
     #[error(
         "it is missing or empty, but its write-ahead log is not (put the two back together, or remove the log)"
     )]
@@ -92,11 +93,11 @@ impl FileFault {
     }
 }
 
-/// "Dial" in the header of the file. Files of earlier builds have no such id.
+/// Application id in the header of the file: "Dial" in ASCII. Files of earlier builds have no such id.
 const APPLICATION_ID: i64 = 0x4469_616c;
 const NO_APPLICATION_ID: i64 = 0;
 
-/// Query for the tables of any program, without those of SQLite and of Litestream, which may exist before ours.
+/// Query for the number of tables, without those of SQLite and of Litestream, which may exist before Dialarr's.
 const TABLES: &str = "SELECT count(*) AS n FROM sqlite_master WHERE type = 'table'
     AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '_litestream_*' AND name <> '__diesel_schema_migrations'";
 
@@ -137,7 +138,7 @@ pub(in crate::store) fn load_schema_state(conn: &mut Conn) -> QueryResult<Schema
     if applied.is_empty() {
         return without_migrations(conn);
     }
-    // Another program may keep its versions in a table of the same name.
+    // Another program may store its versions in a table of the same name.
     if id == NO_APPLICATION_ID && applied.is_disjoint(&known) {
         return Ok(SchemaState::Foreign);
     }
@@ -150,7 +151,7 @@ pub(in crate::store) fn load_schema_state(conn: &mut Conn) -> QueryResult<Schema
     })
 }
 
-/// Checks the sizes before any file is opened: SQLite deletes the log of an empty database, also if the database was
+/// Checks the sizes before any file is opened: SQLite deletes the log of an empty database, even if the database was
 /// emptied or lost by accident and the log holds the latest commits.
 pub(in crate::store) fn refuse_log_alone(path: &str) -> Result<(), MigrationError> {
     let size = |path: &Path| fs::metadata(path).ok().map(|file| file.len());
@@ -162,13 +163,13 @@ pub(in crate::store) fn refuse_log_alone(path: &str) -> Result<(), MigrationErro
         return Err(MigrationError::Unusable { path: path.to_owned(), fault: FileFault::LogAlone });
     }
     if database.is_some() {
-        // A start that was killed leaves such a file, so it is not refused.
+        // A killed start leaves such a file, so the file is not refused.
         tracing::warn!(%path, "the database is an empty file; hint: if a backup was put there, it is incomplete");
     }
     Ok(())
 }
 
-/// Inspects the file before any change is made to it.
+/// Returns an error if the file is unusable, before any change is made to the file.
 pub(in crate::store) fn refuse_unusable(conn: &mut Conn, path: &str) -> Result<(), MigrationError> {
     match read_schema_state(conn, path)? {
         SchemaState::Newer { to } => Err(MigrationError::Newer { path: path.to_owned(), to }),
@@ -186,7 +187,7 @@ fn read_schema_state(conn: &mut Conn, path: &str) -> Result<SchemaState, Migrati
     })
 }
 
-/// Makes the migrations that the file lacks. No other process may be using it.
+/// Runs the pending migrations of the file. No other process may be using the file.
 pub(in crate::store) fn migrate_database(conn: &mut Conn, path: &str) -> Result<(), MigrationError> {
     match read_schema_state(conn, path)? {
         SchemaState::Current => return Ok(()),
@@ -197,7 +198,7 @@ pub(in crate::store) fn migrate_database(conn: &mut Conn, path: &str) -> Result<
         SchemaState::Older { from } => {
             let copy = copy_before_migration(conn, path, &from)
                 .map_err(|source| MigrationError::Copy { path: path.to_owned(), source })?;
-            tracing::info!(%path, copy = %copy.display(), "changing the tables of an earlier version; a copy stands beside them");
+            tracing::info!(%path, copy = %copy.display(), "migrating an older database; a copy is stored");
         }
         SchemaState::Newer { to } => return Err(MigrationError::Newer { path: path.to_owned(), to }),
     }
@@ -208,8 +209,8 @@ pub(in crate::store) fn migrate_database(conn: &mut Conn, path: &str) -> Result<
 /// Text between the name of a database and the migration that its copy lacks.
 const BEFORE: &str = ".before-";
 
-/// Stores a whole copy beside the file, readable only by those who may read the file. An existing copy from before the
-/// same migration was restored already, so that the present file is the next one to restore.
+/// Stores a whole copy beside the file, readable only by users who may read the file. An existing copy from before the
+/// same migration is replaced: that copy was already restored, so the present file is the next one to restore.
 fn copy_before_migration(conn: &mut Conn, path: &str, from: &str) -> Result<PathBuf, CopyError> {
     let whole = PathBuf::from(format!("{path}{BEFORE}{from}"));
     let copy = PartialCopy::write(conn, &whole)?;
@@ -218,11 +219,11 @@ fn copy_before_migration(conn: &mut Conn, path: &str, from: &str) -> Result<Path
     Ok(whole)
 }
 
-/// Removes the copies that were made before a time: they contain text that was erased since.
+/// Removes the copies that were made before `before`: they contain text that has since been erased.
 pub fn remove_old_copies(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
     let path = PathBuf::from(database_file::load_database_file_size(conn)?.path);
     if let Err(error) = remove_copies(&path, before.into()) {
-        tracing::warn!(%error, path = %path.display(), "copies from before an upgrade could not be removed");
+        tracing::warn!(%error, path = %path.display(), "failed to remove the copies from before an upgrade");
     }
     Ok(())
 }
@@ -252,7 +253,7 @@ mod tests {
     use super::super::db::Db;
     use super::*;
 
-    /// Creates a file that lacks the last migration.
+    /// Creates a file without the last migration.
     fn earlier(folder: &Path) -> (Conn, String, String) {
         let path = folder.join("a.db").to_str().unwrap().to_owned();
         drop(Db::open_simulated(&path, 0).unwrap());
@@ -292,7 +293,7 @@ mod tests {
     fn a_copy_that_fails_leaves_the_disk_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let (mut conn, path, from) = earlier(folder.path());
-        // The copy is written, and cannot get its name.
+        // The copy can be written but not renamed.
         fs::create_dir_all(format!("{path}.before-{from}/taken")).unwrap();
         let failed = migrate_database(&mut conn, &path);
         assert!(matches!(failed, Err(MigrationError::Copy { .. })), "{failed:?}");

@@ -1,18 +1,19 @@
-//! The queue of a simulated database, which has no writer thread: the caller of a write waits a little and runs it.
+//! Queue of a simulated database, which has no writer thread: the caller of a write waits for a short time and runs the
+//! write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Longest wait around a piece of work.
+/// Maximum wait before or after a piece of work, in milliseconds.
 const LONGEST_WAIT_MS: u64 = 4;
 
-/// Short waits before and after each piece of work, so that a kill can occur on either side of a commit. The same seed
-/// gives the same waits.
+/// Queue that waits for a short time before and after each piece of work, so that a kill can occur on either side of a
+/// commit. The same seed gives the same waits.
 #[derive(Debug)]
 pub(in crate::store) struct SimulatedQueue {
     seed: AtomicU64,
-    /// Number of writes that were requested and have not run yet.
+    /// Number of requested writes that have not run yet.
     queued: AtomicUsize,
 }
 
@@ -27,13 +28,13 @@ impl SimulatedQueue {
         tokio::time::sleep(Duration::from_millis((mixed >> 33) % LONGEST_WAIT_MS)).await;
     }
 
-    /// Counts one write until the guard is dropped, also if it never runs.
+    /// Counts one write until the guard is dropped, even if the write never runs.
     pub(in crate::store) fn join(self: &Arc<Self>) -> QueuedWrite {
         self.queued.fetch_add(1, Ordering::Relaxed);
         QueuedWrite(self.clone())
     }
 
-    /// Waits for a moment without queued writes.
+    /// Waits until no write is queued.
     pub(in crate::store) async fn wait_until_empty(&self) {
         while self.queued.load(Ordering::Relaxed) > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;

@@ -1,4 +1,4 @@
-//! Statements that SQLite parses once.
+//! Cache of prepared statements, which SQLite parses once.
 
 use diesel::connection::LoadConnection;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -10,18 +10,19 @@ use diesel::{QueryResult, RunQueryDsl, define_sql_function};
 use crate::store::Conn;
 
 define_sql_function! {
-    /// Number of rows that the last statement changed, without those that its triggers changed.
+    /// Number of rows that the last statement changed, excluding rows that its triggers changed.
     fn changes() -> BigInt;
 }
 
-/// A statement that is prepared once for a connection. Diesel prepares each `UPDATE`, upsert and `sql_query` every
-/// time, since it cannot know how many different SQL strings may result (`AstPass::unsafe_to_cache_prepared`), and
-/// with an `UPDATE` the program of each trigger that it fires.
+/// Statement that is prepared once per connection. Diesel prepares each `UPDATE`, upsert and `sql_query` at every use,
+/// since it cannot know how many different SQL strings may result (`AstPass::unsafe_to_cache_prepared`). Preparing an
+/// `UPDATE` also compiles each trigger that the statement fires.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct CachedStatement<S>(S);
 
 pub(in crate::store) trait CacheStatement: Sized {
-    /// Caches the prepared statement. Only for statements with few possible SQL strings: each is cached permanently.
+    /// Caches the prepared statement. Use it only for statements with few possible SQL strings: each string is cached
+    /// permanently.
     fn cached(self) -> CachedStatement<Self> {
         CachedStatement(self)
     }
@@ -30,10 +31,10 @@ pub(in crate::store) trait CacheStatement: Sized {
 impl<S> CacheStatement for S where S: QueryFragment<Sqlite> {}
 
 impl<S: QueryFragment<Sqlite>> CachedStatement<S> {
-    /// Runs the statement and returns the number of rows it changed.
+    /// Runs the statement and returns the number of changed rows.
     pub(in crate::store) fn execute(self, conn: &mut Conn) -> QueryResult<usize> {
-        // Run as a query without rows: diesel borrows a statement that is only executed, and then does not see that it
-        // is a cached one.
+        // The statement runs as a query without rows: diesel borrows a statement that is only executed, and then does
+        // not recognize that it is cached.
         for row in LoadConnection::load(conn, CachedExecution(self))? {
             row?;
         }

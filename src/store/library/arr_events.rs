@@ -1,5 +1,5 @@
-//! Events from Sonarr and Radarr, each matter once, stored until every user is notified; and the time up to which the
-//! history of each instance was read.
+//! Events from Sonarr and Radarr, each stored once and until every user is notified, and the history cursor of each
+//! instance: the time up to which its history was read.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use crate::store::schema::{arr_cursors, arr_events};
 
 const OPEN: LiteralSql = LiteralSql("arr_events.handled_at IS NULL");
 
-/// Stores the events that are not known yet; returns the number of new ones.
+/// Stores the events that are not known yet. Returns the number of new events.
 pub fn store_arr_events(
     conn: &mut Conn,
     instance: &str,
@@ -37,7 +37,7 @@ pub fn store_arr_events(
     Ok(new)
 }
 
-/// Returns whether a matter was reported before, through any channel.
+/// Returns whether an event was reported before, through any channel.
 pub fn is_event_known(conn: &mut Conn, instance: &str, matter: &str) -> QueryResult<bool> {
     let known: Option<i64> = arr_events::table
         .filter(arr_events::instance.eq(instance).and(arr_events::matter.eq(matter)))
@@ -47,7 +47,8 @@ pub fn is_event_known(conn: &mut Conn, instance: &str, matter: &str) -> QueryRes
     Ok(known.is_some())
 }
 
-/// Loads the oldest events for which no notification was sent yet. An event that cannot be read holds up no other.
+/// Loads the oldest events for which no notification was sent yet. An event that cannot be read does not block the
+/// others.
 pub fn load_unreported_events(conn: &mut Conn, limit: i64) -> QueryResult<Vec<PendingArrEvent>> {
     let rows: Vec<(i64, String, String, i64)> = arr_events::table
         .filter(OPEN)
@@ -66,7 +67,7 @@ pub fn load_unreported_events(conn: &mut Conn, limit: i64) -> QueryResult<Vec<Pe
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventClaimOutcome {
     Claimed,
-    /// Another task has claimed one of the events in the meantime.
+    /// Another task has already claimed one of the events.
     Lost,
 }
 
@@ -85,7 +86,7 @@ pub fn claim_events(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult
     Ok(EventClaimOutcome::Claimed)
 }
 
-/// Deletes events that were received before `before` and for which the notifications were sent.
+/// Deletes events that were received before `before` and whose notifications were sent.
 pub fn delete_reported_events(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
     let old = arr_events::received_at.lt(ms(before)).and(arr_events::handled_at.is_not_null());
     diesel::delete(arr_events::table.filter(old)).execute(conn)

@@ -1,4 +1,4 @@
-//! Users who follow a title: they are notified when it is ready.
+//! Follows of titles by users, who are notified when the title is ready.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -11,12 +11,12 @@ use crate::store::schema::{follows, users};
 
 const OPEN: LiteralSql = LiteralSql("follows.ended_at IS NULL");
 
-/// Reason for which a user follows a title.
+/// Reason why a user follows a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FollowReason {
     /// The user requested the title.
     Request,
-    /// The user asked to be notified of the title, which counts also while their notifications are off.
+    /// The user asked to be notified of the title, which applies even while the user's notifications are off.
     Notification,
 }
 
@@ -31,7 +31,7 @@ pub struct FollowedTitle {
     pub season: Option<u32>,
 }
 
-/// Follow of a show or of one of its seasons that goes on.
+/// Active follow of a show or of one of its seasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShowFollow {
     pub user: UserId,
@@ -43,8 +43,8 @@ pub struct ShowFollow {
     pub since: Timestamp,
 }
 
-/// Starts to follow a title. A user who follows it already has asked again: earlier notifications about it no longer
-/// count.
+/// Records that a user follows a title. If the user already follows the title, the request renews the follow: earlier
+/// notifications about the title no longer count.
 pub fn follow_title(
     conn: &mut Conn,
     user: UserId,
@@ -74,8 +74,9 @@ pub fn follow_title(
     Ok(())
 }
 
-/// Loads the users who are to be notified of a movie, or of this season of a show: each once, in the order in which
-/// they began to follow. A user without notifications follows only the titles that they asked to be notified of since.
+/// Loads the users to notify of a movie, or of this season of a show: each once, in the order in which they began to
+/// follow. A user who turned notifications off is included only for titles that the user asked to be notified of since
+/// then.
 pub fn load_followers(conn: &mut Conn, what: &FollowedTitle) -> QueryResult<Vec<UserId>> {
     let season = what.season.map(i64::from);
     let mut ids: Vec<i64> = follows::table
@@ -97,7 +98,7 @@ pub fn load_followers(conn: &mut Conn, what: &FollowedTitle) -> QueryResult<Vec<
     Ok(ids.into_iter().map(UserId).collect())
 }
 
-/// Loads the follows of shows in one library, for the users who are to be notified, as [`followers`] does.
+/// Loads the follows of shows in one library, for the users to notify, as in [`load_followers`].
 pub fn of_shows(conn: &mut Conn, instance: &str) -> QueryResult<Vec<ShowFollow>> {
     let rows: Vec<(i64, i64, Option<i64>, i64)> = follows::table
         .inner_join(users::table)
@@ -113,7 +114,7 @@ pub fn of_shows(conn: &mut Conn, instance: &str) -> QueryResult<Vec<ShowFollow>>
     rows.into_iter().map(read).collect()
 }
 
-/// Returns the time since which a user follows a movie, or this season of a show: the last time they asked counts.
+/// Returns the time since which a user follows a movie, or this season of a show: the time of the user's last request.
 pub fn load_follow_time(
     conn: &mut Conn,
     user: UserId,
@@ -129,8 +130,7 @@ pub fn load_follow_time(
     at.map(timestamp_from_ms).transpose()
 }
 
-/// Ends every follow of exactly this title and season. Returns the users who are to be notified, as [`load_followers`]
-/// does.
+/// Ends every follow of exactly this title and season. Returns the users to notify, as in [`load_followers`].
 pub fn end_follows(conn: &mut Conn, what: &FollowedTitle, now: Timestamp) -> QueryResult<Vec<UserId>> {
     let season = what.season.map(i64::from);
     let open = follows::table
@@ -146,7 +146,7 @@ pub fn end_follows(conn: &mut Conn, what: &FollowedTitle, now: Timestamp) -> Que
     Ok(notified.into_iter().map(UserId).collect())
 }
 
-/// Makes every follow of a user silent while their notifications are off.
+/// Mutes every follow of a user while the user's notifications are off.
 pub fn mute_follows(conn: &mut Conn, user: UserId) -> QueryResult<()> {
     diesel::update(follows::table.filter(OPEN.and(follows::user_id.eq(user.0))))
         .set(follows::explicit.eq(0))

@@ -15,7 +15,7 @@ fn counted_word(counted: QuotaKind) -> &'static str {
     }
 }
 
-/// Counts the additions of a call; a call counts once.
+/// Counts the additions of a call. A repeated count of the same call has no effect.
 pub fn count_additions(
     conn: &mut Conn,
     user: UserId,
@@ -75,7 +75,7 @@ pub fn load_counted_additions(
     rows.into_iter().map(|(at, amount)| Ok((timestamp_from_ms(at)?, convert_integer(amount)?))).collect()
 }
 
-/// Quota of one user in place of the household's.
+/// Quota of one user, which replaces the household's quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QuotaOverride {
     pub movies: Option<u32>,

@@ -14,11 +14,11 @@ use crate::store::turns::calls::CallStartOutcome;
 /// Waiting additions of one user for one title that are tried together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestGroup {
-    /// The newest part, with everything that the parts want.
+    /// The newest request, merged with everything that the others want.
     pub whole: DeferredAddition,
     /// The requests as they were made, oldest first.
     parts: Vec<DeferredAddition>,
-    /// Newer requests for the same seasons, which were refused. They are closed with the group.
+    /// Newer requests for the same seasons that were refused. They are closed with the group.
     refused: Vec<DeferredAddition>,
     /// Reason of the first refusal, for the user.
     pub refusal: Option<String>,
@@ -29,7 +29,7 @@ impl RequestGroup {
         Self { parts: vec![open.clone()], whole: open, refused: Vec::new(), refusal: None }
     }
 
-    /// Group of these requests; `None` without any, or if they cannot be merged.
+    /// Builds the group of these requests; `None` if there are none, or if they cannot be merged.
     fn from_parts(mut parts: Vec<DeferredAddition>) -> Option<Self> {
         parts.sort_by_key(|part| part.id);
         let requests: Vec<QueuedRequest> = parts.iter().map(DeferredAddition::request).collect();
@@ -39,12 +39,12 @@ impl RequestGroup {
         Some(Self { whole, parts, refused: Vec::new(), refusal: None })
     }
 
-    /// Ids of the additions that are tried.
+    /// Returns the ids of the additions that are tried.
     pub fn request_ids(&self) -> Vec<i64> {
         self.parts.iter().map(|part| part.id).collect()
     }
 
-    /// Ids of the additions that wait and end together.
+    /// Returns the ids of the additions that wait and end together, including refused ones.
     pub fn all_ids(&self) -> Vec<i64> {
         self.parts.iter().chain(&self.refused).map(|part| part.id).collect()
     }
@@ -53,7 +53,7 @@ impl RequestGroup {
         &self.parts
     }
 
-    /// One group for each list of seasons, in the order of their oldest requests.
+    /// Splits the group into one group for each list of seasons, in the order of their oldest requests.
     pub fn by_seasons(&self) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
         for part in &self.parts {
@@ -70,7 +70,7 @@ impl RequestGroup {
         groups
     }
 
-    /// The group without its newest request, which was refused; `None` if that leaves no request.
+    /// Returns the group without its newest request, which was refused; `None` if no request is left.
     pub fn without_newest(&self, reason: Option<&str>) -> Option<Self> {
         let (newest, earlier) = self.parts.split_last()?;
         let refused = [self.refused.clone(), vec![newest.clone()]].concat();
@@ -95,7 +95,7 @@ pub fn load_request_group(conn: &mut Conn, due: DeferredAddition) -> QueryResult
     Ok(group)
 }
 
-/// Writes the intent to add. If one of the additions does not wait any more, none is started.
+/// Writes the intent to add. If one of the additions is no longer waiting, none is started.
 pub fn start_addition(conn: &mut Conn, ids: &[i64]) -> QueryResult<CallStartOutcome> {
     let waiting = || requests::table.filter(requests::id.eq_any(ids)).filter(requests::state.eq("queued"));
     let count: i64 = waiting().count().get_result(conn)?;
@@ -118,7 +118,7 @@ pub fn schedule_next_try(conn: &mut Conn, ids: &[i64], at: Timestamp) -> QueryRe
     .map(drop)
 }
 
-/// Schedules the next check at `at`; the states of the additions stay as they are until then.
+/// Schedules the next check at `at`. The states of the additions do not change until then.
 pub fn schedule_next_check(conn: &mut Conn, ids: &[i64], at: Timestamp) -> QueryResult<()> {
     diesel::update(
         requests::table.filter(requests::id.eq_any(ids)).filter(requests::next_try_at.is_not_null()),
@@ -133,7 +133,7 @@ pub fn schedule_next_check(conn: &mut Conn, ids: &[i64], at: Timestamp) -> Query
 pub enum CloseGroupOutcome {
     /// The rows are merged into the one with this id.
     Into(i64),
-    /// The user has left in the meantime, or has the title already: no user waits for a notification.
+    /// The user has left, or already has the title: no user waits for a notification.
     Withdrawn,
 }
 

@@ -1,4 +1,4 @@
-//! Title requests of users, and the additions that are tried again until they are made or given up.
+//! Title requests of users, and the additions that are retried until they are made or given up.
 
 use diesel::dsl::max;
 use diesel::prelude::*;
@@ -18,11 +18,11 @@ use crate::store::schema::requests;
 
 /// Condition of the index of additions that are still to be tried.
 const DUE: LiteralSql = LiteralSql("requests.next_try_at IS NOT NULL");
-/// Number of the last requests that a tool is shown.
+/// Number of recent requests that a tool receives.
 const LATELY: i64 = 500;
 
-/// Records the title request of a user for a title that is in the library. Their waiting additions of it are settled
-/// by this, except for seasons and episodes that this request does not cover.
+/// Records the request of a user for a title that is in the library. The request settles the user's waiting additions
+/// of the title, except for seasons and episodes that it does not cover.
 pub fn record_title_request(
     conn: &mut Conn,
     user: UserId,
@@ -53,7 +53,7 @@ pub fn record_title_request(
         .map(drop)
 }
 
-/// An addition that is to be tried later.
+/// New addition that is to be tried later.
 #[derive(Debug, Clone, Copy)]
 pub struct NewDeferredAddition<'a> {
     pub user: UserId,
@@ -62,8 +62,8 @@ pub struct NewDeferredAddition<'a> {
     pub arguments: &'a ToolArguments,
 }
 
-/// Queues an addition. The row keeps the request as it was made, so that it can be tried without the others. The same
-/// request once more renews its row.
+/// Queues an addition. The row stores the request as it was made, so that the request can be tried without the others.
+/// A repeat of the same request renews its row.
 pub fn queue_addition(conn: &mut Conn, new: &NewDeferredAddition<'_>, now: Timestamp) -> QueryResult<()> {
     let later = QueuedRequest { wanted: new.wanted.clone(), arguments: new.arguments.clone() };
     for open in load_waiting_additions(conn, new.user, new.wanted)? {
@@ -119,7 +119,7 @@ fn addition_columns(
     })
 }
 
-/// Loads the waiting additions of a user for a title, for any seasons; oldest first.
+/// Loads the waiting additions of a user for a title, for any seasons, oldest first.
 pub(in crate::store) fn load_waiting_additions(
     conn: &mut Conn,
     user: UserId,
@@ -136,8 +136,8 @@ pub(in crate::store) fn load_waiting_additions(
     rows.into_iter().filter_map(|row| open(row).transpose()).collect()
 }
 
-/// Returns whether a title that was given up, or a season of it, may come all the same: another user waits for it, or
-/// has been given it before.
+/// Returns whether a title that was given up, or a season of it, may still arrive: another user waits for it, or has
+/// received it before.
 pub fn may_still_arrive(conn: &mut Conn, wanted: &RequestedTitle) -> QueryResult<bool> {
     let others: Vec<TitleRequestRow> = requests::table
         .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
@@ -145,7 +145,7 @@ pub fn may_still_arrive(conn: &mut Conn, wanted: &RequestedTitle) -> QueryResult
         .select(TitleRequestRow::as_select())
         .load(conn)?;
     for other in others {
-        // One that cannot be read may be for any season.
+        // A request that cannot be read may be for any season.
         let Some(other) = if_readable(other.requested_title())? else { return Ok(true) };
         let other = other.seasons;
         let (theirs, ours) = (other.as_deref(), wanted.seasons.as_deref());
@@ -157,7 +157,7 @@ pub fn may_still_arrive(conn: &mut Conn, wanted: &RequestedTitle) -> QueryResult
     Ok(false)
 }
 
-/// Loads the next addition to try, with its time.
+/// Loads the id of the next addition to try, with its time.
 pub fn load_next_addition(conn: &mut Conn) -> QueryResult<Option<(i64, Timestamp)>> {
     let next: Option<(i64, Option<i64>)> = requests::table
         .filter(DUE)
@@ -167,11 +167,11 @@ pub fn load_next_addition(conn: &mut Conn) -> QueryResult<Option<(i64, Timestamp
         .optional()?;
     let Some((id, at)) = next else { return Ok(None) };
     let at = if_readable(at.ok_or_else(|| unreadable_column("request")).and_then(timestamp_from_ms))?;
-    // A row whose time cannot be read must not hold up the others: it is due.
+    // A row whose time cannot be read counts as due, so that it does not block the others.
     Ok(Some((id, at.unwrap_or(Timestamp::MIN))))
 }
 
-/// An addition that is tried until it is made or given up.
+/// Addition that is retried until it is made or given up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeferredAddition {
     pub id: i64,
@@ -236,7 +236,7 @@ impl TitleRequestRow {
     }
 }
 
-/// Loads an open addition; `None` once it is settled.
+/// Loads an open addition; `None` after it is settled.
 pub fn load_open_addition(conn: &mut Conn, id: i64) -> QueryResult<Option<DeferredAddition>> {
     let row: Option<TitleRequestRow> =
         requests::table.find(id).select(TitleRequestRow::as_select()).first(conn).optional()?;
@@ -252,7 +252,7 @@ fn trying(state: &str) -> QueryResult<Option<DeferredAdditionState>> {
     }
 }
 
-/// An open addition that cannot be read as a whole, as far as its user is notified of it.
+/// Open addition that cannot be read completely, reduced to the fields needed to notify its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableRequest {
     pub user: UserId,
@@ -261,7 +261,7 @@ pub struct UnreadableRequest {
     pub trying: DeferredAdditionState,
 }
 
-/// Loads the columns of an addition that are readable also where the others are not; `None` once it is settled.
+/// Loads the columns of an addition that remain readable if others are not; `None` after the addition is settled.
 pub fn unreadable_request(conn: &mut Conn, id: i64) -> QueryResult<Option<UnreadableRequest>> {
     let row: Option<TitleRequestRow> =
         requests::table.find(id).select(TitleRequestRow::as_select()).first(conn).optional()?;
@@ -275,7 +275,7 @@ pub fn unreadable_request(conn: &mut Conn, id: i64) -> QueryResult<Option<Unread
 /// Outcome of a request.
 #[derive(Debug, Clone, Copy)]
 pub enum TitleRequestOutcome<'a> {
-    /// The title is in the library, with the name that it has there.
+    /// The title is in the library, under this name.
     Added(&'a RequestedTitle),
     GivenUp,
 }
@@ -284,7 +284,7 @@ pub enum TitleRequestOutcome<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleRequestOutcome {
     Settled,
-    /// The user has left in the meantime, or has the title already: no user waits for a notification.
+    /// The user has left, or already has the title: no user waits for a notification.
     Withdrawn,
 }
 
@@ -317,7 +317,7 @@ pub fn settle_title_request(
 
 /// Gives up all waiting additions of a user, without a notification.
 pub fn withdraw_additions(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    // Each user has only a few waiting additions.
+    // A user has only a few waiting additions.
     let waiting: Vec<i64> =
         requests::table.filter(DUE.and(requests::user_id.eq(user.0))).select(requests::id).load(conn)?;
     for id in waiting {
@@ -326,7 +326,7 @@ pub fn withdraw_additions(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
     Ok(())
 }
 
-/// A title request of a user.
+/// Recent title request of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecentTitleRequest {
     pub user: UserId,
@@ -335,7 +335,7 @@ pub struct RecentTitleRequest {
     pub at: Timestamp,
 }
 
-/// Loads the household's recent requests for titles that it has or waits for; oldest first.
+/// Loads the household's recent requests for titles that are in the library or waiting, oldest first.
 pub fn load_recent_title_requests(conn: &mut Conn) -> QueryResult<Vec<RecentTitleRequest>> {
     let last: Option<i64> = requests::table.select(max(requests::id)).first(conn)?;
     let rows: Vec<TitleRequestRow> = requests::table
@@ -357,7 +357,7 @@ pub fn load_recent_title_requests(conn: &mut Conn) -> QueryResult<Vec<RecentTitl
             at: timestamp_from_ms(row.created_at)?,
         })
     };
-    // Every tool is shown them, so one that cannot be read must not fail the tools.
+    // Every tool receives these requests, so an unreadable request must not fail the tools.
     rows.into_iter().filter_map(|row| if_readable(read(row)).transpose()).collect()
 }
 
@@ -406,7 +406,7 @@ mod tests {
     }
 
     fn queues(conn: &mut Conn, user: UserId, call: i64, wanted: &RequestedTitle) {
-        // The calls themselves are not part of this test.
+        // This test creates no rows for the calls.
         diesel::sql_query("PRAGMA foreign_keys=OFF").execute(conn).unwrap();
         let arguments = match &wanted.seasons {
             Some(seasons) => serde_json::json!({ "tvdb": wanted.catalog_id, "seasons": seasons }),

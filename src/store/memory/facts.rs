@@ -1,4 +1,4 @@
-//! Facts about users. A user has one fact for each kind and key: a newer fact replaces the older one and inherits its
+//! Facts about users. A user has one fact for each kind and key: a newer fact replaces the older fact and inherits its
 //! number. The text of the older one is erased when the fact is next forgotten, or at the end of its retention period.
 
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ pub enum FactSelector<'a> {
     Key(FactKind, &'a str),
 }
 
-/// Fact that the user has not stated outright, for the operator to accept or dismiss.
+/// Suggested fact that the user has not stated explicitly, for the operator to accept or dismiss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactSuggestion {
     pub id: i64,
@@ -82,7 +82,7 @@ pub fn record_fact(
     let gives_way = |known: &StoredFact| known.fact.has_same_subject(fact) || contradicts(&known.fact, fact);
     let older: Vec<_> = active.extract_if(.., |(_, known)| gives_way(known)).collect();
     let number = match older.first() {
-        // The number stays the same, so that a list the user saw earlier remains valid.
+        // The number does not change, so that a list that the user saw earlier remains valid.
         Some((_, known)) => known.number,
         None if active.len() >= MAX_FACTS_PER_USER => return Ok(FactOutcome::Full),
         None => find_free_number(conn, user, &active)?,
@@ -287,8 +287,8 @@ fn load_active_facts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<(i64, Sto
     rows.into_iter().map(known).collect()
 }
 
-/// Returns whether a newer fact of another key contradicts the older one: a user who likes a thing now does not dislike
-/// it, and a general quality also applies to movies and shows.
+/// Returns whether a newer fact of another key contradicts the older one: a user who now likes a thing no longer
+/// dislikes it, and a general quality also applies to movies and shows.
 fn contradicts(older: &UserFact, newer: &UserFact) -> bool {
     match (older.kind, newer.kind) {
         (FactKind::Like, FactKind::Dislike) | (FactKind::Dislike, FactKind::Like) => older.key == newer.key,
@@ -324,7 +324,7 @@ fn clear_fact_text(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<
 
 /// Returns the number that has been unused the longest: a user who still has an older list cannot forget another fact
 /// by its number. The count of numbers given out equals the count of active and forgotten facts, since a replaced fact
-/// hands its number on.
+/// passes its number on.
 fn find_free_number(conn: &mut Conn, user: UserId, active: &[(i64, StoredFact)]) -> QueryResult<u32> {
     let forgotten: i64 = user_facts::table
         .filter(user_facts::user_id.eq(user.0).and(user_facts::state.eq("forgotten")))

@@ -1,4 +1,4 @@
-//! Groups of users who received the same text: only the members find an exchange of their group.
+//! Groups of users who received the same text. Only the members of a group find its exchanges.
 
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -90,8 +90,8 @@ pub(super) fn load_user_groups(conn: &mut Conn, user: UserId) -> QueryResult<Vec
     Ok(groups.into_iter().map(|row| GroupId(row.group_id)).collect())
 }
 
-/// Removes the user from all their groups. Texts that the others received together with this user stay theirs; the next
-/// text to the same recipients starts another group.
+/// Removes the user from all groups. The other members can still find texts that they received together with this user;
+/// the next text to the same recipients starts another group.
 pub fn leave_groups(conn: &mut Conn, user: UserId) -> QueryResult<()> {
     for group in load_user_groups(conn, user)? {
         diesel::update(memory_groups::table.find(group.0))

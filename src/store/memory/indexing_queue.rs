@@ -1,5 +1,5 @@
-//! Processing of remembered answers: claimed for work, annotated once, embedded, and embedded again when the model
-//! changes. The table is the queue.
+//! Processing of remembered answers: each is claimed for work, annotated once, embedded, and embedded again when the
+//! model changes. The table itself is the queue.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -65,7 +65,7 @@ pub struct IndexingResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexingOutcome {
     Recorded,
-    /// The row was processed or erased in the meantime.
+    /// The row was already processed or erased.
     NotPending,
 }
 
@@ -286,7 +286,7 @@ pub fn load_answers_without_vectors(
     Ok(rows)
 }
 
-/// Stores the vectors of a row, unless it was erased in the meantime.
+/// Stores the vectors of a row, unless the row has been erased since it was loaded.
 pub fn store_vectors(
     conn: &mut Conn,
     id: i64,
@@ -310,7 +310,7 @@ pub fn store_vectors(
 }
 
 /// Counts a failed embedding of this row by this model. Another model may succeed, and vectors from another model are
-/// left as they are.
+/// not changed.
 pub fn count_failed_embedding(conn: &mut Conn, id: i64, model: &str) -> QueryResult<()> {
     let before: Option<(i64, Option<String>)> = agent_responses::table
         .find(id)

@@ -14,7 +14,7 @@ use crate::store::codec::ms;
 use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls, turns};
 use crate::store::{Conn, QueryResult};
 
-/// Longest stored texts of an exchange, in characters.
+/// Maximum length of the stored texts of an exchange, in characters.
 const MAX_QUESTION_CHARS: usize = 1_000;
 const MAX_ANSWER_CHARS: usize = 2_000;
 
@@ -112,8 +112,8 @@ pub fn add_operator_answer(
 }
 
 /// Stores the answer of a turn that ends, in the transaction that ends it. Replies by code to commands are not
-/// remembered, because they may contain codes and phone numbers of others; nor are confirmation prompts and excuses,
-/// which are not answers.
+/// remembered, because they may contain codes and phone numbers of others; nor are confirmation prompts and fallback
+/// replies, which are not answers.
 pub(in crate::store) fn store_turn_answer(
     conn: &mut Conn,
     turn: TurnId,
@@ -126,7 +126,7 @@ pub(in crate::store) fn store_turn_answer(
         .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("held")))
         .select(count_star())
         .first(conn)?;
-    // A fact that the turn recorded is stored among the user's facts, and has to be erased when the user forgets it.
+    // A fact that the turn recorded is stored with the user's facts, and must be erased when the user has it forgotten.
     let of_facts: i64 = tool_calls::table
         .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::tool_name.eq_any([REMEMBER, FORGET])))
         .select(count_star())

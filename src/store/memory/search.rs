@@ -45,15 +45,15 @@ pub fn load_visible_owners(conn: &mut Conn, viewer: UserId) -> QueryResult<Visib
     ))
 }
 
-/// Finds the answers of these owners that contain these words, best first: a rarer word has more weight. `words` are
-/// plain: letters and digits.
+/// Finds the answers of these owners that contain any of `words`, best first: a rarer word has more weight. `words`
+/// contain only letters and digits.
 pub fn find_by_words(
     conn: &mut Conn,
     owners: &VisibleOwners,
     words: &[String],
     most: usize,
 ) -> QueryResult<Vec<i64>> {
-    // FTS5's own rank reads every row of each word and of each owner, of all users, on each search.
+    // FTS5's own ranking reads every row of each word and of each owner, for all users, on each search.
     let mut weights: HashMap<i64, f64> = HashMap::new();
     let mut common = Vec::new();
     for word in words {
@@ -74,7 +74,8 @@ pub fn find_by_words(
     Ok(rank_matches(weights, most))
 }
 
-/// A text and its notes are stored in two rows, 2 * id and 2 * id + 1; notes have half the weight.
+/// Ranks answers by the weight of their matches. A text and its notes are stored in two rows, 2 * id and 2 * id + 1;
+/// notes have half the weight.
 fn rank_matches(weights: HashMap<i64, f64>, most: usize) -> Vec<i64> {
     let mut answers: HashMap<i64, f64> = HashMap::new();
     for (row, weight) in weights {
@@ -140,7 +141,7 @@ struct AnswerRow {
 }
 
 /// Loads those of these answers that the owners may find, with their similarity by their stored vectors. Answers of
-/// turns from `but_from` on are left out: the reader already has them in the conversation.
+/// turns from `but_from` on are excluded: the reader already has them in the conversation.
 pub fn load_candidates(
     conn: &mut Conn,
     owners: &VisibleOwners,

@@ -85,7 +85,7 @@ pub(super) fn suggest_answer(conn: &mut Conn, id: i64, question: &str, answer: &
         .filter(same_words.and(agent_responses::for_everyone.eq("refused").or(shared)))
         .count()
         .get_result(conn)?;
-    // The decision of an admin applies to these words, for every user who gets them later.
+    // The decision of an admin applies to this wording, for every user who receives it later.
     if settled > 0 {
         return Ok(());
     }
@@ -107,8 +107,8 @@ pub(super) fn suggest_answer(conn: &mut Conn, id: i64, question: &str, answer: &
     Ok(())
 }
 
-/// Approves an answer: everyone may find it from then on, and the same words for other users need no further decision.
-/// The answer still belongs to the user who asked: erasing that user's texts erases it too.
+/// Approves an answer: everyone may find it from then on, and the same wording for other users needs no further
+/// decision. The answer still belongs to the user who asked: erasing that user's text also erases the answer.
 pub fn approve_answer(conn: &mut Conn, id: i64) -> QueryResult<ReviewOutcome> {
     let revision = next_revision(conn)?;
     let row = agent_responses::table.find(id).filter(SUGGESTED);
@@ -127,7 +127,7 @@ pub fn approve_answer(conn: &mut Conn, id: i64) -> QueryResult<ReviewOutcome> {
     Ok(ReviewOutcome::Applied)
 }
 
-/// Refuses future copies of a shared answer that is about to be erased: the same words are not shared again
+/// Refuses future copies of a shared answer that is about to be erased: the same wording is not shared again
 /// automatically.
 pub fn refuse_future_copies(conn: &mut Conn, id: i64) -> QueryResult<()> {
     let shared: i64 = agent_responses::table
@@ -139,7 +139,7 @@ pub fn refuse_future_copies(conn: &mut Conn, id: i64) -> QueryResult<()> {
     if shared > 0 { settle_copies(conn, id, "refused") } else { Ok(()) }
 }
 
-/// Applies the decision on one answer to copies in the same words that only their own users find.
+/// Applies the decision on one answer to copies in the same wording that only their own users find.
 fn settle_copies(conn: &mut Conn, id: i64, settled: &str) -> QueryResult<()> {
     let likeness: i64 = agent_responses::table.find(id).select(agent_responses::likeness).first(conn)?;
     let same = DONE.and(agent_responses::likeness.eq(likeness)).and(agent_responses::scope.eq("user"));

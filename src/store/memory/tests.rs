@@ -281,7 +281,7 @@ fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
             .collect::<Vec<_>>(),
         [3]
     );
-    // An answer that an admin keeps private stays private, even if another user receives it.
+    // An answer that an admin refused to share remains private, even if another user receives it.
     suggest(&mut conn, 5, ann, "where is the remote");
     assert_eq!(shared_answers::refuse_answer(&mut conn, 5).unwrap(), shared_answers::ReviewOutcome::Applied);
     suggest(&mut conn, 6, bob, "where is the remote");
@@ -298,7 +298,7 @@ fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
             .collect::<Vec<_>>(),
         [3]
     );
-    // An answer is not shared again automatically once the operator has taken it back.
+    // An answer that the operator erased is not shared again automatically.
     assert!(erase_answer(&mut conn, 4, NOW).unwrap());
     let (dan, eve) = (user(&mut conn, 4), user(&mut conn, 5));
     suggest(&mut conn, 11, dan, "where do I watch it");
@@ -478,8 +478,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// Checks that, for all exchanges and erasures of five users, each user finds only their own exchanges, those
-    /// received together with others, and those that the operator added for everyone; and that the index that lived
-    /// through all changes finds the same as a new one.
+    /// received together with others, and those that the operator added for everyone; and that the index that was
+    /// updated through all changes finds the same as a new one.
     #[test]
     fn no_row_crosses_whatever_the_query(acts in acts()) {
         let mut conn = scratch();
@@ -540,7 +540,7 @@ proptest! {
                     shared[who].clear();
                 }
             }
-            // The index follows the changes, in part.
+            // Each step updates the index only for one user.
             finds(&mut conn, &mut index, people[n % 5], WORDS[n % 6]);
         }
         for (at, viewer) in people.iter().enumerate() {
@@ -610,14 +610,14 @@ fn what_much_was_said_of_is_found_no_more_at_once_and_soon_gone() {
     assert_eq!(pages_with(&mut conn, "walru"), 0);
     assert_eq!(found(&mut conn, bob, "qxzebra"), [bobs]);
 
-    // From here on a removed word is again overwritten with its row, and single remaining words disappear in time.
+    // From here on a removed word is again overwritten with its row, and single remaining words disappear over time.
     erase_conversations(&mut conn, bob, NOW).unwrap();
     assert_eq!(pages_with(&mut conn, "zebra"), 0);
     conn.batch_execute("INSERT INTO response_words(response_words, rank) VALUES ('integrity-check', 1)")
         .unwrap();
 }
 
-/// Tests the words by which the index keeps the order of its pages, which are not overwritten with their text.
+/// Tests the words by which the index orders its pages, which are not overwritten with their text.
 #[test]
 fn words_by_which_the_index_is_ordered_go_soon_after_a_person_and_a_week_after_old_texts() {
     let day = SignedDuration::from_hours(24);

@@ -1,4 +1,4 @@
-//! Newcomers on their way to becoming members.
+//! Join requests of newcomers, from the first message to the decision of an admin.
 
 use diesel::dsl::count_star;
 use diesel::prelude::*;
@@ -38,8 +38,8 @@ pub fn load_newcomer(conn: &mut Conn, id: UserId) -> QueryResult<Newcomer> {
     })
 }
 
-/// Loads the occupancy of the waiting room. Each newcomer is answered at most once a day, so the number of answers is
-/// the number of newcomers who were answered.
+/// Loads the occupancy of the waiting room. Each newcomer is answered at most once a day, so the number of answers
+/// equals the number of answered newcomers.
 pub fn load_waiting_room(conn: &mut Conn, now: Timestamp) -> QueryResult<WaitingRoom> {
     Ok(WaitingRoom {
         taken_slots: users::table.filter(WAITS).select(count_star()).first(conn)?,
@@ -52,7 +52,7 @@ pub fn load_waiting_room(conn: &mut Conn, now: Timestamp) -> QueryResult<Waiting
     })
 }
 
-/// Records that a newcomer was asked for their name: they have a slot from here on.
+/// Records that a newcomer was asked for their name. The newcomer has a slot from now on.
 pub fn record_name_prompt(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(id.0).filter(users::waiting_since.is_null()))
         .set(users::waiting_since.eq(ms(now)))
@@ -80,7 +80,7 @@ pub fn store_first_request(
         .map(drop)
 }
 
-/// Loads the title request in a newcomer's first message, as long as it is stored.
+/// Loads the title request in a newcomer's first message, if it is still stored.
 pub fn load_first_request(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<Option<FirstRequest>> {
     let title: Option<Option<String>> = users::table
         .find(id.0)
@@ -91,7 +91,7 @@ pub fn load_first_request(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryR
     Ok(title.flatten().map(FirstRequest::from_stored))
 }
 
-/// Erases the first request of a newcomer: it was answered, or they were blocked or forgotten.
+/// Erases the first request of a newcomer, after the request was answered or the newcomer was blocked or forgotten.
 pub fn erase_first_request(conn: &mut Conn, id: UserId) -> QueryResult<()> {
     diesel::update(users::table.find(id.0))
         .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
@@ -107,18 +107,18 @@ pub fn erase_old_first_requests(conn: &mut Conn, now: Timestamp) -> QueryResult<
         .map(drop)
 }
 
-/// Restarts a newcomer's wait when the admins are asked again.
+/// Restarts the wait of a newcomer when the admins are asked again.
 pub fn restart_wait(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(id.0)).set(users::waiting_since.eq(ms(now))).execute(conn).map(drop)
 }
 
-/// Records that a newcomer has given their name and waits for an admin.
+/// Records the name of a newcomer, who now waits for an admin.
 pub fn record_introduction(conn: &mut Conn, id: UserId, name: &UserName, now: Timestamp) -> QueryResult<()> {
     people::set_name(conn, id, name, now)?;
     restart_wait(conn, id, now)
 }
 
-/// Ends the wait of a newcomer, whether admitted or not.
+/// Ends the wait of a newcomer who was admitted or refused.
 pub fn end_wait(conn: &mut Conn, id: UserId, status: UserStatus, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(id.0))
         .set((
@@ -130,8 +130,8 @@ pub fn end_wait(conn: &mut Conn, id: UserId, status: UserStatus, now: Timestamp)
         .map(drop)
 }
 
-/// Dismisses newcomers a week after their last contact, to make room, unless an admin is asked about them. The number
-/// of times they were asked for their name is not reset.
+/// Dismisses newcomers a week after their last contact, to make room, unless a join request for them is open. The
+/// number of times that they were asked for their name is not reset.
 pub fn dismiss_idle_newcomers(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     let long: Vec<i64> = users::table
         .filter(WAITS.and(users::waiting_since.le(ms(now - DISMISS_AFTER))))
@@ -147,7 +147,7 @@ pub fn dismiss_idle_newcomers(conn: &mut Conn, now: Timestamp) -> QueryResult<()
     Ok(())
 }
 
-/// Loads the newcomers who have given their name and wait, longest wait first.
+/// Loads the waiting newcomers who have given their name, longest wait first.
 pub fn load_named_newcomers(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     let named: Vec<i64> = users::table
         .filter(WAITS.and(users::display_name.is_not_null()).and(users::status.eq("pending")))

@@ -1,4 +1,4 @@
-//! State of the whole household: whether the assistant is paused.
+//! Pauses of the assistant for the whole household.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -35,7 +35,7 @@ pub fn start_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<P
     Ok(PauseOutcome::Changed)
 }
 
-/// Ends the pause. Users who were not notified of it yet need no notification any more.
+/// Ends the pause. Users who were not notified of the pause yet no longer need a notification.
 pub fn end_pause(conn: &mut Conn, by: Actor, now: Timestamp) -> QueryResult<PauseOutcome> {
     if let Some(pause) = load_current_pause(conn)? {
         outbox::suppress_messages_by_key(conn, &format!("pause:{pause}"), now)?;

@@ -8,10 +8,11 @@ use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::schema::{conversations, users};
 
-/// The fictional numbers: `+1 555 010 0110` to `0199`. Those before them are the phones of the demo.
+/// Range of the fictional numbers: `+1 555 010 0110` to `0199`. The numbers before this range are the phones of the
+/// demo.
 const NUMBERS: std::ops::Range<u8> = 10..100;
 
-/// Returns a test user who is in no conversation, and creates one if there is none. `None` if every number is in use.
+/// Returns a test user who is in no conversation, and creates one if there is none; `None` if every number is in use.
 pub fn find_free_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
     let busy = conversations::table
         .filter(conversations::user_id.eq(users::id).and(conversations::ended_at.is_null()))
@@ -30,7 +31,7 @@ pub fn find_free_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Optio
     }
 }
 
-/// Creates a test user who may add and delete, so that everything can be tried.
+/// Creates a test user with permission to add and delete, so that everything can be tried.
 fn create_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
     for (place, number) in (1..).zip(NUMBERS) {
         let made: Option<i64> = diesel::insert_into(users::table)

@@ -1,4 +1,4 @@
-//! The users as the operator sees and changes them.
+//! Users as listed and changed by the operator.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use crate::store::confirmation::code_misses::{self, CodeMisses};
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::schema::{conversations, inbound_events, turns, users};
 
-/// A user with the data that concerns only the operator.
+/// User with the data that only the operator needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserAccount {
     pub user: User,
@@ -24,7 +24,7 @@ pub struct UserAccount {
     pub code_misses: CodeMisses,
 }
 
-/// Number of movies or seasons that a user may add within the household's period.
+/// Maximum number of movies or seasons that a user may add within the household's period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserLimit {
     Household,
@@ -46,7 +46,7 @@ pub fn find_user_id_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResul
     Ok(id.map(UserId))
 }
 
-/// Loads a user who is known and not forgotten.
+/// Loads a user; `None` if the user is unknown or forgotten.
 pub fn find_known_user(conn: &mut Conn, id: UserId) -> QueryResult<Option<User>> {
     let known: Option<i64> = users::table
         .filter(users::id.eq(id.0).and(users::forgotten_at.is_null()))
@@ -81,14 +81,14 @@ fn account_with_limits(conn: &mut Conn, user: User) -> QueryResult<UserAccount> 
     })
 }
 
-/// A conversation without its messages.
+/// Conversation without its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationOverview {
     pub name: String,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub end_reason: Option<String>,
-    /// Number of the user's messages that turns processed.
+    /// Number of the user's messages that were processed by turns.
     pub message_count: i64,
 }
 
@@ -124,7 +124,7 @@ pub fn load_recent_conversations(
     rows.into_iter().map(talk).collect()
 }
 
-/// Changes that the operator makes to a user; their other fields stay the same.
+/// Changes that the operator makes to a user. Other fields of the user do not change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UserChanges {
     pub role: Option<UserRole>,
@@ -140,7 +140,7 @@ pub struct UserChanges {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeUserOutcome {
     Changed,
-    /// No admin would be left to let users in.
+    /// The user is the last admin: no admin would be left to let users in.
     LastAdmin,
 }
 
@@ -182,7 +182,7 @@ pub fn change_user(
 }
 
 impl UserChanges {
-    /// A name does not belong in the audit log: the fact that it was changed has to suffice.
+    /// The audit log contains no names: it records only that the name was changed.
     fn audit_detail(&self) -> Value {
         let limit = |limit: UserLimit| limit.override_value().map_or(json!("household"), |own| json!(own));
         let changed = [

@@ -1,4 +1,4 @@
-//! The users: one row per phone number.
+//! Users, one row per phone number.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -33,8 +33,8 @@ impl UserRow {
             name: self.display_name,
             status: status(&self.status)?,
             rights: UserRights {
-                // A test user is always a member, even if another role is stored: a user who is not real decides
-                // nothing for real ones.
+                // A test user is always a member, even if another role is stored: a fictional user must not decide
+                // anything for real users.
                 role: if self.test == 1 { UserRole::Member } else { role(&self.role)? },
                 add: self.can_add == 1,
                 delete: self.can_delete == 1,
@@ -46,7 +46,7 @@ impl UserRow {
     }
 }
 
-/// Role and status of a user at their first contact.
+/// Role and status of a user at the first contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstContactRole {
     Newcomer,
@@ -68,14 +68,15 @@ pub fn find_user_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<O
         .transpose()
 }
 
-/// Returns the user of this number, created if unknown. The role and status of a known user stay as they are.
+/// Returns the user with this number, and creates the user if the number is unknown. The role and status of a known
+/// user do not change.
 pub fn ensure_user(
     conn: &mut Conn,
     phone: &PhoneNumber,
     newcomer: FirstContactRole,
     now: Timestamp,
 ) -> QueryResult<UserId> {
-    // Nearly every sender is known: one query, and no write.
+    // Nearly every sender is known and needs one query and no write.
     if let Some(known) = find_user_id(conn, phone)? {
         return Ok(known);
     }
@@ -100,8 +101,7 @@ pub fn ensure_user(
         .map(UserId)
 }
 
-/// Loads the names of all users who have not been forgotten, by which text about a user is distinguished from text
-/// about no user.
+/// Loads the names of all users who are not forgotten, to distinguish text about a user from text about no user.
 pub fn load_user_names(conn: &mut Conn) -> QueryResult<Vec<String>> {
     let names: Vec<Option<String>> =
         users::table.filter(users::display_name.is_not_null()).select(users::display_name).load(conn)?;
@@ -127,13 +127,13 @@ pub fn load_admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
     rows.into_iter().map(UserRow::into_user).collect()
 }
 
-/// Returns whether no admin could let users in without this one.
+/// Returns whether this user is the only admin who can let users in.
 pub fn is_last_admin(conn: &mut Conn, id: UserId) -> QueryResult<bool> {
     let admins = load_admins(conn)?;
     Ok(matches!(admins.as_slice(), [only] if only.id == id))
 }
 
-/// Returns the number of ours that the user last texted by phone: messages to them are sent from it.
+/// Returns Dialarr's number to which the user last sent a message by phone: messages to the user are sent from it.
 pub fn load_last_address(conn: &mut Conn, id: UserId) -> QueryResult<Option<Address>> {
     let address: Option<String> = inbound_events::table
         .filter(inbound_events::user_id.eq(id.0).and(inbound_events::channel.eq("twilio")))
@@ -177,16 +177,16 @@ pub fn set_status(conn: &mut Conn, id: UserId, status: UserStatus, now: Timestam
         .map(drop)
 }
 
-/// Outcome of a keyword that opts a user in or out.
+/// Outcome of applying a keyword that opts a user in or out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptOutcome {
     Changed,
-    /// A later keyword was received before it: messages can overtake each other.
+    /// A keyword that was sent later was received earlier: messages can overtake each other.
     Overtaken,
 }
 
-/// Opts a user out, and gives up the additions that wait for them. `said_at` is the time at which the keyword was
-/// sent, which may be long before it is received.
+/// Opts a user out, and gives up the user's waiting additions. `said_at` is the time at which the keyword was sent,
+/// which may be long before it was received.
 pub fn opt_out(conn: &mut Conn, id: UserId, said_at: Timestamp, now: Timestamp) -> QueryResult<OptOutcome> {
     let change = set_opted_out(conn, id, Some(ms(now)), (said_at, now))?;
     if change == OptOutcome::Changed {
@@ -205,7 +205,8 @@ fn set_opted_out(
     at: Option<i64>,
     (said_at, now): (Timestamp, Timestamp),
 ) -> QueryResult<OptOutcome> {
-    // The sender's time comes from the carrier. If our clock is behind it, later keywords would count as earlier ones.
+    // The sender's time comes from the carrier. If Dialarr's clock is behind it, later keywords would count as earlier
+    // ones.
     let said_at = ms(said_at.min(now));
     let latest = users::opt_word_at.is_null().or(users::opt_word_at.le(said_at));
     let changed = diesel::update(users::table.find(id.0).filter(latest))

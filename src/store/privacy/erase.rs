@@ -1,4 +1,4 @@
-//! Erasure of text, table by table: every remaining value can still be read.
+//! Erasure of text, table by table. Every remaining value is still readable.
 
 use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
@@ -48,10 +48,11 @@ macro_rules! ids {
     }};
 }
 
-/// Erases all messages from and to a user, with the facts about them, and ends their conversation. Unsettled rows keep
-/// their text: messages that wait for a turn, messages that may still be sent, and requests that an admin has yet to
-/// answer. The titles the user wanted are no longer retried, and waiting notifications are not sent, except those of
-/// requests that admins decide. The user may have no live turn other than the one that does this.
+/// Erases all messages from and to a user, with the facts about them, and ends their conversation. The text of
+/// unsettled rows is not erased: messages that wait for a turn, messages that may still be sent, and requests that an
+/// admin has yet to decide. The titles the user wanted are no longer retried, and waiting notifications are not sent,
+/// except those of requests that admins decide. The user must have no live turn other than the one that calls this
+/// function.
 pub fn erase_conversations(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
     if let Some(open) = talk_rows::load_open_conversation(conn, user)? {
@@ -86,7 +87,8 @@ fn erase_conversation_names(conn: &mut Conn, scope: ErasureScope) -> QueryResult
             .distinct()
             .load(conn)?,
     };
-    // One by one: while there are few conversations, SQLite would otherwise read those of all users.
+    // Each conversation is a separate update: while there are few conversations, SQLite would otherwise read those of
+    // all users.
     for id in talks {
         diesel::update(conversations::table.find(id)).set(conversations::name.eq(FORGOTTEN)).execute(conn)?;
     }
@@ -117,7 +119,7 @@ pub(super) fn erase_reactions(conn: &mut Conn, scope: ErasureScope) -> QueryResu
         .map(drop)
 }
 
-/// Erases the titles in requests to admins, except in a request that is just being executed.
+/// Erases the titles in requests to admins, except in a request that is being executed.
 pub(super) fn erase_approval_titles(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
     let asked = approvals::id.eq_any(ids!(approvals, scope));
     let settled = approvals::state.ne("open").and(approvals::fingerprint.is_not_null());
@@ -187,7 +189,7 @@ fn erase_selected_answers(
                 agent_responses::response_vec.eq(nothing()),
                 agent_responses::processed_at
                     .eq(sql::<Nullable<BigInt>>("coalesce(processed_at, created_at)")),
-                // Each row gets its own revision, so that a reader that continues from one of them misses none.
+                // Each row gets its own revision, so that a reader that continues from any revision misses no row.
                 agent_responses::revision.eq(agent_responses::id + revision),
             ),
         ))

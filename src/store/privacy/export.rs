@@ -76,7 +76,7 @@ struct ExportedCall {
     items: Vec<ExportDeletionItemRow>,
 }
 
-/// Exports the data of a user. Each table is read once, so that the time is only proportional to the length of the
+/// Exports the data of a user. Each table is read once, so that the time grows only linearly with the length of the
 /// history.
 pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
     let mut received = load_export_inbound(conn, user)?;
@@ -278,7 +278,7 @@ fn load_export_calls(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportedC
     Ok(calls.into_iter().map(with_items).collect())
 }
 
-/// Groups rows by a key, in their order.
+/// Groups rows by a key, and preserves their order.
 fn group_rows_by_key<T, K: Eq + Hash>(rows: Vec<T>, key: impl Fn(&T) -> K) -> HashMap<K, Vec<T>> {
     let mut groups: HashMap<K, Vec<T>> = HashMap::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! Erasure of a user: their text is erased, and their row is made anonymous.
+//! Erasure of a user: the user's text is erased, and the user's row is made anonymous.
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
@@ -22,14 +22,14 @@ use crate::store::{Conn, QueryResult};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErasureOutcome {
     Erased,
-    /// The user is the last admin; without them, no one could let newcomers in.
+    /// The user is the last admin, without whom newcomers could not be let in.
     LastAdmin,
-    /// A turn of the user is running, and its results would be written after the erasure.
+    /// A turn of the user is running, and the results of the turn would be written after the erasure.
     Busy,
 }
 
 /// Forgets a user. Outbound messages that are waiting for the user are suppressed, and the user's requests are
-/// withdrawn. Messages to others that contain the user's number are erased too. A second call has no further effect.
+/// withdrawn. Messages to others that contain the user's number are erased too. A second call has no effect.
 pub fn forget_user(conn: &mut Conn, user: UserId, by: Actor, now: Timestamp) -> QueryResult<ErasureOutcome> {
     if turn_lifecycle::load_active_turn(conn, user)?.is_some() {
         return Ok(ErasureOutcome::Busy);
@@ -47,7 +47,7 @@ pub fn forget_user(conn: &mut Conn, user: UserId, by: Actor, now: Timestamp) -> 
         outbox_rows::withdraw_messages_by_key(conn, &format!("approval:{approval}"), now)?;
     }
     outbox_rows::withdraw_messages_by_key(conn, &format!("told:{user}"), now)?;
-    // The limit is open: a user has few waiting messages, since each is processed or skipped as it arrives.
+    // No limit is needed: a user has few waiting messages, since each is processed or skipped when it is received.
     for text in inbound_messages::load_waiting_messages(conn, user, i64::MAX)? {
         inbound_messages::end_message(conn, text.id, MessageOutcome::Skipped("forgotten"), now)?;
     }
@@ -61,8 +61,8 @@ pub fn forget_user(conn: &mut Conn, user: UserId, by: Actor, now: Timestamp) -> 
     Ok(ErasureOutcome::Erased)
 }
 
-/// Suppresses the user's outbound messages, including those being sent: their arrival no longer matters, and a
-/// suppressed row is neither checked nor resent.
+/// Suppresses the user's outbound messages, including those being sent: the delivery of such a message no longer
+/// matters, and a suppressed row is neither looked up nor resent.
 fn suppress_user_texts(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user.0))))
         .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
@@ -115,8 +115,8 @@ fn erase_phone_number_in_memory(conn: &mut Conn, digits: &str) -> QueryResult<()
     diesel::sql_query(facts).bind::<Text, _>(digits).execute(conn).map(drop)
 }
 
-/// Returns a placeholder phone number. `+999` is no country's code: no one ever texts from it, and each row gets its
-/// own number.
+/// Returns a placeholder phone number. `+999` is not a country code, so no message is ever sent from such a number.
+/// Each row gets its own number.
 fn placeholder_number(user: UserId) -> String {
     format!("+999{:04}", user.0)
 }

@@ -33,7 +33,7 @@ pub fn erase_expired_text(
     limit: i64,
     now: Timestamp,
 ) -> QueryResult<RetentionProgress> {
-    // First of all, because this text should already be gone.
+    // Runs first, because this text should already be removed.
     if text_index::rebuild_due_index(conn, now)? == RetentionProgress::More {
         return Ok(RetentionProgress::More);
     }
@@ -47,7 +47,7 @@ pub fn erase_expired_text(
     for table in RetentionTable::ALL {
         let after = load_sweep_cursor(conn, table.name())?.unwrap_or(0);
         let rows = table.load_rows(conn, after, limit)?;
-        // An unsettled row holds back the rows after it, so that no row is skipped permanently.
+        // An unsettled row blocks the rows after it, so that no row is skipped permanently.
         let ready = rows.iter().take_while(|row| row.over_at.is_some_and(|at| at < ms(before)));
         let (count, last) = ready.fold((0, None), |(count, _), row| (count + 1, Some(row.id)));
         let Some(up_to) = last else { continue };
@@ -93,8 +93,8 @@ fn close_overdue_prompts(conn: &mut Conn, before: Timestamp) -> QueryResult<()> 
     Ok(())
 }
 
-/// Deletes the follows that ended before `before`. They are found by their end time: a follow may be open for years,
-/// and would hold back all that began later.
+/// Deletes the follows that ended before `before`. The rows are found by their end time: a follow may be open for
+/// years, and would block all rows that began later.
 fn delete_ended_follows(conn: &mut Conn, before: Timestamp, limit: i64) -> QueryResult<RetentionProgress> {
     let ended: Vec<i64> = follows::table
         .filter(follows::ended_at.lt(ms(before)))
@@ -121,7 +121,7 @@ enum RetentionTable {
     Remembered,
 }
 
-/// Row with the time since which it is settled.
+/// Row of a table, with the time since which the row is settled.
 struct RetentionRow {
     id: i64,
     over_at: Option<i64>,
@@ -199,7 +199,7 @@ fn load_inbound_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec
 }
 
 /// Loads turns with the time they finished. A turn is unsettled while its confirmation prompt is open, or while a later
-/// turn executes its deletion.
+/// turn executes the deletion.
 fn load_turn_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
     // Separate queries: a join would read every tool call ever made.
     let held = pending_actions::table.select(pending_actions::tool_call_id);
@@ -285,7 +285,7 @@ fn load_answer_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<
     Ok(rows.into_iter().map(|(id, at)| RetentionRow { id, over_at: Some(at) }).collect())
 }
 
-/// Returns the id of the last row that the sweep has processed.
+/// Returns the id of the last row that the retention run has processed.
 pub(super) fn load_sweep_cursor(conn: &mut Conn, name: &str) -> QueryResult<Option<i64>> {
     sweeps::table.find(name).select(sweeps::last_id).first(conn).optional()
 }

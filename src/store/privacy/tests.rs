@@ -1,4 +1,4 @@
-//! Tests with a user whose every stored word is "walrus", and of the text that is left after erasure.
+//! Tests of the text that is left after the erasure of a user whose every stored word is "walrus".
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
@@ -246,7 +246,7 @@ fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     turn
 }
 
-/// Asks Sam whether to delete Walrus, with a confirmation prompt that waits to be sent.
+/// Queues a confirmation prompt that asks Sam whether to delete Walrus.
 fn is_asked(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     let (user, conversation, turn) = begins(conn, sid, now);
     let row = model_steps::add_call(conn, turn, "remove_media", now).unwrap();
@@ -378,7 +378,7 @@ fn erased_talk_leaves_no_word_and_can_still_be_read() {
 
     erase_conversations(&mut conn, sam, at(1)).unwrap();
 
-    // The confirmation prompt is closed but on its way; the messages to Ann are hers.
+    // The confirmation prompt is closed but in transit; the messages to Ann belong to Ann.
     let left = ["audit_log.detail", "outbox.body", "outbox.media_url", "users.display_name"];
     assert_eq!(places(&mut conn, "walrus"), left);
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM outbox WHERE user_id = 2 AND body <> ''"), 1);

@@ -1,7 +1,7 @@
 //! Full-text indexes. Text that is removed from an index is overwritten word by word, which takes milliseconds per
-//! message, but single words may remain where the index keeps the order of its pages. If much text is removed at once,
-//! it is only marked as deleted, so that no user waits for the overwriting. In both cases it can no longer be found,
-//! and it is gone once [`purge`] has rebuilt the index.
+//! message, but single words may remain where the index stores the order of its pages. If much text is removed at once,
+//! it is only marked as deleted, so that no user waits for the overwriting. In both cases the text can no longer be
+//! found, and it is completely removed after [`rebuild_due_index`] has rebuilt the index.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -16,13 +16,13 @@ use crate::store::{Conn, QueryResult};
 const INDEXES: [&str; 3] = ["words_in", "words_out", ANSWERS];
 /// Full-text index of the remembered answers.
 const ANSWERS: &str = "response_words";
-/// Number of messages up to which they are overwritten while a user waits.
+/// Maximum number of messages that are overwritten while a user waits.
 const FEW: i64 = 300;
 /// Interval between rebuilds after retention. Text at the end of its retention period is overwritten; the single words
 /// that may remain do not justify more frequent rebuilds.
 const SELDOM: SignedDuration = SignedDuration::from_hours(24 * 7);
 
-/// Removes a user's text from the indexes, through `erase`.
+/// Erases a user's text from the indexes by running `erase`.
 pub(super) fn erase_indexed_user_text(
     conn: &mut Conn,
     user: UserId,

@@ -1,5 +1,5 @@
-//! Size of the work that is due now, and the age of its oldest part. Each figure comes from an index of open rows
-//! alone, so it may be queried every second.
+//! Size of the work that is due now, and the age of its oldest part. Each number is computed from an index of open rows
+//! alone, so the query may run every second.
 
 use diesel::dsl::{count_star, min};
 use diesel::prelude::*;
@@ -16,9 +16,9 @@ use crate::store::schema::{inbound_events, outbox, turns};
 pub struct Backlog {
     /// Received messages that no turn has processed.
     pub waiting: QueueDepth,
-    /// Messages that are due for sending; those that wait for their time are left out.
+    /// Messages that are due for sending, without those that wait for their time.
     pub unsent: QueueDepth,
-    /// Turns under way.
+    /// Number of running turns.
     pub live_turns: i64,
     pub assistant: AssistantState,
 }
@@ -32,7 +32,7 @@ pub struct QueueDepth {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssistantState {
     Running,
-    /// Paused by order of an admin, so that it is correct that messages wait.
+    /// An admin has paused the assistant, so waiting messages are expected.
     Paused,
 }
 
@@ -41,14 +41,14 @@ pub fn load_backlog(conn: &mut Conn, now: Timestamp) -> QueryResult<Backlog> {
         .filter(PENDING)
         .select((count_star(), min(inbound_events::received_at)))
         .first(conn)?;
-    // A notification may wait for the morning, or for a reply; once it was tried it is like any other message.
+    // A notification may wait for the morning or for a reply. After the first try it counts like any other message.
     let due = outbox::not_before.le(ms(now)).and(outbox::kind.ne("notice"));
     let unsent: (i64, Option<i64>) = outbox::table
         .filter(OPEN.and(due.or(outbox::attempts.gt(0))))
         .select((count_star(), min(outbox::deadline_at)))
         .first(conn)?;
     let within = i64::try_from(SEND_WITHIN.as_millis()).unwrap_or(i64::MAX);
-    // Counted from the time at which it was due: a notification may have been written the evening before.
+    // The age counts from the due time: a notification may have been written the evening before.
     let unsent = (unsent.0, unsent.1.map(|deadline| deadline - within));
     let live = turns::table.filter(turns::finished_at.is_null()).count().get_result(conn)?;
     let queue = |(length, oldest): (i64, Option<i64>)| {

@@ -1,5 +1,5 @@
-//! Binding of a status callback to one of our messages. The address of the callback carries a random word of the
-//! message's row, so that a party who recorded the callback of another message cannot name this one.
+//! Binding of a status callback to one outbound message. The URL of the callback contains a random word of the
+//! message's row, so that a party who recorded the callback of another message cannot forge one for this message.
 
 use std::fmt;
 
@@ -25,21 +25,21 @@ impl CallbackWord {
     }
 }
 
-/// Compares in constant time: the time must not show how much of a guess is right.
+/// Compares in constant time: the duration must not reveal how much of a guess is correct.
 impl PartialEq for CallbackWord {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
     }
 }
 
-/// Leaves the word out, so that no log shows it.
+/// Omits the word, so that no log contains it.
 impl fmt::Debug for CallbackWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("CallbackWord")
     }
 }
 
-/// The query of a callback's address: one for each attempt at each message.
+/// Query of a callback URL, unique for each attempt at each message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackKey {
     pub outbox: OutboxId,
@@ -48,7 +48,7 @@ pub struct CallbackKey {
 }
 
 impl CallbackKey {
-    /// Formats the query. The word is last: an address that is cut short loses a part of the word.
+    /// Formats the query. The word is last, so that a truncated URL loses a part of the word.
     pub fn to_query(&self) -> String {
         format!("out={}&n={}&word={}", self.outbox, self.attempt, self.word.as_str())
     }

@@ -8,13 +8,13 @@ use crate::store::Conn;
 use crate::store::codec::{ms, timestamp_from_ms};
 use crate::store::schema::offsets;
 
-/// Loads the cursor; `None` before the first reading.
+/// Loads the cursor; `None` before the list was first read.
 pub fn load_carrier_cursor(conn: &mut Conn, source: &str) -> QueryResult<Option<Timestamp>> {
     let at: Option<i64> = offsets::table.find(source).select(offsets::cursor_at).first(conn).optional()?;
     at.map(timestamp_from_ms).transpose()
 }
 
-/// Stores the cursor. Call this only after every message up to `at` was admitted.
+/// Stores the cursor. Call this function only after every message up to `at` was admitted.
 pub fn store_carrier_cursor(conn: &mut Conn, source: &str, at: Timestamp, now: Timestamp) -> QueryResult<()> {
     diesel::insert_into(offsets::table)
         .values((offsets::source.eq(source), offsets::cursor_at.eq(ms(at)), offsets::updated_at.eq(ms(now))))
@@ -28,7 +28,7 @@ pub fn store_carrier_cursor(conn: &mut Conn, source: &str, at: Timestamp, now: T
         .map(drop)
 }
 
-/// Makes a change that leaves no trace, to check that the disk accepts one.
+/// Writes a row without lasting effect, to check that the disk accepts a write.
 pub fn probe_write(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     const SOURCE: &str = "probe";
     diesel::insert_into(offsets::table)

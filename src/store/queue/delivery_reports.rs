@@ -1,5 +1,5 @@
-//! Delivery reports of the carrier about accepted messages. Reports come late, twice and in any order, so a state only
-//! moves forward.
+//! Delivery reports of the carrier about accepted messages. Reports may arrive late, twice and in any order, so a
+//! delivery state only moves forward.
 
 use diesel::prelude::*;
 use jiff::tz::TimeZone;
@@ -15,12 +15,12 @@ use crate::store::codec::ms;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{delivery_events, outbox as rows};
 
-/// Policy that applies from the moment at which a message is accepted.
+/// Policy that applies from the moment a message is accepted.
 #[derive(Debug, Clone)]
 pub struct AcceptancePolicy {
     /// Period for which a confirmation prompt stays open.
     pub confirm_for: SignedDuration,
-    /// Time zone of the household, in whose days segments are counted.
+    /// Time zone of the household, whose days are used to count segments.
     pub zone: TimeZone,
     /// Quiet hours of the household.
     pub quiet: Option<QuietHours>,
@@ -31,7 +31,7 @@ pub struct AcceptancePolicy {
 pub struct DeliveryReport {
     pub sid: String,
     pub status: String,
-    /// Key in the address of the callback; `None` for an address that is none of ours.
+    /// Key in the URL of the callback; `None` for a URL without a valid key.
     pub key: Option<CallbackKey>,
     pub to: Address,
     pub error_code: Option<u32>,
@@ -47,11 +47,11 @@ pub enum FinalDelivery {
 /// Outcome of recording a delivery report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportOutcome {
-    /// A new report, with the acceptance that it proves, and the final delivery if this report is the first to show
-    /// it.
+    /// The report is new. The fields are the acceptance that the report proves, and the final delivery if this report
+    /// is the first to show it.
     New(AcceptanceOutcome, Option<FinalDelivery>),
     Known,
-    /// The report matches no message of ours: nothing was changed.
+    /// The report matches no outbound message: nothing was changed.
     Unbound,
 }
 
@@ -65,9 +65,8 @@ struct ReportedMessageRow {
 }
 
 impl ReportedMessageRow {
-    /// Returns whether a report is about this message: an attempt that was made, under the word that its address
-    /// carries, to the same receiver, and, once the message has an id, under that id. A row without a word is named by
-    /// no report.
+    /// Returns whether a report is about this message. The report must name an attempt that was made, the word of the
+    /// row, the same recipient and, if the message has a carrier id, that id. No report matches a row without a word.
     fn matches_report(&self, report: &DeliveryReport, key: &CallbackKey) -> bool {
         let word =
             self.callback_word.as_deref().is_some_and(|word| CallbackWord::from_stored(word) == key.word);
@@ -78,7 +77,7 @@ impl ReportedMessageRow {
     }
 }
 
-/// Records a report of the message that its address names, and the acceptance that it proves.
+/// Records a report for the message that its callback URL names, and the acceptance that the report proves.
 pub fn record_delivery_report(
     conn: &mut Conn,
     report: &DeliveryReport,
@@ -105,15 +104,15 @@ pub fn record_delivery_report(
     if inserted == 0 {
         return Ok(ReportOutcome::Known);
     }
-    // Any report proves that the message was accepted, whether or not the response to our request arrived.
+    // Any report proves that the message was accepted, whether or not the response to the request arrived.
     let taken = AcceptedMessage { sid: &report.sid, created_at: None };
     let acceptance = outbox::record_reported_acceptance(conn, key.outbox, &taken, terms, now)?;
     let fate = advance_delivery(conn, key.outbox, &report.sid, &report.status, now)?;
     Ok(ReportOutcome::New(acceptance, fate))
 }
 
-/// Moves the delivery state of a message that is known by this id, never backwards. Returns the final delivery of the
-/// message once the delivery is over.
+/// Advances the delivery state of the message with this carrier id, never backwards. Returns the final delivery of the
+/// message after its delivery is over.
 pub(in crate::store) fn advance_delivery(
     conn: &mut Conn,
     id: OutboxId,
@@ -145,10 +144,10 @@ pub(in crate::store) fn advance_delivery(
     })
 }
 
-/// Rank from which on only a read receipt can follow.
+/// Rank of a final status, which only a read receipt can follow.
 const OVER: u8 = 4;
 
-/// Rank of a status, by its progress; `None` for an unknown status.
+/// Returns the rank of a status by its progress; `None` for an unknown status.
 fn status_rank(status: &str) -> Option<u8> {
     match status {
         "accepted" | "scheduled" => Some(0),

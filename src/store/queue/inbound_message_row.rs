@@ -1,4 +1,4 @@
-//! Row of a received message, as it is read for routing.
+//! Row of a received message, as loaded for routing.
 
 use diesel::prelude::*;
 
@@ -26,7 +26,7 @@ pub(super) struct InboundMessageRow {
     wants_answer: i64,
 }
 
-/// Keyword that the carrier sends; it sends only these three.
+/// Returns the keyword that the carrier reports; the carrier reports only these three.
 pub(super) fn carrier_word(word: Option<OptWord>) -> Option<&'static str> {
     match word? {
         OptWord::Out => Some("stop"),

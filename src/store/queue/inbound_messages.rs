@@ -1,4 +1,5 @@
-//! The ledger of received messages. Admission is the promise to answer: after it the message is our responsibility.
+//! Log of received messages. Admission is the promise to answer: after admission Dialarr is responsible for the
+//! message.
 
 use diesel::dsl::min;
 use diesel::prelude::*;
@@ -25,13 +26,13 @@ pub enum AdmissionOutcome {
         user: UserId,
         event: EventId,
     },
-    /// A message known by its channel and external id: nothing was changed.
+    /// The channel and external id of the message are known: nothing was changed.
     Duplicate,
-    /// Written in the console in the name of a user who is not known any more.
+    /// The message was written in the console in the name of a user who is no longer known.
     NoUser,
 }
 
-/// Delay for which a user's message waits for the next one before work starts.
+/// Delay for which a user's message waits for the next message before work starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DebouncePolicy {
     pub quiet_ms: i64,
@@ -51,7 +52,8 @@ pub fn admit_message(
     Ok(admission)
 }
 
-/// Admits a message that is only to be remembered. It waits for no other message, and no other waits for it.
+/// Admits a message that is only stored and gets no answer. The message waits for no other message, and no other
+/// message waits for it.
 pub fn admit_unanswered_message(
     conn: &mut Conn,
     received: &ReceivedMessage,
@@ -66,9 +68,8 @@ fn insert_inbound_message(
     not_before: i64,
 ) -> QueryResult<AdmissionOutcome> {
     let user = match received.channel {
-        // Newcomers arrive through the channels that users have. A console message is in the name of a user who was
-        // known when it was written and may have been forgotten since: then no user has the number, and none is
-        // created.
+        // Newcomers arrive through the channels that users have. A console message is written in the name of a known
+        // user, who may have been forgotten since. In that case no user has the number, and no user is created.
         ChannelKind::Console => users::find_user_by_phone(conn, &received.from)?.map(|user| user.id),
         ChannelKind::Twilio | ChannelKind::Local => {
             Some(users::ensure_user(conn, &received.from, FirstContactRole::Newcomer, received.received_at)?)
@@ -102,13 +103,13 @@ fn insert_inbound_message(
         .map_or(AdmissionOutcome::Duplicate, |event| AdmissionOutcome::New { user, event: EventId(event) }))
 }
 
-/// Returns the messages of `received` that were never admitted, in their order.
+/// Returns the messages of `received` that were never admitted, in the same order.
 pub fn filter_unadmitted(
     conn: &mut Conn,
     received: Vec<ReceivedMessage>,
 ) -> QueryResult<Vec<ReceivedMessage>> {
     let mut unknown = Vec::new();
-    // One by one, each by the unique index: a statement with a list in it is prepared again at each use.
+    // Each message is a separate query on the unique index: a statement with a list is prepared again at each use.
     for text in received {
         let same = inbound_events::channel
             .eq(channel_word(text.channel))
@@ -125,8 +126,8 @@ pub fn filter_unadmitted(
 /// Condition of messages that were admitted and that no turn has processed.
 pub(in crate::store) const PENDING: LiteralSql = LiteralSql("inbound_events.state = 'pending'");
 
-/// Sets the start of messages that came the same way, which begin together: each further one postpones all, up to a
-/// limit from the first.
+/// Sets the start time of messages that were sent to the same address, which are processed together. Each further
+/// message postpones all of them, up to a limit from the first.
 fn debounce_messages(
     conn: &mut Conn,
     user: UserId,
@@ -139,7 +140,7 @@ fn debounce_messages(
         .filter(inbound_events::to_addr.eq(received.to.as_str()).and(inbound_events::wants_answer.eq(1)));
     let times: Vec<i64> = waiting.select(inbound_events::received_at).limit(2).load(conn)?;
     if times.len() < 2 {
-        // No other message waits, and this one has its time already.
+        // No other message waits, and this message already has its start time.
         return Ok(());
     }
     let first: Option<i64> = waiting.select(min(inbound_events::received_at)).first(conn)?;
@@ -158,9 +159,9 @@ pub fn load_waiting_messages(conn: &mut Conn, user: UserId, limit: i64) -> Query
     InboundMessageRow::into_events(rows)
 }
 
-/// Loads the messages of the user's next work, in the order they were sent; at most `limit`. Each address of ours is
-/// answered separately, so all of them came to the same one, at which a message has waited long enough. A message that
-/// wants no answer is alone.
+/// Loads the messages of the user's next work, in the order they were sent; at most `limit`. Each of Dialarr's
+/// addresses is answered separately: all returned messages were sent to the same address, at which a message has waited
+/// long enough. A message that wants no answer is returned alone.
 pub fn load_due_messages(
     conn: &mut Conn,
     user: UserId,
@@ -190,14 +191,14 @@ pub fn load_due_messages(
         match row.into_event() {
             Ok(text) => texts.push(text),
             Err(error) if texts.is_empty() => return Err(error),
-            // Messages before one that cannot be read do not fail with it.
+            // The readable messages before an unreadable one are still processed.
             Err(_) => break,
         }
     }
     Ok(texts)
 }
 
-/// Returns the time at which the first of the user's waiting messages may begin.
+/// Returns the time from which the first of the user's waiting messages may be processed.
 pub fn load_due_time(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
     let due: Option<i64> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(PENDING))
@@ -218,7 +219,7 @@ pub fn load_users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     Ok(users)
 }
 
-/// Loads the fields that an ambiguous message claims, with the id by which the carrier knows it.
+/// Loads the fields that an ambiguous message claims, with the carrier's id of the message.
 pub fn load_claimed_fields(conn: &mut Conn, event: EventId) -> QueryResult<Option<(String, MessageFields)>> {
     let row: Option<(InboundMessageRow, String)> = inbound_events::table
         .find(event.0)
@@ -237,7 +238,7 @@ pub fn load_claimed_fields(conn: &mut Conn, event: EventId) -> QueryResult<Optio
     Ok(Some((row.external_id, fields)))
 }
 
-/// Records the result of the carrier's record for an ambiguous message.
+/// Records the verification of an ambiguous message against the carrier's record.
 pub fn record_verification(
     conn: &mut Conn,
     event: EventId,
@@ -261,9 +262,9 @@ pub fn is_message_finished(conn: &mut Conn, event: EventId) -> QueryResult<bool>
     Ok(outcome.is_some())
 }
 
-/// Assigns messages to a turn; they share its end.
+/// Assigns messages to a turn. The messages end with the turn.
 pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -> QueryResult<()> {
-    // One by one: a statement with a list in it is prepared again at each use.
+    // Each message is a separate update: a statement with a list is prepared again at each use.
     events.iter().try_for_each(|event| {
         diesel::update(inbound_events::table.find(event.0))
             .set((
@@ -277,17 +278,17 @@ pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Ti
     })
 }
 
-/// A message whose work failed to begin, with the fields needed to handle that.
+/// Message whose work failed to begin, with the fields needed to handle the failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedMessage {
     pub event: EventId,
-    /// The address of ours that the message was sent to.
+    /// Dialarr's address, to which the message was sent.
     pub to: Address,
-    /// Number of failed starts of its work.
+    /// Number of failed starts of work on the message.
     pub failures: i64,
 }
 
-/// Counts a failed start of work on the user's next message, also if that message cannot be read.
+/// Counts a failed start of work on the user's next message, even if that message cannot be read.
 pub fn count_message_failure(
     conn: &mut Conn,
     user: UserId,
@@ -312,10 +313,10 @@ pub fn count_message_failure(
     Ok(Some(FailedMessage { event: EventId(event), to: Address::new(to), failures }))
 }
 
-/// Loads the user's messages that were processed before `event`, came the same way and counted towards a limit, with
-/// the time they were sent, newest first; at most `most` of each of the two allowances. Messages that still wait are
-/// not among them: one that was recovered later than others is worked on before them. Input from a button is the
-/// operator's, and uses up no allowance of theirs.
+/// Loads the user's messages that were processed before `event`, were sent to the same address and counted towards a
+/// limit, with the time they were sent, newest first; at most `most` for each of the two limits. Waiting messages are
+/// excluded, because a message that was recovered later than others is processed before them. Input from a button comes
+/// from the operator and does not count towards the user's limits.
 pub fn load_counted_before(
     conn: &mut Conn,
     user: UserId,
@@ -345,8 +346,8 @@ pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Returns whether the user was notified since `since`, from the address that `event` came to, that messages come too
-/// fast.
+/// Returns whether the user was notified since `since` of exceeding the message limit, from the address to which
+/// `event` was sent.
 pub fn was_notified_of_limit(
     conn: &mut Conn,
     user: UserId,
@@ -364,15 +365,15 @@ pub fn was_notified_of_limit(
     Ok(told.is_some())
 }
 
-/// Outcome of a message.
+/// Final outcome of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageOutcome {
     Replied,
-    /// A reaction is the whole answer, and nothing is sent.
+    /// A reaction is the whole answer, and no message is sent.
     Reacted,
     /// No answer was needed.
     Remembered,
-    /// The message could not be processed, and the user was notified of that.
+    /// The message could not be processed, and the user was notified of the failure.
     FailedNotified,
     Skipped(&'static str),
 }
@@ -399,7 +400,7 @@ impl MessageOutcomeColumns {
     }
 }
 
-/// Ends a message that no turn processed.
+/// Ends a message that was not assigned to a turn.
 pub fn end_message(
     conn: &mut Conn,
     event: EventId,
@@ -432,7 +433,7 @@ pub fn load_turn_messages(conn: &mut Conn, turn: TurnId) -> QueryResult<Vec<Inbo
     InboundMessageRow::into_events(rows)
 }
 
-/// Loads a user's last messages up to and with `last`, newest first; all of them if `last` is not given.
+/// Loads a user's last messages up to and including `last`, newest first; without `last`, up to the newest one.
 pub fn load_bodies_up_to(
     conn: &mut Conn,
     user: UserId,

@@ -1,6 +1,6 @@
-//! Messages that are looked up in the carrier's list: those whose delivery status is unknown, and those that a run of
-//! the program unknown to this database may have sent. A restored copy of the database does not know of the runs
-//! since.
+//! Lookups of messages in the carrier's list: of messages whose delivery status is unknown, and of messages that may
+//! have been sent by a run of the program unknown to this database. A restored copy of the database does not contain
+//! the runs since the copy was made.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -14,28 +14,29 @@ use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{delivery_events, instance, outbox, turns};
 
-/// Attempts to read the list for a message from before this start. A list that cannot be read holds up no message for
-/// long: a rare repeat is better than silence, and a repeated confirmation prompt deletes nothing automatically.
+/// Maximum number of attempts to read the list for a message from before this start. A list that cannot be read delays
+/// no message for long: a rare repeat is better than no message, and a repeated confirmation prompt deletes nothing
+/// automatically.
 const LOOKUPS_BEFORE_SENDING: i64 = 3;
-/// `lookups_left` of a message that needs lookups and has had none.
+/// Value of `lookups_left` for a message that needs lookups and has had none.
 const NOT_BEGUN: i64 = LOOKUPS_BEFORE_SENDING + USED_UP;
-/// `lookups_left` of a message whose lookups all failed: it is sent all the same.
+/// Value of `lookups_left` for a message whose lookups all failed: the message is sent anyway.
 const USED_UP: i64 = 1;
-/// Time that one such attempt gets, with the pause after one that failed.
+/// Time for one such attempt, including the pause after a failure.
 const LOOKUP_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 
-/// Returns whether a message with this `lookups_left` has to be looked up before it is sent.
+/// Returns whether a message with this `lookups_left` must be looked up before it is sent.
 pub(in crate::store) fn is_lookup_needed(lookups_left: i64) -> bool {
     lookups_left > USED_UP
 }
 
-/// Condition of a message that may be sent, as far as lookups are concerned: none is needed, or they are used up.
+/// Condition of a message that lookups allow to be sent: none is needed, or all attempts are used up.
 pub(in crate::store) const MAY_BE_SENT: LiteralSql = LiteralSql("outbox.lookups_left <= 1");
 
-/// Condition of a message that no lookup has begun for: only then may its text still change.
+/// Condition of a message for which no lookup has begun. Only the text of such a message may still change.
 pub(in crate::store) const NOT_LOOKED_UP: LiteralSql = LiteralSql("outbox.lookups_left IN (0,4)");
 
-/// Requires a lookup before sending for messages that have not left when a start of the program begins.
+/// Requires a lookup before sending for messages that are unsent when the program starts.
 pub(in crate::store) fn require_lookup_for_queued(conn: &mut Conn) -> QueryResult<()> {
     let by_phone = LiteralSql("outbox.from_addr NOT IN ('local','console')");
     diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq("queued")).and(by_phone)))
@@ -44,8 +45,8 @@ pub(in crate::store) fn require_lookup_for_queued(conn: &mut Conn) -> QueryResul
         .map(drop)
 }
 
-/// Returns the number of lookups that a message needs before it is sent: some if its turn began before this start,
-/// since such a turn may have been ended, and its message sent, by a run that this database does not know of.
+/// Returns the number of lookups that a message needs before it is sent. The number is nonzero if its turn began before
+/// this start, since a run that this database does not know of may have ended such a turn and sent its message.
 pub(in crate::store) fn count_needed_lookups(conn: &mut Conn, text: &NewOutboundMessage) -> QueryResult<i64> {
     let (Some(turn), MessageTransport::Carrier) = (text.turn, text.from.transport()) else { return Ok(0) };
     let begun: i64 = turns::table.find(turn.0).select(turns::created_at).first(conn)?;
@@ -53,8 +54,8 @@ pub(in crate::store) fn count_needed_lookups(conn: &mut Conn, text: &NewOutbound
     Ok(if started.is_some_and(|started| begun < started) { NOT_BEGUN } else { 0 })
 }
 
-/// Claims a message for a lookup before its sending; `None` if it needs none at this moment. A lookup that is cut off
-/// or fails counts, and the next one follows after a pause.
+/// Claims a message for a lookup before it is sent; `None` if the message needs no lookup now. A lookup that is
+/// interrupted or fails counts, and the next one follows after a pause.
 pub fn start_lookup_before_sending(
     conn: &mut Conn,
     id: OutboxId,
@@ -81,7 +82,7 @@ pub fn start_lookup_before_sending(
     Ok(Some(UnresolvedMessage { due: due.into_due_message()?, since, reported: None, looks: 0 }))
 }
 
-/// Allows a message to be sent: the list was read and does not contain it.
+/// Allows a message to be sent after the list was read and does not contain the message.
 pub fn allow_sending(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("queued")))
         .set((outbox::lookups_left.eq(0), outbox::not_before.eq(ms(now)), outbox::updated_at.eq(ms(now))))
@@ -89,15 +90,15 @@ pub fn allow_sending(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResu
         .map(drop)
 }
 
-/// A message whose delivery status is unknown, as it is looked up.
+/// Message whose delivery status is unknown, with the fields needed for a lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnresolvedMessage {
     pub due: DueMessage,
-    /// Time of the first attempt to send it.
+    /// Time of the first attempt to send the message.
     pub since: Timestamp,
-    /// The id that a status callback gave for it.
+    /// Carrier id that a status callback gave for the message.
     pub reported: Option<String>,
-    /// Number of lookups that did not find it.
+    /// Number of lookups that did not find the message.
     pub looks: i64,
 }
 
@@ -126,11 +127,11 @@ pub fn load_unresolved_message(conn: &mut Conn, id: OutboxId) -> QueryResult<Opt
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookupOutcome {
     LookAgain,
-    /// Looked up often enough: the message was not accepted, and is sent again.
+    /// The number of lookups is sufficient: the message was not accepted, and is sent again.
     SendAgain,
 }
 
-/// Lookups of a message whose delivery status is unknown.
+/// Lookup count of a message whose delivery status is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookupCount {
     /// Number of earlier lookups when this one began.
@@ -139,7 +140,8 @@ pub struct LookupCount {
     pub enough: usize,
 }
 
-/// Counts an unsuccessful lookup. Of two that began after the same number of lookups only one counts.
+/// Counts an unsuccessful lookup. Of two concurrent lookups that began after the same number of lookups, only one
+/// counts.
 pub fn record_unsuccessful_lookup(
     conn: &mut Conn,
     id: OutboxId,

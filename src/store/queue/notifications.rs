@@ -1,5 +1,5 @@
-//! Notifications that were sent to users without a request at that moment, each matter once, and the preferences of
-//! users about them.
+//! Notifications, which are sent to users without a request at that moment and once for each subject, and the
+//! notification preferences of users.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -15,15 +15,15 @@ use crate::store::codec::{convert_integer, ms, timestamp_from_ms, unreadable_col
 use crate::store::library::follows;
 use crate::store::schema::{notices, outbox as texts, users};
 
-/// Prefixes of the keys of messages that respect quiet hours: notifications of titles and trouble, and the outcome of
-/// an addition that was tried again.
+/// Prefixes of the keys of messages that respect quiet hours: notifications of titles and problems, and the outcome of
+/// an addition that was retried.
 const QUIET_KEYS: [&str; 3] = ["ready:", "trouble:", "request:"];
 
 /// Notification preference of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotificationSetting {
     Off,
-    /// The user wants notifications, with quiet hours of their own if they have set some.
+    /// The user wants notifications, with the quiet hours that the user has set, if any.
     On(Option<QuietHours>),
 }
 
@@ -36,8 +36,8 @@ pub fn load_notification_setting(conn: &mut Conn, user: UserId) -> QueryResult<N
     })
 }
 
-/// Loads the quiet hours that a user has set, whether or not they want notifications: promised messages respect them
-/// as well.
+/// Loads the quiet hours that a user has set, whether or not the user wants notifications: promised messages respect
+/// quiet hours too.
 pub fn load_quiet_hours(conn: &mut Conn, user: UserId) -> QueryResult<Option<QuietHours>> {
     let (from, to): (Option<i64>, Option<i64>) =
         users::table.find(user.0).select((users::quiet_from, users::quiet_to)).first(conn)?;
@@ -50,7 +50,7 @@ pub fn load_quiet_hours(conn: &mut Conn, user: UserId) -> QueryResult<Option<Qui
     }
 }
 
-/// Stores the preference of a user. A user who wants no notifications any more does not get those that wait either.
+/// Stores the preference of a user. If the user turns notifications off, waiting notifications are not sent either.
 pub fn store_notification_preference(
     conn: &mut Conn,
     user: UserId,
@@ -79,14 +79,14 @@ pub fn store_notification_preference(
     Ok(())
 }
 
-/// Outcome of recording a notification: the first one about its matter, or a repeat.
+/// Outcome of recording a notification: the first one about its subject, or a repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordOutcome {
     New(i64),
     Known,
 }
 
-/// Records that a user is notified of a matter. Notifications from before `since` do not count.
+/// Records that a user is notified of a subject. Notifications from before `since` do not count.
 pub fn record_notification(
     conn: &mut Conn,
     user: UserId,
@@ -114,7 +114,7 @@ pub fn record_notification(
         .map(RecordOutcome::New)
 }
 
-/// Returns whether a user was notified of a matter since `since`.
+/// Returns whether a user was notified of a subject since `since`.
 pub fn was_notified(conn: &mut Conn, user: UserId, matter: &str, since: Timestamp) -> QueryResult<bool> {
     let at: Option<i64> = notices::table
         .filter(notices::user_id.eq(user.0).and(notices::matter.eq(matter)))
@@ -124,7 +124,7 @@ pub fn was_notified(conn: &mut Conn, user: UserId, matter: &str, since: Timestam
     Ok(at.is_some_and(|at| at >= ms(since)))
 }
 
-/// Returns the time at which a user was last notified of a matter with this prefix.
+/// Returns the time at which a user was last notified of a subject with this prefix.
 pub fn load_last_notified(conn: &mut Conn, user: UserId, beginning: &str) -> QueryResult<Option<Timestamp>> {
     // The semicolon is the character after the colon, which ends every prefix.
     let end = format!("{};", beginning.trim_end_matches(':'));
@@ -135,7 +135,7 @@ pub fn load_last_notified(conn: &mut Conn, user: UserId, beginning: &str) -> Que
     last.map(timestamp_from_ms).transpose()
 }
 
-/// Loads the times at which the notifications of a user since `since` were made, each once; `but` is left out.
+/// Loads the distinct times of a user's notifications since `since`, excluding `but`.
 pub fn load_notification_times(
     conn: &mut Conn,
     user: UserId,
@@ -161,7 +161,7 @@ pub fn load_notification_times(
     Ok(times)
 }
 
-/// A message that several notifications may share.
+/// Waiting message that several notifications may share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingNotification {
     pub id: OutboxId,
@@ -169,7 +169,7 @@ pub struct WaitingNotification {
     pub phrases: Vec<String>,
 }
 
-/// Loads the message of a user that waits for its time.
+/// Loads the user's message that waits for its send time.
 pub fn find_waiting_notification(
     conn: &mut Conn,
     user: UserId,
@@ -193,11 +193,12 @@ pub fn find_waiting_notification(
         .select(notices::words)
         .load(conn)?;
     let phrases: Vec<String> = words.into_iter().flatten().collect();
-    // A message whose text was erased cannot be formatted again.
+    // A message whose text was erased cannot be extended.
     Ok((!phrases.is_empty()).then_some(WaitingNotification { id: OutboxId(id), phrases }))
 }
 
-/// Prefix of a message's key; the id of the first notification in it makes the key unique.
+/// Returns the key of a message: the prefix of its topic and the id of its first notification, which makes the key
+/// unique.
 pub fn notification_key(topic: NotificationTopic, notice: i64) -> String {
     format!("{}:{notice}", topic_word(topic))
 }
@@ -209,7 +210,7 @@ fn topic_word(topic: NotificationTopic) -> &'static str {
     }
 }
 
-/// Queues the message for these notifications, to be sent at `at`.
+/// Queues a message for these notifications, to be sent at `at`.
 pub fn queue_notification(
     conn: &mut Conn,
     text: &NewOutboundMessage,
@@ -221,7 +222,7 @@ pub fn queue_notification(
     link_notifications(conn, id, ids, phrase)
 }
 
-/// Adds phrases to a message that waits.
+/// Adds phrases to a waiting message.
 pub fn append_phrase(
     conn: &mut Conn,
     held: OutboxId,
@@ -245,8 +246,9 @@ fn link_notifications(conn: &mut Conn, text: OutboxId, ids: &[i64], phrase: &str
     Ok(())
 }
 
-/// Suppresses every waiting notification of a user, whatever it is about, but the codes and outcomes of requests that admins
-/// decide: they are still open. One of unknown delivery is neither looked up nor sent again.
+/// Suppresses every waiting notification of a user, except the codes and outcomes of requests that admins decide,
+/// because those requests are still open. A notification with an unknown delivery status is neither looked up nor sent
+/// again.
 pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     let of_requests = texts::dedupe_key.ge("approval:").and(texts::dedupe_key.lt("approval;"));
     diesel::update(
@@ -259,7 +261,7 @@ pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResul
     .map(drop)
 }
 
-/// Suppresses the notifications of ready titles and of trouble that a user was about to receive.
+/// Suppresses a user's waiting notifications of ready titles and of problems.
 pub fn suppress_unsolicited(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     for topic in [NotificationTopic::Ready, NotificationTopic::Trouble] {
         diesel::update(
@@ -274,10 +276,10 @@ pub fn suppress_unsolicited(conn: &mut Conn, user: UserId, now: Timestamp) -> Qu
     Ok(())
 }
 
-/// Longest pause before a message that was refused is tried again.
+/// Maximum pause before a refused message is retried.
 const RETRY_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 
-/// Loads the notifications that wait for an hour of the day, or for room in the hour, with their users.
+/// Loads the notifications that wait for an hour of the day, or for the hourly limit, with their users.
 pub fn load_waiting_notifications(
     conn: &mut Conn,
     user: Option<UserId>,
@@ -293,14 +295,14 @@ pub fn load_waiting_notifications(
         waiting = waiting.filter(texts::user_id.eq(user.0));
     }
     let mut rows: Vec<(i64, i64, String)> = waiting.load(conn)?;
-    // Sorted here: by an order of theirs, SQLite would read every message instead of the open ones.
+    // Sorted here: with an ORDER BY, SQLite would read every message instead of only the open ones.
     rows.sort_unstable();
-    // Others keep no quiet hours: their time is that of a retry.
+    // Other messages have no quiet hours: their time is the time of a retry.
     rows.retain(|(.., key)| respects_quiet_hours(key));
     Ok(rows.into_iter().map(|(id, user, _)| (OutboxId(id), UserId(user))).collect())
 }
 
-/// Postpones a notification until `at`. Its age is counted from that time.
+/// Postpones a notification until `at`. The age of the notification is counted from that time.
 pub fn postpone_notification(
     conn: &mut Conn,
     id: OutboxId,
@@ -321,7 +323,7 @@ fn respects_quiet_hours(key: &str) -> bool {
     QUIET_KEYS.iter().any(|beginning| key.starts_with(beginning))
 }
 
-/// The end of the quiet hours in which a message with this key must not be sent now.
+/// Returns the end of the quiet hours if a message with this key must not be sent now.
 pub(in crate::store) fn quiet_hours_end(
     conn: &mut Conn,
     user: UserId,
@@ -336,9 +338,9 @@ pub(in crate::store) fn quiet_hours_end(
     Ok(hours.and_then(|hours| hours.next_end(now, &terms.zone)))
 }
 
-/// Deletes the records of notifications from before `before`.
+/// Deletes the rows of notifications from before `before`.
 pub fn delete_old_notifications(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
-    // By user, as the index is.
+    // One query per user, because the index begins with the user.
     let people: Vec<i64> = users::table.select(users::id).load(conn)?;
     let mut gone = 0;
     for user in people {

@@ -1,4 +1,5 @@
-//! Messages to send. No message leaves except through a row here; the intent to send is written before the sending.
+//! Outbox of messages to send. Every message is sent through a row of this table; the intent to send is written before
+//! the message is sent.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -18,7 +19,7 @@ use crate::store::schema::{delivery_events, outbox, pending_actions, tool_calls,
 use crate::store::turns::daily_budget::Day;
 use crate::store::turns::{daily_budget, progress_message};
 
-/// Time after which a message is too old to be sent.
+/// Age after which a message is too old to be sent.
 pub(in crate::store) const SEND_WITHIN: SignedDuration = SignedDuration::from_hours(6);
 
 /// Condition of open rows: neither accepted nor given up.
@@ -28,23 +29,23 @@ pub(in crate::store) const OPEN: LiteralSql = LiteralSql("outbox.state IN ('queu
 pub enum OutboundKind {
     Reply,
     ConfirmPrompt,
-    /// A notification, which no user requested at this moment: it never comes between a confirmation prompt and its
+    /// A notification, which no user requested at that moment. It is never sent between a confirmation prompt and its
     /// reply.
     Notice,
 }
 
 #[derive(Debug, Clone)]
 pub struct NewOutboundMessage {
-    /// One row per key, ever: `turn:42:reply`.
+    /// Unique key of the message, such as `turn:42:reply`: one row per key, ever.
     pub key: String,
     pub user: UserId,
-    /// `None` for a message that no turn wrote.
+    /// Turn that wrote the message; `None` for a message that no turn wrote.
     pub turn: Option<TurnId>,
     pub kind: OutboundKind,
     pub to: Address,
     pub from: Address,
     pub body: String,
-    /// The address of a picture that is sent along.
+    /// URL of a picture that is sent with the message.
     pub media: Option<String>,
     pub segments: u32,
 }
@@ -53,7 +54,7 @@ pub fn queue_message(conn: &mut Conn, text: &NewOutboundMessage, now: Timestamp)
     queue_message_at(conn, text, now, now)
 }
 
-/// Queues a message that is not to leave before `at`.
+/// Queues a message that must not be sent before `at`.
 pub fn queue_message_at(
     conn: &mut Conn,
     text: &NewOutboundMessage,
@@ -88,12 +89,12 @@ pub fn queue_message_at(
         .map(OutboxId)
 }
 
-/// Queues a message unless one with its key was queued before, ever.
+/// Queues a message unless a message with the same key was ever queued.
 pub fn queue_message_once(conn: &mut Conn, text: &NewOutboundMessage, now: Timestamp) -> QueryResult<()> {
     queue_message_once_at(conn, text, now, now)
 }
 
-/// Like [`queue_message_once`], for a message that is not to leave before `at`.
+/// Like [`queue_message_once`], for a message that must not be sent before `at`.
 pub fn queue_message_once_at(
     conn: &mut Conn,
     text: &NewOutboundMessage,
@@ -108,7 +109,7 @@ pub fn queue_message_once_at(
     }
 }
 
-/// A row that is due for sending.
+/// Message that is due for sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueMessage {
     pub id: OutboxId,
@@ -117,7 +118,7 @@ pub struct DueMessage {
     pub from: Address,
     pub body: String,
     pub media: Option<String>,
-    /// The word by which status callbacks name this row.
+    /// Random word by which status callbacks identify this row.
     pub word: CallbackWord,
 }
 
@@ -125,13 +126,13 @@ pub struct DueMessage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendClaim {
     Send(DueMessage),
-    /// Too old or outdated, or its receiver has opted out or was blocked: the message will not be sent.
+    /// The message will not be sent: it is too old or outdated, or its recipient has opted out or was blocked.
     Dropped,
-    /// Another task has claimed the row, or it has to wait.
+    /// Another task has claimed the row, or the row has to wait.
     AlreadyClaimed,
 }
 
-/// Writes the intent to send.
+/// Claims a message by writing the intent to send.
 pub fn claim_message(
     conn: &mut Conn,
     id: OutboxId,
@@ -140,7 +141,7 @@ pub fn claim_message(
 ) -> QueryResult<SendClaim> {
     let row: Option<(i64, String, String, i64, i64, Option<String>)> = outbox::table
         .find(id.0)
-        // Another task may have tried the row since the agenda was made, and have postponed it.
+        // Another task may have tried and postponed the row since the schedule was loaded.
         .filter(outbox::state.eq("queued").and(outbox::not_before.le(ms(now))))
         .filter(lookups::MAY_BE_SENT)
         .select((
@@ -169,7 +170,7 @@ pub fn claim_message(
         return Ok(SendClaim::Dropped);
     }
     if let Some(morning) = notifications::quiet_hours_end(conn, UserId(user), &key, terms, now)? {
-        // The message was queued before the quiet hours, and waited for a reply or for the carrier.
+        // The message was queued before the quiet hours and waited for a reply or for the carrier.
         notifications::postpone_notification(conn, id, morning, now)?;
         return Ok(SendClaim::AlreadyClaimed);
     }
@@ -210,7 +211,7 @@ impl DueMessageRow {
             from: Address::new(self.from_addr),
             body: self.body,
             media: self.media_url,
-            // A row that was attempted by a version without such words has none, and no callback names it.
+            // A row that was attempted by a version without callback words has none, and no callback identifies it.
             word: CallbackWord::from_stored(self.callback_word.unwrap_or_default()),
         })
     }
@@ -225,27 +226,27 @@ pub(in crate::store) fn parse_outbound_kind(word: &str) -> QueryResult<OutboundK
     }
 }
 
-/// Returns whether a message of this kind and text is a notification to which no message of its user replies.
+/// Returns whether a message of this kind and text is a notification that expects no reply from its user.
 pub(in crate::store) fn expects_no_reply(kind: &str, body: &str) -> bool {
     kind == "notice" && !message_format::asks_question(body)
 }
 
-/// Receipt of the carrier for a message it accepted.
+/// Receipt of the carrier for an accepted message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AcceptedMessage<'a> {
     pub sid: &'a str,
     pub created_at: Option<Timestamp>,
 }
 
-/// Outcome of recording an acceptance: an acceptance counts once, by any channel that shows it.
+/// Outcome of recording an acceptance. An acceptance counts once, through whichever channel it is reported first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AcceptanceOutcome {
     First { kind: OutboundKind, way: MessageTransport, segments: u32 },
     Known,
 }
 
-/// Records that the carrier has accepted the message: it is sent and paid for, and a confirmation prompt in it is open
-/// from here.
+/// Records that the carrier has accepted a message: the message is sent and paid for, and a confirmation prompt in it
+/// is open from now on.
 pub fn record_acceptance(
     conn: &mut Conn,
     id: OutboxId,
@@ -273,7 +274,7 @@ pub fn record_acceptance(
             .cached()
             .get_result(conn)
             .optional()?;
-    // `None` if a callback was faster than the response to our request.
+    // `None` if a callback was faster than the response to the request.
     let Some((user, segments, from, kind, lookups_left)) = taken_up else {
         return Ok(AcceptanceOutcome::Known);
     };
@@ -294,7 +295,7 @@ pub fn record_acceptance(
     for status in early {
         super::delivery_reports::advance_delivery(conn, id, sid, &status, now)?;
     }
-    // A message that was found before this program sent it was sent by a run that the database does not know of: a
+    // A message that a lookup found before this run sent it was sent by a run that the database does not know of: its
     // confirmation prompt has been open since then.
     let opened = taken.created_at.filter(|at| lookups_left > 0 && *at < now).unwrap_or(now);
     let kind = parse_outbound_kind(&kind)?;
@@ -304,8 +305,8 @@ pub fn record_acceptance(
     Ok(AcceptanceOutcome::First { kind, way, segments: convert_integer(segments)? })
 }
 
-/// Records the acceptance by a status report that names this row: it was accepted under that id, unless the row is
-/// already known by another.
+/// Records the acceptance of a row that a status report names. The row gets the id in the report, unless it already has
+/// another.
 pub(in crate::store) fn record_reported_acceptance(
     conn: &mut Conn,
     id: OutboxId,
@@ -327,8 +328,8 @@ pub(in crate::store) fn record_reported_acceptance(
     }
 }
 
-/// Arms the pending action of a message. It is open from the moment at which its confirmation prompt was first
-/// accepted, also if a repeat was queued by then. A repeat keeps its expiry, but only a reply to the repeat counts.
+/// Arms the pending action of a message. The action is open from the moment its confirmation prompt was first accepted,
+/// even if a repeat was queued by then. A repeat does not change the expiry, but only a reply to the repeat counts.
 fn arm_pending_action(
     conn: &mut Conn,
     id: OutboxId,
@@ -350,8 +351,8 @@ fn arm_pending_action(
         .map(drop)
 }
 
-/// Postpones a message that was certainly not accepted: tried again at `not_before`, unless a status report has shown
-/// otherwise in the meantime.
+/// Postpones a message that was certainly not accepted. It is retried at `not_before`, unless a status report has
+/// meanwhile proved its acceptance.
 pub fn postpone_message(
     conn: &mut Conn,
     id: OutboxId,
@@ -371,7 +372,7 @@ pub fn postpone_message(
         .map(drop)
 }
 
-/// Marks a message that may have been accepted: it is not sent again until that is known.
+/// Marks a message that may have been accepted as unknown: it is not sent again until its status is known.
 pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("attempting")))
         .set((
@@ -387,9 +388,9 @@ pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Ti
         .map(drop)
 }
 
-/// Returns the position of the first of these ids that belongs to no other message.
+/// Returns the index of the first of these carrier ids that belongs to no other message.
 pub fn find_first_unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Option<usize>> {
-    // One by one: a statement with a list in it is prepared again at each use.
+    // Each id is a separate query: a statement with a list is prepared again at each use.
     for (place, sid) in sids.iter().enumerate() {
         let claimed: Option<i64> =
             outbox::table.filter(outbox::provider_sid.eq(sid)).select(outbox::id).first(conn).optional()?;
@@ -400,7 +401,7 @@ pub fn find_first_unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Opt
     Ok(None)
 }
 
-/// Cause for which a message will never be sent, for the operator.
+/// Reason why a message will never be sent, shown to the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendFailure<'a> {
     pub code: Option<u32>,
@@ -419,7 +420,7 @@ pub fn fail_message(conn: &mut Conn, id: OutboxId, why: &SendFailure<'_>, now: T
         .map(drop)
 }
 
-/// Suppresses all waiting messages of a user: none is sent to a user who opted out.
+/// Suppresses all waiting messages of a user: no message is sent to a user who opted out.
 pub fn suppress_user_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user.0)).and(outbox::state.eq("queued"))))
         .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
@@ -428,7 +429,7 @@ pub fn suppress_user_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> 
         .map(drop)
 }
 
-/// Suppresses messages that are not to be sent any more, by the prefix of their key.
+/// Suppresses unsent messages whose key has this prefix.
 pub fn suppress_messages_by_key(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
     let (from, to) = (format!("{key}:"), format!("{key};"));
     let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
@@ -439,7 +440,7 @@ pub fn suppress_messages_by_key(conn: &mut Conn, key: &str, now: Timestamp) -> Q
         .map(drop)
 }
 
-/// Suppresses messages as [`suppress_messages_by_key`] does, and erases their text, also that of sent ones.
+/// Suppresses messages like [`suppress_messages_by_key`], and erases their text, including the text of sent messages.
 pub fn withdraw_messages_by_key(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
     suppress_messages_by_key(conn, key, now)?;
     let (from, to) = (format!("{key}:"), format!("{key};"));
@@ -460,7 +461,7 @@ fn suppress_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResul
         .map(drop)
 }
 
-/// Records the carrier's report that the receiver has opted out.
+/// Records the carrier's report that the recipient has opted out.
 pub fn record_carrier_opt_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<UserId> {
     suppress_message(conn, id, now)?;
     let user: i64 = outbox::table.find(id.0).select(outbox::user_id).first(conn)?;
@@ -469,7 +470,7 @@ pub fn record_carrier_opt_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> 
     Ok(UserId(user))
 }
 
-/// Counts the messages that are being handed over at this moment.
+/// Counts the messages that are currently being handed to the carrier.
 pub fn count_messages_in_flight(conn: &mut Conn) -> QueryResult<i64> {
     outbox::table.filter(OPEN.and(outbox::state.eq("attempting"))).count().get_result(conn)
 }
@@ -492,7 +493,7 @@ mod tests {
         AcceptancePolicy { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
     }
 
-    /// Queues a message that waits to be sent.
+    /// Queues a message that is ready to be sent.
     fn queued_text(conn: &mut Conn, kind: OutboundKind, key: &str) -> OutboxId {
         let user = people::ensure_user(
             conn,

@@ -1,4 +1,4 @@
-//! Schedule of the outbox: the messages to send or to look up now, and those that wait for their time.
+//! Schedule of the outbox: the messages to send or to look up now, and the messages that wait for their time.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::schema::{outbox, pending_actions, turns};
 
-/// Work of the relay at this moment.
+/// Work that is due for the relay, and the time of the next work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutboxSchedule {
-    /// At most one row per user, since the messages of a user leave in order.
+    /// Due rows; at most one per user, since the messages of a user are sent in order.
     pub due: Vec<(OutboxId, OutboxTask)>,
     /// Time at which the next waiting row is due, in milliseconds.
     pub next_ms: Option<i64>,
@@ -31,8 +31,8 @@ pub enum OutboxTask {
     LookUp,
 }
 
-/// Computes the schedule. `look_after` holds the delays of the lookups, counted from the time at which the delivery
-/// status became unknown.
+/// Computes the schedule. `look_after` holds the delays of the lookups, counted from the time the delivery status
+/// became unknown.
 pub fn load_outbox_schedule(
     conn: &mut Conn,
     look_after: &[Duration],
@@ -56,11 +56,11 @@ pub fn load_outbox_schedule(
         .collect();
     for (id, user, kind, picture, state, not_before, looks, unknown_at, lookups_left) in rows {
         if picture && answered.contains(&user) {
-            // The text messages leave first; the end of their turn wakes the relay.
+            // The text messages of a turn are sent before a picture; the end of the turn wakes the relay.
             continue;
         }
         if kind == "confirm_prompt" && state == "queued" && on_the_way.contains(&user) {
-            // A picture that is being handed over would come between the confirmation prompt and its reply.
+            // A picture that is being sent would arrive between the confirmation prompt and its reply.
             last_user = Some(user);
             continue;
         }
@@ -68,16 +68,16 @@ pub fn load_outbox_schedule(
             && state == "queued"
             && let Some(until) = asked.get(&user)
         {
-            // The notification waits for the reply, and no other message waits for it.
+            // The notification waits for the reply, and no other message waits for the notification.
             agenda.next_ms = earlier_time(agenda.next_ms, *until);
             continue;
         }
         if kind == "notice" && state == "queued" && not_before > ms(now) {
-            // Nor does any message wait for one that is not due yet.
+            // No message waits for a message that is not due yet.
             agenda.next_ms = earlier_time(agenda.next_ms, Some(not_before));
             continue;
         }
-        // Only the oldest open row of each user counts: a row whose delivery status is open holds up the others.
+        // Only the oldest open row of each user counts: a row whose delivery status is unknown blocks the others.
         if last_user.replace(user) == Some(user) {
             continue;
         }
@@ -101,15 +101,15 @@ pub fn load_outbox_schedule(
     Ok(agenda)
 }
 
-/// Id, user, kind, whether it is a picture, state, not before, looks, time since which its delivery status is unknown,
-/// and lookups left before it may be sent.
+/// Columns: id, user, kind, true for a picture, state, not before, number of lookups, time since which the delivery
+/// status is unknown, and lookups left before the message may be sent.
 type OpenMessageRow = (i64, i64, String, bool, String, i64, i64, Option<i64>, i64);
 
-/// Loads the open rows: those of a user together, in the order in which they leave.
+/// Loads the open rows, grouped by user, in the order in which they are sent.
 fn load_open_messages(conn: &mut Conn) -> QueryResult<Vec<OpenMessageRow>> {
     outbox::table
         .filter(OPEN)
-        // A picture is an extra: no text message waits for it.
+        // A picture is optional: no text message waits for it.
         .order((outbox::user_id, outbox::media_url.is_not_null(), outbox::id))
         .select((
             outbox::id,
@@ -125,7 +125,7 @@ fn load_open_messages(conn: &mut Conn) -> QueryResult<Vec<OpenMessageRow>> {
         .load(conn)
 }
 
-/// Loads the users whose turn is under way.
+/// Loads the users with a running turn.
 fn load_users_with_live_turn(conn: &mut Conn) -> QueryResult<HashSet<i64>> {
     let live = turns::table.filter(turns::finished_at.is_null()).select(turns::user_id);
     Ok(live.load::<i64>(conn)?.into_iter().collect())
@@ -135,7 +135,7 @@ fn earlier_time(a: Option<i64>, b: Option<i64>) -> Option<i64> {
     a.into_iter().chain(b).min()
 }
 
-/// Loads the users with a confirmation prompt that is open or on its way, each with its expiry if that is known.
+/// Loads the users with a confirmation prompt that is open or in transit, each with the expiry if known.
 pub(in crate::store) fn load_prompted_users(
     conn: &mut Conn,
     now: Timestamp,

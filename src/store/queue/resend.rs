@@ -1,4 +1,4 @@
-//! Resending a message that certainly did not arrive, once.
+//! Resending of a message that certainly did not arrive. Each message can be resent once.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ pub enum ResendOutcome {
     Queued,
     /// The message may have arrived, was resent already, or its text is erased.
     NotAllowed,
-    /// No message is known by this id.
+    /// No message has this id.
     Unknown,
 }
 
@@ -37,9 +37,9 @@ struct ResendRow {
 }
 
 impl ResendRow {
-    /// Returns whether the message certainly did not arrive. Only the carrier knows that: it refused the message with
-    /// a code, or reported it as not delivered. A confirmation prompt is never resent, since a yes to it may not mean
-    /// it any more.
+    /// Returns whether the message certainly did not arrive. Only the carrier can prove this: it refused the message
+    /// with a code, or reported the message as not delivered. A confirmation prompt is never resent, since a yes to it
+    /// may no longer be meant for it.
     fn has_definitely_failed(&self) -> bool {
         let refused = self.state == "failed" && self.error.as_deref().is_some_and(has_error_code);
         let reported = matches!(self.delivery.as_deref(), Some("undelivered" | "failed"));
@@ -68,8 +68,8 @@ fn was_resent(conn: &mut Conn, id: i64) -> QueryResult<bool> {
     Ok(known.is_some())
 }
 
-/// Queues the text as a message of its own. As a notification it never comes between a confirmation prompt and its
-/// reply.
+/// Queues the text of the message as a new message. The new message is a notification, so that it is never sent between
+/// a confirmation prompt and its reply.
 pub fn resend_message(conn: &mut Conn, id: i64, by: Actor, now: Timestamp) -> QueryResult<ResendOutcome> {
     let row: Option<ResendRow> =
         rows::table.find(id).select(ResendRow::as_select()).first(conn).optional()?;

@@ -1,4 +1,4 @@
-//! Writer of the deltas of responses, and of the begin and end of their blocks.
+//! Writer of the deltas of responses, and of the start and end events of their blocks.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct BlockChunk {
     pub text: String,
 }
 
-/// Writer of the blocks of one attempt to the log.
+/// Writer that logs the blocks of one attempt.
 struct BlockLog<'a> {
     conn: &'a mut Conn,
     conversation: i64,
@@ -30,8 +30,8 @@ struct BlockLog<'a> {
     now: Timestamp,
 }
 
-/// Appends pieces of a running attempt, each block with its begin, and with its end if another block follows. Late
-/// pieces are dropped, because the attempt is over.
+/// Appends chunks of a running attempt. The start of each block is logged, and its end if another block follows. Late
+/// chunks are dropped, because the attempt is over.
 pub fn append_chunks(
     conn: &mut Conn,
     attempt: AttemptId,
@@ -57,8 +57,8 @@ pub fn append_chunks(
     Ok(())
 }
 
-/// Ends the open block of a response that is being recorded. If the streamed blocks differ from the response, or there
-/// are none, the recorded response is written to the log.
+/// Ends the open block of a response that is being recorded. If the streamed blocks differ from the response, or
+/// nothing was streamed, the recorded response is written to the log.
 pub(in crate::store) fn complete_blocks(
     conn: &mut Conn,
     attempt: AttemptId,
@@ -109,7 +109,7 @@ fn matches_response(streamed: &BTreeMap<(BlockKind, u32), String>, response: &Re
         && calls.zip(&response.calls).all(is_told)
 }
 
-/// Formats arguments as they follow the name of the tool in a response.
+/// Formats the arguments of a tool call as text that follows the name of the tool in a response.
 pub(super) fn format_arguments(arguments: &ToolArguments) -> String {
     match arguments {
         ToolArguments::Object(map) => Value::Object(map.clone()).to_string(),
@@ -133,8 +133,8 @@ impl<'a> BlockLog<'a> {
         Ok(Some(Self { conn, conversation, attempt, now }))
     }
 
-    /// Returns the last block that has a begin and no end. There is at most one: the begin of a block ends the block
-    /// before it.
+    /// Returns the last block that was started and not ended. There is at most one: the start of a block ends the
+    /// previous block.
     fn load_open_block(&mut self) -> QueryResult<Option<(BlockKind, u32)>> {
         let AttemptId { turn, step, attempt } = self.attempt;
         type OpenBlockRow = (String, Option<i64>, Option<i64>, Option<String>, Option<i64>);

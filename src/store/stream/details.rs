@@ -1,4 +1,4 @@
-//! Content of the rows that events name, for clients that cannot look them up.
+//! Content of the rows that events reference, for clients that cannot load the rows themselves.
 
 use diesel::prelude::*;
 
@@ -14,7 +14,7 @@ use crate::store::{Conn, QueryResult};
 /// Content of the row of an event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventDetails {
-    /// Body of a message, name of a tool and later its result for people, a confirmation prompt, or an emoji. `None` if
+    /// Body of a message, name of a tool and later its result for users, a confirmation prompt, or an emoji. `None` if
     /// the row has no text, or has been erased.
     pub text: Option<String>,
     /// Message that received a reaction.

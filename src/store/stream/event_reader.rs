@@ -29,7 +29,7 @@ pub fn load_last_seq(conn: &mut Conn) -> QueryResult<EventSeq> {
         #[diesel(sql_type = BigInt)]
         seq: i64,
     }
-    // Not read from the highest row, because the newest event may be deleted.
+    // The highest row does not give this number, because the newest event may be deleted.
     let last = diesel::sql_query("SELECT seq FROM sqlite_sequence WHERE name = 'stream_events'");
     Ok(EventSeq(last.get_result::<LastSeqRow>(conn).optional()?.map_or(0, |last| last.seq)))
 }

@@ -1,4 +1,4 @@
-//! Deletion of old events. Readers with a cursor before the deleted events detect this by the floor of their
+//! Deletion of old events. Readers with a cursor before the deleted events detect the deletion by the floor of their
 //! conversation.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,8 @@ use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::schema::{conversations, stream_events, turns};
 
-/// Number of events that one transaction checks: few, since incoming messages wait for its end.
+/// Number of events that one transaction checks. The number is small, since incoming messages wait for the end of the
+/// transaction.
 const LOOKED_AT: i64 = 500;
 
 /// Progress of the deletion.
@@ -23,8 +24,8 @@ pub enum PruneProgress {
     Everything,
 }
 
-/// Deletes the oldest events after `after` that are from before `before`, unless their turn is still running; their
-/// content remains in the tables that they refer to.
+/// Deletes the oldest events after `after` that are from before `before`, unless their turn is still running. The
+/// content of the events remains in the tables that they reference.
 pub fn prune_events(conn: &mut Conn, after: EventSeq, before: Timestamp) -> QueryResult<PruneProgress> {
     let next: Vec<(i64, i64)> = stream_events::table
         .filter(stream_events::seq.gt(after.0))

@@ -47,7 +47,7 @@ pub struct SnapshotTurn {
     pub sent: Vec<SnapshotOutbound>,
     pub calls: Vec<SnapshotCall>,
     pub blocks: Vec<SnapshotBlock>,
-    /// Full text of the answer, of which the messages carry the first page.
+    /// Full text of the answer, of which the messages contain the first page.
     pub answer: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub struct SnapshotCall {
     pub tool: String,
     pub arguments: ToolArguments,
     pub phase: CallPhase,
-    /// Result of the tool, worded for people, once the call has finished.
+    /// Result of the tool, as a sentence for users, after the call has finished.
     pub outcome: Option<String>,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
@@ -162,7 +162,7 @@ pub(super) fn group_by_turn<T>(
     Ok(groups)
 }
 
-/// Adds their content to consecutive turns, oldest first.
+/// Loads the content of consecutive turns, oldest first.
 fn load_turn_content(
     conn: &mut Conn,
     conversation: ConversationId,

@@ -1,5 +1,5 @@
-//! Subscriptions to new log entries. A wake-up carries no data and comes after the commit: the subscriber marks the
-//! wake-up as seen, and then reads the log.
+//! Subscriptions to new log entries. A wake-up carries no data and follows the commit: the subscriber marks the wake-up
+//! as seen, and then reads the log.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ impl SubscriptionRegistry {
     }
 }
 
-/// Subscription that rings after each commit in which an event of a conversation was logged.
+/// Subscription that wakes its subscriber after each commit in which an event of a conversation was logged.
 #[derive(Debug)]
 pub struct Subscription {
     bell: watch::Receiver<()>,
@@ -38,15 +38,16 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Marks all rings so far as seen. Call it before reading the log: a commit after the read rings again.
+    /// Marks all wake-ups so far as seen. Call this function before reading the log: a commit after the read wakes the
+    /// subscriber again.
     pub fn mark_seen(&mut self) {
         self.bell.borrow_and_update();
     }
 
-    /// Returns once the subscription has rung since it was marked as seen.
+    /// Waits for a wake-up since the last call of [`Subscription::mark_seen`].
     pub async fn wait_for_event(&mut self) {
         if self.bell.changed().await.is_err() {
-            // The bell exists as long as it has subscribers.
+            // The sender exists as long as it has subscribers.
             std::future::pending::<()>().await;
         }
     }
@@ -62,8 +63,8 @@ impl Drop for Subscription {
     }
 }
 
-/// Rings for the events that the writer has committed. It belongs to the writer, so that commits are announced in their
-/// order.
+/// Announcer of the events that the writer has committed. The writer owns the announcer, so that commits are announced
+/// in order.
 #[derive(Debug)]
 pub(in crate::store) struct CommitAnnouncer {
     registry: SubscriptionRegistry,
@@ -76,7 +77,8 @@ impl CommitAnnouncer {
         Self { registry: watched, announced: None }
     }
 
-    /// Announces new events; call it after each commit. It reads nothing while there are no subscribers.
+    /// Announces new events. Call this function after each commit. The function reads nothing while there are no
+    /// subscribers.
     pub(in crate::store) fn announce_commit(&mut self, conn: &mut Conn) {
         if self.registry.lock_senders().is_empty() {
             self.announced = None;
@@ -88,7 +90,7 @@ impl CommitAnnouncer {
                 changed.iter().filter_map(|conversation| bells.get(conversation)).for_each(notify_subscriber);
             }
             Err(error) => {
-                tracing::warn!(%error, "what was logged could not be looked up; everyone is woken");
+                tracing::warn!(%error, "failed to read the logged events; woke every subscriber");
                 self.announced = None;
                 self.registry.lock_senders().values().for_each(notify_subscriber);
             }

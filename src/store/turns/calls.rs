@@ -1,4 +1,4 @@
-//! Tool calls: the intent is written before the effect and the result after it, and no effect happens twice.
+//! Tool calls. The intent is written before the effect and the result after it, so that no effect happens twice.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -14,7 +14,8 @@ use crate::store::codec::{
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{tool_call_items, tool_calls, turns};
 
-/// Turns of a conversation, and results in them, that are searched for the ids they showed: more than any model sees.
+/// Number of turns of a conversation, and of results in them, that are searched for shown ids: more than any model
+/// receives.
 const TURNS_SEARCHED: i64 = 50;
 const RESULTS_SEARCHED: i64 = 200;
 
@@ -22,21 +23,21 @@ const RESULTS_SEARCHED: i64 = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStartOutcome {
     Started,
-    /// The call had been started before, so that its outcome must be found out and the call not repeated; or its turn
-    /// was taken back.
+    /// The call was started before, so its outcome must be determined and the call not repeated; or the cancellation of
+    /// its turn was requested.
     NotStartable,
 }
 
 /// Status of a call so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStatus {
-    /// The call has a result, or waits for a confirmation.
+    /// The call has a result or waits for a confirmation.
     Succeeded,
     Failed,
 }
 
 pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<CallStartOutcome> {
-    // The turn may have been taken back since the call was loaded.
+    // The cancellation of the turn may have been requested since the call was loaded.
     let turn = tool_calls::table.find(call.0).select(tool_calls::turn_id).first(conn)?;
     if super::turn_lifecycle::is_cancel_requested(conn, TurnId(turn))? {
         return Ok(CallStartOutcome::NotStartable);
@@ -55,13 +56,13 @@ pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult
     Ok(if started == 1 { CallStartOutcome::Started } else { CallStartOutcome::NotStartable })
 }
 
-/// Records the outcome of a call. A call that has a result keeps it.
+/// Records the outcome of a call. An existing result is not replaced.
 pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp) -> QueryResult<()> {
     let (word, response, error) = match state {
         CallState::Done(done) => ("complete", Some(call_result_json(done)?), None),
         CallState::Failed(failed) => ("error", None, Some(call_failure_json(failed)?)),
         CallState::Canceled(reason) => ("canceled", None, Some(to_json(reason)?)),
-        // Taken back to be run again: it is known that nothing happened.
+        // Reset to run again: the call is known to have had no effect.
         CallState::Created => ("created", None, None),
         CallState::Running | CallState::Held => return Ok(()),
     };
@@ -81,7 +82,7 @@ pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Times
         .map(drop)
 }
 
-/// Ends the calls that a turn requested and never started.
+/// Ends the calls that a turn requested but never started.
 pub(in crate::store) fn cancel_unstarted(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
     let unstarted = tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("created"));
     diesel::update(tool_calls::table.filter(unstarted))
@@ -109,7 +110,7 @@ pub fn load_starts(conn: &mut Conn, call: CallRow) -> QueryResult<CallStarts> {
     Ok(CallStarts { count, last_at: last_at.map(timestamp_from_ms).transpose()? })
 }
 
-/// Returns the newest call; 0 if there is none.
+/// Returns the row id of the newest call; 0 if there is none.
 pub fn newest_call(conn: &mut Conn) -> QueryResult<CallRow> {
     let last: Option<i64> = tool_calls::table.select(diesel::dsl::max(tool_calls::id)).first(conn)?;
     Ok(CallRow(last.unwrap_or(0)))
@@ -129,12 +130,12 @@ pub fn load_tools_called_after(conn: &mut Conn, call: CallRow) -> QueryResult<Ve
     Ok(calls.into_iter().map(|(name, state)| (name, went(state))).collect())
 }
 
-/// Loads every id that a tool result has recently shown in this conversation.
+/// Loads every media id that a recent tool result in this conversation has shown.
 pub fn load_shown_media(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<MediaRef>> {
     Ok(load_recent_results(conn, conversation)?.into_iter().flat_map(|result| result.shown).collect())
 }
 
-/// Loads the title and the year by which a tool result has recently shown a catalog entry in this conversation.
+/// Loads the title and the year under which a recent tool result in this conversation has shown a catalog entry.
 pub fn find_shown_title(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -176,7 +177,7 @@ fn load_recent_results(conn: &mut Conn, conversation: ConversationId) -> QueryRe
         .collect()
 }
 
-/// Returns whether a call or an item of a turn was started that may have changed something.
+/// Returns whether a started call or item of a turn may have changed something.
 pub fn has_started_change(conn: &mut Conn, turn: TurnId) -> QueryResult<bool> {
     let of_turn = || tool_calls::turn_id.eq(turn.0).or(tool_calls::run_turn_id.eq(turn.0));
     let changes = tool_calls::table.filter(of_turn()).filter(tool_calls::effect.ne("read"));

@@ -1,6 +1,6 @@
-//! Spending in tokens and cost, per user and day of the household's zone. The maximum cost of a model call, in tokens
-//! and in money, is reserved before the call is made and settled when it is over, so that concurrent calls cannot
-//! overdraw a budget together.
+//! Spending in tokens and cost, per user and per day in the household's time zone. The maximum cost of a model call, in
+//! tokens and in money, is reserved before the call is made and settled when it is over, so that concurrent calls
+//! cannot overdraw a budget together.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::store::codec::{convert_integer, saturating_i64};
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{reservations, usage};
 
-/// A day of the household's zone, as `2026-11-20`.
+/// Day in the household's time zone, formatted as `2026-11-20`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Day(String);
 
@@ -35,7 +35,7 @@ impl fmt::Display for Day {
     }
 }
 
-/// A model call that is about to be made. A turn makes one at a time.
+/// Model call that is about to be made. A turn makes only one call concurrently.
 #[derive(Debug, Clone)]
 pub struct BudgetedCall {
     pub turn: TurnId,
@@ -44,13 +44,13 @@ pub struct BudgetedCall {
     pub estimate: CostEstimate,
 }
 
-/// Outcome of reserving room for a call.
+/// Outcome of reserving the cost of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReservationOutcome {
     Granted,
-    /// There is no room beside the calls under way: once they are over, there may be.
+    /// The budget has no room beside the running calls. There may be room after they end.
     Crowded,
-    /// There is no room left on this day.
+    /// The budget of this day is used up.
     Exhausted,
 }
 
@@ -82,8 +82,8 @@ pub fn reserve_call_cost(
     Ok(ReservationOutcome::Granted)
 }
 
-/// Settles the turn's call, which is over: its reservation is freed, and its actual cost counts for the day on which
-/// it was made. Without a call under way nothing happens.
+/// Settles the turn's call after it is over: the reservation is released, and the actual cost counts for the day on
+/// which the call was made. Without a running call the function has no effect.
 pub fn settle_call_cost(conn: &mut Conn, turn: TurnId, charge: ModelCharge) -> QueryResult<()> {
     let open: Option<(String, i64, i64, i64)> = diesel::delete(reservations::table.find(turn.0))
         .returning((
@@ -128,14 +128,14 @@ pub fn settle_call_cost(conn: &mut Conn, turn: TurnId, charge: ModelCharge) -> Q
         .map(drop)
 }
 
-/// Settles all reservations. At the start no call is under way: the calls still reserved were cut off, and it is
-/// unknown how far the server came.
+/// Settles all reservations. At the start of the program no call is running: the calls that are still reserved were
+/// interrupted, and it is unknown how much of each the model server processed.
 pub(in crate::store) fn settle_all_calls(conn: &mut Conn) -> QueryResult<()> {
     let left: Vec<i64> = reservations::table.select(reservations::turn_id).load(conn)?;
     left.into_iter().try_for_each(|turn| settle_call_cost(conn, TurnId(turn), ModelCharge::Input))
 }
 
-/// Counts the segments of messages that were accepted for sending: they are paid for by segment.
+/// Counts the segments of messages that were accepted for sending, which are billed by segment.
 pub(in crate::store) fn count_segments(
     conn: &mut Conn,
     user: UserId,
@@ -165,7 +165,7 @@ fn load_used_cost(conn: &mut Conn, day: &Day) -> QueryResult<ModelSpending> {
     })
 }
 
-/// Loads the maximum tokens and cost of the calls under way.
+/// Loads the maximum tokens and cost of the running calls.
 fn load_reserved_cost(conn: &mut Conn, day: &Day) -> QueryResult<ModelSpending> {
     let calls: Vec<(i64, i64, i64, i64)> = reservations::table
         .filter(reservations::day.eq(&day.0))

@@ -1,4 +1,4 @@
-//! Model steps: an attempt is recorded before the request to the model, and its response before any call of it runs.
+//! Model steps. An attempt is recorded before the request to the model, and a response before any of its calls runs.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -59,14 +59,14 @@ pub fn start_attempt(
     turn_lifecycle::set_turn_state(conn, attempt.turn, "IN_PROGRESS", now)
 }
 
-/// A response as it is recorded.
+/// Response of a model, as recorded for its step.
 #[derive(Debug, Clone)]
 pub struct RecordedResponse {
     pub text: String,
     pub thinking: String,
     pub stop: StopReason,
     pub calls: Vec<NewCall>,
-    /// Tokens as the server counted them; `None` if it reported none.
+    /// Tokens as counted by the model server; `None` if the server reported none.
     pub tokens: Option<TokenUsage>,
     pub charge: ModelCharge,
     pub response_id: Option<String>,
@@ -124,7 +124,7 @@ pub fn complete_attempt(
     turn_lifecycle::set_turn_state(conn, attempt.turn, state, now)
 }
 
-/// Adds a deletion for which code sends a fresh confirmation prompt, as a call of its own turn.
+/// Adds a call for a deletion for which code sends a new confirmation prompt, as a call of its own turn.
 pub fn add_call(conn: &mut Conn, turn: TurnId, tool: &str, now: Timestamp) -> QueryResult<CallRow> {
     diesel::insert_into(tool_calls::table)
         .values((
@@ -180,14 +180,14 @@ enum StoredAttemptFailure {
         message: String,
     },
     Interrupted,
-    /// The attempt failed, and the operator has resumed the turn since: it counts against nothing.
+    /// The attempt failed, and the operator has since resumed the turn: the attempt counts against no limit.
     Forgiven,
 }
 
-/// Expression that removes the server's message from a stored failure.
+/// Expression that removes the model server's message from a stored failure.
 pub(in crate::store) const FAILURE_WITHOUT_WORDS: &str = "json_replace(llm_steps.error, '$.message', '')";
 
-/// Cause for which an attempt gave no response.
+/// Reason why an attempt gave no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbandonedAttempt {
     pub failure: StepFailure,
@@ -235,8 +235,8 @@ pub(in crate::store) fn abandon_interrupted_attempts(conn: &mut Conn, now: Times
     running.into_iter().try_for_each(|turn| abandon_unfinished(conn, TurnId(turn), now))
 }
 
-/// Ends the attempt that was running when an internal error failed the turn, if there was one: the next is a further
-/// one.
+/// Ends the attempt that was running when an internal error failed the turn, if there was one. The next attempt gets a
+/// new number.
 pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
     let running = llm_steps::turn_id.eq(turn.0).and(STARTED);
     diesel::update(llm_steps::table.filter(running))
@@ -247,7 +247,7 @@ pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> Quer
         ))
         .cached()
         .execute(conn)?;
-    // It is unknown how far the server came.
+    // It is unknown how much of the request the model server processed.
     daily_budget::settle_call_cost(conn, turn, ModelCharge::Input)
 }
 
@@ -279,11 +279,11 @@ pub(in crate::store) fn load_attempt_failures(
         .collect()
 }
 
-/// Lists of loaded values, by their keys; an error replaces a list with a row that cannot be read.
+/// Lists of loaded values by key. An error replaces a list that contains an unreadable row.
 pub(in crate::store) type ListsByKey<K, T> = HashMap<K, QueryResult<Vec<T>>>;
 
 /// Loads the completed steps with their calls, in order, of the turns of a conversation from one turn on. For a turn
-/// with a row that cannot be read the entry is the error, so that the other turns do not fail with it.
+/// with an unreadable row the entry is the error, so that the other turns can still be read.
 pub(in crate::store) fn load_turn_steps(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -320,7 +320,7 @@ pub(in crate::store) fn load_turn_steps(
     Ok(steps)
 }
 
-/// Appends a loaded value to its list, whose first error is preserved.
+/// Appends a loaded value to its list. The first error of a list is preserved.
 fn append_to_list<K: Eq + Hash, T>(lists: &mut ListsByKey<K, T>, key: K, read: QueryResult<T>) {
     let list_of_key = lists.entry(key).or_insert_with(|| Ok(Vec::new()));
     match (&mut *list_of_key, read) {

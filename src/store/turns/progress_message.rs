@@ -1,4 +1,4 @@
-//! The one message that a turn is still at work: sent once ever, and not after the turn is over.
+//! Progress message of a turn that is still running. The message is sent at most once, and not after the turn is over.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -11,7 +11,8 @@ use crate::store::schema::{outbox as texts, turns};
 const PREFIX: &str = "turn:";
 const SUFFIX: &str = ":progress";
 
-/// Queues `text` for a turn, unless the turn is over or was taken back. The row names no turn: it is not its answer.
+/// Queues `text` for a turn, unless the turn is over or its cancellation was requested. The row references no turn,
+/// because the message is not the answer of the turn.
 pub fn queue_progress_message(
     conn: &mut Conn,
     turn: TurnId,
@@ -30,8 +31,8 @@ pub fn queue_progress_message(
     )
 }
 
-/// Returns whether a message is the progress message of a turn that is over: its answer exists, so the message is not
-/// needed.
+/// Returns whether a message is the progress message of a turn that is over. The answer of such a turn exists, so the
+/// message is not needed.
 pub(in crate::store) fn is_outdated_progress_message(conn: &mut Conn, text: OutboxId) -> QueryResult<bool> {
     let key: String = texts::table.find(text.0).select(texts::dedupe_key).first(conn)?;
     let turn = key.strip_prefix(PREFIX).and_then(|key| key.strip_suffix(SUFFIX));

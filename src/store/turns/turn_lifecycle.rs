@@ -1,4 +1,4 @@
-//! Turns: one live turn per user, each with the data needed to continue after a crash.
+//! Turns, at most one live per user, each with the data needed to continue after a crash.
 
 use std::sync::Arc;
 
@@ -24,31 +24,31 @@ use crate::store::schema::{tool_calls, turns};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnKind {
     Chat,
-    /// Carries out a deletion that a yes has claimed.
+    /// Executes a deletion that a yes has claimed.
     Confirm,
     Deny,
-    /// Answered by code at once.
+    /// Answered immediately by code.
     Command,
 }
 
-/// Plan of a turn's answer, decided when the turn begins.
+/// Plan for answering a turn, made when the turn begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnPlan {
     pub brain: Responder,
     /// Notes for the model on events around the messages.
     pub notes: Vec<String>,
-    /// Sent ahead of the answer, in the same message: `OK, Dune (2021) is kept.`
+    /// Text sent before the answer, in the same message: `OK, Dune (2021) is kept.`
     pub preface: Option<String>,
-    /// Triage status, which decides if the model is asked first whether the message wants an answer.
+    /// Triage status, which decides whether the model is first asked if the message wants an answer.
     pub triage: TriageState,
-    /// The subject of the turn in place of its message, which only agrees to it.
+    /// Request that the turn answers in place of its message, if the message only agrees to the request.
     pub request: Option<String>,
 }
 
-/// Triage status of a turn's message: whether it wants an answer.
+/// Triage status of a turn's message, which states whether the message wants an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriageState {
-    /// The model is still to be asked.
+    /// The model has not been asked yet.
     Open,
     /// The message wants an answer, or no triage was done.
     Respond,
@@ -138,7 +138,7 @@ pub(in crate::store) fn parse_plan_responder(plan: &str) -> QueryResult<Responde
     brain(&word)
 }
 
-/// The turn of a user that is not finished.
+/// Turn of a user that is not finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActiveTurn {
     pub id: TurnId,
@@ -163,7 +163,7 @@ pub fn load_turn_of_call(conn: &mut Conn, call: CallRow) -> QueryResult<ActiveTu
     active_turn_from_row(row)
 }
 
-/// Returns the conversation that a turn is part of.
+/// Returns the conversation of a turn.
 pub fn load_conversation_id(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationId> {
     turns::table.find(turn.0).select(turns::conversation_id).first(conn).map(ConversationId)
 }
@@ -186,13 +186,13 @@ pub(in crate::store) fn parse_turn_kind(word: &str) -> QueryResult<TurnKind> {
     }
 }
 
-/// Returns the newest turn; 0 if there is none.
+/// Returns the id of the newest turn; 0 if there is none.
 pub fn load_newest_turn(conn: &mut Conn) -> QueryResult<TurnId> {
     let newest: Option<i64> = turns::table.select(diesel::dsl::max(turns::id)).first(conn)?;
     Ok(TurnId(newest.unwrap_or(0)))
 }
 
-/// Selects the turns of a conversation from one of them on.
+/// Selects the turns of a conversation from one turn on.
 #[diesel::dsl::auto_type(no_type_alias)]
 pub(in crate::store) fn select_turn_ids_from(conversation: ConversationId, from: TurnId) -> _ {
     let (conversation, from): (i64, i64) = (conversation.0, from.0);
@@ -206,7 +206,7 @@ pub struct LoadedTurn {
     pub turn: Turn,
     pub plan: TurnPlan,
     pub events: Vec<InboundEvent>,
-    /// Number of the run of the turn, from 1: the operator can resume a failed turn.
+    /// Number of the run of the turn, from 1. Each resume of a failed turn by the operator starts another run.
     pub run: u32,
 }
 
@@ -261,7 +261,7 @@ pub fn load_turn(conn: &mut Conn, live: ActiveTurn) -> QueryResult<LoadedTurn> {
 pub struct TurnEnd {
     pub turn: TurnId,
     pub outcome: MessageOutcome,
-    /// The whole answer; `texts` are the messages that are sent of it.
+    /// Whole answer, of which `texts` are the messages to send.
     pub answer: Option<String>,
     pub texts: Vec<NewOutboundMessage>,
 }
@@ -272,8 +272,7 @@ impl TurnEnd {
     }
 }
 
-/// Ends a turn, its messages and its answer in one transaction: there is no moment in which only some of them have
-/// ended.
+/// Ends a turn and its messages and queues its answer in one transaction, so that a partial end is never visible.
 pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResult<()> {
     let state = match end.outcome {
         MessageOutcome::Replied | MessageOutcome::Reacted | MessageOutcome::Remembered => "COMPLETED",
@@ -302,7 +301,7 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
     inbound_messages::end_turn_messages(conn, end.turn, end.outcome, now)
 }
 
-/// Asks a running turn to end between two effects.
+/// Requests that a running turn end between two effects.
 pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(turns::table.filter(turns::user_id.eq(user.0).and(turns::finished_at.is_null())))
         .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
@@ -339,7 +338,7 @@ pub fn is_cancel_requested(conn: &mut Conn, id: TurnId) -> QueryResult<bool> {
     Ok(at.is_some())
 }
 
-/// A turn whose work failed.
+/// Turn whose work failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailedTurn {
     pub failures: u32,
@@ -347,7 +346,7 @@ pub struct FailedTurn {
     pub run: u32,
 }
 
-/// Counts a resume after a panic or an internal failure.
+/// Counts a resume of a turn after a panic or an internal failure.
 pub fn count_turn_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<FailedTurn> {
     let (failures, run): (i64, i64) = diesel::update(turns::table.find(id.0))
         .set((

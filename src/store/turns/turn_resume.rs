@@ -1,4 +1,4 @@
-//! Resuming a failed turn from its log. Calls that have a result keep it: only those that never ran are run.
+//! Resume of a failed turn from its log. Calls with a result keep the result; only calls that never ran are run.
 
 use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text};
@@ -22,25 +22,25 @@ pub enum ResumeOutcome {
     Unknown,
 }
 
-/// Cause for which a turn cannot be resumed.
+/// Reason why a turn cannot be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeBlocker {
-    /// The turn is running, or it ended in another way than by failing.
+    /// The turn is running, or ended without failing.
     NotFailed,
     /// The conversation has newer messages.
     NotNewest,
     ConversationEnded,
-    /// Another turn of the user is running, or a message of theirs waits for one.
+    /// Another turn of the user is running, or a message of the user waits for a turn.
     Busy,
     /// The user is not active, or has opted out.
     NotServed,
     /// An admin has paused the assistant, and the user is not an admin.
     Paused,
-    /// The text of the messages is erased, so there is nothing to answer any more.
+    /// The text of the messages is erased, so there is nothing left to answer.
     Erased,
 }
 
-/// Makes a failed turn live again in the state in which it failed.
+/// Resumes a failed turn in the state in which it failed.
 pub fn resume_turn(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<ResumeOutcome> {
     let row: Option<(i64, i64, String, Option<i64>)> = turns::table
         .find(turn.0)
@@ -116,7 +116,7 @@ fn find_resume_blocker(
     if user.rights.role != UserRole::Admin && pauses::load_current_pause(conn)?.is_some() {
         return Ok(Some(ResumeBlocker::Paused));
     }
-    // No message without text and pictures is ever received, so such a message was erased.
+    // A message without text and pictures is never received, so such a message was erased.
     let erased: Option<i64> = inbound_events::table
         .filter(inbound_events::turn_id.eq(turn.0))
         .filter(inbound_events::body.eq("").and(inbound_events::media.is_null()))
@@ -126,16 +126,16 @@ fn find_resume_blocker(
     Ok(erased.map(|_| ResumeBlocker::Erased))
 }
 
-/// Marks failed attempts as forgiven: they keep their numbers and their error messages, and count against nothing any
-/// more.
+/// Marks failed attempts as forgiven: the attempts keep their numbers and error messages, and no longer count against
+/// any limit.
 fn forgive_failures(conn: &mut Conn, turn: TurnId) -> QueryResult<()> {
     let forgiven = diesel::dsl::sql::<Nullable<Text>>("json_set(llm_steps.error, '$.kind', 'forgiven')");
     let failed = llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("abandoned"));
     diesel::update(llm_steps::table.filter(failed)).set(llm_steps::error.eq(forgiven)).execute(conn).map(drop)
 }
 
-/// Reopens the calls of the last response that code refused because the time was over, or never reached: the model has
-/// not seen those results. They are removed, so that each call has one result in the end.
+/// Reopens the calls of the last response that code refused because the time was over, or that were never reached. The
+/// model has not received those results, so they are removed: each call must end with one result.
 fn reopen_calls(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
     let last: Option<i64> = tool_calls::table
         .filter(tool_calls::turn_id.eq(turn.0))

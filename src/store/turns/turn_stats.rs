@@ -9,19 +9,18 @@ use crate::store::Conn;
 use crate::store::codec::{convert_integer, unreadable_column};
 use crate::store::schema::{llm_steps, tool_calls, turns};
 
-/// Statistics of an ended turn. Those of a resumed turn cover its last run only, and nothing before. Times are in
-/// milliseconds.
+/// Statistics of an ended turn. For a resumed turn the statistics cover only its last run. Times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnStats {
     pub kind: TurnKind,
-    /// Number of the run, from 1. It grows by one each time the operator resumes the turn.
+    /// Number of the run, from 1, which grows by one each time the operator resumes the turn.
     pub run: u32,
     pub result: TurnResult,
     /// Time spent waiting for the model.
     pub model_ms: i64,
     /// Time spent in tools; tools that ran concurrently count once.
     pub tools_ms: i64,
-    /// All the remaining time.
+    /// Remaining time of the run.
     pub own_ms: i64,
     /// Calls of the run, by the name of their tool.
     pub calls: Vec<(String, CallEnd)>,
@@ -44,7 +43,7 @@ pub enum CallEnd {
     Error,
 }
 
-/// Loads the statistics of a turn; `None` while the turn is not over.
+/// Loads the statistics of a turn; `None` if the turn is not over.
 pub fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<TurnStats>> {
     let row: (String, String, i64, i64, Option<i64>) = turns::table
         .find(turn.0)
@@ -52,8 +51,8 @@ pub fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Turn
         .first(conn)?;
     let (kind, state, run, deadline, Some(ended)) = row else { return Ok(None) };
     let run = convert_integer(run)?;
-    // The deadline of a turn is moved when the turn is resumed, and by the time for which the program was down. So the
-    // time counted from here is the turn's own.
+    // The deadline of a turn is moved when the turn is resumed, and by the downtime of the program. Time counted from
+    // here therefore excludes the downtime.
     let began =
         deadline - i64::try_from(TURN_TIME.as_millis()).map_err(|_| unreadable_column("turn time"))?;
     let since = if run == 1 { i64::MIN } else { began };
@@ -64,7 +63,7 @@ pub fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Turn
         .load(conn)?;
     let mut called = load_call_stats(conn, turn, since)?;
     called.sort_by_key(|call| call.times.0);
-    // A call that a crash interrupted has no end of its own: it ends where the downtime of the program ends.
+    // A call that a crash interrupted has no end of its own: its end is the end of the downtime.
     let whole_ms = (ended - began).max(0);
     let model_ms = covered_millis(asked.into_iter().filter_map(|(from, to)| Some((from, to?)))).min(whole_ms);
     let tools_ms = covered_millis(called.iter().map(|call| call.times)).min(whole_ms - model_ms);
@@ -87,12 +86,12 @@ pub fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Turn
 struct CallStats {
     tool: String,
     end: CallEnd,
-    /// Start and end of the call; both are 0 if it never ran.
+    /// Start and end of the call; both are 0 if the call never ran.
     times: (i64, i64),
 }
 
-/// Loads the calls that a turn requested or carried out, without those that were over before `since`. A call that
-/// another turn carries out has no time here.
+/// Loads the calls that a turn requested or executed, without those that were over before `since`. A call that another
+/// turn executes has no time here.
 fn load_call_stats(conn: &mut Conn, turn: TurnId, since: i64) -> QueryResult<Vec<CallStats>> {
     type CallStatsRow = (String, String, Option<i64>, Option<i64>, Option<i64>);
     let columns = (
@@ -104,7 +103,7 @@ fn load_call_stats(conn: &mut Conn, turn: TurnId, since: i64) -> QueryResult<Vec
     );
     let mut rows: Vec<CallStatsRow> =
         tool_calls::table.filter(tool_calls::turn_id.eq(turn.0)).select(columns).load(conn)?;
-    // As two queries: with an `OR` between them, SQLite could use neither index.
+    // Two queries: with an `OR` between the conditions, SQLite could use neither index.
     let carried_out = tool_calls::run_turn_id.eq(turn.0).and(tool_calls::turn_id.ne(turn.0));
     rows.extend(tool_calls::table.filter(carried_out).select(columns).load::<CallStatsRow>(conn)?);
     let called = |(tool, state, started, finished, run_by): CallStatsRow| {
@@ -124,7 +123,7 @@ fn load_call_stats(conn: &mut Conn, turn: TurnId, since: i64) -> QueryResult<Vec
     rows.into_iter().filter(in_time).map(called).collect()
 }
 
-/// Returns the time covered by at least one of these spans, which are ordered by their starts.
+/// Returns the time covered by at least one of these intervals, which must be ordered by start.
 fn covered_millis(spans: impl Iterator<Item = (i64, i64)>) -> i64 {
     let mut covered = 0;
     let mut until = i64::MIN;

@@ -1,4 +1,4 @@
-//! Data that is cached for each title of a library. It is small enough that 20,000 titles take only a few megabytes.
+//! Data that is cached for each title of a library. An entry is so small that 20,000 titles take only a few megabytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ struct CollectionName {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CachedTitle {
     pub id: i64,
-    /// TMDB id for a movie, TVDB id for a show.
+    /// TMDB id for a movie, TVDB id for a series.
     pub catalog: i64,
     pub title: Box<str>,
     pub plain: PlainTitle,
@@ -46,7 +46,7 @@ pub struct CachedTitle {
     pub profile: i64,
     pub size_bytes: u64,
     pub added: Option<Date>,
-    /// Rating out of 10, or 0 if there is none.
+    /// Rating out of 10. 0 if the title has none.
     pub rating: f32,
     pub genres: GenreSet,
     pub kind: TitleKind,
@@ -117,19 +117,19 @@ impl CachedTitles {
         &self.titles
     }
 
-    /// Genres that match a search term: `sci fi` is Science Fiction, `crime` is Crime.
+    /// Returns the genres that match a search term: `sci fi` is Science Fiction, `crime` is Crime.
     pub fn genres_like(&self, wanted: &str) -> GenreSet {
         let places = self.genres.iter().enumerate().filter(|(_, name)| genre_matches(name, wanted));
         places.map(|(place, _)| GenreSet::from_index(place)).fold(GenreSet::default(), GenreSet::union)
     }
 
-    /// Names of the genres in a set.
+    /// Returns the names of the genres in a set.
     pub fn genre_names(&self, genres: GenreSet) -> impl Iterator<Item = &str> {
         let held = move |place: &usize| genres.intersects(GenreSet::from_index(*place));
         (0..self.genres.len()).filter(held).map(|place| self.genres[place].as_ref())
     }
 
-    /// All distinguishable genres.
+    /// Returns all distinguishable genres.
     pub fn all_genres(&self) -> impl Iterator<Item = &str> {
         self.genres.iter().map(AsRef::as_ref)
     }
@@ -138,8 +138,8 @@ impl CachedTitles {
         self.collections.get(&number).map(|it| it.name.as_ref())
     }
 
-    /// Ids of the collections whose whole name equals a query: `alien` is a film, `alien collection` is all of its
-    /// films.
+    /// Returns the ids of the collections whose whole name equals a query: `alien` is a movie, `alien collection` is
+    /// all of its movies.
     pub fn collections_named(&self, query: &TitleQuery) -> BTreeSet<i64> {
         let called =
             self.collections.iter().filter(|(_, it)| query.match_title(&it.plain, 0) <= MatchQuality::Exact);
@@ -170,7 +170,7 @@ impl CachedTitle {
         }
     }
 
-    /// True if some part of the title is released and monitored, but not on disk.
+    /// Returns whether some part of the title is released and monitored, but not on disk.
     pub fn is_missing(&self) -> bool {
         match self.kind {
             TitleKind::Movie { has_file, available, .. } => self.monitored && available && !has_file,
@@ -204,13 +204,13 @@ impl GenreSet {
     }
 }
 
-/// True if a search term matches the genre of this name.
+/// Returns whether a search term matches the genre of this name.
 pub fn genre_matches(name: &str, wanted: &str) -> bool {
     let (name, wanted) = (normalize_name(name), normalize_name(wanted));
     !wanted.is_empty() && wanted.split(' ').all(|word| name.split(' ').any(|part| part.starts_with(word)))
 }
 
-/// Other names without duplicates and without the title itself.
+/// Returns the other names without duplicates and without the title itself.
 fn normalize_other_names(title: &str, others: &[String]) -> Box<str> {
     let mut seen = vec![normalize_name(title)];
     for name in others.iter().map(|name| normalize_name(name)) {

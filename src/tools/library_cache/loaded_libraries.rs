@@ -30,7 +30,7 @@ pub struct LoadedLibrary<'a> {
 
 /// Current state of a title, which may have changed since its library was loaded.
 pub enum CurrentTitle {
-    /// The title is there. Its genres are numbered for this entry alone.
+    /// Title that is in the library. Its genres are numbered for this entry alone.
     Present(Box<CachedTitle>),
     Gone,
     Failed(CallFailure),
@@ -60,12 +60,12 @@ impl<'a> LoadedLibraries<'a> {
         Some(renewed)
     }
 
-    /// Entries of each library.
+    /// Returns the entries of each library.
     pub fn cached_titles(&self) -> Vec<&CachedTitles> {
         self.libraries.iter().map(|shelf| &shelf.cached.entries).collect()
     }
 
-    /// Names of all existing genres, in alphabetical order.
+    /// Returns the names of all existing genres, in alphabetical order.
     pub fn genre_names(&self) -> Vec<&str> {
         let all = self.libraries.iter().flat_map(|shelf| shelf.cached.entries.all_genres());
         all.collect::<BTreeSet<&str>>().into_iter().collect()

@@ -1,6 +1,6 @@
 //! In-memory cache of each library, so that a query about a whole library does not need to load it. `entries.rs`
-//! defines the cached data of each title, `freshness.rs` the refresh policy, `selection.rs` the titles that match a
-//! query, and `stock.rs` the combined caches of all libraries.
+//! defines the cached data of each title, `refresh.rs` the refresh policy, `query.rs` the titles that match a query,
+//! and `loaded_libraries.rs` the combined caches of all libraries.
 
 pub mod entries;
 pub mod loaded_libraries;
@@ -32,7 +32,7 @@ impl ArrInstances {
 }
 
 impl Instance<Radarr> {
-    /// Contents of the library.
+    /// Loads the contents of the library.
     pub async fn load_library(&self, now: Timestamp, need: FreshnessPolicy) -> LoadResult {
         with_time_limit(self.cache.load_library(self.query_moment(now), need, || self.fetch_titles())).await
     }
@@ -52,7 +52,7 @@ impl Instance<Radarr> {
 }
 
 impl Instance<Sonarr> {
-    /// Contents of the library.
+    /// Loads the contents of the library.
     pub async fn load_library(&self, now: Timestamp, need: FreshnessPolicy) -> LoadResult {
         with_time_limit(self.cache.load_library(self.query_moment(now), need, || self.fetch_titles())).await
     }

@@ -49,25 +49,25 @@ pub struct TitleMatch<'a> {
 }
 
 impl TitleMatch<'_> {
-    /// True if the query is its name or the beginning of its name.
+    /// Returns whether the query is the name of the title or the beginning of its name.
     pub fn matches_start(&self) -> bool {
         self.fit <= MatchQuality::Prefix
     }
 
-    /// True if the user has stated that the queried name means this title.
+    /// Returns whether the user has stated that the queried name means this title.
     pub fn is_alias(&self) -> bool {
         self.fit == MatchQuality::Alias
     }
 }
 
 impl LibraryQuery {
-    /// True if the query has no criteria, so that it matches all titles.
+    /// Returns whether the query has no criteria, so that it matches all titles.
     pub fn matches_everything(&self) -> bool {
         let Self { query, only, genre, sort } = self;
         query.is_empty() && only.is_none() && genre.is_none() && sort.is_none()
     }
 
-    /// Matching titles, in the order in which they are reported.
+    /// Returns the matching titles, in the order in which they are reported.
     pub fn select_titles<'a>(&self, libraries: &[&'a CachedTitles]) -> Vec<TitleMatch<'a>> {
         let mut meant = Vec::new();
         let sought = self.query.word_prefixes();
@@ -91,8 +91,8 @@ impl LibraryQuery {
         meant
     }
 
-    /// True if a title meets the `only` criterion, which is the part of the query whose result may change at any
-    /// moment.
+    /// Returns whether a title meets the `only` criterion, which is the part of the query whose result may change at
+    /// any moment.
     pub fn meets_filter(&self, entry: &CachedTitle) -> bool {
         match self.only {
             None => true,
@@ -102,7 +102,7 @@ impl LibraryQuery {
         }
     }
 
-    /// Heading for a list of the matching titles.
+    /// Returns the heading for a list of the matching titles.
     pub fn list_heading(&self) -> &'static str {
         match self.only {
             None => "In the library",
@@ -112,7 +112,7 @@ impl LibraryQuery {
         }
     }
 
-    /// Requested genre, if none of the libraries knows it.
+    /// Returns the requested genre, if none of the libraries knows it.
     pub fn unknown_genre(&self, libraries: &[&CachedTitles]) -> Option<&str> {
         let unknown = |genre: &&str| libraries.iter().all(|it| it.genres_like(genre).is_empty());
         self.genre.as_deref().filter(unknown)
@@ -257,7 +257,7 @@ mod tests {
         ]
     }
 
-    /// Checks the titles that match in a library of films and one of shows.
+    /// Checks the titles that match in a library of movies and one of series.
     #[track_caller]
     fn check(wanted: &LibraryQuery, expected: &[&str]) {
         let (mut films, mut shows) = (CachedTitles::default(), CachedTitles::default());

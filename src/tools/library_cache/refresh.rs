@@ -1,5 +1,5 @@
-//! Refresh policy of a cached library. Each load runs in its own task, one at a time, so that it completes even if the
-//! caller has stopped waiting.
+//! Refresh policy of a cached library. Loads run one after the other, each in its own task, so that a load completes
+//! even if the caller has stopped waiting.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,10 +17,11 @@ use crate::http::HttpError;
 /// Maximum age at which a cached library is used as it is.
 const FRESH_FOR: SignedDuration = SignedDuration::from_secs(60);
 /// Load time below which a library is quick to load, if it also has no more titles than `FEW_TITLES`. A quick library
-/// is loaded again before an answer, and any other library in the background after the answer.
+/// is loaded again before a response, and any other library in the background after the response.
 const QUICK: Duration = Duration::from_millis(500);
 const FEW_TITLES: usize = 2_000;
-/// Age below which the cached data of a slow library may still answer a query, if no change since the load is known.
+/// Age below which the cached data of a slow library may still be used for a query, if no change since the load is
+/// known.
 const OLD_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
 /// Cache of one library. Clones share the same cache.
@@ -44,14 +45,14 @@ pub struct QueryMoment {
     pub changes: u64,
 }
 
-/// Required accuracy of an answer.
+/// Required accuracy of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FreshnessPolicy {
     /// Any cached data, regardless of its age.
     Rough,
     /// Old cached data is acceptable if loading the library again takes long.
     Usual,
-    /// A query that started at this moment found no match.
+    /// Data for a query that started at this moment and found no match.
     Missed(Instant),
 }
 
@@ -73,7 +74,7 @@ struct RunningLoad {
 impl Drop for CacheState {
     fn drop(&mut self) {
         if let Some(reading) = &self.running {
-            // The cache is gone, so the result of the load has no use.
+            // The cache no longer exists, so the result of the load has no use.
             reading.task.abort();
         }
     }
@@ -82,19 +83,19 @@ impl Drop for CacheState {
 /// Data that is available to a query immediately.
 enum CacheLookup {
     Fresh(Arc<CachedLibrary>),
-    /// Old data. The library is loaded again in the background, after the answer.
+    /// Old data. The library is loaded again in the background, after the response.
     Stale(Arc<CachedLibrary>),
     Missing,
 }
 
 impl CachedLibrary {
-    /// True if the data may be reported as the current state.
+    /// Returns whether the data may be reported as the current state.
     pub fn is_fresh(&self, moment: QueryMoment) -> bool {
         self.is_younger_than(FRESH_FOR, moment)
     }
 
-    /// True if a title that is not in the data may be reported as missing from the library. A library that is quick to
-    /// load is loaded again for this purpose, since other programs and users change it as well.
+    /// Returns whether a title that is not in the data may be reported as missing from the library. A library that is
+    /// quick to load is loaded again for this purpose, since other programs and users change it as well.
     pub fn is_final(&self, asked: Instant, moment: QueryMoment) -> bool {
         self.is_fresh(moment) && (self.ended >= asked || !self.is_quick())
     }
@@ -111,8 +112,8 @@ impl CachedLibrary {
 }
 
 impl LibraryCache {
-    /// Returns the contents of the library, as fresh as required. `read` loads the whole library. It is not used if no
-    /// load is necessary, or if a sufficient load is already running.
+    /// Returns the contents of the library, as fresh as required. `read` loads the whole library. `read` is not called
+    /// if no load is necessary, or if a sufficient load is already running.
     pub async fn load_library<Read>(
         &self,
         moment: QueryMoment,
@@ -293,7 +294,7 @@ mod tests {
         FreshnessPolicy::Missed(Instant::now())
     }
 
-    /// Checks the load that answers each query: `(seconds, changes, need, reading)`.
+    /// Checks the load that is used for each query: `(seconds, changes, need, reading)`.
     async fn check(takes: Duration, asked: &[(i64, u64, FreshnessPolicy, i64)]) {
         let library = Read::taking(takes);
         for &(seconds, changes, need, reading) in asked {

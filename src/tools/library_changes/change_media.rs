@@ -1,4 +1,4 @@
-//! Changes to titles in the library: which parts are monitored, in which quality, and the type of a show.
+//! Changes to titles in the library: which parts are monitored, in which quality, and the type of a series.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +89,8 @@ impl Tool for ChangeMedia {
         deletion_outcomes::not_changed(title)
     }
 
-    /// The earlier monitoring state is no longer known, so an interrupted change counts nothing towards the quota.
+    /// Determines the outcome of an interrupted change. The earlier monitoring state is no longer known, so the change
+    /// counts nothing towards the quota.
     async fn recover_outcome(
         &self,
         call: InterruptedRun<'_>,
@@ -109,7 +110,7 @@ impl Tool for ChangeMedia {
             Ok(None) => Ok(RecoveryOutcome::NotDone),
             Err(ToolError::Fatal(error)) => Err(ToolError::Fatal(error)),
             Err(error @ (ToolError::CallFailed(_) | ToolError::Unknown(_))) => {
-                tracing::warn!(id = args.id, %error, "failed to settle a change");
+                tracing::warn!(id = args.id, %error, "failed to check a change");
                 Ok(RecoveryOutcome::Unknown)
             }
         }
@@ -154,7 +155,7 @@ impl MovieGoal {
         Ok(Self { monitored: args.monitored, profile })
     }
 
-    /// Properties of the movie that differ from the goal.
+    /// Returns the properties of the movie that differ from the goal.
     fn needed_change(&self, movie: &Movie) -> MovieChange {
         MovieChange {
             monitored: self.monitored.filter(|flag| *flag != movie.monitored),
@@ -216,7 +217,7 @@ fn movie_result(instance: &Instance<Radarr>, movie: &Movie, goal: &MovieGoal, st
     CallResult { for_model, for_user, shown }
 }
 
-/// Desired state of a show.
+/// Desired state of a series.
 struct SeriesGoal {
     change: MonitoringChange,
     flags: MonitoringFlags,
@@ -250,7 +251,7 @@ impl SeriesGoal {
         Ok(Self { change: wish, flags, profile, series_type })
     }
 
-    /// Properties of the show, apart from the flags, that differ from the goal.
+    /// Returns the properties of the series, apart from the flags, that differ from the goal.
     fn needed_change(&self, held: &SeriesSnapshot) -> SeriesChange {
         SeriesChange {
             profile: self.profile.as_ref().map(|profile| profile.id).filter(|id| *id != held.series.profile),
@@ -290,7 +291,7 @@ async fn change_series(
     if let Err(error @ (ToolError::CallFailed(_) | ToolError::Fatal(_))) = written {
         return Err(error);
     }
-    // If the response to a write was lost, the show itself shows whether the change was made.
+    // If the response to a write was lost, the series itself shows whether the change was made.
     let after = SeriesSnapshot::fetch_by_id(&instance.client, args.id)
         .await
         .map_err(|error| instance.unverified_write_error(&error))?;

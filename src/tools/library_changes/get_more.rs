@@ -1,4 +1,4 @@
-//! Additions to titles that are in the library: seasons or episodes of a show that were not monitored so far, or a
+//! Additions to titles that are in the library: seasons or episodes of a series that were not monitored so far, or a
 //! repeated search for missing items.
 
 use std::sync::Arc;
@@ -54,13 +54,13 @@ struct GetMoreArgs {
     instance: Option<String>,
 }
 
-/// Outcome of asking Sonarr or Radarr to search immediately.
+/// Outcome of the request to Sonarr or Radarr to search immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchStatus {
     Started,
-    /// The search could not be started, or its outcome is unknown.
+    /// Search that could not be started, or whose outcome is unknown.
     NotStarted,
-    /// No item has been released yet, so none can be found.
+    /// Search without any released item, so that no release can be found.
     NothingReleased,
 }
 
@@ -133,7 +133,7 @@ impl GetMore {
     }
 }
 
-/// Adds seasons of a show that is already there, for a request that waited.
+/// Adds seasons of a series that is already in the library, for a request that waited.
 pub(in crate::tools) async fn add_seasons(
     instance: &Instance<Sonarr>,
     id: i64,
@@ -185,7 +185,7 @@ async fn get_more_episodes(
     };
     let search = search_part(instance, &after, &part, world.now).await;
     if let (true, Err(error)) = (reached, &search) {
-        // Only the search was left to do.
+        // Only the search remained.
         return Err(instance.write_error(error));
     }
     let result =
@@ -204,7 +204,7 @@ async fn recover_get_more(
         Ok(Some(held)) => held,
         Ok(None) => return Ok(RecoveryOutcome::NotDone),
         Err(error) => {
-            tracing::warn!(instance = instance.name, id = args.id, %error, "failed to settle more of a show");
+            tracing::warn!(instance = instance.name, id = args.id, %error, "failed to check added episodes");
             return Ok(RecoveryOutcome::Unknown);
         }
     };
@@ -260,7 +260,7 @@ async fn search_part(
     let out: Vec<&Episode> =
         missing_episodes(held, part, now).into_iter().filter(|one| one.has_aired(now)).collect();
     let searches = match part {
-        // If Sonarr has not loaded the episodes of a show yet, none of them is known to be on disk.
+        // If Sonarr has not loaded the episodes of a series yet, none of them is known to be on disk.
         SeriesPart::Seasons(numbers) if held.episodes.is_empty() => season_searches(held.id, numbers),
         _ if out.is_empty() => return Ok(SearchStatus::NothingReleased),
         SeriesPart::Seasons(_) => {
@@ -274,15 +274,15 @@ async fn search_part(
     };
     for search in &searches {
         if let Err(error) = instance.client.search_series(search).await {
-            tracing::warn!(instance = instance.name, series = held.id, %error, "failed to begin a search");
+            tracing::warn!(instance = instance.name, series = held.id, %error, "failed to start a search");
             return Err(error);
         }
     }
     Ok(SearchStatus::Started)
 }
 
-/// One request for each season if there are few, because a season request may find packs. Otherwise one request for all
-/// missing episodes.
+/// Returns one request for each season if there are few, because a season request may find packs. Otherwise returns one
+/// request for all missing episodes.
 fn season_searches(series: i64, seasons: &[u32]) -> Vec<SeriesSearch> {
     if seasons.len() > MAX_SEASONS_UNASKED {
         return vec![SeriesSearch::Missing(series)];
@@ -290,12 +290,12 @@ fn season_searches(series: i64, seasons: &[u32]) -> Vec<SeriesSearch> {
     seasons.iter().map(|&season| SeriesSearch::Season { series, season }).collect()
 }
 
-/// Episodes of a part that are not on disk.
+/// Returns the episodes of a part that are not on disk.
 fn missing_episodes<'a>(held: &'a SeriesSnapshot, part: &SeriesPart, now: Timestamp) -> Vec<&'a Episode> {
     held.part_episodes(part, now).into_iter().filter(|episode| !episode.on_disk()).collect()
 }
 
-/// Returns whether a part is on disk and nothing more of it is to come.
+/// Returns whether a part is on disk and no more of it is expected.
 fn is_complete(held: &SeriesSnapshot, part: &SeriesPart, now: Timestamp) -> bool {
     let is_over = |number: &u32| held.series.season_is_complete(*number, &held.episodes, now);
     let may_come = matches!(part, SeriesPart::Seasons(numbers) if !numbers.iter().all(is_over));
@@ -312,12 +312,12 @@ fn searched_recently(missing: &[&Episode], now: Timestamp) -> bool {
     missing.iter().any(|episode| episode.last_search.is_some_and(|at| now.duration_since(at) <= LATELY))
 }
 
-/// Quota usage of additional seasons. More of a show counts as at least one season.
+/// Returns the quota usage of additional seasons. More of a series counts as at least one season.
 pub(super) fn count_seasons(seasons: usize) -> QuotaUse {
     QuotaUse { kind: QuotaKind::Seasons, amount: u32::try_from(seasons).unwrap_or(u32::MAX).max(1) }
 }
 
-/// Records who requested the addition. The user is notified when it is ready.
+/// Records the requester of the addition, who is notified when it is ready.
 fn record_part_request(
     ran: ToolOutput,
     instance: &Instance<Sonarr>,
@@ -398,7 +398,7 @@ fn search_result(
     CallResult { for_model, for_user, shown: shown_ids(instance, held) }
 }
 
-/// Part reduced to its missing episodes, if any of them are missing.
+/// Returns the part reduced to its missing episodes, if any of them are missing.
 fn missing_part(part: &SeriesPart, missing: &[&Episode]) -> SeriesPart {
     match part {
         SeriesPart::Seasons(numbers) if !missing.is_empty() => {
@@ -434,7 +434,8 @@ fn existing_result(instance: &Instance<Sonarr>, held: &SeriesSnapshot, part: &Se
     }
 }
 
-/// Result if everything monitored is already there. Items that are not monitored so far can be listed.
+/// Returns the result for a title of which everything monitored is on disk. Items that are not monitored so far can be
+/// listed.
 fn nothing_missing(held: &SeriesSnapshot, now: Timestamp) -> CallFailure {
     let name = format_media_title(&held.series.title, held.series.year);
     let unwanted = held.episodes.iter().filter(|one| !one.on_disk() && one.has_aired(now));

@@ -1,5 +1,5 @@
-//! Monitoring of the parts of a show: the current flags, the flags that a user requests, and the changes from one to
-//! the other. Sonarr monitors an episode if both its own flag and the flag of its show are set.
+//! Monitoring of the parts of a series: the current flags, the flags that a user requests, and the changes from one to
+//! the other. Sonarr monitors an episode if both its own flag and the flag of its series are set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use crate::tools::ToolError;
 use crate::tools::library::Instance;
 use crate::tools::seasons::SPECIALS;
 
-/// Show in the library with its episodes. The list of episodes is empty until Sonarr has loaded the details of a show
-/// that was just added.
+/// Series in the library with its episodes. The list of episodes is empty until Sonarr has loaded the details of a
+/// series that was just added.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesSnapshot {
     pub id: i64,
@@ -31,18 +31,18 @@ pub enum SeriesPart {
     Future,
 }
 
-/// Requested change of monitoring. Parts that it does not name are not changed.
+/// Requested change of monitoring. Parts that the request does not name are not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MonitoringChange {
     Unchanged,
     Monitor(SeriesPart),
     Unmonitor(SeriesPart),
-    /// Monitors the show as a whole, or stops monitoring it.
+    /// Monitors the series as a whole, or stops monitoring it.
     Series(bool),
     OnlyFuture,
 }
 
-/// Monitoring flags of a show. In a goal, only the flags that matter to it.
+/// Monitoring flags of a series. A goal holds only the flags that matter to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MonitoringFlags {
     pub show: bool,
@@ -53,7 +53,7 @@ pub struct MonitoringFlags {
 }
 
 impl SeriesSnapshot {
-    /// Loads a show and its episodes. Returns `None` if the library has no such show.
+    /// Loads a series and its episodes. Returns `None` if the library has no such series.
     pub async fn fetch_by_id(sonarr: &Sonarr, id: i64) -> Result<Option<Self>, ArrError> {
         let Some(series) = sonarr.fetch_series(id).await? else { return Ok(None) };
         Ok(Some(Self { id, series, episodes: sonarr.fetch_episodes(id).await? }))
@@ -68,12 +68,12 @@ impl SeriesSnapshot {
         }
     }
 
-    /// Episodes of a part, on disk or not.
+    /// Returns the episodes of a part, on disk or not.
     pub fn part_episodes(&self, part: &SeriesPart, now: Timestamp) -> Vec<&Episode> {
         self.episodes.iter().filter(|episode| part.contains(episode, now)).collect()
     }
 
-    /// Flags that the request asks for. A request that is already fulfilled yields the current flags.
+    /// Returns the flags that the request asks for. A request that is already fulfilled yields the current flags.
     pub fn goal_flags(&self, wish: &MonitoringChange, now: Timestamp) -> MonitoringFlags {
         let mut goal = self.monitoring_flags();
         match wish {
@@ -96,7 +96,7 @@ impl SeriesSnapshot {
             MonitoringChange::OnlyFuture => {
                 goal.show = true;
                 goal.new_seasons = true;
-                // Sonarr decides on its own about the flags of seasons, and of episodes without a date.
+                // Sonarr itself decides the flags of seasons, and of episodes without a date.
                 goal.seasons.clear();
                 goal.episodes = self
                     .episodes
@@ -111,7 +111,7 @@ impl SeriesSnapshot {
 
     fn monitor_part(&self, goal: &mut MonitoringFlags, part: &SeriesPart, now: Timestamp) {
         if !goal.show {
-            // In a show that was not monitored, only the requested part becomes monitored.
+            // In a series that was not monitored, only the requested part becomes monitored.
             goal.show = true;
             goal.seasons.values_mut().for_each(|flag| *flag = false);
             goal.episodes.values_mut().for_each(|flag| *flag = false);
@@ -134,14 +134,14 @@ impl SeriesSnapshot {
         }
     }
 
-    /// Latest season while it is still running. Its flag decides about episodes that are listed later.
+    /// Returns the latest season while it is still running. Its flag decides about episodes that are listed later.
     fn running_season(&self, now: Timestamp) -> Option<u32> {
         let latest = self.series.seasons.iter().map(|season| season.number).max()?;
         let to_come = |episode: &Episode| episode.season == latest && !episode.has_aired(now);
         self.episodes.iter().any(to_come).then_some(latest)
     }
 
-    /// Seasons, without the specials, in which an episode that is not on disk would newly be monitored.
+    /// Returns the seasons, without the specials, in which an episode that is not on disk would newly be monitored.
     pub fn seasons_gained(&self, goal: &MonitoringFlags) -> BTreeSet<u32> {
         let gains = |before: bool, after: bool| goal.show && after && !(self.series.monitored && before);
         if self.episodes.is_empty() {
@@ -159,7 +159,7 @@ impl SeriesSnapshot {
         gained.map(|episode| episode.season).collect()
     }
 
-    /// Seasons with the flag set, if the show is monitored at all.
+    /// Returns the seasons with the flag set, if the series is monitored at all.
     pub fn seasons_wanted(&self) -> Vec<u32> {
         let wanted = self.series.seasons.iter().filter(|season| self.series.monitored && season.monitored);
         wanted.map(|season| season.number).collect()
@@ -185,7 +185,7 @@ impl MonitoringFlags {
         }
     }
 
-    /// True if these flags match `goal`.
+    /// Returns whether these flags match `goal`.
     pub fn meets_goal(&self, goal: &Self) -> bool {
         self.show == goal.show
             && self.new_seasons == goal.new_seasons
@@ -243,7 +243,7 @@ pub async fn write_flags(
         new_seasons: (now.new_seasons != goal.new_seasons).then_some(goal.new_seasons),
         ..change
     };
-    // Written last, so that no search starts before the rest is set correctly.
+    // The settings are written last, so that no search starts before the rest is set correctly.
     if change != SeriesChange::default() {
         note(sonarr.edit_series(id, change).await)?;
     }
@@ -275,14 +275,14 @@ mod tests {
         "2026-03-06T19:00:00Z".parse().unwrap()
     }
 
-    /// Show with two seasons of two episodes each. The last episode has not aired yet.
+    /// Builds a series with two seasons of two episodes each. The last episode has not aired yet.
     fn the_bear() -> FakeSeries {
         let next = "2026-04-01T20:00:00Z".parse().unwrap();
         series("The Bear").seasons(2).episodes(4).airs(2, 2, next)
     }
 
-    /// Final monitored episodes, the flag of the show, the flag for new seasons, and the seasons gained. Also checks
-    /// that the request is fulfilled by the first attempt and then requires no further writes.
+    /// Returns the final monitored episodes, the flag of the series, the flag for new seasons, and the seasons gained.
+    /// Also checks that the request is fulfilled by the first attempt and then requires no further writes.
     async fn wished(show: FakeSeries, wish: MonitoringChange) -> (Vec<(u32, u32)>, bool, bool, Vec<u32>) {
         let fake = FakeSonarr::with_clock(Clock::stopped_at(now()));
         let id = fake.add(show);

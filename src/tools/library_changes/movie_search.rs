@@ -45,7 +45,7 @@ pub async fn search_again(
         Ok(_) => SearchStatus::Started,
         Err(error) if count.is_none() => return Err(instance.write_error(&error)),
         Err(error) => {
-            tracing::warn!(instance = instance.name, id, %error, "failed to begin a search");
+            tracing::warn!(instance = instance.name, id, %error, "failed to start a search");
             SearchStatus::NotStarted
         }
     };
@@ -66,7 +66,7 @@ pub async fn recover_search(
         }
         Ok(_) => RecoveryOutcome::NotDone,
         Err(error) => {
-            tracing::warn!(instance = instance.name, id, %error, "failed to settle a search");
+            tracing::warn!(instance = instance.name, id, %error, "failed to check a search");
             RecoveryOutcome::Unknown
         }
     })

@@ -1,4 +1,4 @@
-//! Selectors in a call: a title by its id, and parts of a show by number, code or word.
+//! Selectors in a call: a title by its id, and parts of a series by number, code or word.
 
 use serde_json::json;
 
@@ -22,13 +22,13 @@ pub fn call_references(
     Ok(CallReferences { refs: vec![place.media_ref(id)], four_k: place.four_k() })
 }
 
-/// Parses the selected part of a show. Returns `None` if no part is given.
+/// Parses the selected part of a series. Returns `None` if no part is given.
 pub fn parse_part(held: &SeriesSnapshot, words: &[String]) -> Result<Option<SeriesPart>, CallFailure> {
     let words: Vec<String> = words.iter().map(|word| word.trim().to_ascii_lowercase()).collect();
     let seasons = || held.series.seasons.iter().map(|season| season.number);
     let part = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => return Ok(None),
-        // Before the first season is listed, each of these means the future episodes.
+        // Before the first season is listed, each of these words means the future episodes.
         ["all" | "first" | "latest" | "pilot"] if held.series.seasons.is_empty() => SeriesPart::Future,
         ["all"] => SeriesPart::Seasons(seasons().collect()),
         ["first"] => SeriesPart::Seasons(seasons().min().into_iter().collect()),
@@ -48,7 +48,7 @@ pub fn parse_part(held: &SeriesSnapshot, words: &[String]) -> Result<Option<Seri
     Ok(Some(part))
 }
 
-/// Seasons by number or episodes by code.
+/// Parses seasons by number or episodes by code.
 fn parse_seasons_or_episodes(held: &SeriesSnapshot, words: &[&str]) -> Result<SeriesPart, CallFailure> {
     let season = |word: &&str| word.trim_start_matches("season").trim().trim_start_matches('s').parse().ok();
     if let Some(numbers) = words.iter().map(season).collect::<Option<Vec<u32>>>() {
@@ -71,7 +71,7 @@ fn parse_seasons_or_episodes(held: &SeriesSnapshot, words: &[&str]) -> Result<Se
     }
 }
 
-/// Part in words: `season 2`, `S02E03 and S02E04`, `what is still to come`.
+/// Formats a part: `season 2`, `S02E03 and S02E04`, `what is still to come`.
 pub fn format_part(part: &SeriesPart) -> String {
     match part {
         SeriesPart::Seasons(numbers) => format_season_list(numbers),

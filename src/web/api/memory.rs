@@ -19,7 +19,7 @@ use crate::web::console_state::ConsoleState;
 use crate::web::problem::ProblemDetails;
 use crate::web::sse_snapshot::format_iso;
 
-/// Longest accepted texts: a question, and an answer.
+/// Longest accepted question, and longest accepted answer, in characters.
 const MAX_QUESTION_CHARS: usize = 1_000;
 const MAX_CHARS: usize = 2_000;
 

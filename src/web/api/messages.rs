@@ -249,7 +249,7 @@ struct MessageDraft {
     key: Option<String>,
 }
 
-/// Stores the text, or finds the one that was stored by the same key.
+/// Stores the message, or finds the one that was stored with the same key.
 async fn store_message(
     console: &ConsoleState,
     caller: Caller,

@@ -61,6 +61,6 @@ pub(super) fn api_router() -> Router<ConsoleState> {
 
 /// Problem for a failed database operation; nothing was changed.
 pub(super) fn database_unavailable(error: DbError) -> ProblemDetails {
-    tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "the API could not serve");
+    tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "failed to serve an API request");
     ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer, try again later")
 }

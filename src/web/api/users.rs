@@ -94,7 +94,7 @@ impl UserIdentifier {
     }
 }
 
-/// Somebody who is known and not forgotten.
+/// Finds a user who is known and was not erased.
 pub(super) async fn find_user(
     console: &ConsoleState,
     person: UserIdentifier,

@@ -1,4 +1,4 @@
-//! The cookie that carries a session.
+//! Session cookie: its names, its attributes and its parsing.
 
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
@@ -6,13 +6,13 @@ use axum::http::header::COOKIE;
 use super::same_origin::is_encrypted;
 use super::token::SecretToken;
 
-/// How long a browser keeps it after it was last given.
+/// Seconds for which a browser stores the cookie after it was last set.
 pub(super) const SECONDS: i64 = 7 * 24 * 3600;
 
-/// How much a browser is told to look after it.
+/// Protection that the browser must apply to the cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CookieSecurity {
-    /// Over TLS: it keeps it for this very host, and takes it from nobody else.
+    /// Connection over TLS: the browser sends the cookie to exactly this host, and no other host can set it.
     Secure,
     Plain,
 }
@@ -37,13 +37,14 @@ impl CookieSecurity {
     }
 }
 
-/// What a browser is given. Lax, not strict: whoever comes by a link in a message is to be signed in.
+/// Returns the `Set-Cookie` value of a session. `SameSite` is lax, not strict: an operator who follows a link in a
+/// message must be signed in.
 pub(super) fn session_cookie(token: &SecretToken, care: CookieSecurity) -> String {
     let (name, value, attribute) = (care.cookie_name(), token.as_str(), care.secure_attribute());
     format!("{name}={value}; Path=/; Max-Age={SECONDS}; HttpOnly; SameSite=Lax{attribute}")
 }
 
-/// What makes a browser forget it, by whichever name.
+/// Returns the `Set-Cookie` values that make a browser delete the cookie under either name.
 pub(super) fn expired_cookies() -> [String; 2] {
     [CookieSecurity::Plain, CookieSecurity::Secure].map(|care| {
         let (name, attribute) = (care.cookie_name(), care.secure_attribute());
@@ -51,7 +52,7 @@ pub(super) fn expired_cookies() -> [String; 2] {
     })
 }
 
-/// The session that a request comes with.
+/// Parses the session token of a request from its cookies.
 pub(super) fn parse_session(headers: &HeaderMap) -> Option<(SecretToken, CookieSecurity)> {
     let cookies = || {
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());

@@ -1,11 +1,11 @@
-//! What every response of both listeners tells a browser to keep from doing.
+//! Response headers of both listeners that restrict what a browser may do with a response.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::response::Response;
 
-/// Nothing from elsewhere, nothing inline, in nobody's frame.
+/// Content security policy: no content from other sites, nothing inline, and no page in a frame of any site.
 const POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; \
                       frame-ancestors 'none'";
 
@@ -16,7 +16,8 @@ pub(in crate::web) async fn add_security_headers(mut response: Response) -> Resp
     };
     set(CONTENT_SECURITY_POLICY, POLICY);
     set(X_CONTENT_TYPE_OPTIONS, "nosniff");
-    // With no-referrer a browser would call the origin of our own forms null, and nothing could tell them from others'.
+    // With no-referrer a browser would send a null origin with our own forms, which would then look like the forms of
+    // other sites.
     set(REFERRER_POLICY, "same-origin");
     set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
     set(HeaderName::from_static("cross-origin-resource-policy"), "same-origin");

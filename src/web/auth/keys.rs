@@ -1,4 +1,4 @@
-//! API keys: made and revoked on a page, told once.
+//! API keys: created and revoked on a page of the console, and shown once.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -10,12 +10,12 @@ use crate::store::{Conn, console_access};
 use crate::web::console_state::ConsoleState;
 use crate::web::stream_limit::StreamOwner;
 
-/// By which a key is known for one where it should not be, as in a repository.
+/// Prefix that makes a leaked key recognizable as such, e.g. in a repository.
 pub(super) const PREFIX: &str = "dlr_";
-/// Characters by which the owner knows it again.
+/// Number of last characters that are stored, so that the owner can identify the key.
 const ENDING: usize = 4;
 
-/// Makes a key and returns it. It is not to be had again.
+/// Creates a key and returns it. The key cannot be retrieved later.
 pub(in crate::web) async fn create_key(db: &Db, name: String, now: Timestamp) -> Result<String, DbError> {
     let token = SecretToken::random();
     let key = format!("{PREFIX}{}", token.as_str());
@@ -31,7 +31,7 @@ pub(in crate::web) async fn create_key(db: &Db, name: String, now: Timestamp) ->
     Ok(key)
 }
 
-/// From here on the key opens nothing, and nothing that it opened is told on.
+/// Revokes a key: from now on requests with it are refused, and the streams that it opened are ended.
 pub(in crate::web) async fn revoke_key(console: &ConsoleState, id: i64) -> Result<(), DbError> {
     let (streams, now) = (console.streams.clone(), console.clock.now());
     let revoke = move |conn: &mut Conn| {
@@ -44,7 +44,7 @@ pub(in crate::web) async fn revoke_key(console: &ConsoleState, id: i64) -> Resul
             detail,
         };
         audit::record_change(conn, &entry, now)?;
-        // Here, since nobody may wait for the answer any more when it comes.
+        // The streams end inside the transaction: if the client disconnects, code after the write never runs.
         streams.end_streams(StreamOwner::Key(id));
         Ok(())
     };

@@ -1,5 +1,5 @@
-//! Sign-in links: made at the shell, good once and for ten minutes. Opening one shows a button and changes nothing, since
-//! messengers look at links before people do; pressing it signs in.
+//! Sign-in links: created at the shell, valid once and for ten minutes. Opening a link shows a button and changes
+//! nothing, since messengers open links before users do; pressing the button signs in.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -8,11 +8,11 @@ use super::token::SecretToken;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::{Conn, QueryResult, console_access};
 
-/// Where links lead.
+/// Path of the page that sign-in links open.
 pub const LINK_PATH: &str = "/sign-in/link";
 const LASTS: SignedDuration = SignedDuration::from_mins(10);
 
-/// Returns what follows the console's address.
+/// Creates a sign-in link and returns the part of it that follows the console's address.
 pub fn create_link(conn: &mut Conn, by: Actor, now: Timestamp) -> QueryResult<String> {
     let entry =
         NewAuditEntry { actor: by, kind: "sign_in_link", subject: AuditSubject::Console, detail: json!({}) };

@@ -1,4 +1,5 @@
-//! Who may use the console and the API. `gate` lets a request pass; the extractors here say who sent it.
+//! Access to the console and the API. `request_guard` admits or refuses each request; the extractors here return its
+//! sender.
 
 mod cookie;
 pub(super) mod headers;
@@ -35,18 +36,18 @@ use request_guard::RequestSender;
 use throttle::SignInThrottle;
 use token::SecretToken;
 
-/// The door to the console, as long as the program runs.
+/// Access control of the console, for the lifetime of the program.
 #[derive(Debug)]
 pub struct ConsoleAccess {
     rules: AccessRules,
     hashing: HashingQueue,
     throttle: Mutex<SignInThrottle>,
-    /// What forms carry where nobody signs in.
+    /// Source of the form token if the console requires no sign-in.
     form_seed: SecretToken,
 }
 
 impl ConsoleAccess {
-    /// The stored password becomes the configured one.
+    /// Creates the access control, and replaces the stored password with the configured one.
     pub(crate) async fn from_rules(
         rules: AccessRules,
         db: &Db,
@@ -66,14 +67,14 @@ impl ConsoleAccess {
     }
 }
 
-/// Somebody who is signed in to the console.
+/// Operator who is signed in to the console.
 #[derive(Debug, Clone)]
 pub(super) struct Operator {
     form_token: String,
     sign_out_support: SignOutSupport,
 }
 
-/// Whether there is anything to sign out of.
+/// Presence of a session to sign out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignOutSupport {
     Possible,
@@ -81,7 +82,7 @@ pub(super) enum SignOutSupport {
 }
 
 impl Operator {
-    /// What forms must send back.
+    /// Returns the token that forms must send back.
     pub(super) fn form_token(&self) -> &str {
         &self.form_token
     }
@@ -110,7 +111,7 @@ impl FromRequestParts<ConsoleState> for Operator {
     }
 }
 
-/// A form of one of our own pages, sent by somebody who is signed in.
+/// Form of one of our own pages, sent by a signed-in operator.
 #[derive(Debug, Clone)]
 pub(super) struct SignedForm<T>(pub(super) T);
 
@@ -142,17 +143,17 @@ impl<T: DeserializeOwned> FromRequest<ConsoleState> for SignedForm<T> {
     }
 }
 
-/// Who uses the API.
+/// Caller of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caller {
-    /// Somebody who is signed in to the console.
+    /// Operator who is signed in to the console.
     Operator,
-    /// A program, with the key of this id.
+    /// Program with the API key of this id.
     Program(i64),
 }
 
 impl Caller {
-    /// In whose name changes stand in the audit log.
+    /// Returns the actor of the caller's changes in the audit log.
     pub(super) fn actor(self) -> Actor {
         match self {
             Self::Operator => Actor::Console,
@@ -160,7 +161,7 @@ impl Caller {
         }
     }
 
-    /// Where a text comes from that they say for somebody.
+    /// Returns the origin of messages that the caller sends in the name of a user.
     pub(super) fn message_origin(self) -> MessageOrigin {
         match self {
             Self::Operator => MessageOrigin::Session,

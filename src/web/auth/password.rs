@@ -1,5 +1,5 @@
-//! Comparison and storage of the console's password: only an argon2id hash of it is stored, and one hash is computed at
-//! a time, since each takes 19 MiB.
+//! Comparison and storage of the console's password: only an argon2id hash of it is stored, and hashes are never
+//! computed concurrently, since each takes 19 MiB.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::console_access;
 use crate::store::database::db::{Db, DbError};
 
-/// What somebody typed.
+/// Result of the comparison of an entered password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PasswordMatch {
     Right,
     Wrong,
 }
 
-/// The password could be neither stored nor compared.
+/// Error: the password could be neither stored nor compared.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordError {
     #[error("hash the console's password: {0}")]
@@ -33,7 +33,7 @@ pub enum PasswordError {
     Store(#[from] DbError),
 }
 
-/// Computes hashes, one at a time.
+/// Queue that computes hashes one after the other.
 #[derive(Debug, Clone)]
 pub(super) struct HashingQueue(Arc<Semaphore>);
 
@@ -72,12 +72,12 @@ impl HashingQueue {
         Ok(hash.to_string())
     }
 
-    /// The permit goes along: the work does not end when nobody waits for it any more.
+    /// Runs `work` with the permit, which moves into the task: the work continues even if its caller no longer waits.
     async fn run_exclusive<R: Send + 'static>(
         &self,
         work: impl FnOnce() -> R + Send + 'static,
     ) -> Result<R, PasswordError> {
-        // Nobody closes it, and without a permit the work is only done beside another.
+        // The semaphore is never closed; without a permit the work would only run concurrently with another.
         let permit = self.0.clone().acquire_owned().await.ok();
         let work = tokio::task::spawn_blocking(move || {
             let result = work();
@@ -88,8 +88,8 @@ impl HashingQueue {
     }
 }
 
-/// Makes the stored hash that of the configured password. Another password than before ends all sessions, and so does
-/// one that is configured no longer.
+/// Replaces the stored hash with that of the configured password. A different password ends all sessions, and so does
+/// the removal of the configured password.
 pub(super) async fn store_configured_password(
     db: &Db,
     hashing: &HashingQueue,
@@ -123,7 +123,7 @@ pub(super) async fn store_configured_password(
         console_access::replace_password(conn, wanted.as_deref(), now)
     };
     db.write(replace).await?;
-    tracing::info!("the console's password changed: all of its sessions are ended");
+    tracing::info!("changed the console password and ended all of its sessions");
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! What every request to the console passes before anything looks at it: the name it is addressed to, who sends it, and
-//! whether it was one of our own pages that sent it. What is not named here as open is closed.
+//! Checks of every request to the console before a handler sees it: the host name that it is addressed to, its sender,
+//! and whether one of our own pages sent it. Paths that are not listed here as open require access.
 
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
@@ -20,35 +20,36 @@ use crate::web::console_state::ConsoleState;
 use crate::web::problem::ProblemDetails;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-/// To whoever is not known to be this machine's operator.
+/// Response to a sender who is not known to be the operator of this machine.
 const FORWARDED: &str = "This request came through a proxy, and CONSOLE_AUTH=none is for a browser on this machine alone. \
                          To use the console through a proxy, set CONSOLE_AUTH=password and restart Dialarr.";
-/// How exactly it is noted when a session and a key were last used.
+/// Precision of the recorded time at which a session was last used.
 const SESSION_NOTED: SignedDuration = SignedDuration::from_hours(1);
+/// Precision of the recorded time at which an API key was last used.
 const KEY_NOTED: SignedDuration = SignedDuration::from_mins(1);
 
-/// Who sends a request.
+/// Sender of a request.
 #[derive(Debug, Clone)]
 pub(super) enum RequestSender {
-    /// Somebody at a page, with what its forms must carry.
+    /// Operator at a page, with the token that its forms must send back.
     Operator {
         form_token: String,
     },
-    /// A program, with the key of this id.
+    /// Program with the API key of this id.
     Program(i64),
     Anonymous,
-    /// Somebody behind a proxy, where only whoever sits at this machine is let in without signing in.
+    /// Sender behind a proxy, while no sign-in is required: then only users of this machine have access.
     Forwarded,
 }
 
-/// What a path is part of.
+/// Area that a path belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathArea {
-    /// For everyone.
+    /// Area open to every sender.
     Open,
-    /// For programs with a key, and for the operator.
+    /// Area for programs with a key, and for the operator.
     Api,
-    /// For the operator.
+    /// Area for the operator.
     Pages,
 }
 
@@ -79,7 +80,7 @@ pub(in crate::web) async fn guard_request(
     {
         Ok(recognised) => recognised,
         Err(error) => {
-            tracing::error!(%error, "who asks could not be looked up");
+            tracing::error!(%error, "failed to identify the sender of a request");
             return refusal_response(area, StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.");
         }
     };
@@ -112,7 +113,7 @@ pub(in crate::web) async fn guard_request(
     }
     request.extensions_mut().insert(visitor);
     let mut response = next.run(request).await;
-    // Signing out takes the cookie back, which stands.
+    // A cookie that the handler set has priority: signing out deletes the session cookie.
     if let Some(cookie) = renewed
         && !response.headers().contains_key(SET_COOKIE)
         && let Ok(cookie) = HeaderValue::from_str(&cookie)
@@ -122,7 +123,8 @@ pub(in crate::web) async fn guard_request(
     response
 }
 
-/// With the visitor comes the cookie that lets the browser keep the session for longer, once in a while.
+/// Identifies the sender of a request. The second value is the cookie that extends the session in the browser, if one
+/// is due.
 async fn identify_sender(
     console: &ConsoleState,
     area: PathArea,
@@ -132,7 +134,7 @@ async fn identify_sender(
     if area == PathArea::Api
         && let Some(key) = presented_key(headers)
     {
-        // Who presents a wrong key is not to be let in for another reason.
+        // A sender with a wrong key must not be admitted for another reason.
         return Ok((identify_key(console, key).await?, None));
     }
     match console.access.rules.sign_in {
@@ -166,12 +168,12 @@ async fn identify_session(
     if now.duration_since(seen) < SESSION_NOTED {
         return Ok((visitor, None));
     }
-    // Who may come in may do so where nothing can be written: that is when they look what is wrong.
+    // A valid session is admitted even if the database refuses writes: the operator must be able to find the cause.
     match console.db.write(move |conn| console_access::extend_session(conn, hash, now, now + SESSION)).await {
-        // By its name of before: a request that only reads may not tell that it came over TLS.
+        // The cookie keeps its former name: a request that only reads may not show that it came over TLS.
         Ok(()) => Ok((visitor, Some(cookie::session_cookie(token, care)))),
         Err(error) => {
-            tracing::warn!(%error, "a session could not be kept for longer");
+            tracing::warn!(%error, "failed to extend a session");
             Ok((visitor, None))
         }
     }
@@ -189,13 +191,13 @@ async fn identify_key(console: &ConsoleState, presented: &str) -> Result<Request
     if key.last_used_at.is_none_or(|last| now.duration_since(last) >= KEY_NOTED) {
         let used = console.db.write(move |conn| console_access::record_api_key_use(conn, key.id, now)).await;
         if let Err(error) = used {
-            tracing::warn!(%error, "the use of an API key could not be noted");
+            tracing::warn!(%error, "failed to record the use of an API key");
         }
     }
     Ok(RequestSender::Program(key.id))
 }
 
-/// The key in `X-Api-Key`, or as a bearer. One that is no text is as wrong as any other.
+/// Returns the key in `X-Api-Key`, or the bearer token. A key that is not valid text counts as a wrong key.
 fn presented_key(headers: &HeaderMap) -> Option<&str> {
     if let Some(key) = headers.get(API_KEY) {
         return Some(key.to_str().unwrap_or_default());
@@ -216,7 +218,8 @@ fn unknown_host() -> Response {
     (StatusCode::MISDIRECTED_REQUEST, why).into_response()
 }
 
-/// Whoever wanted to read a page comes back to it; what a form was to do is not done later.
+/// Redirects to the sign-in page. A request to read a page returns there after the sign-in; a form is not submitted
+/// later.
 fn redirect_to_sign_in(method: &Method, uri: &Uri) -> Redirect {
     match uri.path_and_query() {
         Some(wanted) if !same_origin::is_unsafe(method) && wanted.as_str() != "/" => {

@@ -1,5 +1,5 @@
-//! Whether a request that changes something was made by one of our own pages. A browser says where it comes from, and a
-//! foreign page cannot make it say otherwise.
+//! Detection of requests that one of our own pages made. A browser reports the origin of a request, and a foreign page
+//! cannot make the browser report another one.
 
 use axum::http::header::{HOST, HeaderMap, HeaderName, ORIGIN, REFERER};
 use axum::http::{Method, Uri, Version};
@@ -7,13 +7,13 @@ use axum::http::{Method, Uri, Version};
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// A method that may change something.
+/// Returns whether a method may change something.
 pub(super) fn is_unsafe(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
 }
 
-/// A browser tells the site only where the connection is safe from eavesdroppers; on plain HTTP inside the network
-/// there is only the origin.
+/// Returns whether a page of ours made the request. A browser sends `Sec-Fetch-Site` only over a connection that is
+/// safe from eavesdroppers; on plain HTTP inside the network only `Origin` is available.
 pub(super) fn is_same_origin(headers: &HeaderMap) -> bool {
     match (header_text(headers, &SEC_FETCH_SITE), header_text(headers, &ORIGIN)) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
@@ -22,26 +22,26 @@ pub(super) fn is_same_origin(headers: &HeaderMap) -> bool {
     }
 }
 
-/// Whether the request came over TLS, which in front of us somebody else ends.
+/// Returns whether the request came over TLS, which a proxy in front of us terminates.
 pub(super) fn is_encrypted(headers: &HeaderMap) -> bool {
     let text = |name: &HeaderName| header_text(headers, name).unwrap_or_default();
     let first = text(&FORWARDED_PROTO).split(',').next().unwrap_or_default();
     first.trim().eq_ignore_ascii_case("https") || text(&ORIGIN).starts_with("https://")
 }
 
-/// Whether somebody between the browser and us passed the request on, as far as that can be told. The browser may then be
-/// anywhere, whatever the Host header says: a proxy can rewrite it.
+/// Returns whether a proxy between the browser and us forwarded the request, as far as that can be detected. The
+/// browser may then be anywhere, regardless of the Host header: a proxy can rewrite the header.
 pub(super) fn is_forwarded(version: Version, headers: &HeaderMap) -> bool {
     let tells =
         |name: &str| matches!(name, "forwarded" | "via" | "x-real-ip") || name.starts_with("x-forwarded-");
-    // No browser speaks the old version, and nginx does where it is not told otherwise.
+    // No browser uses the old version, but nginx does by default.
     version < Version::HTTP_11
         || headers.keys().any(|name| tells(name.as_str()))
         || is_host_rewritten(headers)
 }
 
-/// Whether the browser is at a page of ours whose address is not the one that we are asked by: somebody rewrote it. It
-/// also names a page of somebody else's that has a link to ours, and then says so.
+/// Returns whether the browser shows a page of ours under another host than the request names: a proxy rewrote the Host
+/// header. The browser also names a foreign page that links to ours, but `Sec-Fetch-Site` marks that case.
 fn is_host_rewritten(headers: &HeaderMap) -> bool {
     if matches!(header_text(headers, &SEC_FETCH_SITE), Some("cross-site" | "same-site")) {
         return false;
@@ -52,7 +52,7 @@ fn is_host_rewritten(headers: &HeaderMap) -> bool {
         .any(|page| page != "null" && !has_authority(page, host))
 }
 
-/// `None` also where it is no text.
+/// Returns the value of a header; `None` also if the value is not text.
 fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }

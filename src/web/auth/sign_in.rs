@@ -1,4 +1,5 @@
-//! Signing in and out. Each time it is another session, so that nobody can hand a browser one that they know.
+//! Signing in and out. Each sign-in creates a new session, so that an attacker cannot give a browser a session whose
+//! token the attacker knows.
 
 use std::time::Duration;
 
@@ -18,16 +19,16 @@ use crate::store::{Conn, QueryResult};
 use crate::web::console_state::ConsoleState;
 use crate::web::stream_limit::{StreamLimit, StreamOwner};
 
-/// How long a session lasts after it was last used.
+/// Lifetime of a session after its last use.
 pub(super) const SESSION: SignedDuration = SignedDuration::from_secs(cookie::SECONDS);
 
-/// What came of trying to sign in.
+/// Outcome of an attempt to sign in.
 #[derive(Debug)]
 pub(in crate::web) enum SignInOutcome {
-    /// With the cookie that the browser is to keep.
+    /// Success, with the cookie that the browser must store.
     SignedIn(String),
     Refused,
-    /// Too many passwords were wrong.
+    /// Refusal after too many wrong passwords, with the time to wait.
     RetryAfter(Duration),
 }
 
@@ -50,7 +51,7 @@ pub(in crate::web) async fn sign_in_with_password(
             let (new, old) = (token.hash(), cookie::parse_session(headers).map(|(old, _)| old));
             let streams = console.streams.clone();
             let enter = move |conn: &mut Conn| {
-                // The password may have been another one for the time it took to compare.
+                // The password may have been changed during the comparison.
                 if console_access::load_password_hash(conn)?.as_ref() != Some(&hash) {
                     return Ok(false);
                 }
@@ -71,7 +72,7 @@ pub(in crate::web) async fn sign_in_with_password(
         }
         PasswordMatch::Wrong => {
             let failed = console.access.lock_throttle().failure_count();
-            tracing::warn!(failed, "a wrong password was typed at the console");
+            tracing::warn!(failed, "refused a sign-in with a wrong password");
             if throttle::is_audited(failed) {
                 let tell = move |conn: &mut _| {
                     record_audit(conn, "sign_in_failed", json!({ "failed": failed }), now)
@@ -110,14 +111,14 @@ pub(in crate::web) async fn sign_in_with_link(
     })
 }
 
-/// Whether a link would open the console; it still does afterwards.
+/// Returns whether a link would open the console. The check does not use up the link.
 pub(in crate::web) async fn is_link_valid(console: &ConsoleState, link: &str) -> Result<bool, DbError> {
     let Some(link) = SecretToken::parse(link) else { return Ok(false) };
     let (link, now) = (link.hash(), console.clock.now());
     console.db.read(move |conn| console_access::is_sign_in_link_valid(conn, link, now)).await
 }
 
-/// Ends the session that a request comes with, and returns what makes the browser forget it.
+/// Ends the session of a request, and returns the cookies that make the browser delete its token.
 pub(in crate::web) async fn sign_out(
     console: &ConsoleState,
     headers: &HeaderMap,
@@ -133,7 +134,7 @@ pub(in crate::web) async fn sign_out(
     Ok(cookie::expired_cookies())
 }
 
-/// With the session ends what its pages follow.
+/// Ends a session and the streams of its pages.
 fn end_session(conn: &mut Conn, streams: &StreamLimit, session: &SecretToken) -> QueryResult<()> {
     console_access::end_session(conn, session.hash())?;
     streams.end_streams(StreamOwner::Session(session.form_token()));

@@ -1,20 +1,21 @@
-//! How often a password may be tried. All tries count together: a household has one operator, and behind a proxy every
-//! address is the same. A sign-in link works meanwhile.
+//! Limit on password attempts. All attempts count together: a household has one operator, and behind a proxy every
+//! address is the same. Sign-in links work during a wait.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Tries that may fail without a wait.
+/// Attempts that may fail without a wait.
 const FREE: u32 = 5;
-/// After this long without a try, a few failures are forgotten.
+/// Period without an attempt after which a few failures are forgotten.
 const SOON_FORGOTTEN: SignedDuration = SignedDuration::from_mins(15);
-/// And many after this long: longer than any wait, so that waiting it out does not start anew.
+/// Period after which many failures are forgotten. The period is longer than any wait, so that the end of a wait does
+/// not reset the count.
 const FORGOTTEN: SignedDuration = SignedDuration::from_hours(1);
 const FIRST_WAIT: SignedDuration = SignedDuration::from_secs(30);
 const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(15);
 
-/// The tries since the last that succeeded.
+/// Attempts since the last success.
 #[derive(Debug, Default)]
 pub(super) struct SignInThrottle {
     failed: u32,
@@ -24,15 +25,17 @@ pub(super) struct SignInThrottle {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PasswordAttempt {
     Allowed,
-    /// Without looking at the password, even if it is the right one.
+    /// Refusal without a check of the password, even if the password is right.
     RetryAfter(Duration),
 }
 
 impl SignInThrottle {
-    /// A try counts as failed until it succeeds, so that whoever hangs up before the answer gains nothing.
+    /// Counts an attempt. The attempt counts as failed until it succeeds, so that disconnecting before the response has
+    /// no advantage.
     pub(super) fn begin_attempt(&mut self, now: Timestamp) -> PasswordAttempt {
         if let Some(last) = &mut self.last {
-            // Where the clock was set back, the wait begins anew by the clock as it is: it neither ends nor lasts for longer.
+            // After the clock was set back, the wait restarts at the current time: it neither ends early nor lasts
+            // longer.
             *last = now.min(*last);
             let idle = now.duration_since(*last);
             let kept = if self.failed < FREE { SOON_FORGOTTEN } else { FORGOTTEN };
@@ -49,7 +52,7 @@ impl SignInThrottle {
         PasswordAttempt::Allowed
     }
 
-    /// Forgets the failures, and tells how many there were before the try that succeeded.
+    /// Clears the failures, and returns their number before the successful attempt.
     pub(super) fn record_success(&mut self) -> u32 {
         let failed = std::mem::take(self).failed;
         failed.saturating_sub(1)
@@ -60,7 +63,8 @@ impl SignInThrottle {
     }
 }
 
-/// Whether so many failures are worth a line of the audit log: the first that lead to a wait, then every doubling.
+/// Returns whether this number of failures belongs in the audit log: the first number that leads to a wait, then every
+/// doubling.
 pub(super) fn is_audited(failed: u32) -> bool {
     failed.is_multiple_of(FREE) && (failed / FREE).is_power_of_two()
 }

@@ -1,4 +1,4 @@
-//! Random words that open something. Whoever holds one may enter; the database knows only its hash.
+//! Random secret tokens. The holder of a token has access; the database stores only its hash.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use subtle::ConstantTimeEq;
 
 use crate::store::console_access::TokenHash;
 
-/// Letters and digits that hold 256 bits.
+/// Number of letters and digits that contain 256 bits.
 const LENGTH: usize = 43;
 
-/// Its debug output does not show it.
+/// Secret token. The debug output does not show its value.
 #[derive(Clone)]
 pub(super) struct SecretToken(String);
 
@@ -22,7 +22,7 @@ impl SecretToken {
         Self(Alphanumeric.sample_string(&mut rand::rng(), LENGTH))
     }
 
-    /// `None` for what never was one, so that nothing long is hashed or looked up.
+    /// Parses a token. `None` for a string that cannot be one, so that no long string is hashed or looked up.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let is_one = text.len() == LENGTH && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
         is_one.then(|| Self(text.to_owned()))
@@ -36,7 +36,8 @@ impl SecretToken {
         TokenHash(Sha256::digest(self.0.as_bytes()).into())
     }
 
-    /// What the forms of a session carry. Another site cannot read it, and the session cannot be told from it.
+    /// Returns the token that the forms of a session send back. Other sites cannot read this token, and the session
+    /// token cannot be derived from it.
     pub(super) fn form_token(&self) -> String {
         URL_SAFE_NO_PAD.encode(Sha256::digest(format!("form:{}", self.0)))
     }
@@ -48,7 +49,7 @@ impl fmt::Debug for SecretToken {
     }
 }
 
-/// Takes the same time wherever the two differ.
+/// Compares two strings in a time that does not depend on the position of their first difference.
 pub(super) fn constant_time_eq(given: &str, expected: &str) -> bool {
     bool::from(given.as_bytes().ct_eq(expected.as_bytes()))
 }

@@ -12,6 +12,6 @@ struct ErrorPage;
 
 /// Logs the cause; the browser only learns that an error occurred.
 pub(in crate::web) fn error_response(error: impl Into<anyhow::Error>) -> Response {
-    tracing::error!(error = format!("{:#}", error.into()), "a page of the console could not be made");
+    tracing::error!(error = format!("{:#}", error.into()), "failed to build a console page");
     (StatusCode::SERVICE_UNAVAILABLE, render_page(&ErrorPage)).into_response()
 }

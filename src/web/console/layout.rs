@@ -166,7 +166,7 @@ pub(in crate::web) fn render_page(content: &impl Template) -> Response {
     match content.render() {
         Ok(html) => Html(html).into_response(),
         Err(error) => {
-            tracing::error!(%error, "a page could not be written");
+            tracing::error!(%error, "failed to render a page");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }

@@ -16,7 +16,7 @@ use crate::store::database::db::DbError;
 /// Cause of a page that cannot be shown.
 #[derive(Debug)]
 pub(in crate::web) enum PageError {
-    /// The address identifies nothing.
+    /// Address that identifies nothing.
     NotFound,
     Database(DbError),
 }

@@ -55,7 +55,7 @@ impl From<UsageTotals> for SpendRow {
     }
 }
 
-/// The day from which on thirty days with today are counted.
+/// Returns the first of the thirty days that end today.
 pub(super) fn first_day(now: Timestamp, console: &ConsoleState) -> Date {
     let today = now.to_zoned(console.zone.clone()).date();
     today.checked_sub((DAYS - 1).days()).unwrap_or(today)

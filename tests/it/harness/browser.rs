@@ -1,4 +1,4 @@
-//! A browser at the console: signed in, with a cookie, and what its pages say.
+//! Browser at the console: signed in, with a cookie, and the text of its pages.
 
 use bytes::Bytes;
 use dialarr::http::HttpClient;
@@ -11,28 +11,28 @@ use super::TestApp;
 
 pub(crate) const CONSOLE: &str = "http://localhost:3001";
 
-/// Somebody at the console of a running program.
+/// Browser at the console of a running program.
 pub(crate) struct Browser<'a> {
     app: &'a TestApp,
     cookie: Option<String>,
 }
 
-/// What came back.
+/// Response to a request.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) status: u16,
-    /// Where a redirect leads.
+    /// Target of a redirect.
     pub(crate) location: Option<String>,
     pub(crate) html: String,
 }
 
 impl TestApp {
-    /// A browser in which nobody has signed in.
+    /// Returns a browser that has not signed in.
     pub(crate) fn stranger_at_the_console(&self) -> Browser<'_> {
         Browser { app: self, cookie: None }
     }
 
-    /// A browser in which the operator has signed in.
+    /// Returns a browser in which the operator has signed in.
     pub(crate) async fn browser(&self) -> Browser<'_> {
         let link = self.sign_in_link().await;
         let mut browser = self.stranger_at_the_console();
@@ -42,13 +42,13 @@ impl TestApp {
         browser
     }
 
-    /// What `dialarr console-link` prints, from the path on.
+    /// Returns the output of `dialarr console-link`, from the path on.
     pub(crate) async fn sign_in_link(&self) -> String {
         let now = self.now();
         self.app().db.write(move |conn| auth::create_link(conn, Actor::Shell, now)).await.unwrap()
     }
 
-    /// Any request to the console's listener.
+    /// Sends any request to the console's listener.
     pub(crate) async fn ask_console(&self, request: Request<Bytes>) -> Response<Bytes> {
         let console =
             HttpClient::in_process(web::in_process(web::console_router(self.app().console.clone())));
@@ -57,7 +57,7 @@ impl TestApp {
 }
 
 impl Browser<'_> {
-    /// The cookie that proves who it is, as `name=value`.
+    /// Returns the session cookie, as `name=value`.
     pub(crate) fn cookie(&self) -> Option<&str> {
         self.cookie.as_deref()
     }
@@ -66,7 +66,7 @@ impl Browser<'_> {
         self.app
     }
 
-    /// As if a cookie had been put into it.
+    /// Sets the cookie of the browser.
     pub(crate) fn with_cookie(mut self, cookie: &str) -> Self {
         self.cookie = Some(cookie.to_owned());
         self
@@ -76,7 +76,7 @@ impl Browser<'_> {
         self.send(Request::get(format!("{CONSOLE}{path}")), Bytes::new()).await
     }
 
-    /// Sends a form of one of our pages, with the token that the pages carry.
+    /// Sends a form of one of the console's pages, with the token that the pages carry.
     pub(crate) async fn submit(&mut self, path: &str, fields: &[(&str, &str)]) -> Page {
         let token = self.get("/keys").await.field("token").unwrap_or_default();
         let mut all = vec![("token", token.as_str())];
@@ -84,7 +84,7 @@ impl Browser<'_> {
         self.post(path, &all).await
     }
 
-    /// Sends a form as it is.
+    /// Sends a form unchanged.
     pub(crate) async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Page {
         let request = Request::post(format!("{CONSOLE}{path}"))
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
@@ -115,7 +115,7 @@ impl Browser<'_> {
 }
 
 impl Page {
-    /// What a person reads: the words between the tags of the main part, on one line.
+    /// Returns the visible text: the words between the tags of the main part, on one line.
     pub(crate) fn says(&self) -> String {
         let main = self.html.split_once("<main").map_or(self.html.as_str(), |(_, main)| main);
         let main = main.split("</main>").next().unwrap_or_default();
@@ -130,7 +130,7 @@ impl Page {
         plain.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// The value of a field of a form.
+    /// Returns the value of a field of a form.
     pub(crate) fn field(&self, name: &str) -> Option<String> {
         let (_, rest) = self.html.split_once(&format!("name=\"{name}\" value=\""))?;
         rest.split('"').next().map(str::to_owned)

@@ -1,4 +1,4 @@
-//! The built program, run as a person would: arguments and environment in, output and exit code out.
+//! Built program, run as a user would run it: arguments and environment in, output and exit code out.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A folder of its own to run in, so that nothing of this machine's configuration is read.
+/// Separate working folder, so that none of this machine's configuration is read.
 pub(crate) struct Cli {
     folder: tempfile::TempDir,
 }
@@ -29,7 +29,7 @@ impl Cli {
         std::fs::read(self.folder.path().join(name)).unwrap()
     }
 
-    /// The files of the folder.
+    /// Returns the names of the files of the folder.
     pub(crate) fn names(&self) -> Vec<String> {
         let files = std::fs::read_dir(self.folder.path()).unwrap();
         let mut names: Vec<String> =
@@ -38,17 +38,17 @@ impl Cli {
         names
     }
 
-    /// Who may read and write a file, as `ls` has it in numbers.
+    /// Returns the permissions of a file, as `ls` shows them in numbers.
     pub(crate) fn mode(&self, name: &str) -> u32 {
         std::fs::metadata(self.folder.path().join(name)).unwrap().permissions().mode() & 0o777
     }
 
-    /// Runs to the end.
+    /// Runs the program to its end.
     pub(crate) fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
         ended(&self.command(arguments, environment).stdin(Stdio::null()).output().unwrap())
     }
 
-    /// Runs a script of the shell, to which the program is `$0`.
+    /// Runs a shell script, to which the program is `$0`.
     pub(crate) fn run_script(&self, script: &str) -> Ended {
         let program = self.command(&[], &[]);
         let mut shell = Command::new("/bin/sh");
@@ -63,7 +63,7 @@ impl Cli {
         ended(&child.wait_with_output().unwrap())
     }
 
-    /// Runs the demo without a prompt until it has said where its console is, and returns that line.
+    /// Runs the demo without a prompt until it prints the address of its console, and returns that line.
     pub(crate) fn demo_greets(&self) -> String {
         let mut child = self.spawn(&["demo", "--no-prompt"], &[], Stdio::null());
         let said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
@@ -73,12 +73,12 @@ impl Cli {
         line
     }
 
-    /// Starts `serve` and returns once it listens.
+    /// Starts `serve` and returns once the program listens.
     pub(crate) fn serve(&self, environment: &[(&str, &str)]) -> Served {
         Self::listening(self.spawn(&["serve"], environment, Stdio::null()))
     }
 
-    /// The same where the system lets a program have so many files open that does not ask for more.
+    /// Starts `serve` where the system allows this number of open files to a program that does not ask for more.
     pub(crate) fn serve_with_files(&self, files: u32, environment: &[(&str, &str)]) -> Served {
         let program = self.command(&["serve"], environment);
         let mut shell = Command::new("/bin/sh");
@@ -119,7 +119,7 @@ impl Cli {
     }
 }
 
-/// A file of `tests/data`.
+/// Returns the path of a file of `tests/data`.
 pub(crate) fn data(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name).to_str().unwrap().to_owned()
 }
@@ -138,7 +138,7 @@ fn ended(output: &Output) -> Ended {
     }
 }
 
-/// A program that serves. Dropping it kills it.
+/// Running service. Dropping the value kills the service.
 pub(crate) struct Served {
     pub(crate) address: String,
     child: Child,
@@ -146,12 +146,12 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// The status line and the body of the answer.
+    /// Returns the status line and the body of the response.
     pub(crate) fn get(&self, path: &str) -> (String, String) {
         exchange(&self.address, &format!("GET {path} HTTP/1.1\r\nHost: dialarr\r\nConnection: close\r\n\r\n"))
     }
 
-    /// The address of the console, which it tells after that of the webhooks.
+    /// Returns the address of the console, which the program prints after that of the webhooks.
     pub(crate) fn console(&mut self) -> String {
         let mut line = String::new();
         self.log.read_line(&mut line).unwrap();
@@ -159,14 +159,14 @@ impl Served {
         address.trim().trim_start_matches("http://").to_owned()
     }
 
-    /// How many files it may have open.
+    /// Returns the number of files that the program may have open.
     pub(crate) fn files(&self) -> u64 {
         let limits = std::fs::read_to_string(format!("/proc/{}/limits", self.child.id())).unwrap();
         let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
         files.split_whitespace().next().unwrap().parse().unwrap()
     }
 
-    /// Asks it to end, and returns its exit code and how long it took.
+    /// Asks the program to end, and returns its exit code and the time it took.
     pub(crate) fn terminate(mut self) -> (Option<i32>, Duration) {
         let started = Instant::now();
         let killed = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
@@ -177,7 +177,7 @@ impl Served {
     }
 }
 
-/// Sends a request as it is, and returns the status line and the body of the answer.
+/// Sends a request unchanged, and returns the status line and the body of the response.
 pub(crate) fn exchange(address: &str, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -189,7 +189,7 @@ pub(crate) fn exchange(address: &str, request: &str) -> (String, String) {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The program may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

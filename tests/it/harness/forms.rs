@@ -1,12 +1,13 @@
-//! A browser without script: it knows links and forms, fills in what a page has, and goes where an answer leads.
+//! Browser without JavaScript: follows links, fills in and submits the forms of a page, and follows the redirect of a
+//! response.
 
 use super::browser::{Browser, Page};
 
-/// A form of a page, as it stands in the HTML.
+/// Form of a page, as HTML.
 struct Form<'a>(&'a str);
 
 impl<'a> Form<'a> {
-    /// The form with this button.
+    /// Returns the form with this button.
     #[track_caller]
     fn with_button(page: &'a Page, button: &str) -> (Self, &'a str) {
         let forms = page.html.split("<form ").skip(1).map(|rest| rest.split("</form>").next().unwrap());
@@ -20,7 +21,7 @@ impl<'a> Form<'a> {
         panic!("no form with the button {button:?}: {}", page.says());
     }
 
-    /// What its fields hold, in their order.
+    /// Returns the names and values of the fields, in their order.
     fn fields(&self) -> Vec<(String, String)> {
         let fields = self.0.split("<input ").skip(1).filter_map(|tag| {
             let value = attribute(tag, "value").unwrap_or_default();
@@ -37,7 +38,7 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
 }
 
 impl Browser<'_> {
-    /// Types into the form that has this button, presses it, and returns the page that comes of it.
+    /// Types into the form that has this button, presses the button, and returns the resulting page.
     pub(crate) async fn presses(&mut self, page: &Page, button: &str, typed: &[(&str, &str)]) -> Page {
         let (form, pressed) = Form::with_button(page, button);
         let mut fields = form.fields();
@@ -60,7 +61,7 @@ impl Browser<'_> {
         }
     }
 
-    /// The page that an answer leads to, or the answer itself.
+    /// Returns the page that a response redirects to, or the response itself.
     async fn is_led_on(&mut self, answer: Page) -> Page {
         let Some(location) = answer.location.clone().filter(|_| answer.status == 303) else { return answer };
         let (path, _) = location.split_once('#').unwrap_or((&location, ""));

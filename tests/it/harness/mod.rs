@@ -1,4 +1,4 @@
-//! The words in which whole-app tests are written: a running program among simulated peers.
+//! Test helpers for whole-app tests: a running program among simulated peers.
 
 pub(crate) mod browser;
 pub(crate) mod cli;
@@ -61,21 +61,21 @@ pub(crate) const ANN: &str = "+15550100002";
 pub(crate) const BOB: &str = "+15550100003";
 pub(crate) const PUBLIC_URL: &str = "https://sms.example.org";
 
-/// What a person has besides asking.
+/// Rights of a user besides asking.
 pub(crate) enum Has {
     EveryRight,
     NoRights,
     AddRight,
 }
 
-/// A running program. `sms` texts as Ann, an admin, and returns what she is texted back.
+/// Running program. `sms` sends a message as Ann, an admin, and returns the replies to her.
 pub(crate) struct TestApp {
-    /// `None` only while the program is down.
+    /// Program; `None` only while the program is down.
     app: Option<App>,
     world: World,
 }
 
-/// Everything that outlives a crash of the program.
+/// State that outlives a crash of the program.
 struct World {
     setup: Setup,
     peers: SimulatedPeers,
@@ -83,17 +83,17 @@ struct World {
 }
 
 impl TestApp {
-    /// With a model that plays a script.
+    /// Starts a program with a model that plays a script.
     pub(crate) async fn start() -> Self {
         Setup::default().start().await
     }
 
-    /// Without a model: the keyword brain answers.
+    /// Starts a program without a model: the keyword responder answers.
     pub(crate) async fn start_without_model() -> Self {
         Setup::default().keyword_brain().start().await
     }
 
-    /// With a second Radarr, for 4K.
+    /// Starts a program with a second Radarr, for 4K.
     pub(crate) async fn start_with_four_k(four_k: &FakeRadarr) -> Self {
         Setup::default().four_k(four_k).start().await
     }
@@ -102,7 +102,7 @@ impl TestApp {
         Setup::default().with(change).start().await
     }
 
-    /// The program stops as if killed, and starts again on the same database.
+    /// Stops the program as if killed, and starts it again on the same database.
     pub(crate) async fn restart(&mut self) {
         if let Some(app) = self.app.take() {
             app.kill().await;
@@ -110,7 +110,7 @@ impl TestApp {
         self.app = Some(self.world.run().await);
     }
 
-    /// The same, with another configuration.
+    /// Restarts the program with another configuration.
     pub(crate) async fn restart_with(&mut self, change: impl FnOnce(Setup) -> Setup) {
         self.world.setup = change(std::mem::take(&mut self.world.setup));
         self.restart().await;
@@ -124,7 +124,7 @@ impl TestApp {
         &self.world.peers.sonarr
     }
 
-    /// The memory that the answers of both libraries share.
+    /// Returns the memory budget that the responses of both libraries share.
     pub(crate) fn responses(&self) -> &ResponseBudget {
         &self.world.peers.responses
     }
@@ -141,17 +141,17 @@ impl TestApp {
         self.world.setup.scripted().unwrap()
     }
 
-    /// What the model answers from here on.
+    /// Sets the model's responses from here on.
     pub(crate) fn model_plays(&self, lines: impl IntoIterator<Item = ScriptedReply>) {
         self.model().replace_script(lines.into_iter().collect());
     }
 
-    /// What the model was asked last.
+    /// Returns the last request to the model.
     pub(crate) fn last_request(&self) -> ModelRequest {
         self.model().requests().pop().unwrap()
     }
 
-    /// The results of all tool calls in the last request, as the model reads them.
+    /// Returns the results of all tool calls in the last request, as the model reads them.
     pub(crate) fn results(&self) -> Vec<String> {
         let result = |message| match message {
             ModelMessage::ToolResult { content, .. } => Some(content),
@@ -160,7 +160,7 @@ impl TestApp {
         self.last_request().messages.into_iter().filter_map(result).collect()
     }
 
-    /// Where the database is, for whoever wants to be in its way.
+    /// Returns the path of the database, for tests that interfere with it.
     pub(crate) fn database_path(&self) -> String {
         self.world.folder.path().join("test.db").to_str().unwrap().to_owned()
     }
@@ -173,14 +173,14 @@ impl TestApp {
         self.world.peers.clock.advance(std::time::Duration::from_secs(seconds.unsigned_abs()));
     }
 
-    /// As by somebody who corrects it.
+    /// Sets the clock back, as an operator who corrects it does.
     pub(crate) fn clock_is_set_back(&self, seconds: i64) {
         let Clock::Manual(now) = &self.world.peers.clock else { panic!("no clock of ours") };
         let mut now = now.lock().unwrap();
         *now -= SignedDuration::from_secs(seconds);
     }
 
-    /// Texts as Ann, one second after the last, and returns what she is texted back.
+    /// Sends a message as Ann, one second after the last one, and returns the replies to her.
     pub(crate) async fn sms(&self, body: &str) -> String {
         self.sms_from(ANN, body).await
     }
@@ -194,7 +194,7 @@ impl TestApp {
         self.texts_to(from, before)
     }
 
-    /// Types in the terminal, as `dialarr chat` takes it.
+    /// Types in the terminal, as `dialarr chat` accepts it.
     pub(crate) async fn types(&self, phone: &str, body: &str) {
         self.pass(1);
         let now = self.now();
@@ -215,7 +215,7 @@ impl TestApp {
         self.settle().await;
     }
 
-    /// Texts of one person that arrive in the same instant. Returns what came of all of them.
+    /// Sends messages of one user that arrive in the same instant. Returns the replies to all of them.
     pub(crate) async fn sms_at_once(&self, bodies: &[&str]) -> String {
         self.pass(1);
         let before = self.twilio().sent_messages().len();
@@ -225,7 +225,7 @@ impl TestApp {
         self.texts_to(ANN, before)
     }
 
-    /// Texts that arrive while the program stops: all of them wait when it starts again.
+    /// Sends messages that arrive while the program stops: all of them wait when the program starts again.
     pub(crate) async fn sms_during_restart(&mut self, bodies: &[&str]) -> String {
         self.pass(1);
         let before = self.twilio().sent_messages().len();
@@ -238,7 +238,7 @@ impl TestApp {
         self.texts_to(ANN, before)
     }
 
-    /// What was sent to a person after the first `before` texts to anyone.
+    /// Returns the messages to a user after the first `before` messages to any user.
     pub(crate) fn texts_to(&self, phone: &str, before: usize) -> String {
         let sent = self.twilio().sent_messages();
         let texts: Vec<&str> = sent[before..]
@@ -249,12 +249,12 @@ impl TestApp {
         texts.join("\n")
     }
 
-    /// A text on its way to our number.
+    /// Creates a message on its way to Dialarr's number.
     pub(crate) fn text(&self, from: &str, body: &str) -> InboundForm {
         self.twilio().inbound_form(from, body)
     }
 
-    /// Brings a text to the webhook, without waiting for what comes of it.
+    /// Delivers a message to the webhook, without a wait for its effects.
     pub(crate) async fn post(&self, text: InboundForm) -> u16 {
         self.request(text.into_signed_request().unwrap()).await.status().as_u16()
     }
@@ -265,13 +265,13 @@ impl TestApp {
         webhook.send(request, std::time::Duration::from_secs(20)).await.unwrap()
     }
 
-    /// Waits until nobody's text is being worked on and everything that can be sent is sent.
+    /// Waits until no message is being processed and all messages that can be sent are sent.
     pub(crate) async fn settle(&self) {
         self.app().engine.wait_until_idle().await;
         self.app().relay.wait_until_settled().await.unwrap();
     }
 
-    /// Makes a person known and active.
+    /// Registers a user as active.
     pub(crate) async fn knows(&self, phone: &str, has: Has) {
         let rights = match has {
             Has::EveryRight => UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true },
@@ -290,7 +290,7 @@ impl TestApp {
             .unwrap();
     }
 
-    /// Makes a person known, active and named.
+    /// Registers a user as active, with a name.
     pub(crate) async fn knows_as(&self, name: &'static str, phone: &str, has: Has) {
         self.knows(phone, has).await;
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
@@ -301,24 +301,24 @@ impl TestApp {
         self.app().db.write(introduce).await.unwrap();
     }
 
-    /// Every text that a person was sent so far.
+    /// Returns every message that a user received so far.
     pub(crate) fn heard_by(&self, phone: &str) -> Vec<String> {
         let sent = self.twilio().sent_messages().into_iter();
         sent.filter(|text| text.to.as_str().ends_with(phone)).map(|text| text.body).collect()
     }
 
-    /// The last text that a person was sent.
+    /// Returns the last message that a user received.
     pub(crate) fn last_to(&self, phone: &str) -> String {
         self.heard_by(phone).pop().unwrap_or_default()
     }
 
-    /// What the program does by itself every few minutes.
+    /// Runs the maintenance that the program runs automatically every few minutes.
     pub(crate) async fn time_brings(&self) {
         self.app().keep_up_once().await;
         self.settle().await;
     }
 
-    /// What the last answer to a person says about its conversation.
+    /// Returns the lifecycle note that the last reply to a user carries about its conversation.
     pub(crate) async fn lifecycle(&self, phone: &str) -> String {
         let phone = PhoneNumber::parse(phone).unwrap();
         let read = move |conn: &mut _| {
@@ -331,7 +331,7 @@ impl TestApp {
         format!("{new}conversation {conversation_id} {conversation_name} since {started_at:.0}")
     }
 
-    /// As the operator does it.
+    /// Blocks a user, as the operator does.
     pub(crate) async fn block(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let block = move |conn: &mut _| {
@@ -342,7 +342,7 @@ impl TestApp {
         assert_eq!(self.app().db.write(block).await.unwrap(), BlockOutcome::Blocked);
     }
 
-    /// The operator approves a user at the shell.
+    /// Approves a user, as the operator does at the shell.
     pub(crate) async fn approve(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let approve = move |conn: &mut _| {
@@ -395,7 +395,7 @@ impl World {
 }
 
 impl Drop for TestApp {
-    /// A script that was not played to its end means that the test did not test what it says.
+    /// A script that was not played to its end means that the test did not test what its name claims.
     fn drop(&mut self) {
         let left = self.world.setup.scripted().map_or(0, ScriptedModel::remaining_replies);
         if left > 0 && !std::thread::panicking() {

@@ -1,4 +1,4 @@
-//! What a model says, and when.
+//! Models of the tests: their responses and the timing of those responses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, RawCall, Respons
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-/// Plays a script, and takes so many seconds for each line.
+/// Model that plays a script, with a delay of this many seconds for each line.
 pub(crate) struct Slow {
     script: ScriptedModel,
     seconds: u64,
@@ -41,7 +41,7 @@ impl Model for Slow {
     }
 }
 
-/// Says "Fine." to everything, but to the word "hold" only once it is let go.
+/// Model that responds "Fine." to every message, and to the word "hold" only after its release.
 pub(crate) struct Holding {
     asked: Semaphore,
     let_go: Semaphore,
@@ -56,7 +56,7 @@ impl Holding {
         self.let_go.add_permits(1);
     }
 
-    /// Returns once it holds something, as often as it does.
+    /// Returns once the model holds a message, once for each such message.
     pub(crate) async fn holds(&self) {
         self.asked.acquire().await.unwrap().forget();
     }
@@ -84,7 +84,7 @@ impl Model for Holding {
     }
 }
 
-/// The words of all messages of a request, both sides'.
+/// Returns the text of all messages of a request, of both sides.
 pub(crate) fn said(request: &ModelRequest) -> String {
     let words = request.messages.iter().map(|message| match message {
         ModelMessage::User(text) | ModelMessage::Assistant { text, .. } => text.as_str(),
@@ -93,7 +93,7 @@ pub(crate) fn said(request: &ModelRequest) -> String {
     words.collect::<Vec<_>>().join("\n")
 }
 
-/// The names of the tools that a request offers.
+/// Returns the names of the tools that a request offers.
 pub(crate) fn offered(request: &ModelRequest) -> Vec<&str> {
     request.tools.iter().map(|tool| tool.name).collect()
 }
@@ -106,19 +106,19 @@ pub(crate) fn calls(tool: &str, arguments: Value) -> ScriptedReply {
     ScriptedReply::Calls(vec![(tool.to_owned(), ToolArguments::parse(arguments))])
 }
 
-/// Several calls in one response.
+/// Builds a response with several calls.
 pub(crate) fn calls_together(calls: &[(&str, Value)]) -> ScriptedReply {
     let call =
         |(tool, arguments): &(&str, Value)| (tool.to_string(), ToolArguments::parse(arguments.clone()));
     ScriptedReply::Calls(calls.iter().map(call).collect())
 }
 
-/// A call whose arguments are no JSON.
+/// Builds a call whose arguments are not valid JSON.
 pub(crate) fn calls_with_broken_arguments(tool: &str, arguments: &str) -> ScriptedReply {
     ScriptedReply::Calls(vec![(tool.to_owned(), ToolArguments::Malformed(arguments.to_owned()))])
 }
 
-/// The same line with the server's count of its tokens.
+/// Returns the same line with the server's count of its tokens.
 pub(crate) fn counted(tokens: TokenUsage, line: ScriptedReply) -> ScriptedReply {
     let plain = match line {
         ScriptedReply::Text(text) => step(&text, Vec::new()),
@@ -136,12 +136,12 @@ pub(crate) fn fails(error: ModelError) -> ScriptedReply {
     ScriptedReply::Error(error)
 }
 
-/// A response that ended for this reason.
+/// Builds a response that ended for this reason.
 pub(crate) fn ends(stop: StopReason, text: &str) -> ScriptedReply {
     ScriptedReply::Response(ModelResponse { stop, ..step(text, Vec::new()) })
 }
 
-/// A call in a response that was cut off.
+/// Builds a call in a response that was cut off.
 pub(crate) fn is_cut_off_in(tool: &str, arguments: Value) -> ScriptedReply {
     let call = RawCall { name: tool.to_owned(), arguments: ToolArguments::parse(arguments) };
     ScriptedReply::Response(ModelResponse { stop: StopReason::Length, ..step("", vec![call]) })
@@ -152,7 +152,7 @@ pub(crate) fn says_beside_a_call(text: &str, tool: &str, arguments: Value) -> Sc
     ScriptedReply::Response(step(text, vec![call]))
 }
 
-/// The two steps in which a model asks for a movie's deletion.
+/// Builds the two steps in which a model requests a movie's deletion.
 pub(crate) fn removes_movie(title: &str, id: i64) -> [ScriptedReply; 2] {
     [finds(title), removes(&json!([{ "type": "movie", "id": id }]))]
 }
@@ -161,7 +161,7 @@ pub(crate) fn removes_series(title: &str, id: i64) -> [ScriptedReply; 2] {
     [finds(title), removes(&json!([{ "type": "series", "id": id }]))]
 }
 
-/// Several movies: each is found, then all are asked for together.
+/// Builds the steps for several movies: the model finds each one, then requests the deletion of all of them together.
 pub(crate) fn removes_movies(movies: &[(&str, i64)]) -> Vec<ScriptedReply> {
     let items: Vec<Value> = movies.iter().map(|(_, id)| json!({ "type": "movie", "id": id })).collect();
     let finds = movies.iter().map(|(title, _)| ("find_in_library", json!({ "query": title })));
@@ -172,12 +172,12 @@ pub(crate) fn finds(title: &str) -> ScriptedReply {
     calls("find_in_library", json!({ "query": title }))
 }
 
-/// Items to be deleted with their files.
+/// Builds the call that deletes items with their files.
 pub(crate) fn removes(items: &Value) -> ScriptedReply {
     calls("remove_media", json!({ "items": items, "delete_files": true }))
 }
 
-/// The two steps in which a model adds a movie.
+/// Builds the two steps in which a model adds a movie.
 pub(crate) fn adds_movie(title: &str, tmdb: i64) -> [ScriptedReply; 2] {
     [calls("search_media", json!({ "query": title })), calls("add_movie", json!({ "tmdb": tmdb }))]
 }

@@ -1,4 +1,4 @@
-//! A model behind an OpenAI-compatible server on loopback, which streams prepared answers one after the other.
+//! Model behind an OpenAI-compatible server on loopback, which streams prepared responses one after the other.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -11,20 +11,20 @@ use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-/// Tokens that it counts for each answer.
+/// Tokens that the server counts for each response.
 const USAGE: (u32, u32, u32) = (1000, 400, 20);
 
-/// What one answer says.
+/// Content of one response.
 pub(crate) enum Answer {
     Says(&'static str),
     Calls(&'static str, Value),
 }
 
-/// It serves until the test is over. Past its answers it has an error.
+/// Server that runs until the test ends. After its last response it returns an error.
 pub(crate) struct ModelServer {
     address: SocketAddr,
     stage: Arc<Stage>,
-    /// Its own, where the test has none.
+    /// Runtime of the server, if the test has none.
     _runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -42,7 +42,7 @@ impl ModelServer {
         Self { _runtime: Some(runtime), ..server }
     }
 
-    /// The same within the runtime of a test.
+    /// Starts the server within the runtime of a test.
     pub(crate) async fn start_here(answers: impl IntoIterator<Item = Answer>) -> Self {
         let stage =
             Arc::new(Stage { answers: Mutex::new(answers.into_iter().collect()), ..Stage::default() });
@@ -53,7 +53,7 @@ impl ModelServer {
         Self { address, stage, _runtime: None }
     }
 
-    /// Where it listens, as `LLM_BASE_URL`.
+    /// Returns the URL of the server, as `LLM_BASE_URL`.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/v1", self.address)
     }

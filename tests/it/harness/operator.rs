@@ -1,4 +1,4 @@
-//! What the operator does at the shell while the program runs, and what the program does by itself every hour.
+//! Operator's actions at the shell while the program runs, and the program's automatic hourly work.
 
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
 use dialarr::store::audit::Actor;
@@ -17,7 +17,7 @@ impl TestApp {
         self.at_the_shell(phone, |conn, user| forget_user(conn, user, Actor::Shell, now))
     }
 
-    /// What is kept of a person, as they would read it.
+    /// Returns the stored data of a user, as that user would read it.
     pub(crate) fn exports(&self, phone: &str) -> Value {
         serde_json::to_value(self.at_the_shell(phone, export_user)).unwrap()
     }

@@ -1,4 +1,4 @@
-//! A program that uses the API with a key.
+//! Program that uses the API with a key.
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, ORIGIN};
@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::TestApp;
 use super::browser::CONSOLE;
 
-/// Somebody's script, which has a key.
+/// Script that uses the API with a key.
 pub(crate) struct Program<'a> {
     app: &'a TestApp,
     key: String,
 }
 
-/// What came back.
+/// Response to an API request.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) status: u16,
@@ -25,12 +25,12 @@ pub(crate) struct Answered {
 }
 
 impl Answered {
-    /// `null` where the body is no JSON.
+    /// Parses the body; `null` where the body is not JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 
-    /// The status, and the detail of a problem. What is above 399 is one.
+    /// Returns the status, and the detail of a problem. A status above 399 is a problem.
     #[track_caller]
     pub(crate) fn problem(&self) -> (u16, String) {
         let json = self.json();
@@ -63,12 +63,12 @@ impl Program<'_> {
         self.send(self.to(Method::DELETE, path), "").await
     }
 
-    /// Texts as somebody.
+    /// Sends a message as a user.
     pub(crate) async fn texts(&self, json: Value) -> Answered {
         self.post("/api/v1/messages", json).await
     }
 
-    /// The same with a header more.
+    /// Sends a message with an additional header.
     pub(crate) async fn texts_with(&self, header: (&str, &str), json: Value) -> Answered {
         let request = self.to(Method::POST, "/api/v1/messages").header(CONTENT_TYPE, "application/json");
         self.send(request.header(header.0, header.1), &json.to_string()).await
@@ -101,7 +101,8 @@ impl<'a> Program<'a> {
 
     pub(crate) async fn send_as_stranger(&self, method: Method, path: &str) -> Answered {
         let request = Request::builder().method(method).uri(path).header(HOST, "localhost:3001");
-        // As if from a page of ours: whatever comes from elsewhere is refused for that.
+        // Sends the request as if from one of the console's pages: a request from another origin is refused for that
+        // reason.
         self.send(request.header(ORIGIN, CONSOLE), "").await
     }
 }

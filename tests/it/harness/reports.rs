@@ -1,4 +1,4 @@
-//! The words for what Sonarr and Radarr report, and for who waits for it.
+//! Test helpers for the arr events from Sonarr and Radarr, and for the users who wait for them.
 
 use bytes::Bytes;
 use dialarr::conversation::transcript::{MediaKind, PhoneNumber};
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::TestApp;
 
-/// What reports are to present.
+/// Secret that arr events must present.
 pub(crate) const SECRET: &str = "a-long-random-word";
 
-/// A request as the servers make it: `Basic`, with any name.
+/// Builds a request as the servers send it: `Basic`, with any name.
 pub(crate) fn report(library: &str, event: &Value, password: &str) -> Request<Bytes> {
     use base64::Engine;
 
@@ -25,29 +25,29 @@ pub(crate) fn report(library: &str, event: &Value, password: &str) -> Request<By
 }
 
 impl TestApp {
-    /// A library reports this; nobody is told yet.
+    /// Delivers this arr event of a library; no user is notified yet.
     pub(crate) async fn hears(&self, library: &str, event: &Value) {
         assert_eq!(self.request(report(library, event, SECRET)).await.status(), 200, "the report is taken");
     }
 
-    /// So many seconds pass, then everyone is told of what is due.
+    /// Lets this many seconds pass, then sends all notifications that are due.
     pub(crate) async fn later(&self, seconds: i64) {
         self.pass(seconds);
         self.app().give_notice_once().await.unwrap();
         self.settle().await;
     }
 
-    /// A movie in Radarr that a person waits for.
+    /// Makes a user wait for a movie in Radarr.
     pub(crate) async fn awaits_movie(&self, phone: &str, tmdb: i64) {
         self.awaits(phone, ("radarr", MediaKind::Movie, tmdb), None).await;
     }
 
-    /// A season of a show in Sonarr that a person waits for.
+    /// Makes a user wait for a season of a series in Sonarr.
     pub(crate) async fn awaits_season(&self, phone: &str, tvdb: i64, season: u32) {
         self.awaits(phone, ("sonarr", MediaKind::Series, tvdb), Some(season)).await;
     }
 
-    /// Everything of a show in Sonarr.
+    /// Makes a user wait for all of a series in Sonarr.
     pub(crate) async fn awaits_show(&self, phone: &str, tvdb: i64) {
         self.awaits(phone, ("sonarr", MediaKind::Series, tvdb), None).await;
     }

@@ -1,11 +1,11 @@
-//! What a client makes of a conversation that it follows over the API: the same, whether it was told event by event or
-//! how everything stands.
+//! State of a conversation in a client that follows it over the API: the same state results from single events and from
+//! a snapshot.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// A conversation as far as both an event and a snapshot tell of it. Texts are known by their ids.
+/// Conversation, as far as both events and a snapshot show it. Messages are identified by their ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) is_over: bool,
@@ -14,7 +14,7 @@ pub(crate) struct Seen {
     pub(crate) unanswered: BTreeMap<i64, String>,
     pub(crate) waiting: BTreeMap<i64, String>,
     pub(crate) question: Option<(i64, String)>,
-    /// `out 3: \u{1f44d}`, by their own ids.
+    /// Reactions by their ids: `out 3: \u{1f44d}`.
     pub(crate) reactions: BTreeMap<i64, String>,
 }
 
@@ -24,11 +24,11 @@ pub(crate) struct Turn {
     texts: BTreeMap<i64, String>,
     messages: BTreeMap<i64, Message>,
     calls: BTreeMap<i64, Call>,
-    /// By step, attempt, type and place.
+    /// Blocks by step, attempt, type and index.
     pub(crate) blocks: BTreeMap<String, String>,
 }
 
-/// A text of ours.
+/// Outbound message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) body: String,
@@ -41,7 +41,7 @@ struct Call {
     outcome: String,
 }
 
-/// What marks a place, or a missing word, is no word.
+/// Returns a text field. A value that marks a position, or a missing value, yields the empty string.
 fn word(data: &Value, name: &str) -> String {
     data[name].as_str().unwrap_or_default().to_owned()
 }
@@ -56,7 +56,7 @@ fn key(data: &Value) -> String {
 }
 
 impl Seen {
-    /// Takes in one server-sent event.
+    /// Applies one server-sent event.
     pub(crate) fn take(&mut self, event: &str) {
         let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
         let (Some(name), Some(data)) = (field("event: "), field("data: ")) else { return };
@@ -125,7 +125,7 @@ impl Seen {
         message.body = text.unwrap_or(std::mem::take(&mut message.body));
     }
 
-    /// As a snapshot tells it.
+    /// Builds the state from a snapshot.
     fn standing(data: &Value) -> Self {
         let mut seen = Self { is_over: !data["conversation"]["ended_at"].is_null(), ..Self::default() };
         for turn in data["turns"].as_array().unwrap() {

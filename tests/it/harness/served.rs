@@ -1,4 +1,4 @@
-//! Simulated peers behind sockets, for the built program that is to find them.
+//! Simulated peers behind sockets, for tests in which the built program must reach them.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) const ACCOUNT: &str = "AC00000000000000000000000000000000";
 pub(crate) const TOKEN: &str = "a-simulated-token";
 pub(crate) const SECRET: &str = "a-long-random-word";
 
-/// A household with everything, configured to the full.
+/// Household with all services, fully configured.
 pub(crate) struct Street {
     pub(crate) sonarr: FakeSonarr,
     pub(crate) radarr: FakeRadarr,
@@ -68,14 +68,14 @@ impl Street {
         &self.environment[variable]
     }
 
-    /// Runs the program to its end, while the peers answer.
+    /// Runs the program to its end, while the peers respond.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         let environment: Vec<(&str, &str)> =
             self.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
         tokio::task::block_in_place(|| self.cli.run(arguments, &environment))
     }
 
-    /// Starts `serve`, and returns once it listens.
+    /// Starts `serve`, and returns once the program listens.
     pub(crate) fn program(&self) -> Served {
         let environment: Vec<(&str, &str)> =
             self.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -83,14 +83,15 @@ impl Street {
     }
 }
 
-/// What a model's server makes of a request.
+/// Response of a model's server to a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Answers {
     WithTheCall,
     WithWords,
 }
 
-/// A model's server that reads no more than `context` tokens of a request, and says so by its count alone.
+/// Builds a model's server that reads no more than `context` tokens of a request, and shows this only by its token
+/// count.
 pub(crate) fn model(answers: Answers, context: usize) -> Router {
     let answer = move |body: String| async move {
         let delta = match answers {
@@ -107,7 +108,7 @@ pub(crate) fn model(answers: Answers, context: usize) -> Router {
     Router::new().route("/v1/chat/completions", post(answer))
 }
 
-/// A model's server that refuses every key as Google does, with its error in a list.
+/// Builds a model's server that refuses every key as Google does, with its error in a list.
 pub(crate) fn model_that_refuses_the_key() -> Router {
     let error = json!({ "code": 400, "message": "API key not valid. Please pass a valid API key.",
         "status": "INVALID_ARGUMENT" });
@@ -116,13 +117,13 @@ pub(crate) fn model_that_refuses_the_key() -> Router {
     Router::new().route("/v1/chat/completions", post(answer))
 }
 
-/// A server of vectors that finds all texts as much `alike`, from 0 to 1, except the first and second, third and fourth and
-/// so on, which are the same to it.
+/// Builds an embeddings server that makes all texts similar by `alike`, from 0 to 1, except the first and second, third
+/// and fourth and so on, which get the same vector.
 pub(crate) fn embeddings(alike: f64) -> Router {
     let answer = move |Json(body): Json<Value>| async move {
         let texts = body["input"].as_array().cloned().unwrap_or_default();
         let data = texts.iter().enumerate().map(|(index, _)| {
-            // One number that all share, and one for each pair.
+            // One number that all texts share, and one for each pair.
             let mut vector = vec![0.0; 1 + texts.len().div_ceil(2)];
             vector[0] = alike.sqrt();
             vector[1 + index / 2] = (1.0 - alike).sqrt();
@@ -133,12 +134,12 @@ pub(crate) fn embeddings(alike: f64) -> Router {
     Router::new().route("/v1/embeddings", post(answer))
 }
 
-/// Whoever turns away what has no signature, as Dialarr does.
+/// Builds a server that refuses requests without a signature, as Dialarr does.
 pub(crate) fn door() -> Router {
     Router::new().route("/webhook/twilio", post(|| async { StatusCode::FORBIDDEN }))
 }
 
-/// Serves on loopback for as long as the test runs, and gives the URL.
+/// Serves on loopback for as long as the test runs, and returns the URL.
 pub(crate) async fn serve(router: Router) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

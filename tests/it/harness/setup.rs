@@ -1,4 +1,4 @@
-//! What a test says about the program before it starts. Everything has a default.
+//! Settings of the program before a test starts it. Every setting has a default.
 
 use std::sync::Arc;
 
@@ -23,28 +23,28 @@ pub(crate) struct Setup {
     pub(super) settings: HouseholdSettings,
     pub(super) brain: Brain,
     pub(super) public_url: String,
-    /// In place of the one token that the carrier signs with.
+    /// Tokens in place of the one token that the carrier signs with.
     pub(super) tokens: Option<Vec<SecretString>>,
     pub(super) admin: Option<PhoneNumber>,
     pub(super) members: Vec<PhoneNumber>,
-    /// What Sonarr and Radarr are to present.
+    /// Secret that Sonarr and Radarr must present.
     pub(super) report_secret: Option<SecretString>,
-    /// Who is let in to the console.
+    /// Access rules of the console.
     pub(super) console: AccessRules,
-    /// Whether texts are turned into vectors.
+    /// Embeddings that turn text into vectors, if any.
     pub(super) embeddings: Embeddings,
-    /// A second Radarr, for 4K.
+    /// Second Radarr, for 4K.
     pub(super) four_k: Option<FakeRadarr>,
 }
 
-/// What memory is searched by besides words.
+/// Embeddings by which memory is searched besides keywords.
 pub(super) enum Embeddings {
     Letters,
     Watched(Arc<dyn Embedder>),
     Nothing,
 }
 
-/// Who answers.
+/// Responder of the program.
 pub(super) enum Brain {
     Keyword,
     Scripted(Arc<ScriptedModel>),
@@ -80,7 +80,7 @@ impl Setup {
         Self { brain: Brain::Keyword, ..self }
     }
 
-    /// A model that keeps texts with the word "hold" waiting until it is let go.
+    /// Uses a model that holds messages with the word "hold" until its release.
     pub(crate) fn holding(self, model: &Arc<Holding>) -> Self {
         self.answered_by(model.clone())
     }
@@ -89,7 +89,7 @@ impl Setup {
         Self { brain: Brain::Other(model), ..self }
     }
 
-    /// No `EMBEDDINGS_MODEL`: memory is searched by words alone.
+    /// Leaves out `EMBEDDINGS_MODEL`: memory is searched by keywords alone.
     pub(crate) fn without_embeddings(self) -> Self {
         Self { embeddings: Embeddings::Nothing, ..self }
     }
@@ -98,7 +98,7 @@ impl Setup {
         Self { embeddings: Embeddings::Watched(embedder), ..self }
     }
 
-    /// With the embeddings of tests, which know letters.
+    /// Uses the embeddings of tests, which compare letters.
     pub(crate) fn with_embeddings(self) -> Self {
         Self { embeddings: Embeddings::Letters, ..self }
     }
@@ -107,19 +107,19 @@ impl Setup {
         Self { four_k: Some(radarr.clone()), ..self }
     }
 
-    /// `CONSOLE_PASSWORD`, plain or hashed.
+    /// Sets `CONSOLE_PASSWORD`, plain or hashed.
     pub(crate) fn console_password(mut self, password: &str) -> Self {
         self.console.sign_in = SignIn::Password(ConsolePassword::parse(password).unwrap());
         self
     }
 
-    /// `CONSOLE_AUTH=none`.
+    /// Sets `CONSOLE_AUTH=none`.
     pub(crate) fn open_console(mut self) -> Self {
         self.console.sign_in = SignIn::Open;
         self
     }
 
-    /// `CONSOLE_HOSTS`.
+    /// Sets `CONSOLE_HOSTS`.
     pub(crate) fn console_hosts(mut self, names: &[&str]) -> Self {
         self.console.hosts =
             self.console.hosts.with_further_hosts(names.iter().map(|name| parse_host(name).unwrap()));
@@ -134,13 +134,13 @@ impl Setup {
         Self { public_url: url.to_owned(), ..self }
     }
 
-    /// The auth tokens that we believe in.
+    /// Sets the auth tokens that the program accepts.
     pub(crate) fn tokens(self, tokens: &[&str]) -> Self {
         let tokens = tokens.iter().map(|token| SecretString::from((*token).to_owned())).collect();
         Self { tokens: Some(tokens), ..self }
     }
 
-    /// `ADMIN_PHONE` and `PHONE_WHITELIST`.
+    /// Sets `ADMIN_PHONE` and `PHONE_WHITELIST`.
     pub(crate) fn people(self, admin: &str, members: &[&str]) -> Self {
         let phone = |text: &str| PhoneNumber::parse(text).unwrap();
         Self { admin: Some(phone(admin)), members: members.iter().map(|text| phone(text)).collect(), ..self }

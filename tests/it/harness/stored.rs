@@ -1,4 +1,4 @@
-//! What a test may know of the database, in words.
+//! Queries of the database, formatted as text for tests.
 
 use dialarr::store::database::db::Db;
 use diesel::sql_types::{Nullable, Text};
@@ -12,25 +12,25 @@ struct Line {
     line: Option<String>,
 }
 
-/// The lines of [`TestApp::usage`].
+/// Query for the lines of [`TestApp::usage`].
 pub(super) const USAGE: &str =
     "SELECT day || ' ' || phone || ': ' || model_calls || iif(model_calls = 1, ' call, ', ' calls, ')
          || tokens_in || '+' || tokens_out || ' tokens (' || tokens_cached || ' cached), cost ' || cost_micros
          || ', ' || segments || iif(segments = 1, ' segment', ' segments') AS line
      FROM usage JOIN users ON users.id = user_id ORDER BY day, phone";
 
-/// Who asked for what, and how it stands: `+15550100003 added radarr Dune (2021)`.
+/// Query for the title requests and their status: `+15550100003 added radarr Dune (2021)`.
 pub(super) const REQUESTS: &str =
     "SELECT phone || ' ' || state || ' ' || instance || ' ' || title || ' (' || year || ')'
          || coalesce(' ' || seasons, '') AS line
      FROM requests JOIN users ON users.id = user_id ORDER BY requests.id";
 
-/// Who is told when what is ready: `+15550100003 radarr movie 438631`, with the season of a show.
+/// Query for the followers of titles: `+15550100003 radarr movie 438631`, with the season of a series.
 pub(super) const FOLLOWS: &str = "SELECT phone || ' ' || instance || ' ' || kind || ' ' || catalog_id
          || coalesce(' season ' || season, '') AS line
      FROM follows JOIN users ON users.id = user_id WHERE ended_at IS NULL ORDER BY follows.id";
 
-/// Rows whose state is not the last that the log tells of them.
+/// Query for the rows whose state differs from the last one that the event log contains.
 pub(super) const UNTOLD: &str = "
     WITH last AS (SELECT kind, coalesce(subject_id, turn_id, conversation_id) AS id, state, max(seq) FROM stream_events
                   WHERE kind IN ('turn','tool_call','text_in','text_out','question','reaction','conversation')
@@ -50,17 +50,17 @@ pub(super) const UNTOLD: &str = "
     FROM is_now LEFT JOIN last ON last.kind = is_now.kind AND last.id = is_now.id WHERE last.state IS NOT is_now.state";
 
 impl TestApp {
-    /// The lines of [`REQUESTS`].
+    /// Returns the lines of [`REQUESTS`].
     pub(crate) async fn requests(&self) -> Vec<String> {
         self.lines(REQUESTS).await
     }
 
-    /// The lines of [`FOLLOWS`].
+    /// Returns the lines of [`FOLLOWS`].
     pub(crate) async fn follows(&self) -> Vec<String> {
         self.lines(FOLLOWS).await
     }
 
-    /// The received texts with what became of each: `add dune: replied`, `hi: skipped blocked`.
+    /// Returns the received messages with the outcome of each: `add dune: replied`, `hi: skipped blocked`.
     pub(crate) async fn fates(&self) -> Vec<String> {
         self.lines(
             "SELECT body || ': ' || coalesce(outcome, state) || coalesce(' ' || outcome_reason, '') AS line
@@ -69,27 +69,27 @@ impl TestApp {
         .await
     }
 
-    /// The bodies of the received texts.
+    /// Returns the bodies of the received messages.
     pub(crate) async fn texts_stored(&self) -> Vec<String> {
         self.lines("SELECT body AS line FROM inbound_events ORDER BY id").await
     }
 
-    /// The texts to send with what became of each: `accepted 1 OK, kept.`, the number being the segments.
+    /// Returns the outbound messages with the outcome of each: `accepted 1 OK, kept.`, the number being the segments.
     pub(crate) async fn outbox(&self) -> Vec<String> {
         self.lines("SELECT state || ' ' || segments || ' ' || body AS line FROM outbox ORDER BY id").await
     }
 
-    /// What Sonarr and Radarr reported, as far as it is kept: `radarr movie`.
+    /// Returns the stored arr events of Sonarr and Radarr: `radarr movie`.
     pub(crate) async fn reports_stored(&self) -> Vec<String> {
         self.lines("SELECT instance || ' ' || (event ->> 'kind') AS line FROM arr_events ORDER BY id").await
     }
 
-    /// How far the delivery of each text has come, as the carrier told it.
+    /// Returns the delivery status of each message, as the carrier reported it.
     pub(crate) async fn deliveries(&self) -> Vec<String> {
         self.lines("SELECT coalesce(delivery, 'untold') AS line FROM outbox ORDER BY id").await
     }
 
-    /// Every report of the carrier, by text and word: `delivered`, `undelivered 30003`.
+    /// Returns every delivery report of the carrier, by message and status: `delivered`, `undelivered 30003`.
     pub(crate) async fn reports(&self) -> Vec<String> {
         self.lines(
             "SELECT status || coalesce(' ' || error_code, '') AS line FROM delivery_events ORDER BY provider_sid, status",
@@ -97,7 +97,7 @@ impl TestApp {
         .await
     }
 
-    /// Everyone who is known: `+15550100002 active admin`.
+    /// Returns all known users: `+15550100002 active admin`.
     pub(crate) async fn people(&self) -> Vec<String> {
         self.lines(
             "SELECT phone || ' ' || status || ' ' || role || iif(opted_out_at IS NULL, '', ' opted out') AS line
@@ -106,17 +106,18 @@ impl TestApp {
         .await
     }
 
-    /// What each person spent on each day: `2026-11-20 +15550100002: 1 call, 120+8 tokens (100 cached), cost 0, 1 segment`.
+    /// Returns the usage of each user on each day: `2026-11-20 +15550100002: 1 call, 120+8 tokens (100 cached), cost 0,
+    /// 1 segment`.
     pub(crate) async fn usage(&self) -> Vec<String> {
         self.lines(USAGE).await
     }
 
-    /// Model calls that are under way as the database knows it.
+    /// Returns the number of running model calls according to the database.
     pub(crate) async fn calls_under_way(&self) -> usize {
         self.lines("SELECT day AS line FROM reservations").await.len()
     }
 
-    /// Why attempts to ask the model gave nothing, in the words for the operator.
+    /// Returns the reasons of failed model calls, as worded for the operator.
     pub(crate) async fn attempts_in_vain(&self) -> Vec<String> {
         self.lines(
             "SELECT error ->> 'message' AS line FROM llm_steps WHERE state = 'abandoned' ORDER BY turn_id, step, attempt",
@@ -124,12 +125,12 @@ impl TestApp {
         .await
     }
 
-    /// The conversations with why each ended: `cleared`, `idle`, `open`.
+    /// Returns the conversations with the reason that each ended: `cleared`, `idle`, `open`.
     pub(crate) async fn conversations(&self) -> Vec<String> {
         self.lines("SELECT coalesce(end_reason, 'open') AS line FROM conversations ORDER BY id").await
     }
 
-    /// Every column of every table in which a word stands, in capitals or not, grouped or not.
+    /// Returns every column of every table that contains a word, in capitals or not, grouped or not.
     pub(crate) async fn columns_with(&self, word: &'static str) -> Vec<String> {
         let columns = self
             .lines(
@@ -151,7 +152,7 @@ impl TestApp {
         found
     }
 
-    /// Reactions with what they are on: `user 👍 on Added Dune (2021).`, `assistant 🎉 on thanks`.
+    /// Returns the reactions with the messages they are on: `user 👍 on Added Dune (2021).`, `assistant 🎉 on thanks`.
     pub(crate) async fn reactions(&self) -> Vec<String> {
         self.lines(
             "SELECT r.author || ' ' || coalesce(r.emoji, 'something') || iif(r.removed_at IS NULL, '', ' taken back')
@@ -162,7 +163,7 @@ impl TestApp {
         .await
     }
 
-    /// The audit log: `write tool_call:3 by +15550100002`.
+    /// Returns the audit log: `write tool_call:3 by +15550100002`.
     pub(crate) async fn audit(&self) -> Vec<String> {
         self.lines(
             "SELECT a.kind || ' ' || a.subject || ' by ' || coalesce(u.phone, json_extract(a.detail, '$.by')) AS line
@@ -171,7 +172,7 @@ impl TestApp {
         .await
     }
 
-    /// From when to when the ended conversations lasted.
+    /// Returns the start and end times of the ended conversations.
     pub(crate) async fn conversation_times(&self) -> Vec<String> {
         self.lines(
             "SELECT strftime('%Y-%m-%d %H:%M', started_at / 1000, 'unixepoch') || ' - '
@@ -181,12 +182,12 @@ impl TestApp {
         .await
     }
 
-    /// The names of the conversations.
+    /// Returns the names of the conversations.
     pub(crate) async fn conversation_names(&self) -> Vec<String> {
         self.lines("SELECT name AS line FROM conversations ORDER BY id").await
     }
 
-    /// Nothing can be added to the audit log any more.
+    /// Makes every insert into the audit log fail from here on.
     pub(crate) async fn refuse_audit(&self) {
         self.refuse(
             "CREATE TRIGGER no_audit BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'no'); END",
@@ -194,7 +195,7 @@ impl TestApp {
         .await;
     }
 
-    /// No reaction can be stored any more.
+    /// Makes every insert of a reaction fail from here on.
     pub(crate) async fn refuse_reactions(&self) {
         self.refuse(
             "CREATE TRIGGER no_reaction BEFORE INSERT ON reactions BEGIN SELECT RAISE(ABORT, 'no'); END",
@@ -207,7 +208,7 @@ impl TestApp {
         self.app().db.write(create).await.unwrap();
     }
 
-    /// No text can be stored any more, as with a disk that is full.
+    /// Makes every insert of a message fail from here on, as with a full disk.
     pub(crate) async fn refuse_texts(&self) {
         self.app()
             .db
@@ -231,13 +232,13 @@ impl TestApp {
             .unwrap();
     }
 
-    /// Every byte of the database's files that is text.
+    /// Returns every byte of the database's files that is text.
     pub(crate) fn whole_database(&self) -> String {
         let file = |name| std::fs::read(self.world.folder.path().join(name)).unwrap();
         ["test.db", "test.db-wal"].map(|name| String::from_utf8_lossy(&file(name)).into_owned()).concat()
     }
 
-    /// How many rows a table has.
+    /// Returns the number of rows of a table.
     pub(crate) async fn count(&self, table: &str) -> usize {
         let query = format!("SELECT '' AS line FROM {table}");
         let rows = move |conn: &mut _| diesel::sql_query(query).load::<Line>(conn);
@@ -249,7 +250,7 @@ impl TestApp {
     }
 }
 
-/// The column `line` of every row.
+/// Returns the column `line` of every row.
 pub(crate) async fn lines(db: &Db, query: &'static str) -> Vec<String> {
     let rows = db.read(move |conn| diesel::sql_query(query).load::<Line>(conn)).await.unwrap();
     rows.into_iter().map(|row| row.line.unwrap_or_default()).collect()

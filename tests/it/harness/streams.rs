@@ -1,5 +1,5 @@
-//! A listener whose connections are streams in memory: it works under a clock that stands still, and a client may have any
-//! address.
+//! Listener whose connections are streams in memory: it works under a clock that stands still, and a client may have
+//! any address.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// As much as a client can write before anybody reads.
+/// Number of bytes that a client can write before any of them are read.
 const BUFFER_BYTES: usize = 16 << 10;
 
 pub(crate) struct MemoryServer(mpsc::UnboundedSender<(DuplexStream, SocketAddr)>);
@@ -44,11 +44,11 @@ impl MemoryServer {
         Self(connect)
     }
 
-    /// A connection on which `text` was written.
+    /// Opens a connection on which `text` was already written.
     pub(crate) async fn connect(&self, peer: &str, text: &str) -> MemoryClient {
         let (client, server) = duplex(BUFFER_BYTES);
         let mut client = MemoryClient(client);
-        // Before the server knows of it, since it may refuse it at once.
+        // The client writes before the server sees the connection, since the server may refuse it at once.
         client.write(text).await;
         self.0.send((server, SocketAddr::new(peer.parse().unwrap(), 4711))).unwrap();
         client
@@ -60,7 +60,8 @@ impl MemoryClient {
         self.0.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// The status of the answer, once the server has closed the connection; 0 if it closed without any.
+    /// Returns the status of the response, once the server has closed the connection; 0 if it closed without a
+    /// response.
     pub(crate) async fn status(mut self) -> u16 {
         let mut answer = String::new();
         self.0.read_to_string(&mut answer).await.unwrap();

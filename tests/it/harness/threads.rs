@@ -1,4 +1,4 @@
-//! A conversation as a browser shows it: what its page says, and what its script makes of the stream.
+//! Conversation as a browser shows it: the text of its page, and the changes that its script makes from the stream.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use tower::ServiceExt;
 use super::TestApp;
 use super::browser::{Browser, CONSOLE, Page};
 
-/// Silence after which a stream has told everything.
+/// Silence after which a stream has sent all its events.
 const SILENCE: Duration = Duration::from_millis(400);
 
-/// The pieces of a conversation's page by their ids, as a browser holds them.
+/// Fragments of a conversation's page by their ids, as a browser holds them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tab {
     pub(crate) pieces: BTreeMap<String, String>,
-    /// Where the stream goes on.
+    /// Cursor at which the stream continues.
     after: String,
 }
 
 impl Tab {
-    /// As the page comes, without its script.
+    /// Builds the tab from the page, without its script.
     pub(crate) fn of(page: &Page) -> Self {
         let mut pieces = BTreeMap::new();
         for (open, close) in [
@@ -42,7 +42,7 @@ impl Tab {
         Self { pieces, after: after.split('"').next().unwrap().to_owned() }
     }
 
-    /// Follows the stream until nothing more comes, or for that many events.
+    /// Follows the stream until no more events come, or for that many events.
     pub(crate) async fn follow(&mut self, browser: &Browser<'_>, conversation: i64, most: usize) {
         let path = format!("/conversations/{conversation}/live?after={}", self.after);
         let mut body = open(browser, &path).await.into_data_stream();
@@ -84,7 +84,7 @@ impl Tab {
         }
     }
 
-    /// The words of all pieces, in no order that means anything.
+    /// Returns whether any fragment contains the words.
     pub(crate) fn shows(&self, words: &str) -> bool {
         self.pieces.values().any(|piece| piece.contains(words))
     }
@@ -105,14 +105,14 @@ fn id(piece: &str) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// What stands between the end of a piece and the next one is nobody's.
+/// Removes the text between the end of a fragment and the next one, which belongs to neither.
 fn tidied(piece: &str, close: &str) -> String {
     let piece = piece.trim();
     if close == "<p id=" { piece.trim_end_matches("</div>").trim().to_owned() } else { piece.to_owned() }
 }
 
 impl TestApp {
-    /// The beginning of a stream, as it comes.
+    /// Returns the beginning of a stream, as it arrives.
     pub(crate) async fn reads_live(&self, browser: &Browser<'_>, path: &str) -> String {
         let mut body = open(browser, path).await.into_data_stream();
         let mut read = String::new();
@@ -122,7 +122,7 @@ impl TestApp {
         read
     }
 
-    /// What stands in the audit log that the operator did in the console.
+    /// Returns the operator's actions in the console, from the audit log.
     pub(crate) async fn done_in_the_console(&self) -> Vec<String> {
         let done = "SELECT kind || ' ' || subject AS line FROM audit_log \
                     WHERE detail ->> '$.by' = 'console' AND kind <> 'sign_in' ORDER BY id";
@@ -131,7 +131,7 @@ impl TestApp {
 }
 
 impl Browser<'_> {
-    /// Texts in a test conversation, a second after the last text.
+    /// Sends a message in a test conversation, one second after the last one.
     pub(crate) async fn types(&mut self, conversation: i64, text: &str) -> Page {
         self.program().pass(1);
         let path = format!("/conversations/{conversation}");
@@ -141,7 +141,7 @@ impl Browser<'_> {
         page
     }
 
-    /// Presses a button of the open question.
+    /// Presses a button of the open confirmation prompt.
     pub(crate) async fn answers(&mut self, conversation: i64, answer: &str) -> Page {
         self.program().pass(1);
         let path = format!("/conversations/{conversation}");

@@ -1,4 +1,4 @@
-//! Requests to the webhook as carriers, proxies and strangers make them.
+//! Requests to the webhook as carriers, proxies and unknown clients send them.
 
 use std::convert::Infallible;
 
@@ -16,14 +16,14 @@ use tower::ServiceExt;
 
 use super::{PUBLIC_URL, TestApp};
 
-/// What Twilio is answered: a document that says nothing.
+/// Response to Twilio: a document without any message.
 pub(crate) const TAKEN: (u16, &str, &str) =
     (200, "text/xml; charset=utf-8", r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#);
 
-/// The auth token with which simulated requests are signed.
+/// Auth token with which simulated requests are signed.
 pub(crate) const TOKEN: &str = "a-simulated-token";
 
-/// A form to the webhook with the given fields, signed or not.
+/// Form to the webhook with the given fields, signed or unsigned.
 pub(crate) struct Form {
     fields: Vec<(String, String)>,
     token: &'static str,
@@ -32,7 +32,7 @@ pub(crate) struct Form {
 
 const SID: &str = "SM00000000000000000000000000000001";
 
-/// The fields that are in every text, as Ann sends it.
+/// Fields of every message, as Ann sends it.
 pub(crate) const TEXT: [(&str, &str); 11] = [
     ("AccountSid", ACCOUNT),
     ("ApiVersion", "2010-04-01"),
@@ -48,7 +48,7 @@ pub(crate) const TEXT: [(&str, &str); 11] = [
 ];
 
 impl Form {
-    /// A text by Ann.
+    /// Builds a message from Ann.
     pub(crate) fn text() -> Self {
         Self::of(&TEXT)
     }
@@ -69,7 +69,7 @@ impl Form {
         self
     }
 
-    /// Another text, by its number.
+    /// Builds another message, by its number.
     pub(crate) fn number(self, number: u32) -> Self {
         let sid = format!("SM{number:032x}");
         ["MessageSid", "SmsMessageSid", "SmsSid"].iter().fold(self, |form, name| form.set(name, &sid))
@@ -88,7 +88,7 @@ impl Form {
         self.with_body(body)
     }
 
-    /// Other bytes than the fields encode to, under the signature of the fields.
+    /// Replaces the body with other bytes than the fields encode to, under the signature of the fields.
     pub(crate) fn with_body(&self, body: impl Into<Bytes>) -> Request<Bytes> {
         let token = SecretString::from(self.token.to_owned());
         Request::post("/webhook/twilio")
@@ -99,13 +99,13 @@ impl Form {
     }
 }
 
-/// The same request by another name of the host.
+/// Returns the same request to another host name.
 pub(crate) fn to_host(mut request: Request<Bytes>, host: &'static str) -> Request<Bytes> {
     request.headers_mut().insert(HOST, HeaderValue::from_static(host));
     request
 }
 
-/// The same request behind a proxy that removes the first part of the path.
+/// Returns the same request behind a proxy that removes the first part of the path.
 pub(crate) fn through_proxy(mut request: Request<Bytes>, prefix: &str) -> Request<Bytes> {
     let path = request.uri().path_and_query().unwrap().as_str().strip_prefix(prefix).unwrap();
     *request.uri_mut() = path.parse().unwrap();
@@ -117,7 +117,7 @@ pub(crate) fn unsigned(mut request: Request<Bytes>) -> Request<Bytes> {
     request
 }
 
-/// Status, content type and body of an answer.
+/// Returns the status, content type and body of a response.
 pub(crate) fn seen(response: &Response<Bytes>) -> (u16, &str, &str) {
     let content_type = response.headers().get(CONTENT_TYPE).map_or("", |value| value.to_str().unwrap());
     (response.status().as_u16(), content_type, std::str::from_utf8(response.body()).unwrap())
@@ -133,12 +133,12 @@ impl TestApp {
         self.status_of(request).await
     }
 
-    /// The carrier reports how far a text has come.
+    /// Delivers the carrier's report on the delivery status of a message.
     pub(crate) async fn report(&self, text: &SentText, delivery: FakeDelivery) -> u16 {
         self.status_of(self.twilio().status_callback(text, delivery).unwrap().unwrap()).await
     }
 
-    /// A signed report of a text to Ann, by the id and to the address of one's choice.
+    /// Delivers a signed report on a message to Ann, with any id and address.
     pub(crate) async fn report_of(&self, sid: &str, status: &str, query: &str) -> u16 {
         let target = format!("/webhook/twilio/status?{query}");
         let fields = [
@@ -157,7 +157,7 @@ impl TestApp {
         self.status_of(request).await
     }
 
-    /// Announces ten megabytes, and fails the test if any of them is asked for.
+    /// Announces ten megabytes, and fails the test if the server requests any of them.
     pub(crate) async fn announce_ten_megabytes(&self) -> u16 {
         let body = Body::from_stream(futures_util::stream::once(async {
             panic!("a body of which the length says enough was read");
@@ -169,7 +169,7 @@ impl TestApp {
         self.raw(Request::from_parts(head, body)).await
     }
 
-    /// Sends ten megabytes in pieces without saying how many there are. Tells how many pieces were taken.
+    /// Sends ten megabytes in pieces without announcing their number. Returns the number of pieces that were read.
     pub(crate) async fn pour_ten_megabytes(&self) -> (u16, usize) {
         let (taken, counter) = std::sync::mpsc::channel();
         let pieces = futures_util::stream::iter(0..10 << 10).map(move |_| {

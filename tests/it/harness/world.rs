@@ -1,5 +1,5 @@
-//! The words for what happens around a program: it is killed, started, told of late. Time stands still but when it is
-//! let pass, so that hours cost nothing.
+//! Test helpers for the events around a program: it is killed, started, and receives messages late. The clock stands
+//! still except when a test lets time pass, so hours cost nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,21 +43,21 @@ use jiff::{SignedDuration, Timestamp};
 use super::reports::{SECRET, report};
 use super::{ANN, PUBLIC_URL, stored};
 
-/// A program and its world; Ann, who may delete, is the one who texts.
+/// Program and its world; Ann, who may delete, sends the messages.
 pub(crate) struct World {
-    /// `None` while the program is down.
+    /// Program; `None` while the program is down.
     app: Option<App>,
     peers: SimulatedPeers,
     script: Arc<ScriptedModel>,
     model: Arc<dyn Model>,
-    /// In place of the usual one.
+    /// Embedder in place of the usual one.
     embedder: Option<Arc<dyn Embedder>>,
     routing: TriageLevel,
     folder: tempfile::TempDir,
 }
 
 impl World {
-    /// With a model that plays a script.
+    /// Starts a program with a model that plays a script.
     pub(crate) async fn start() -> Self {
         let script = Arc::new(ScriptedModel::new(Vec::new()));
         Self::build(script.clone(), script, TriageLevel::Heuristic).await
@@ -67,19 +67,20 @@ impl World {
         Self::build(Arc::new(ScriptedModel::new(Vec::new())), model, TriageLevel::Heuristic).await
     }
 
-    /// The model is first asked whether a text wants an answer.
+    /// Starts a program whose model first decides whether a message needs a reply.
     pub(crate) async fn start_with_triage_by(model: Arc<dyn Model>) -> Self {
         Self::build(Arc::new(ScriptedModel::new(Vec::new())), model, TriageLevel::Ai).await
     }
 
-    /// What turns texts into vectors is another from here on.
+    /// Restarts the program with another embedder from here on.
     pub(crate) async fn is_started_with(&mut self, embedder: Arc<dyn Embedder>) {
         self.embedder = Some(embedder);
         self.is_killed().await;
         self.is_started().await;
     }
 
-    /// On a database that an earlier program left behind, at a time, with what the libraries hold by then.
+    /// Starts the program on a database that an earlier program left behind, at a given time, with the titles that the
+    /// libraries hold by then.
     pub(crate) async fn upgraded(
         at: &str,
         leave: impl FnOnce(&Path),
@@ -109,7 +110,7 @@ impl World {
         world
     }
 
-    /// Makes somebody known who may add.
+    /// Registers a user who may add titles.
     pub(crate) async fn knows(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let rights = UserRights { role: UserRole::Member, add: true, delete: false, four_k: false };
@@ -120,7 +121,7 @@ impl World {
         self.app.as_ref().unwrap().db.write(know).await.unwrap();
     }
 
-    /// Makes an admin known.
+    /// Registers an admin.
     pub(crate) async fn knows_an_admin(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let know =
@@ -155,12 +156,12 @@ impl World {
         if let Some(embedder) = &self.embedder {
             blueprint.embedder = Some(embedder.clone());
         }
-        // Who is let in is not what is simulated here.
+        // Access to the console is not a part of this simulation.
         blueprint.console.sign_in = SignIn::Open;
         self.app = Some(App::start(blueprint).await.unwrap());
     }
 
-    /// The memory that the answers of both libraries share.
+    /// Returns the memory budget that the responses of both libraries share.
     pub(crate) fn responses(&self) -> &ResponseBudget {
         &self.peers.responses
     }
@@ -181,12 +182,12 @@ impl World {
         self.app.as_ref().unwrap().webhooks.clone()
     }
 
-    /// Rows whose state is not the last that was told of them.
+    /// Returns the rows whose state differs from the last reported one.
     pub(crate) async fn untold(&self) -> Vec<String> {
         stored::lines(&self.app.as_ref().unwrap().db, stored::UNTOLD).await
     }
 
-    /// What a query answers, a line for each row.
+    /// Returns the result of a query, one line for each row.
     pub(crate) async fn lines(&self, query: &'static str) -> Vec<String> {
         stored::lines(&self.app.as_ref().unwrap().db, query).await
     }
@@ -206,7 +207,7 @@ impl World {
         tokio::time::sleep_until(end).await;
     }
 
-    /// Sets the wall clock forward or back, and leaves the program a moment to notice it, if it runs.
+    /// Sets the wall clock forward or back, and gives a running program a moment to notice the step.
     pub(crate) async fn sets_clock(&self, by: SignedDuration) {
         self.peers.clock.set_wall(by);
         self.passes_ms(1_500).await;
@@ -228,7 +229,7 @@ impl World {
         self.script.replace_script(lines.into_iter().collect());
     }
 
-    /// What people said in the last request to the model.
+    /// Returns the users' messages in the last request to the model.
     pub(crate) fn model_was_told(&self) -> String {
         let requests = self.script.requests();
         let said = |message: &ModelMessage| match message {
@@ -238,12 +239,12 @@ impl World {
         requests.last().and_then(|request| request.messages.iter().rev().find_map(said)).unwrap_or_default()
     }
 
-    /// The words of the last request to the model, history and all.
+    /// Returns the text of the last request to the model, including the history.
     pub(crate) fn model_was_told_in_full(&self) -> String {
         self.script.requests().last().map(super::model::said).unwrap_or_default()
     }
 
-    /// What a tool told the model last.
+    /// Returns the last tool result that the model received.
     pub(crate) fn model_was_shown(&self) -> String {
         let requests = self.script.requests();
         let shown = |message: &ModelMessage| match message {
@@ -257,7 +258,7 @@ impl World {
         self.peers.clock.now()
     }
 
-    /// What the database says to some question.
+    /// Returns the result of a database query.
     pub(crate) async fn reads<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
@@ -269,20 +270,20 @@ impl World {
         self.peers.twilio.inbound_form(ANN, body)
     }
 
-    /// A text of Ann's that is taken in, whatever comes of it.
+    /// Sends a message from Ann that is accepted, whatever its outcome.
     pub(crate) async fn texts(&self, body: &str) {
         let status = self.bring(self.text(body).into_signed_request().unwrap()).await;
         assert_eq!(status, 200, "the webhook takes the text");
     }
 
-    /// A text of Ann's, and what we have said altogether ten seconds later.
+    /// Sends a message from Ann, and returns all replies so far ten seconds later.
     pub(crate) async fn sms(&self, body: &str) -> Vec<String> {
         self.texts(body).await;
         self.passes(10).await;
         self.said()
     }
 
-    /// A text of anybody's, and what they have heard altogether ten seconds later.
+    /// Sends a message from any user, and returns all messages to that user so far ten seconds later.
     pub(crate) async fn sms_from(&self, phone: &str, body: &str) -> Vec<String> {
         let text = self.peers.twilio.inbound_form(phone, body);
         assert_eq!(self.bring(text.into_signed_request().unwrap()).await, 200, "the webhook takes the text");
@@ -290,29 +291,29 @@ impl World {
         self.heard_by(phone)
     }
 
-    /// Every text that a person was sent so far.
+    /// Returns every message that a user received so far.
     pub(crate) fn heard_by(&self, phone: &str) -> Vec<String> {
         let sent = self.peers.twilio.sent_messages().into_iter();
         sent.filter(|text| text.to.as_str().ends_with(phone)).map(|text| text.body).collect()
     }
 
-    /// As [`super::TestApp::requests`].
+    /// Returns the title requests, as [`super::TestApp::requests`] does.
     pub(crate) async fn requests(&self) -> Vec<String> {
         stored::lines(&self.app.as_ref().unwrap().db, stored::REQUESTS).await
     }
 
-    /// As [`super::TestApp::follows`].
+    /// Returns the followers of titles, as [`super::TestApp::follows`] does.
     pub(crate) async fn follows(&self) -> Vec<String> {
         stored::lines(&self.app.as_ref().unwrap().db, stored::FOLLOWS).await
     }
 
-    /// What counts towards somebody's quota.
+    /// Returns the additions that count towards a user's quota.
     pub(crate) async fn additions(&self) -> Vec<String> {
         let counted = "SELECT kind || ' ' || amount AS line FROM additions ORDER BY tool_call_id";
         stored::lines(&self.app.as_ref().unwrap().db, counted).await
     }
 
-    /// As the operator does it.
+    /// Forgets a user, as the operator does.
     pub(crate) async fn forgets(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let forget = move |conn: &mut _| {
@@ -323,7 +324,7 @@ impl World {
         assert_eq!(forgotten, ErasureOutcome::Erased);
     }
 
-    /// As the operator does it.
+    /// Blocks a user, as the operator does.
     pub(crate) async fn blocks(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let block = move |conn: &mut _| {
@@ -333,20 +334,20 @@ impl World {
         assert_eq!(self.app.as_ref().unwrap().db.write(block).await.unwrap(), BlockOutcome::Blocked);
     }
 
-    /// A text of Ann's that the carrier has and never brings.
+    /// Creates a message from Ann that the carrier has and never delivers.
     pub(crate) async fn misses(&self, body: &str) {
         drop(self.text(body).into_signed_request().unwrap());
         self.passes(1).await;
     }
 
-    /// The same, and the list does not show it for so many seconds.
+    /// Creates such a message that the carrier's list omits for this many seconds.
     pub(crate) async fn misses_and_is_listed_after(&self, body: &str, seconds: i64) {
         drop(self.text(body).listed_after(SignedDuration::from_secs(seconds)).into_signed_request().unwrap());
         self.passes(1).await;
     }
 
-    /// A text to Ann that no turn wrote. Nothing sends such texts yet, so it has the kind of a reply; it leaves with the
-    /// next one.
+    /// Queues a message to Ann that no turn wrote. The program sends no such messages yet, so the message has the kind
+    /// of a reply; it leaves with the next one.
     pub(crate) async fn notifies(&self, body: &str) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
         let (to, from) = (Address::new(ANN), self.peers.missed_messages().number);
@@ -360,7 +361,7 @@ impl World {
         self.app.as_ref().unwrap().db.write(queue).await.unwrap();
     }
 
-    /// Ann waits for a show and for a movie of the library, and both are imported, one reported and one not.
+    /// Makes Ann wait for a series and for a movie of the library, and imports both, one reported and one not.
     pub(crate) async fn gives_notice(&self) {
         let app = self.app.as_ref().unwrap();
         self.peers.sonarr.add(series("The Bear").year(2022).tvdb(403_294).seasons(2));
@@ -389,12 +390,12 @@ impl World {
         app.keep_up_once().await;
     }
 
-    /// A round of what is done every ten minutes.
+    /// Runs one round of the maintenance that runs every ten minutes.
     pub(crate) async fn keeps_up(&self) {
         self.app.as_ref().unwrap().keep_up_once().await;
     }
 
-    /// As the upkeep does once everything so far is old.
+    /// Erases old messages, as the maintenance does once all messages so far are old.
     pub(crate) async fn erases_old_words(&self) {
         let now = self.peers.clock.now();
         let erased =
@@ -412,19 +413,19 @@ impl World {
         assert!(self.texts_stored().await.iter().all(String::is_empty));
     }
 
-    /// The pieces in which responses came, as far as they are kept.
+    /// Returns the stored fragments in which responses arrived.
     pub(crate) async fn pieces_stored(&self) -> Vec<String> {
         let pieces =
             "SELECT delta AS line FROM stream_events WHERE kind = 'block_delta' ORDER BY turn_id, seq";
         stored::lines(&self.app.as_ref().unwrap().db, pieces).await
     }
 
-    /// As [`super::TestApp::usage`].
+    /// Returns the usage, as [`super::TestApp::usage`] does.
     pub(crate) async fn usage(&self) -> Vec<String> {
         stored::lines(&self.app.as_ref().unwrap().db, stored::USAGE).await
     }
 
-    /// The bodies of the texts that were taken in, oldest first.
+    /// Returns the bodies of the accepted inbound messages, oldest first.
     pub(crate) async fn texts_stored(&self) -> Vec<String> {
         stored::lines(&self.app.as_ref().unwrap().db, "SELECT body AS line FROM inbound_events ORDER BY id")
             .await
@@ -437,7 +438,7 @@ impl World {
         webhook.send(request, Duration::from_secs(20)).await.unwrap().status().as_u16()
     }
 
-    /// Every text that the carrier has taken from us.
+    /// Returns every message that the carrier accepted from the program.
     pub(crate) fn said(&self) -> Vec<String> {
         self.peers.twilio.sent_messages().into_iter().map(|text| text.body).collect()
     }

@@ -1,4 +1,5 @@
-//! I4: nothing is deleted but what one person was asked about and answered yes to, in time, straight and unmistakably.
+//! I4: nothing is deleted except items that one user was prompted about and confirmed with YES, in time, directly and
+//! unmistakably.
 
 use serde_json::Value;
 
@@ -8,9 +9,9 @@ use crate::records::{by_id, number, word};
 use crate::timeline::Times;
 use crate::weather::Seen;
 
-/// A read that took longer may have been given up on.
+/// Time after which a read may have been canceled.
 const LONGEST_READ_MS: i64 = 9_000;
-/// How long a question may be answered.
+/// Time in which a confirmation prompt may be answered.
 const OPEN_MS: i64 = 5 * 60 * 1000;
 
 pub(super) fn check(evidence: &mut Evidence<'_>) {
@@ -50,7 +51,7 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
     }
 }
 
-/// T3: a started deletion ends unknown only where a check of the item went without a usable answer.
+/// Checks T3: a started deletion ends as unknown only where a check of the item got no usable response.
 fn known_where_answered(evidence: &mut Evidence<'_>, item: &Value) {
     let ended = by_id(&evidence.records.calls, number(item, "tool_call_id"))
         .map_or(0, |call| number(call, "finished_at"));
@@ -72,7 +73,7 @@ fn known_where_answered(evidence: &mut Evidence<'_>, item: &Value) {
         .expect_in_time(unanswered, || format!("T3 ended unknown though every check was answered: {item}"));
 }
 
-/// The kind and id that a request deletes.
+/// Returns the kind and id that a request deletes.
 pub(super) fn deletion(seen: &Seen) -> Option<(&'static str, i64)> {
     let path = seen.what.strip_prefix("DELETE /api/v3/")?;
     let (kind, rest) = path.split_once('/')?;
@@ -80,7 +81,8 @@ pub(super) fn deletion(seen: &Seen) -> Option<(&'static str, i64)> {
     Some((if kind == "movie" { "movie" } else { "series" }, id))
 }
 
-/// A member's wish goes by the word of an admin, who is another person, with its code, within a day.
+/// Checks the approval of a removal request: a member's request requires the approval of an admin, who is another user,
+/// with its code, within a day.
 fn approved(evidence: &mut Evidence<'_>, call: &Value, asked: &Value) {
     let records = evidence.records;
     let row = |rows, column| by_id(rows, number(call, column)).cloned().unwrap_or_default();
@@ -130,7 +132,7 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
     let armed = number(&last, "accepted_at");
     evidence
         .expect(armed > 0 && armed < received, || format!("I4 a yes before its question: {yes} for {last}"));
-    // A question that was held back never opened; then its first repeat is the first.
+    // A prompt that was held back never opened; in that case its first repeat counts as the first prompt.
     let opened = prompts()
         .filter(|text| (number(&first, "id")..=number(&last, "id")).contains(&number(text, "id")))
         .find(|text| number(text, "accepted_at") > 0);
@@ -143,7 +145,7 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
         .filter(to_user)
         .filter(said)
         .filter(|text| number(text, "id") > number(&last, "id"))
-        // A notice is said when it is sent: it waits for the answer.
+        // A notification counts as sent when it is accepted: it waits for the answer.
         .find(|text| match word(text, "kind") {
             "notice" => (1..received).contains(&number(text, "accepted_at")),
             _ => number(text, "created_at") < received,
@@ -173,7 +175,7 @@ fn rights(evidence: &mut Evidence<'_>, user: i64, items: &[&Value]) {
     let phone =
         by_id(&evidence.records.users, user).map(|user| word(user, "phone").to_owned()).unwrap_or_default();
     for item in items {
-        // A moment passes between the look at the rights and the record of the start.
+        // A moment passes between the check of the rights and the record of the start.
         let lost = evidence
             .lost_rights
             .iter()
@@ -184,7 +186,7 @@ fn rights(evidence: &mut Evidence<'_>, user: i64, items: &[&Value]) {
     }
 }
 
-/// What was told of a deletion is so.
+/// Checks that the messages about a deletion are true.
 fn truths(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
     for item in &records.items {
@@ -205,7 +207,7 @@ fn truths(evidence: &mut Evidence<'_>) {
         let told = word(item, "result");
         let so = match told.trim_matches('"') {
             "deleted" | "already_gone" => gone,
-            // Where two people asked for the same, the other's yes may have done it.
+            // If two users requested the same deletion, the other user's YES may have caused it.
             "failed" | "not_permitted" | "changed" | "stopped" | "still_there" => {
                 !gone || wanted_by_others(evidence, item)
             }
@@ -217,10 +219,10 @@ fn truths(evidence: &mut Evidence<'_>) {
     }
 }
 
-/// Whether somebody else's yes began the same deletion.
+/// Returns whether another user's YES began the same deletion.
 fn wanted_by_others(evidence: &Evidence<'_>, item: &Value) -> bool {
     let records = evidence.records;
-    // A member's wish is carried out in a turn of the admin.
+    // A member's removal request is carried out in a turn of the admin.
     let wish = |call: i64| records.approvals.iter().find(|asked| number(asked, "run_call_id") == call);
     let asked_by = |item: &Value| {
         let call = number(item, "tool_call_id");

@@ -1,4 +1,4 @@
-//! I16: after five wrong codes of a day, no text of their sender deletes or approves anything until the next.
+//! I16: after five wrong codes in a day, no message of their sender deletes or approves anything until the next day.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Strangers cost little and do nothing; what the admins are asked is asked once, settled once, and told.
+//! Newcomers cost little and cause no effects; each request to the admins is sent once, decided once, and answered.
 
 use serde_json::Value;
 
@@ -21,18 +21,18 @@ fn texts<'a>(evidence: &'a Evidence<'_>, key: &str) -> Vec<&'a Value> {
     evidence.records.outbox.iter().filter(starts).collect()
 }
 
-/// Each admin is asked, and nobody else.
+/// Checks that each admin receives the request, and no other user.
 fn asking(evidence: &mut Evidence<'_>, asked: &Value) {
     let texts = texts(evidence, &format!("approval:{}", number(asked, "id")));
     let all_admins = texts.iter().all(|text| {
         by_id(&evidence.records.users, number(text, "user_id"))
             .is_some_and(|user| word(user, "role") == "admin")
     });
-    // A code that an admin was sent in a list, in place of one that was used up, is asked about there.
+    // A code that an admin received in a list, in place of a code that was used up, counts as requested there.
     let code = format!("APPROVE {}", word(asked, "code"));
     let listed = evidence.records.outbox.iter().any(|text| word(text, "body").contains(&code));
     let count = texts.len();
-    // The one admin may be one no more.
+    // The only admin may have been demoted.
     let since = evidence.lost_rights.iter().find(|(who, _)| *who == ANN).map(|(_, since)| *since);
     let expected = usize::from(since.is_none_or(|since| number(asked, "created_at") < since));
     evidence.expect_in_time(
@@ -41,7 +41,7 @@ fn asking(evidence: &mut Evidence<'_>, asked: &Value) {
     );
 }
 
-/// Who wished for something hears once what became of it.
+/// Checks that the requester receives the outcome of a request once.
 fn outcome(evidence: &mut Evidence<'_>, asked: &Value) {
     let id = number(asked, "id");
     let told =
@@ -58,7 +58,7 @@ fn outcome(evidence: &mut Evidence<'_>, asked: &Value) {
     evidence.expect(ran == should, || format!("H2 carried out {ran}: {asked}"));
 }
 
-/// No turn, no model and no more than two texts for somebody who was not let in.
+/// Checks that an unapproved number gets no turn, no model call and no more than two messages.
 fn strangers(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
     let Some(eve) = records.users.iter().find(|user| word(user, "phone") == EVE) else { return };

@@ -1,4 +1,4 @@
-//! Whether a schedule kept every promise: a judgement over the database and what the peers saw, and nothing else.
+//! Checker of a schedule's invariants, based only on the database and on the requests that the peers received.
 
 mod deletions;
 mod guesses;
@@ -15,7 +15,7 @@ use crate::timeline::Times;
 use crate::weather::Seen;
 use crate::world::{SECRET, World};
 
-/// How often what a simulation is for has happened, so that an empty one is noticed.
+/// Counters of the events that a simulation is meant to produce, so that an empty simulation is noticed.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(Vec<(&'static str, usize)>);
 
@@ -37,7 +37,7 @@ impl Tally {
     }
 }
 
-/// All that a judgement goes by.
+/// Evidence of a check: the stored rows and the recorded requests.
 struct Evidence<'a> {
     records: &'a Records,
     seen: &'a [Seen],
@@ -47,7 +47,7 @@ struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// The same for what can only be told where every time is known.
+    /// Expects a condition that can only be checked where every time is known.
     fn expect_in_time(&mut self, holds: bool, broken: impl FnOnce() -> String) {
         self.expect(holds || self.times == Times::Ambiguous, broken);
     }
@@ -82,7 +82,7 @@ pub(crate) fn check(
     household::check(&mut evidence);
     requests::check(&mut evidence);
     notifications::check(&mut evidence);
-    // A day of the program is no day of the schedule where the clock was set.
+    // A day of the program is not a day of the schedule if the clock was set.
     if timeline.steps() == 0 {
         guesses::check(&mut evidence);
         notifications::check_quiet_hours(&mut evidence, &world.plan);
@@ -97,7 +97,7 @@ pub(crate) fn check(
     (broken, tally)
 }
 
-/// I1: every text that the carrier took is admitted, once.
+/// Checks I1: every message that the carrier accepted is admitted, once.
 fn admissions(evidence: &mut Evidence<'_>, world: &World) {
     let records = evidence.records;
     for sid in world.sent_in.lock().unwrap().iter() {
@@ -110,7 +110,7 @@ fn admissions(evidence: &mut Evidence<'_>, world: &World) {
     }
 }
 
-/// Texts that came by the webhook and that nobody sent.
+/// Returns the messages that came by webhook and that no user sent.
 fn forged<'a>(records: &'a Records, world: &World) -> impl Iterator<Item = &'a Value> {
     let sent_in = world.sent_in.lock().unwrap().clone();
     let by_webhook = |event: &&Value| matches!(word(event, "via"), "webhook" | "fallback");
@@ -118,7 +118,7 @@ fn forged<'a>(records: &'a Records, world: &World) -> impl Iterator<Item = &'a V
     records.events.iter().filter(by_webhook).filter(unsent)
 }
 
-/// I17: a recorded text that is put together anew confirms nothing, orders nothing, and changes no opt-out.
+/// Checks I17: a recorded message that is reassembled confirms nothing, commands nothing, and changes no opt-out.
 fn forgeries(evidence: &mut Evidence<'_>, world: &World) {
     let records = evidence.records;
     for event in forged(records, world) {
@@ -137,8 +137,8 @@ fn forgeries(evidence: &mut Evidence<'_>, world: &World) {
     }
 }
 
-/// I2: every text has one end, and an answered one has one answer. I18: a request is not answered by the closing of a
-/// question.
+/// Checks I2: every message has one outcome, and an answered one has one reply. Checks I18: closing a confirmation
+/// prompt does not answer a request.
 fn outcomes(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
     for event in &records.events {
@@ -163,7 +163,7 @@ fn outcomes(evidence: &mut Evidence<'_>) {
     }
 }
 
-/// I10: one turn of a user after the other, one question, one conversation.
+/// Checks I10: a user has one turn after the other, one confirmation prompt, one conversation.
 fn turns(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
     for user in records.users.iter().map(|user| number(user, "id")) {
@@ -182,7 +182,7 @@ fn turns(evidence: &mut Evidence<'_>) {
     }
 }
 
-/// I3 and I9: one result per step, an attempt recorded for each call, and requests that any server takes.
+/// Checks I3 and I9: one result per step, an attempt recorded for each call, and requests that any server accepts.
 fn model(evidence: &mut Evidence<'_>, world: &World) {
     for broken in world.mind.broken.lock().unwrap().iter() {
         evidence.broken.push(format!("I9 a request breaks a rule: {broken}"));
@@ -201,7 +201,7 @@ fn model(evidence: &mut Evidence<'_>, world: &World) {
     evidence.expect(open.is_none(), || format!("I3 an attempt never ended: {open:?}"));
 }
 
-/// I9: every call has come to its end, or its question is open.
+/// Checks I9: every call has ended, or its confirmation prompt is open.
 fn calls(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
     for call in &records.calls {
@@ -212,11 +212,11 @@ fn calls(evidence: &mut Evidence<'_>) {
     }
 }
 
-/// I5: nothing is added but for a call that is running, and no more often than it was started.
+/// Checks I5: nothing is added except for a call that is running, and no more often than that call was started.
 fn additions(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
     let posts: Vec<&Seen> = evidence.seen.iter().filter(|seen| addition(seen).is_some()).collect();
-    // Nothing is kept of what somebody wanted whose words were erased.
+    // The requests of a user whose messages were erased leave no rows.
     for post in posts.iter().filter(|post| addition(post) != Some(BRAZIL)) {
         let id = addition(post).unwrap_or_default();
         let at = post.asked_at.as_millisecond();
@@ -239,7 +239,7 @@ fn additions(evidence: &mut Evidence<'_>) {
     }
 }
 
-/// The catalogue number that a request adds.
+/// Returns the catalog number that a request adds.
 fn addition(seen: &Seen) -> Option<i64> {
     let field = match seen.what.as_str() {
         "POST /api/v3/movie" => "tmdbId",

@@ -1,4 +1,4 @@
-//! I19: after "forget all" nothing is sent or kept of a notification from before it. I20: no notification of a title is sent in
+//! I19: after "forget all" no notification from before it is sent or stored. I20: no notification of a title is sent in
 //! the quiet hours of its user.
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::records::{Records, number, word};
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
-/// Whether a message notifies of a title: that it is ready, or how its addition ended.
+/// Returns whether a message notifies of a title: that it is ready, or how its addition ended.
 pub(super) fn is_of_a_title(text: &Value) -> bool {
     ["ready:", "request:"].iter().any(|key| word(text, "dedupe_key").starts_with(key))
 }
@@ -18,12 +18,12 @@ pub(super) fn waited_for_an_hour(text: &Value) -> bool {
     is_of_a_title(text) && number(text, "not_before") > number(text, "created_at") + HOUR_MS
 }
 
-/// Replies that everything of a user is forgotten.
+/// Returns the replies that report the erasure of all data of a user.
 pub(super) fn forgotten(records: &Records) -> impl Iterator<Item = &Value> {
     records.outbox.iter().filter(|text| word(text, "body").starts_with("OK, I erased our messages"))
 }
 
-/// Noes that were answered together while another text waited between them.
+/// Returns the number of NOs that were answered together while another message waited between them.
 pub(super) fn requests_between_noes(records: &Records) -> usize {
     let of_turn = |turn: &Value| -> Vec<i64> {
         let events = records.events.iter().filter(|event| event["turn_id"] == turn["id"]);
@@ -53,7 +53,7 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
     }
 }
 
-/// Holds only where the clock of the program showed the hour of the day.
+/// Checks the quiet hours. The check is valid only where the clock of the program showed the hour of the day.
 pub(super) fn check_quiet_hours(evidence: &mut Evidence<'_>, plan: &Plan) {
     let records = evidence.records;
     let Some((from, to)) = hours_of_fay(plan) else { return };
@@ -62,7 +62,7 @@ pub(super) fn check_quiet_hours(evidence: &mut Evidence<'_>, plan: &Plan) {
     let first = hers.iter().min_by_key(|event| number(event, "provider_at"));
     let in_time =
         |first: &Value, turn: &Value| number(turn, "created_at") < number(first, "provider_at") + HOUR_MS;
-    // One that came an hour late sets nothing.
+    // A message that came an hour late sets nothing.
     let set = first.and_then(|first| {
         records.turns.iter().find(|turn| turn["id"] == first["turn_id"] && in_time(first, turn))
     });
@@ -78,7 +78,7 @@ pub(super) fn check_quiet_hours(evidence: &mut Evidence<'_>, plan: &Plan) {
     }
 }
 
-/// The hours that she sets with her first text.
+/// Returns the quiet hours that Fay sets with her first message.
 fn hours_of_fay(plan: &Plan) -> Option<(i64, i64)> {
     let first = plan.acts.iter().find_map(|(_, act)| match act {
         Act::Text { from, body, .. } if *from == FAY => Some(body),

@@ -1,14 +1,14 @@
-//! I15: what could not be added at once is tried while somebody waits for it, and its end is told once.
+//! I15: a title that could not be added at once is retried while a user waits for it, and its outcome is reported once.
 
 use serde_json::Value;
 
 use super::Evidence;
 use crate::records::{Records, by_id, number, word};
 
-/// A try that is under way when its person leaves is not called back.
+/// Time limit of an attempt: one that is running when its user leaves is not canceled.
 const TRY_MS: i64 = 30_000;
 
-/// Whether somebody waited for a title at a time.
+/// Returns whether a user waited for a title at a given time.
 pub(super) fn tried(records: &Records, catalog_id: i64, at: i64) -> bool {
     of_title(records, catalog_id).any(|asked| {
         number(asked, "tries") > 0

@@ -1,4 +1,4 @@
-//! I6, I7, I8: each of our texts arrives once, in order, or has a reason not to; none goes to who opted out.
+//! I6, I7, I8: each outbound message arrives once, in order, or has a reason not to; none goes to a user who opted out.
 
 use serde_json::Value;
 use url::form_urlencoded;
@@ -11,12 +11,12 @@ use crate::records::{by_id, number, word};
 /// Time between a claim and its request.
 const SLACK_MS: i64 = 30;
 
-/// A text as Twilio was asked to send it.
+/// Message as Twilio was asked to send it.
 struct Sent {
     row: i64,
     to: String,
     asked_ms: i64,
-    /// When it was taken, and under which SID.
+    /// Time when the message was accepted, and its SID.
     taken: Option<(i64, String)>,
 }
 
@@ -78,13 +78,14 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
     evidence.expect(fine, || format!("I7 taken as {taken:?}: {row}"));
 }
 
-/// What is not true any more is not sent: that there is a pause, or that a turn is still at work.
+/// Returns whether a message is withdrawn once it is no longer true: the notice of a pause, or of a turn that is still
+/// running.
 fn withdrawn(row: &Value) -> bool {
     word(row, "dedupe_key").starts_with("pause:") || word(row, "dedupe_key").ends_with(":progress")
 }
 
 fn order(evidence: &mut Evidence<'_>, sent: &[Sent]) {
-    // A notice waits for the answer to a question, and answers do not wait for it.
+    // A notification waits for the answer to a confirmation prompt, and replies do not wait for the notification.
     let waits =
         |row: i64| by_id(&evidence.records.outbox, row).is_some_and(|row| word(row, "kind") == "notice");
     let mut taken: Vec<(&str, i64, i64)> = sent
@@ -105,7 +106,7 @@ fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
         let phone = by_id(&records.users, number(stop, "user_id"))
             .map(|user| word(user, "phone"))
             .unwrap_or_default();
-        // One that could be another text takes effect once the carrier's record agrees.
+        // A STOP that could be another message takes effect once the carrier's record agrees.
         let heard = if word(stop, "authority") == "certain" { "received_at" } else { "updated_at" };
         let stopped = number(stop, heard);
         for text in sent.iter().filter(|text| text.to == phone && text.asked_ms > stopped + SLACK_MS) {
@@ -113,7 +114,7 @@ fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
                 event["user_id"] == stop["user_id"]
                     && matches!(word(event, "body").to_lowercase().as_str(), "yes" | "start" | "unstop")
                     && number(event, "received_at") <= text.asked_ms
-                    // Heard after it, or said after it and heard before: texts can overtake each other.
+                    // Received after the STOP, or sent after it and received before: messages can overtake each other.
                     && (number(event, "received_at") >= stopped
                         || number(event, "provider_at") >= number(stop, "provider_at"))
             });

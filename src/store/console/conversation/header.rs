@@ -118,7 +118,7 @@ fn load_pending_action_view(
         .first(conn)
         .optional()?;
     let Some((id, words, code, call, expires_at, accepted_at)) = row else { return Ok(None) };
-    // A repeated prompt keeps the expiry, and only an answer to the repeated prompt is accepted.
+    // A repeated prompt does not change the expiry, and only an answer to the repeated prompt is accepted.
     let standing = match accepted_at.and(expires_at) {
         Some(until) => PromptStatus::OpenUntil(timestamp_from_ms(until)?),
         None => PromptStatus::InTransit,

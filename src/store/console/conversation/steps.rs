@@ -1,4 +1,4 @@
-//! Steps of the brain behind an answer: its attempts, their thinking and text, the tool calls and their results.
+//! Steps of the responder behind an answer: the attempts, their thinking and text, the tool calls and their results.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -62,7 +62,7 @@ pub struct ToolCallEntry {
     pub tier: EffectLevel,
     pub arguments: ToolArguments,
     pub phase: CallPhase,
-    /// Result of the tool, worded for people.
+    /// Result of the tool, as a sentence for users.
     pub outcome: Option<String>,
     /// Result that the model receives.
     pub for_model: Option<Value>,
@@ -84,7 +84,7 @@ pub(super) fn load_step_entries(conn: &mut Conn, turns: &[i64]) -> QueryResult<R
         .load(conn)?;
     for record in calls {
         let (turn, step) = (record.turn_id, convert_integer(record.step)?);
-        // A call that cannot be read is left out, so that the page still shows the rest of the turn.
+        // An unreadable call is skipped, so that the page still shows the rest of the turn.
         step_entry_mut(&mut by_turn, turn, step).calls.extend(if_readable(record.into_call())?);
     }
     Ok(by_turn.into_iter().map(|(turn, steps)| (turn, steps.into_values().collect())).collect())
@@ -276,7 +276,7 @@ impl ToolCallEntryRow {
                 let failure = parse_call_failure(&error)?;
                 (failure.for_user.or(Some(failure.code)), Some(failure.for_model))
             }
-            // Here the error is the reason for which the call was canceled.
+            // Here the error is the reason why the call was canceled.
             (_, None, Some(error)) => (from_json("end of a call", &error)?, None),
             (_, None, None) => (None, None),
         };

@@ -1,4 +1,4 @@
-// Follows a conversation: each event brings a whole entry, so that one told twice changes nothing.
+// Follows a conversation: each event carries a whole entry, so that a repeated event changes nothing.
 "use strict";
 const thread = document.querySelector("#thread[data-live]"), root = document.documentElement;
 const STOPS = "a,button,summary", ANSWERS = ".ours:not(.partial) .spoken";
@@ -19,7 +19,7 @@ function show(event) {
   const atEnd = innerHeight + scrollY >= root.scrollHeight - 80, held = all(old, STOPS).indexOf(document.activeElement);
   all(next, "details").forEach((one, number) => { one.open = was[number]?.open || false; });
   if (old) old.replaceWith(next); else place(next);
-  // Another question in the same place: whoever was about to press a button has not read it.
+  // A different confirmation prompt replaced the old one: an operator about to press a button has not read it yet.
   if (asks(next) !== asks(old)) all(next, "button").forEach((one) => { one.disabled = true; setTimeout(() => { one.disabled = false; }, 1000); });
   else if (held >= 0) all(next, STOPS)[held]?.focus({ preventScroll: true });
   const said = all(next, ANSWERS);
@@ -35,19 +35,19 @@ function follow() {
   for (const name of ["turn", "head"]) source.addEventListener(name, show);
   source.addEventListener("reset", () => { source.close(); location.reload(); });
   source.onerror = () => {
-    // A stream that ends by itself is back in a moment; only what lasts is worth a line.
+    // The browser soon reopens a stream that ended; only a lasting interruption is shown.
     late ||= setTimeout(() => { lost.hidden = false; }, 4000);
-    // Closed for good, as by an answer that was no stream: the browser does not come back by itself.
+    // Closed permanently, e.g. after a response that was not a stream: the browser does not reconnect automatically.
     if (source.readyState === EventSource.CLOSED) { setTimeout(comeBack, pause); pause = Math.min(pause * 2, 30000); }
   };
 }
 async function comeBack() {
-  // The page itself leads elsewhere once the session has ended: to the sign-in.
+  // After the end of the session the page itself redirects to the sign-in.
   const page = await fetch(location.pathname, { method: "HEAD", redirect: "manual" }).catch(() => null);
   if (page?.type === "opaqueredirect") location.reload(); else follow();
 }
 if (thread) follow();
-// A browser keeps but a few connections to one server: pages that nobody looks at leave theirs to others.
+// A browser opens only a few connections to one host: hidden pages leave theirs to others.
 if (thread) addEventListener("visibilitychange", () => { if (document.hidden) source.close(); else if (source.readyState === EventSource.CLOSED) follow(); });
 document.getElementById("text")?.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); event.target.form.requestSubmit(); }

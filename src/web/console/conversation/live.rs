@@ -94,7 +94,7 @@ impl PageEventStream {
                 match next {
                     Ok(events) => this.waiting.extend(events),
                     Err(error) => {
-                        tracing::warn!(error = format!("{error:#}"), "a page's stream ended early");
+                        tracing::warn!(error = format!("{error:#}"), "live stream of a page ended early");
                         return None;
                     }
                 }

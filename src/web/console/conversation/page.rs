@@ -88,7 +88,7 @@ async fn conversation_response(
     };
     let thread = console.db.read_in_background(read).await?.ok_or(PageError::NotFound)?;
     Ok(render_conversation(console, operator, thread, asks).unwrap_or_else(|error| {
-        tracing::error!(%error, "a conversation could not be written");
+        tracing::error!(%error, "failed to render a conversation");
         StatusCode::INTERNAL_SERVER_ERROR.into_response()
     }))
 }

@@ -96,7 +96,7 @@ struct SentView {
     reactions: Vec<String>,
 }
 
-/// The HTML of one entry.
+/// Renders the HTML of one entry.
 pub(super) fn render_entry(
     console: &ConsoleState,
     entry: ConversationEntry,
