@@ -370,7 +370,7 @@ async fn the_operator_takes_an_answer_back_that_everybody_found() {
     assert!(browser.get("/memory").await.says().contains("Shared answers where do i watch it"));
     let location = browser.submit("/memory/1/forget", &[]).await.location.unwrap();
     let page = browser.get(&location).await.says();
-    assert!(page.contains("Nobody is told it any more.") && !page.contains("watch"), "{page}");
+    assert!(page.contains("Removed from memory.") && !page.contains("watch"), "{page}");
     assert_eq!(looks().await, 0);
     assert!(app.columns_with("Plex").await.is_empty());
 

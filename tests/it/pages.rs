@@ -121,7 +121,7 @@ async fn a_wish_approved_by_button_deletes_once_and_everyone_hears_of_it() {
     let (again, _) = presses(&app, "/wishes/1/approve", &[]).await;
 
     assert_eq!((location.as_str(), again.as_str()), ("/?said=approved", "/?said=too-late"));
-    check_says(&page, &["It is being deleted", "All clear."]);
+    check_says(&page, &["Deletion started.", "All clear."]);
     assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.last_to(BOB), "An admin agreed: Dune (2021) is deleted.");
     assert_eq!(app.last_to(ANN), "Deleted Dune (2021). Freed 21.4 GB.");
@@ -496,7 +496,7 @@ async fn going_down_a_list_shows_each_row_once() {
     while let Some(here) = path {
         let page = browser.get(&here).await;
         let said = page.says();
-        seen.extend((0..57).filter(|number| said.contains(&format!("called Nobody{number}."))));
+        seen.extend((0..57).filter(|number| said.contains(&format!("named Nobody{number}."))));
         path = page.html.split_once("class=\"onwards\" href=\"").map(|(_, rest)| {
             rest.split('"').next().unwrap_or_default().replace("&amp;", "&").replace("&#38;", "&")
         });
@@ -536,7 +536,7 @@ async fn what_is_said_in_the_console_and_over_the_api_is_no_text_of_the_day() {
 
     for label in [
         "Texts per day: 1 received, 1 sent.",
-        "What became of our texts: 0 delivered, 1 sent, 0 waiting, 0 failed, 0 put aside.",
+        "What became of our texts: 0 delivered, 1 sent, 0 waiting, 0 failed, 0 not sent.",
     ] {
         assert!(page.html.contains(&format!("aria-label=\"{label}\"")), "{label}: {}", page.html);
     }
