@@ -140,7 +140,7 @@ async function typeTooMuch({ page, name, expected }) {
 async function search(who) {
   const { page, name } = who;
   await page.goto(`${BASE}/conversations`);
-  await page.getByLabel("Search what was said").fill("knew the shelf");
+  await page.getByLabel("Search messages").fill("knew the shelf");
   await page.getByRole("button", { name: "Search" }).click();
   await page.locator("mark", { hasText: "shelf" }).first().waitFor();
   await inspect(who, "search");

@@ -100,7 +100,7 @@ async fn the_pages_tell_a_key_by_its_name_from_the_operator() {
 
     assert!(page.contains("delete dune 21:04 API key Script"), "{page}");
     assert!(page.contains("YES 21:04 you in the console"), "{page}");
-    assert!(audit.contains("API key Script Texted as somebody"), "{audit}");
+    assert!(audit.contains("API key Script Texted as a user"), "{audit}");
     assert!(audit.contains("You, in the console Answered a question with yes"), "{audit}");
 }
 

@@ -311,10 +311,10 @@ async fn what_the_model_takes_for_general_waits_for_an_admins_word() {
     assert!(page.contains("where do I watch it") && page.contains("how loud is it"), "{page}");
     let pressed = |answer: Page| answer.location.unwrap();
     let location = pressed(browser.submit("/memory/1/share", &[]).await);
-    assert!(browser.get(&location).await.says().contains("Everybody may be told that now."));
+    assert!(browser.get(&location).await.says().contains("Shared. Every user may get this answer."));
     let location = pressed(browser.submit("/memory/2/keep", &[]).await);
     let page = browser.get(&location).await.says();
-    assert!(page.contains("stays with whoever") && !page.contains("how loud is it"), "{page}");
+    assert!(page.contains("Kept private to its recipient.") && !page.contains("how loud is it"), "{page}");
     assert_eq!(
         bob_finds("where+do+I+watch+it").await,
         json!(["Nov 20, asked \"where do I watch it\", you answered: Open Plex on your TV."])

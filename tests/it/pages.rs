@@ -65,7 +65,7 @@ async fn where_nothing_is_open_the_home_page_says_so_in_one_line() {
     let page = app.browser().await.get("/").await;
 
     let calm = "Home Needs attention \u{2713} All clear. Today Texts in 0 Texts out 0 Segments 0 Tokens 0 \
-                Conversations New test conversation Nobody has texted yet.";
+                Conversations New test conversation No texts yet.";
     assert_eq!((page.status, page.says().as_str()), (200, calm));
 }
 
@@ -441,7 +441,7 @@ async fn who_has_opted_out_is_told_to_text_start_themselves() {
     check_says(&browser.get("/users").await, &["Bob +1 555 010 0003 Member Active Opted out"]);
     check_says(
         &browser.get("/users/2").await,
-        &["until they text START themselves: nobody can do that for them"],
+        &["until they text START themselves. No one can do that for them"],
     );
 }
 
@@ -514,10 +514,7 @@ async fn the_spend_of_a_month_is_drawn_and_told_in_numbers() {
 
     let page = app.browser().await.get("/spend").await;
 
-    check_says(
-        &page,
-        &["Texts per day", "Tokens per day", "Segments per day", "What became of our texts", "Ann 1"],
-    );
+    check_says(&page, &["Texts per day", "Tokens per day", "Segments per day", "Delivery status", "Ann 1"]);
     assert!(page.html.contains("aria-label=\"Texts per day: 1 received, 1 sent.\""), "{}", page.html);
 }
 
@@ -536,7 +533,7 @@ async fn what_is_said_in_the_console_and_over_the_api_is_no_text_of_the_day() {
 
     for label in [
         "Texts per day: 1 received, 1 sent.",
-        "What became of our texts: 0 delivered, 1 sent, 0 waiting, 0 failed, 0 not sent.",
+        "Delivery status: 0 delivered, 1 sent, 0 waiting, 0 failed, 0 not sent.",
     ] {
         assert!(page.html.contains(&format!("aria-label=\"{label}\"")), "{label}: {}", page.html);
     }
@@ -570,7 +567,7 @@ async fn the_memory_page_counts_what_is_remembered() {
     app.app().engine.index_due_answers().await.unwrap();
     app.sms("where do I watch it").await;
     let page = app.browser().await.get("/memory").await;
-    let counted = ["Answers that can be found 2", "Waiting to be worked on 1", "Facts about people 1"];
+    let counted = ["Answers that can be found 2", "Waiting for indexing 1", "Facts about people 1"];
     check_says(&page, &counted);
-    check_says(&page, &["Whoever was answered 2", "hashing-256/256 1"]);
+    check_says(&page, &["Recipient 2", "hashing-256/256 1"]);
 }

@@ -82,7 +82,7 @@ pub struct SetArguments {
 #[derive(Debug, Args, PartialEq, Eq)]
 #[group(required = true, multiple = true)]
 struct SetChanges {
-    /// What they are called
+    /// Kinds called
     #[arg(long, value_parser = UserName::parse)]
     name: Option<UserName>,
     /// Whether they may add titles

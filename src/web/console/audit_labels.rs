@@ -36,7 +36,7 @@ pub(super) const KINDS: [(&str, &str); 51] = [
     ("reopen", "Opened a conversation again"),
     ("clear", "Ended a conversation"),
     ("test_conversation", "Began a test conversation"),
-    ("text_as", "Texted as somebody"),
+    ("text_as", "Texted as a user"),
     ("tell_everyone", "Sent an announcement"),
     ("pause", "Paused"),
     ("resume", "Resumed"),

@@ -34,7 +34,7 @@ macro_rules! outcomes {
 outcomes! {
     LetIn, Good, "let-in", "They can text now.";
     Blocked, Good, "blocked", "Blocked. Their texts get no reply.";
-    LastAdmin, Warn, "last-admin", "This is the last active admin. Make somebody else an admin first.";
+    LastAdmin, Warn, "last-admin", "This is the last active admin. Make another user an admin first.";
     WishApproved, Good, "approved", "Approved. Deletion started. The requester will get the result.";
     WishDenied, Good, "denied", "Denied. The requester was notified.";
     TooLate, Warn, "too-late", "Already decided or expired.";
@@ -51,7 +51,7 @@ outcomes! {
     Forgotten, Good, "forgotten",
         "Erased. If the number stands in ADMIN_PHONE or PHONE_WHITELIST, take it out: it is known again at the next \
          start otherwise.";
-    Busy, Warn, "busy", "Nothing was erased: a text of theirs is being worked on. Try again in a moment.";
+    Busy, Warn, "busy", "Nothing was erased: one of their texts is being processed. Try again in a moment.";
     SuspensionLifted, Good, "allowed-again", "They can delete and approve by text again.";
     NotSuspended, Warn, "not-suspended", "This user was not suspended.";
     FactNoted, Good, "fact-noted", "Fact saved.";
@@ -73,7 +73,7 @@ outcomes! {
     WasOpen, Warn, "was-open", "It was open already.";
     InAnother, Warn, "in-another",
         "A text is being answered in another conversation right now. Try again in a moment.";
-    NotActive, Warn, "not-active", "Only a conversation of somebody who may text can be opened again.";
+    NotActive, Warn, "not-active", "Only a conversation of an active user can be reopened.";
     Answered, Good, "taken", "Answered. The user will get the result.";
     Closed, Warn, "closed", "That question is closed: nothing was done.";
     NotAsked, Warn, "not-asked", "The question has not been sent yet. Try again in a moment.";
@@ -81,9 +81,9 @@ outcomes! {
     Over, Warn, "over", "The turn has already finished.";
     TurnResumed, Good, "goes-on", "Resumed from the failed step.";
     AnswerForgotten, Good, "answer-forgotten", "Removed from memory.";
-    Processed, Good, "processed", "All that was due was worked on.";
-    Shared, Good, "shared", "Everybody may be told that now.";
-    KeptPrivate, Good, "kept-private", "It stays with whoever was answered.";
+    Processed, Good, "processed", "All waiting answers were processed.";
+    Shared, Good, "shared", "Shared. Every user may get this answer.";
+    KeptPrivate, Good, "kept-private", "Kept private to its recipient.";
     NotResumed, Warn, "not-resumed",
         "It cannot go on: only the newest turn of an open conversation can, if it failed and nothing else runs.";
 }

@@ -111,8 +111,8 @@ fn memory_figures(stats: &StoredAnswerStats) -> Vec<(&'static str, String)> {
     let of = |state: &str| stats.by_state.get(state).copied().unwrap_or(0);
     vec![
         ("Answers that can be found", format_signed_count(findable)),
-        ("Waiting to be worked on", format_signed_count(of("pending"))),
-        ("Failed at their last try", format_signed_count(stats.failing)),
+        ("Waiting for indexing", format_signed_count(of("pending"))),
+        ("Failed on the last try", format_signed_count(stats.failing)),
         ("Facts about people", format_signed_count(stats.facts)),
         ("Vectors", format!("{:.1} MB", stats.vector_bytes as f64 / 1e6)),
     ]
@@ -124,16 +124,16 @@ fn category_counts(stats: &StoredAnswerStats) -> Vec<(&'static str, Vec<(String,
     };
     let sorts = vec![
         ("Who can find them", list(&stats.by_scope, scope_name)),
-        ("What they are", list(&stats.by_type, capitalize_first)),
+        ("Kinds", list(&stats.by_type, capitalize_first)),
         ("Vectors by", list(&stats.by_model, model_name)),
-        ("What became of them", list(&stats.by_state, state_name)),
+        ("States", list(&stats.by_state, state_name)),
     ];
     sorts.into_iter().filter(|(_, list)| !list.is_empty()).collect()
 }
 
 fn scope_name(word: &str) -> String {
     match word {
-        "user" => "Whoever was answered",
+        "user" => "Recipient",
         "group" => "Those who heard it together",
         "global" => "Everybody",
         other => other,

@@ -82,7 +82,7 @@ pub(in crate::web) async fn show_spend(
         is_priced: sums.cost > 0,
         sums: sums.into(),
         charts: build_charts(&days, &texts, &spending, &console),
-        outcomes: has_outcomes.then(|| ShareChart::from_parts("What became of our texts", &outcomes)),
+        outcomes: has_outcomes.then(|| ShareChart::from_parts("Delivery status", &outcomes)),
         people: spending.users.iter().map(|(who, spent)| (UserLink::from(who), (*spent).into())).collect(),
         days: spending.days.iter().rev().map(|(day, spent)| (day.clone(), (*spent).into())).collect(),
     }))

@@ -180,7 +180,7 @@ fn summarize_turn(steps: usize, calls: &[&str], carried_out: usize) -> String {
 fn attempt_view((number, attempt): (u32, AttemptEntry)) -> AttemptView {
     let by = match attempt.brain {
         Responder::Model => attempt.model,
-        Responder::Keyword => "Keyword brain".to_owned(),
+        Responder::Keyword => "Keywords".to_owned(),
     };
     AttemptView {
         number,
