@@ -174,7 +174,7 @@ fn webhook_diffs(connection: &ConnectEntry, app: ServerKind, hook: &WebhookTarge
         SettingDiff::between(
             "tells of",
             &in_words(&connection.events()),
-            &in_words(&missing_events(connection, app)),
+            &in_words(&supported_events(connection, app)),
         ),
         SettingDiff::between("restricted to", tags, ""),
     ]
@@ -184,7 +184,7 @@ fn webhook_diffs(connection: &ConnectEntry, app: ServerKind, hook: &WebhookTarge
 }
 
 fn amend_webhook(connection: &mut ConnectEntry, app: ServerKind, hook: &WebhookTarget) {
-    let events = missing_events(connection, app);
+    let events = supported_events(connection, app);
     connection.tell_only(&events);
     connection.set_field("url", &json!(hook.address.as_str()));
     connection.set_field("method", &json!(POST));
@@ -197,7 +197,7 @@ fn amend_webhook(connection: &mut ConnectEntry, app: ServerKind, hook: &WebhookT
 
 /// Returns the wanted events that this version of the server can send. A season pack is one complete import and many
 /// that are not complete; for a version that sends only the latter, those are wanted.
-fn missing_events(connection: &ConnectEntry, app: ServerKind) -> Vec<&'static str> {
+fn supported_events(connection: &ConnectEntry, app: ServerKind) -> Vec<&'static str> {
     let imported = match app {
         ServerKind::Sonarr if connection.can_be_told("onImportComplete") => "onImportComplete",
         ServerKind::Sonarr | ServerKind::Radarr => "onDownload",

@@ -215,16 +215,15 @@ impl<'a> MissingReason<'a> {
                 format!("{name} was not looked for yet. {}", add("Shall I look now?"))
             }
             Self::NothingFits(at) => {
-                let what = if facts.quality.is_empty() {
-                    "no copy that fits".to_owned()
-                } else {
-                    format!("no copy in {}", facts.quality)
-                };
-                let offer = add("Shall I look again?");
-                format!("{name} was last looked for {}: there was {what}. {offer}", day(*at))
+                let (copy, offer) = (describe_missing_copy(facts.quality), add("Shall I look again?"));
+                format!("{name} was last looked for {}: there was {copy}. {offer}", day(*at))
             }
         }
     }
+}
+
+fn describe_missing_copy(quality: &str) -> String {
+    if quality.is_empty() { "no copy that fits".to_owned() } else { format!("no copy in {quality}") }
 }
 
 /// Returns whether an event shows the outcome of the last grabbed release.

@@ -26,7 +26,7 @@ impl<D: ReleaseSearch> FakeLibraryState<D> {
         let Some(place) = self.downloads.iter().position(|download| download.title == title) else { return };
         let download = self.downloads.remove(place);
         self.record_event(&download, "downloadFolderImported", None);
-        D::find_replacement(self, &download);
+        D::import_download(self, &download);
     }
 
     /// Marks a download as failed. Its release is never fetched again, and it is replaced if the server is configured
@@ -34,7 +34,7 @@ impl<D: ReleaseSearch> FakeLibraryState<D> {
     fn fail_download(&mut self, title: &str, release: &str, replace: bool) {
         self.record.blocklist.push(release.to_owned());
         if replace && self.replaces_failed {
-            D::seek_again(self, title);
+            D::find_replacement(self, title);
         }
     }
 }

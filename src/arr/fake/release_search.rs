@@ -22,20 +22,20 @@ pub(super) enum SearchReason {
 
 /// Library that searches for another copy of a failed download.
 pub(super) trait ReleaseSearch: Clone + Send + Sized + 'static {
-    fn seek_again(world: &mut FakeLibraryState<Self>, title: &str);
+    fn find_replacement(world: &mut FakeLibraryState<Self>, title: &str);
 
     /// Imports a download, so that its title is on disk.
-    fn find_replacement(world: &mut FakeLibraryState<Self>, download: &FakeDownload);
+    fn import_download(world: &mut FakeLibraryState<Self>, download: &FakeDownload);
 }
 
 impl ReleaseSearch for MovieDetails {
-    fn seek_again(world: &mut FakeLibraryState<Self>, title: &str) {
+    fn find_replacement(world: &mut FakeLibraryState<Self>, title: &str) {
         if let Some(id) = world.title_named(title).map(|film| film.id) {
             world.search_release(id, SearchReason::ByItself);
         }
     }
 
-    fn find_replacement(world: &mut FakeLibraryState<Self>, download: &FakeDownload) {
+    fn import_download(world: &mut FakeLibraryState<Self>, download: &FakeDownload) {
         let id = world.title_named(&download.title).map(|film| film.id);
         if let Some(film) = world.library.iter_mut().find(|film| Some(film.id) == id) {
             film.size_bytes = download.size_bytes;
@@ -44,7 +44,7 @@ impl ReleaseSearch for MovieDetails {
 }
 
 impl ReleaseSearch for SeriesDetails {
-    fn seek_again(world: &mut FakeLibraryState<Self>, title: &str) {
+    fn find_replacement(world: &mut FakeLibraryState<Self>, title: &str) {
         let Some(meant) = parse_title_episodes(title) else { return };
         let Some(show) = world.title_named(meant.show) else { return };
         let (id, numbers) = (show.id, episode_numbers(show, &meant));
@@ -53,7 +53,7 @@ impl ReleaseSearch for SeriesDetails {
         });
     }
 
-    fn find_replacement(world: &mut FakeLibraryState<Self>, download: &FakeDownload) {
+    fn import_download(world: &mut FakeLibraryState<Self>, download: &FakeDownload) {
         let Some(meant) = parse_title_episodes(&download.title) else { return };
         let Some(show) = world.title_named(meant.show) else { return };
         let (id, numbers) = (show.id, episode_numbers(show, &meant));
