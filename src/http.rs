@@ -111,7 +111,18 @@ impl HttpClient {
 
     /// Sends one request, once, and leaves the body of the response to be read piece by piece: for a body that is too
     /// large to be held as a whole.
-    pub async fn open_response(
+    ///
+    /// The future is boxed for the compiler's sake: otherwise it checks each caller, and each caller of a caller, down
+    /// to the HTTP library for being `Send`.
+    pub fn open_response(
+        &self,
+        request: Request<Bytes>,
+        bounds: ResponseBounds,
+    ) -> BoxFuture<'_, Result<StreamedResponse, HttpError>> {
+        Box::pin(self.open_response_unboxed(request, bounds))
+    }
+
+    async fn open_response_unboxed(
         &self,
         request: Request<Bytes>,
         bounds: ResponseBounds,
