@@ -62,7 +62,7 @@ fn with_key(key: &str) -> Builder {
 }
 
 #[tokio::test]
-async fn a_stranger_signs_in_by_password_and_is_where_they_wanted_to_be() {
+async fn password_sign_in_leads_to_the_requested_page() {
     let app = with_password().await;
     let mut browser = app.stranger_at_the_console();
     assert_eq!(of(&browser.get("/keys?a=1").await), (303, Some("/sign-in?next=%2Fkeys%3Fa%3D1")));
@@ -77,7 +77,7 @@ async fn a_stranger_signs_in_by_password_and_is_where_they_wanted_to_be() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_refused_in_words() {
+async fn wrong_password_is_refused_with_an_error() {
     let app = with_password().await;
     let mut browser = app.stranger_at_the_console();
 
@@ -90,7 +90,7 @@ async fn a_wrong_password_is_refused_in_words() {
 }
 
 #[tokio::test]
-async fn without_a_password_only_a_link_signs_in() {
+async fn link_is_the_only_sign_in_without_a_password() {
     let app = TestApp::start_without_model().await;
     let mut browser = app.stranger_at_the_console();
 
@@ -105,7 +105,7 @@ async fn without_a_password_only_a_link_signs_in() {
 }
 
 #[tokio::test]
-async fn looking_at_a_link_does_not_use_it_up_and_pressing_its_button_does() {
+async fn sign_in_link_is_used_up_by_its_button_only() {
     let app = TestApp::start_without_model().await;
     let link = app.sign_in_link().await;
     let mut preview = app.stranger_at_the_console();
@@ -130,7 +130,7 @@ async fn looking_at_a_link_does_not_use_it_up_and_pressing_its_button_does() {
 }
 
 #[tokio::test]
-async fn of_many_who_press_the_same_button_one_gets_in() {
+async fn concurrent_uses_of_a_link_sign_in_once() {
     let app = TestApp::start_without_model().await;
     let link = app.sign_in_link().await;
     let attempts = (0..8).map(|_| async {
@@ -145,7 +145,7 @@ async fn of_many_who_press_the_same_button_one_gets_in() {
 }
 
 #[tokio::test]
-async fn a_link_is_dead_after_ten_minutes_and_forgotten_by_the_upkeep() {
+async fn sign_in_link_expires_after_ten_minutes_and_is_deleted() {
     let app = TestApp::start_without_model().await;
     let link = app.sign_in_link().await;
     let mut browser = app.stranger_at_the_console();
@@ -159,7 +159,7 @@ async fn a_link_is_dead_after_ten_minutes_and_forgotten_by_the_upkeep() {
 }
 
 #[tokio::test]
-async fn another_password_ends_all_sessions_and_the_same_one_ends_none() {
+async fn changed_password_ends_all_sessions() {
     let mut app = with_password().await;
     let mut browser = app.stranger_at_the_console();
     try_password(&mut browser, PASSWORD).await;
@@ -178,7 +178,7 @@ async fn another_password_ends_all_sessions_and_the_same_one_ends_none() {
 }
 
 #[tokio::test]
-async fn a_password_can_be_configured_by_its_hash() {
+async fn password_can_be_configured_by_its_hash() {
     let mut app = with_password().await;
     let hash = app.lines("SELECT hash AS line FROM console_password").await.pop().unwrap();
     assert!(!hash.contains(PASSWORD));
@@ -191,7 +191,7 @@ async fn a_password_can_be_configured_by_its_hash() {
 }
 
 #[tokio::test]
-async fn a_stolen_database_opens_nothing() {
+async fn stolen_database_gives_no_access() {
     let app = with_password().await;
     let mut browser = app.browser().await;
     let key = new_key(&mut browser, "Stats").await;
@@ -212,7 +212,7 @@ async fn a_stolen_database_opens_nothing() {
 }
 
 #[tokio::test]
-async fn nobody_is_led_to_another_site() {
+async fn sign_in_does_not_redirect_to_another_site() {
     let app = with_password().await;
     for elsewhere in ["https://evil.example/", "//evil.example", "/\\evil.example", "/\t/evil.example"] {
         let mut browser = app.stranger_at_the_console();
@@ -222,7 +222,7 @@ async fn nobody_is_led_to_another_site() {
 }
 
 #[tokio::test]
-async fn what_another_site_sends_is_refused() {
+async fn cross_site_requests_are_refused() {
     let app = with_password().await;
     let mut browser = app.browser().await;
     let token = browser.get("/").await.field("token").unwrap();
@@ -250,7 +250,7 @@ async fn what_another_site_sends_is_refused() {
 }
 
 #[tokio::test]
-async fn a_form_without_the_token_of_its_session_is_refused() {
+async fn form_without_its_session_token_is_refused() {
     let app = TestApp::start_without_model().await;
     let (mut browser, mut other) = (app.browser().await, app.browser().await);
     let theirs = other.get("/").await.field("token").unwrap();
@@ -266,7 +266,7 @@ async fn a_form_without_the_token_of_its_session_is_refused() {
 }
 
 #[tokio::test]
-async fn another_host_name_is_refused_wherever_it_leads() {
+async fn unknown_host_name_is_refused_on_every_path() {
     let app = TestApp::start_without_model().await;
     let browser = app.browser().await;
     let cookie = browser.cookie().unwrap();
@@ -292,7 +292,7 @@ async fn another_host_name_is_refused_wherever_it_leads() {
 }
 
 #[tokio::test]
-async fn a_further_host_name_is_let_in_beside_localhost() {
+async fn configured_host_name_is_allowed_beside_localhost() {
     let app = Setup::default().keyword_brain().console_hosts(&["dialarr.home.lan"]).start().await;
     for host in ["Dialarr.home.lan", "dialarr.home.lan:8443", "localhost:3001"] {
         assert_eq!(status(&app, Request::get("/sign-in").header(HOST, host)).await, 200, "{host}");
@@ -300,7 +300,7 @@ async fn a_further_host_name_is_let_in_beside_localhost() {
 }
 
 #[tokio::test]
-async fn after_five_wrong_passwords_even_the_right_one_waits_and_a_link_does_not() {
+async fn five_wrong_passwords_throttle_passwords_but_not_links() {
     let app = with_password().await;
     let mut browser = app.stranger_at_the_console();
     for _ in 0..5 {
@@ -323,7 +323,7 @@ async fn after_five_wrong_passwords_even_the_right_one_waits_and_a_link_does_not
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_keeps_whoever_guesses_waiting_and_nobody_for_longer() {
+async fn throttle_holds_after_the_clock_is_set_back() {
     let app = with_password().await;
     let mut browser = app.stranger_at_the_console();
     assert_eq!(try_password(&mut browser, "wrong").await.status, 403);
@@ -341,7 +341,7 @@ async fn a_clock_that_is_set_back_keeps_whoever_guesses_waiting_and_nobody_for_l
 }
 
 #[tokio::test]
-async fn passwords_tried_at_once_get_no_more_tries_than_one_after_the_other() {
+async fn concurrent_passwords_get_no_extra_attempts() {
     let app = with_password().await;
     let attempts = (0..12).map(|_| async {
         let mut browser = app.stranger_at_the_console();
@@ -355,7 +355,7 @@ async fn passwords_tried_at_once_get_no_more_tries_than_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn signing_out_ends_the_session_for_whoever_kept_its_cookie() {
+async fn sign_out_invalidates_the_session_cookie() {
     let app = TestApp::start_without_model().await;
     let mut browser = app.browser().await;
     let cookie = browser.cookie().unwrap().to_owned();
@@ -382,7 +382,7 @@ async fn is_over(stream: Body) -> bool {
 }
 
 #[tokio::test]
-async fn what_a_revoked_key_or_an_ended_session_follows_ends_at_once() {
+async fn streams_end_with_their_key_or_session() {
     let app = TestApp::start().await;
     app.model_plays([says("One.")]);
     app.sms("one").await;
@@ -410,7 +410,7 @@ async fn what_a_revoked_key_or_an_ended_session_follows_ends_at_once() {
 }
 
 #[tokio::test]
-async fn signing_in_again_gives_another_session_and_ends_the_one_before() {
+async fn repeated_sign_in_replaces_the_session() {
     let app = with_password().await;
     let mut browser = app.browser().await;
     let before = browser.cookie().unwrap().to_owned();
@@ -422,7 +422,7 @@ async fn signing_in_again_gives_another_session_and_ends_the_one_before() {
 }
 
 #[tokio::test]
-async fn a_session_lasts_for_a_week_after_it_was_last_used() {
+async fn session_expires_a_week_after_its_last_use() {
     let app = TestApp::start_without_model().await;
     let mut browser = app.browser().await;
     app.pass(WEEK - 1);
@@ -437,7 +437,7 @@ async fn a_session_lasts_for_a_week_after_it_was_last_used() {
 }
 
 #[tokio::test]
-async fn a_browser_keeps_its_cookie_for_longer_once_an_hour_at_most() {
+async fn session_cookie_is_renewed_at_most_hourly() {
     let app = TestApp::start_without_model().await;
     let browser = app.browser().await;
     let given = async |path: &str| {
@@ -455,7 +455,7 @@ async fn a_browser_keeps_its_cookie_for_longer_once_an_hour_at_most() {
 }
 
 #[tokio::test]
-async fn over_tls_the_cookie_is_secure_and_for_this_host_alone() {
+async fn cookie_over_tls_is_secure_and_host_only() {
     let app = TestApp::start_without_model().await;
     let link = app.sign_in_link().await;
     let body = link.split_once('?').unwrap().1.to_owned();
@@ -480,7 +480,7 @@ async fn over_tls_the_cookie_is_secure_and_for_this_host_alone() {
 }
 
 #[tokio::test]
-async fn a_key_opens_the_api_and_no_page_until_it_is_revoked() {
+async fn api_key_opens_the_api_only_until_revoked() {
     let app = TestApp::start_without_model().await;
     let mut browser = app.browser().await;
     let key = new_key(&mut browser, "Stats").await;
@@ -497,7 +497,7 @@ async fn a_key_opens_the_api_and_no_page_until_it_is_revoked() {
 }
 
 #[tokio::test]
-async fn a_key_is_shown_once_and_known_by_its_ending_afterwards() {
+async fn api_key_is_shown_once_and_then_by_its_ending() {
     let app = TestApp::start_without_model().await;
     let mut browser = app.browser().await;
     let key = new_key(&mut browser, "Home <b>Assistant</b>").await;
@@ -517,7 +517,7 @@ async fn a_key_is_shown_once_and_known_by_its_ending_afterwards() {
 }
 
 #[tokio::test]
-async fn a_key_needs_a_name_of_a_bearable_length() {
+async fn api_key_name_has_limited_length() {
     let app = TestApp::start_without_model().await;
     let mut browser = app.browser().await;
     for name in ["", "  ", &"x".repeat(61), "two\nlines"] {
@@ -531,7 +531,7 @@ async fn a_key_needs_a_name_of_a_bearable_length() {
 }
 
 #[tokio::test]
-async fn the_api_says_as_a_problem_why_it_does_not_answer() {
+async fn unauthorized_api_request_gets_a_problem() {
     let app = TestApp::start_without_model().await;
 
     let answer = ask(&app, to(Method::GET, "/api/v1/users")).await;
@@ -546,7 +546,7 @@ async fn the_api_says_as_a_problem_why_it_does_not_answer() {
 }
 
 #[tokio::test]
-async fn an_open_console_refuses_whom_a_proxy_lets_through_and_asks_programs_for_their_key() {
+async fn open_console_refuses_forwarded_requests_without_a_key() {
     let app = Setup::default().keyword_brain().open_console().start().await;
     let key = new_key(&mut app.stranger_at_the_console(), "Stats").await;
     let forwarded = |path: &str| to(Method::GET, path).header("x-forwarded-for", "203.0.113.7");
@@ -567,7 +567,7 @@ async fn an_open_console_refuses_whom_a_proxy_lets_through_and_asks_programs_for
 }
 
 #[tokio::test]
-async fn an_open_console_refuses_what_a_proxy_lets_through_without_a_word() {
+async fn open_console_refuses_requests_of_a_silent_proxy() {
     let app = Setup::default().keyword_brain().open_console().start().await;
     let page = || to(Method::GET, "/users");
     let form = || to(Method::POST, "/resume").header("sec-fetch-site", "same-origin");
@@ -582,7 +582,7 @@ async fn an_open_console_refuses_what_a_proxy_lets_through_without_a_word() {
 }
 
 #[tokio::test]
-async fn an_open_console_asks_nobody_to_sign_in_and_still_believes_no_other_site() {
+async fn open_console_needs_no_sign_in_but_refuses_other_sites() {
     let app = Setup::default().keyword_brain().open_console().start().await;
     let mut browser = app.stranger_at_the_console();
 
@@ -599,7 +599,7 @@ async fn an_open_console_asks_nobody_to_sign_in_and_still_believes_no_other_site
 }
 
 #[tokio::test]
-async fn who_came_in_and_who_could_not_is_in_the_audit_log() {
+async fn sign_ins_and_failures_are_in_the_audit_log() {
     let app = with_password().await;
     let mut browser = app.stranger_at_the_console();
     for _ in 0..5 {
@@ -629,7 +629,7 @@ async fn who_came_in_and_who_could_not_is_in_the_audit_log() {
 }
 
 #[tokio::test]
-async fn who_cannot_be_written_into_the_audit_log_does_not_come_in() {
+async fn sign_in_fails_if_the_audit_log_cannot_be_written() {
     let app = with_password().await;
     let link = app.sign_in_link().await;
     app.refuse_audit().await;
@@ -641,7 +641,7 @@ async fn who_cannot_be_written_into_the_audit_log_does_not_come_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_form_that_does_not_arrive_is_not_waited_for() {
+async fn stalled_form_upload_times_out() {
     let world = World::start().await;
     let never = Body::from_stream(futures_util::stream::pending::<Result<Bytes, Infallible>>());
     let request = to(Method::POST, "/api/v1/messages").header(ORIGIN, CONSOLE);

@@ -38,7 +38,7 @@ fn told(app: &TestApp) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_text_is_answered_to_the_program_and_not_by_phone() {
+async fn message_by_api_is_answered_by_api_only() {
     let app = TestApp::start().await;
     app.sms("hello").await;
     let by_phone = app.twilio().sent_messages().len();
@@ -69,7 +69,7 @@ async fn a_text_is_answered_to_the_program_and_not_by_phone() {
 }
 
 #[tokio::test]
-async fn what_was_done_to_the_conversation_is_told_with_the_answer_and_not_sent() {
+async fn actions_of_a_turn_are_returned_by_api_and_not_sent() {
     let app = TestApp::start().await;
     let url = "https://image.tmdb.org/t/p/w500/dune.jpg";
     app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631).poster(url));
@@ -94,7 +94,7 @@ async fn what_was_done_to_the_conversation_is_told_with_the_answer_and_not_sent(
 }
 
 #[tokio::test]
-async fn a_deletion_is_asked_about_and_confirmed_over_the_api_as_by_phone() {
+async fn deletion_is_prompted_and_confirmed_over_the_api() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -114,7 +114,7 @@ async fn a_deletion_is_asked_about_and_confirmed_over_the_api_as_by_phone() {
 }
 
 #[tokio::test]
-async fn a_yes_by_phone_confirms_nothing_that_was_asked_over_the_api_alone() {
+async fn yes_by_phone_does_not_confirm_an_api_prompt() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -130,7 +130,7 @@ async fn a_yes_by_phone_confirms_nothing_that_was_asked_over_the_api_alone() {
 }
 
 #[tokio::test]
-async fn what_a_program_says_in_somebodys_name_takes_nothing_from_their_phone() {
+async fn api_messages_do_not_use_up_the_phone_quota() {
     let app = TestApp::start_without_model().await;
     let program = app.program().await;
     for _ in 0..10 {
@@ -144,7 +144,7 @@ async fn what_a_program_says_in_somebodys_name_takes_nothing_from_their_phone() 
 }
 
 #[tokio::test]
-async fn who_was_told_of_a_pause_over_the_api_is_told_by_phone_too() {
+async fn pause_notice_by_api_is_repeated_by_phone() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     app.sms("pause").await;
@@ -160,7 +160,7 @@ async fn who_was_told_of_a_pause_over_the_api_is_told_by_phone_too() {
 }
 
 #[tokio::test]
-async fn a_text_that_wants_no_answer_gets_none_and_is_known_to_the_model_later() {
+async fn message_without_response_is_only_remembered() {
     let app = TestApp::start().await;
     let program = app.program().await;
 
@@ -178,7 +178,7 @@ async fn a_text_that_wants_no_answer_gets_none_and_is_known_to_the_model_later()
 }
 
 #[tokio::test]
-async fn a_text_that_wants_no_answer_leaves_an_open_question_open() {
+async fn message_without_response_keeps_the_pending_action() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -193,7 +193,7 @@ async fn a_text_that_wants_no_answer_leaves_an_open_question_open() {
 }
 
 #[tokio::test]
-async fn a_repeat_with_the_same_key_gets_the_first_answer_and_texts_nothing() {
+async fn repeated_idempotency_key_returns_the_first_reply() {
     let app = TestApp::start().await;
     app.model_plays([says("Once.")]);
     let program = app.program().await;
@@ -214,7 +214,7 @@ async fn a_repeat_with_the_same_key_gets_the_first_answer_and_texts_nothing() {
 }
 
 #[tokio::test]
-async fn reused_key_for_another_user_texts_nothing() {
+async fn reused_key_for_another_user_stores_nothing() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     app.model_plays([says("Once.")]);
@@ -238,7 +238,7 @@ async fn was_stored_by_an_earlier_version(app: &TestApp, key: &str, hours: i64) 
 }
 
 #[tokio::test]
-async fn repeat_of_a_request_from_before_an_upgrade_texts_nothing() {
+async fn request_from_before_an_upgrade_is_repeated_safely() {
     let app = TestApp::start().await;
     app.model_plays([says("Once."), says("Another.")]);
     let program = app.program().await;
@@ -256,7 +256,7 @@ async fn repeat_of_a_request_from_before_an_upgrade_texts_nothing() {
 }
 
 #[tokio::test]
-async fn key_of_an_earlier_version_is_forgotten_after_a_day() {
+async fn key_of_an_earlier_version_expires_after_a_day() {
     let app = TestApp::start().await;
     app.model_plays([says("Once."), says("Again.")]);
     let program = app.program().await;
@@ -268,7 +268,7 @@ async fn key_of_an_earlier_version_is_forgotten_after_a_day() {
 }
 
 #[tokio::test]
-async fn a_repeat_after_the_words_were_erased_texts_nothing_and_tells_nothing() {
+async fn repeated_key_after_erasure_returns_no_text() {
     let app = TestApp::start().await;
     app.model_plays([says("Once.")]);
     let program = app.program().await;
@@ -285,7 +285,7 @@ async fn a_repeat_after_the_words_were_erased_texts_nothing_and_tells_nothing() 
 }
 
 #[tokio::test]
-async fn a_repeat_after_its_person_was_forgotten_texts_nobody() {
+async fn repeated_key_after_user_erasure_is_refused() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     app.model_plays([says("Once.")]);
@@ -306,7 +306,7 @@ async fn a_repeat_after_its_person_was_forgotten_texts_nobody() {
 }
 
 #[tokio::test]
-async fn an_answer_that_takes_long_is_asked_for_later() {
+async fn slow_reply_can_be_fetched_later() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
     let program = app.program().await;
@@ -325,7 +325,7 @@ async fn an_answer_that_takes_long_is_asked_for_later() {
 }
 
 #[tokio::test]
-async fn who_is_not_let_in_is_blocked_or_opted_out_cannot_be_texted_as() {
+async fn api_refuses_messages_of_unavailable_users() {
     let app = TestApp::start_without_model().await;
     app.sms_from("+15550100009", "hi").await;
     app.knows(BOB, Has::NoRights).await;
@@ -349,7 +349,7 @@ async fn who_is_not_let_in_is_blocked_or_opted_out_cannot_be_texted_as() {
 }
 
 #[tokio::test]
-async fn while_the_assistant_is_paused_a_text_is_taken_in_and_waits() {
+async fn message_by_api_during_a_pause_waits() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     app.sms("pause").await;
@@ -358,7 +358,7 @@ async fn while_the_assistant_is_paused_a_text_is_taken_in_and_waits() {
 }
 
 #[tokio::test]
-async fn conversations_are_listed_by_person_and_state_and_page_by_page() {
+async fn conversations_are_listed_by_user_state_and_page() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::NoRights).await;
     for _ in 0..3 {
@@ -403,7 +403,7 @@ async fn conversations_are_listed_by_person_and_state_and_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_shown_with_its_turns_newest_first() {
+async fn conversation_shows_its_newest_turns_first() {
     let app = TestApp::start().await;
     app.model_plays([calls("check_status", json!({})), says("Nothing downloads."), says("Welcome.")]);
     app.sms("what is going on?").await;
@@ -424,7 +424,7 @@ async fn a_conversation_is_shown_with_its_turns_newest_first() {
 }
 
 #[tokio::test]
-async fn people_are_listed_let_in_and_blocked() {
+async fn users_are_listed_approved_and_blocked_by_api() {
     let app = TestApp::start_without_model().await;
     app.sms_from("+15550100009", "hi").await;
     let program = app.program().await;
@@ -443,7 +443,7 @@ async fn people_are_listed_let_in_and_blocked() {
 }
 
 #[tokio::test]
-async fn clearing_ends_the_conversation_and_drops_the_question() {
+async fn clearing_ends_the_conversation_and_its_pending_action() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -463,7 +463,7 @@ async fn clearing_ends_the_conversation_and_drops_the_question() {
 }
 
 #[tokio::test]
-async fn an_ended_conversation_is_opened_again_and_goes_on() {
+async fn ended_conversation_can_be_reopened() {
     let app = TestApp::start_without_model().await;
     app.sms("status").await;
     app.sms("/clear").await;
@@ -478,7 +478,7 @@ async fn an_ended_conversation_is_opened_again_and_goes_on() {
 }
 
 #[tokio::test]
-async fn a_turn_that_runs_is_ended_and_one_that_is_over_is_not() {
+async fn only_a_running_turn_can_be_canceled() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
     let program = app.program().await;
@@ -499,7 +499,7 @@ async fn a_turn_that_runs_is_ended_and_one_that_is_over_is_not() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_refused_with_a_problem_that_says_why() {
+async fn unreadable_request_gets_a_problem_with_a_reason() {
     let app = TestApp::start_without_model().await;
     let program = app.program().await;
     let send = async |kind: &str, body: &str| {

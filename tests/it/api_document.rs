@@ -92,7 +92,7 @@ fn object_misfits(document: &Value, schema: &Value, given: &Map<String, Value>, 
 }
 
 #[tokio::test]
-async fn every_event_of_a_conversation_is_as_the_document_says() {
+async fn every_event_matches_the_api_document() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays([calls("react", json!({ "emoji": "\u{1f44d}" })), says("Good evening.")]);
@@ -131,7 +131,7 @@ async fn every_event_of_a_conversation_is_as_the_document_says() {
 }
 
 #[tokio::test]
-async fn the_document_says_when_what_is_other_than_described() {
+async fn schema_check_reports_each_difference() {
     let document = json!({ "components": { "schemas": { "Key": {
         "type": "object", "required": ["step"], "properties": { "step": { "type": "integer" } }
     } } } });
@@ -158,7 +158,7 @@ fn routes(document: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_document_names_every_route() {
+async fn api_document_names_every_route() {
     let app = TestApp::start_without_model().await;
     let document = app.program().await.get("/api/v1/openapi.json").await.json();
     insta::assert_snapshot!(routes(&document).join("\n"), @r"
@@ -183,7 +183,7 @@ async fn the_document_names_every_route() {
 }
 
 #[tokio::test]
-async fn the_document_names_every_schema() {
+async fn api_document_names_every_schema() {
     let app = TestApp::start_without_model().await;
     let document = app.program().await.get("/api/v1/openapi.json").await.json();
     let schemas: Vec<&str> =
@@ -246,7 +246,7 @@ async fn the_document_names_every_schema() {
 }
 
 #[tokio::test]
-async fn every_route_of_the_document_is_served_and_refuses_strangers() {
+async fn every_documented_route_is_served_and_needs_a_key() {
     let app = TestApp::start_without_model().await;
     let program = app.program().await;
     let document = program.get("/api/v1/openapi.json").await.json();

@@ -29,14 +29,14 @@ async fn app_with_bobs_dune() -> TestApp {
 }
 
 #[tokio::test]
-async fn who_adds_a_title_is_remembered_and_hears_when_it_is_ready() {
+async fn user_who_adds_a_title_follows_it() {
     let app = app_with_bobs_dune().await;
     assert_eq!(app.requests().await, ["+15550100003 added radarr Dune (2021)"]);
     assert_eq!(app.follows().await, ["+15550100003 radarr movie 438631"]);
 }
 
 #[tokio::test]
-async fn who_adds_some_seasons_hears_of_each() {
+async fn user_who_adds_seasons_follows_each_season() {
     let app = furnished(TestApp::start().await).await;
     let searches = calls("search_media", json!({ "query": "severance" }));
     app.model_plays([
@@ -50,7 +50,7 @@ async fn who_adds_some_seasons_hears_of_each() {
 }
 
 #[tokio::test]
-async fn an_answer_about_a_title_tells_who_asked_for_it() {
+async fn title_answers_name_the_requester() {
     let app = app_with_bobs_dune().await;
     app.radarr().add_download("Dune", 62, 12);
     let details = calls("media_details", json!({ "type": "movie", "id": 1 }));
@@ -64,7 +64,7 @@ async fn an_answer_about_a_title_tells_who_asked_for_it() {
 }
 
 #[tokio::test]
-async fn somebody_without_a_name_is_never_told_by_number() {
+async fn requester_without_a_name_is_not_identified_by_number() {
     let app = TestApp::start().await;
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.knows(BOB, Has::AddRight).await;
@@ -77,7 +77,7 @@ async fn somebody_without_a_name_is_never_told_by_number() {
 }
 
 #[tokio::test]
-async fn who_asks_for_what_is_there_hears_who_asked_and_follows_it_with_me_too() {
+async fn requesting_an_existing_title_names_the_requester_and_follows() {
     let app = furnished(TestApp::start_without_model().await).await;
     assert_eq!(app.sms_from(BOB, "add dune").await, "Added Dune (2021).");
     app.pass(3 * DAY);
@@ -94,7 +94,7 @@ async fn who_asks_for_what_is_there_hears_who_asked_and_follows_it_with_me_too()
 }
 
 #[tokio::test]
-async fn an_addition_of_what_is_there_names_who_asked_and_offers_to_tell() {
+async fn adding_an_existing_title_names_the_requester_and_offers_to_follow() {
     let app = app_with_bobs_dune().await;
     let [searches, adds] = adds_movie("dune", DUNE);
     app.model_plays([searches, adds, says("Bob asked for it on Nov 20. Shall I tell you when it is ready?")]);
@@ -114,7 +114,7 @@ async fn an_addition_of_what_is_there_names_who_asked_and_offers_to_tell() {
 }
 
 #[tokio::test]
-async fn following_twice_is_following_once_and_can_be_stopped() {
+async fn following_is_idempotent_and_can_be_stopped() {
     let app = app_with_bobs_dune().await;
     let follows = |stop: bool| calls("tell_me_when_ready", json!({ "type": "movie", "id": 1, "stop": stop }));
     app.model_plays([finds("dune"), follows(false), says("I will tell you."), follows(false), says("Yes.")]);
@@ -128,7 +128,7 @@ async fn following_twice_is_following_once_and_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn what_is_on_disk_is_said_to_be_ready_and_not_followed() {
+async fn title_on_disk_is_ready_and_not_followed() {
     let app = furnished(TestApp::start().await).await;
     let heat = app.radarr().add(movie("Heat").year(1995).tmdb(949).size_gb(18.2));
     let follows = calls("tell_me_when_ready", json!({ "type": "movie", "id": heat }));
@@ -139,7 +139,7 @@ async fn what_is_on_disk_is_said_to_be_ready_and_not_followed() {
 }
 
 #[tokio::test]
-async fn one_season_of_a_show_can_be_followed() {
+async fn single_season_can_be_followed() {
     let app = furnished(TestApp::start().await).await;
     let dark = app.sonarr().add(series("Dark").year(2017).tvdb(334_824).seasons(3).missing(1));
     let follows =
@@ -151,7 +151,7 @@ async fn one_season_of_a_show_can_be_followed() {
 }
 
 #[tokio::test]
-async fn specials_of_a_show_can_be_followed() {
+async fn specials_can_be_followed() {
     let app = furnished(TestApp::start().await).await;
     let dark = app.sonarr().add(series("Dark").year(2017).tvdb(334_824).seasons(3).specials(2));
     let follows = calls("tell_me_when_ready", json!({ "type": "series", "id": dark, "season": 0 }));
@@ -164,7 +164,7 @@ async fn specials_of_a_show_can_be_followed() {
 }
 
 #[tokio::test]
-async fn who_has_only_promised_to_tell_may_not_claim_to_have_added() {
+async fn following_allows_no_claim_of_an_addition() {
     let app = app_with_bobs_dune().await;
     let follows = calls("tell_me_when_ready", json!({ "type": "movie", "id": 1 }));
     app.model_plays([finds("dune"), follows, says("Added Dune."), says("I'll tell you.")]);
@@ -172,7 +172,7 @@ async fn who_has_only_promised_to_tell_may_not_claim_to_have_added() {
 }
 
 #[tokio::test]
-async fn forgetting_all_forgets_what_was_asked_for_and_who_wanted_to_hear() {
+async fn forget_all_erases_title_requests_and_follows() {
     let app = app_with_bobs_dune().await;
     assert_eq!(app.exports(BOB)["titles_asked_for"][0]["title"], "Dune");
     assert_eq!(app.exports(BOB)["titles_to_hear_of"][0]["catalog_id"], DUNE);

@@ -23,7 +23,7 @@ async fn changes(app: &TestApp) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_a_program_changes_stands_in_the_record_under_its_key() {
+async fn changes_by_a_program_are_audited_under_its_key() {
     let app = TestApp::start_without_model().await;
     app.sms("status").await;
     app.sms_from(SAM, "hi").await;
@@ -53,7 +53,7 @@ async fn what_a_program_changes_stands_in_the_record_under_its_key() {
 }
 
 #[tokio::test]
-async fn a_turn_that_a_program_ends_stands_in_the_record_under_its_key() {
+async fn turn_canceled_by_a_program_is_audited_under_its_key() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
     let program = app.program().await;
@@ -67,7 +67,7 @@ async fn a_turn_that_a_program_ends_stands_in_the_record_under_its_key() {
 }
 
 #[tokio::test]
-async fn whoever_is_signed_in_uses_the_api_in_their_own_name() {
+async fn signed_in_api_requests_are_attributed_to_the_operator() {
     let app = TestApp::start_without_model().await;
     app.sms("status").await;
     let browser = app.browser().await;
@@ -84,7 +84,7 @@ async fn whoever_is_signed_in_uses_the_api_in_their_own_name() {
 }
 
 #[tokio::test]
-async fn the_pages_tell_a_key_by_its_name_from_the_operator() {
+async fn console_distinguishes_keys_from_the_operator() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -105,7 +105,7 @@ async fn the_pages_tell_a_key_by_its_name_from_the_operator() {
 }
 
 #[tokio::test]
-async fn a_text_that_cannot_stand_in_the_record_is_not_said() {
+async fn message_is_refused_if_it_cannot_be_audited() {
     let app = TestApp::start_without_model().await;
     app.sms("status").await;
     let program = app.program().await;

@@ -37,7 +37,7 @@ fn check(npm: &Npm) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_check_is_left_out_only_where_its_registry_is_out_of_reach() {
+fn check_is_skipped_only_if_its_registry_is_unreachable() {
     let went_on = check(&Npm { installs: true, answers: true });
     let out_of_reach = check(&Npm { installs: false, answers: false });
     let refused = check(&Npm { installs: false, answers: true });
@@ -48,7 +48,7 @@ fn a_check_is_left_out_only_where_its_registry_is_out_of_reach() {
 }
 
 #[test]
-fn every_check_gets_what_it_needs_in_the_way_that_tells_these_apart() {
+fn every_check_installs_packages_through_the_shared_function() {
     for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".ci/contract")).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();

@@ -69,7 +69,7 @@ fn help_names_the_commands() {
 }
 
 #[test]
-fn every_configuration_problem_is_told_at_once_and_no_secret() {
+fn all_configuration_problems_are_reported_without_secrets() {
     let environment =
         [("PORT", "many"), ("LLM_API_KEY", "hush hush"), ("SONARR_API_KEY", "sesame"), ("TZ", "Moon/Base")];
     let ended = Cli::new().run(&["serve"], &environment);
@@ -85,7 +85,7 @@ fn every_configuration_problem_is_told_at_once_and_no_secret() {
 }
 
 #[test]
-fn it_serves_while_nobody_else_does_and_ends_when_asked() {
+fn serve_refuses_a_second_process_and_stops_on_request() {
     let cli = Cli::new();
     let served = cli.serve(&NOBODY_THERE);
     let ok = "HTTP/1.1 200 OK".to_owned();
@@ -106,14 +106,14 @@ fn it_serves_while_nobody_else_does_and_ends_when_asked() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn it_asks_for_the_files_that_its_connections_need() {
+fn serve_raises_the_limit_of_open_files() {
     let cli = Cli::new();
     let served = cli.serve_with_files(300, &NOBODY_THERE);
     assert_eq!(served.files(), 4096);
 }
 
 #[test]
-fn nobody_else_on_the_machine_may_read_what_it_writes() {
+fn written_files_are_readable_by_their_owner_only() {
     let cli = Cli::new();
     let served = cli.serve(&NOBODY_THERE);
     assert_eq!(cli.run(&["backup", "copy.db"], &[]).code, Some(0));
@@ -124,7 +124,7 @@ fn nobody_else_on_the_machine_may_read_what_it_writes() {
 }
 
 #[test]
-fn a_link_from_the_shell_signs_in_at_the_console_of_the_running_service() {
+fn console_link_signs_in_at_the_running_service() {
     let cli = Cli::new();
     let mut environment = NOBODY_THERE.to_vec();
     environment.push(("CONSOLE_BIND", "127.0.0.1:0"));
@@ -147,7 +147,7 @@ fn a_link_from_the_shell_signs_in_at_the_console_of_the_running_service() {
 }
 
 #[test]
-fn a_link_that_is_made_while_no_service_runs_says_so_and_signs_in_once_one_does() {
+fn console_link_made_while_stopped_works_after_the_start() {
     let cli = Cli::new();
     let mut environment = NOBODY_THERE.to_vec();
     environment.push(("CONSOLE_BIND", "127.0.0.1:0"));
@@ -164,7 +164,7 @@ fn a_link_that_is_made_while_no_service_runs_says_so_and_signs_in_once_one_does(
 }
 
 #[test]
-fn a_console_whose_port_is_taken_stops_the_start_with_a_hint() {
+fn occupied_console_port_stops_the_start_with_a_hint() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let mut environment = NOBODY_THERE.to_vec();
@@ -183,7 +183,7 @@ fn a_console_whose_port_is_taken_stops_the_start_with_a_hint() {
 }
 
 #[test]
-fn without_a_console_there_is_no_link_to_it() {
+fn console_link_fails_without_a_console() {
     let ended = Cli::new().run(&["console-link"], &[]);
     assert_eq!(
         (ended.code, ended.errors.as_str()),
@@ -195,7 +195,7 @@ fn without_a_console_there_is_no_link_to_it() {
 }
 
 #[test]
-fn the_demo_says_where_its_console_is_and_how_to_sign_in() {
+fn demo_prints_its_console_address_and_sign_in_link() {
     let line = Cli::new().demo_greets();
     let (address, link) = line.strip_prefix("Console at ").unwrap().split_once("; sign in with ").unwrap();
     let (before, token) = link.split_once("/sign-in/link?token=").unwrap();
@@ -204,7 +204,7 @@ fn the_demo_says_where_its_console_is_and_how_to_sign_in() {
 }
 
 #[test]
-fn the_demo_plays_a_script() {
+fn demo_runs_a_script() {
     let cli = Cli::new();
     cli.write("texts.txt", "# A comment.\n\nadd gladiator\nhave dune\nremove dune\nno\nhow are you?\n");
     let ended = cli.run(&["demo", "--script", "texts.txt"], &[]);
@@ -224,14 +224,14 @@ fn the_demo_plays_a_script() {
 }
 
 #[test]
-fn a_script_that_is_missing_is_named() {
+fn missing_script_is_named() {
     let ended = Cli::new().run(&["demo", "--script", "none.txt"], &[]);
     assert_eq!(ended.code, Some(1));
     assert!(ended.errors.contains("error: failed to read none.txt"), "{}", ended.errors);
 }
 
 #[test]
-fn chat_without_an_admin_makes_nobody_one() {
+fn chat_without_an_admin_creates_no_user() {
     let cli = Cli::new();
     let ended = cli.run(&["chat"], &[]);
     assert_eq!(
@@ -246,7 +246,7 @@ fn chat_without_an_admin_makes_nobody_one() {
 }
 
 #[test]
-fn chat_with_nothing_but_an_admin_answers_by_keyword() {
+fn chat_with_only_an_admin_answers_by_keyword() {
     let cli = Cli::new();
     cli.write(".env", "ADMIN_PHONE=+15550100123\n");
     let ended = cli.run_typing(&["chat"], "commands\nstatus\nhow are you?\n");

@@ -27,7 +27,7 @@ async fn world_with_text_put_off() -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn text_put_off_leaves_on_time_when_the_clock_is_set_back() {
+async fn deferred_message_leaves_on_time_after_a_clock_step_back() {
     for step in [-HOUR, -DAY] {
         let world = world_with_text_put_off().await;
         world.sets_clock(step).await;
@@ -37,7 +37,7 @@ async fn text_put_off_leaves_on_time_when_the_clock_is_set_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn text_put_off_is_not_too_old_when_the_clock_jumps_a_day() {
+async fn deferred_message_is_sent_after_a_clock_jump_of_a_day() {
     let world = world_with_text_put_off().await;
     world.sets_clock(DAY).await;
     world.passes(15).await;
@@ -45,7 +45,7 @@ async fn text_put_off_is_not_too_old_when_the_clock_jumps_a_day() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn text_put_off_is_sent_by_a_start_with_the_clock_a_day_behind() {
+async fn deferred_message_is_sent_by_a_start_with_the_clock_behind() {
     let mut world = world_with_text_put_off().await;
     world.is_killed().await;
     world.sets_clock(-DAY).await;
@@ -55,7 +55,7 @@ async fn text_put_off_is_sent_by_a_start_with_the_clock_a_day_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn text_received_before_the_clock_is_set_back_is_answered_at_once() {
+async fn message_from_before_a_clock_step_back_is_answered_at_once() {
     let world = World::start().await;
     world.model_plays([says("Hello.")]);
     world.texts("hi").await;
@@ -74,7 +74,7 @@ async fn world_with_question() -> (World, i64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn question_expires_when_the_clock_is_set_either_way() {
+async fn prompt_expires_after_any_clock_step() {
     for step in [-DAY, -HOUR, HOUR] {
         let (world, dune) = world_with_question().await;
         world.sets_clock(step).await;
@@ -88,7 +88,7 @@ async fn question_expires_when_the_clock_is_set_either_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn question_expires_by_a_start_with_the_clock_behind() {
+async fn prompt_expires_at_a_start_with_the_clock_behind() {
     let (mut world, _) = world_with_question().await;
     world.is_killed().await;
     world.sets_clock(-HOUR).await;
@@ -99,7 +99,7 @@ async fn question_expires_by_a_start_with_the_clock_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_addition_is_made_whichever_way_the_clock_is_set() {
+async fn deferred_addition_survives_any_clock_step() {
     for step in [-DAY, DAY] {
         let world = World::start().await;
         world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
@@ -116,7 +116,7 @@ async fn waiting_addition_is_made_whichever_way_the_clock_is_set() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stop_counts_after_a_start_before_the_clock_was_set_back() {
+async fn stop_counts_after_a_start_before_a_clock_step_back() {
     let world = World::start().await;
     world.sms("START").await;
     world.sets_clock(-HOUR).await;
@@ -126,7 +126,7 @@ async fn stop_counts_after_a_start_before_the_clock_was_set_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn notice_for_the_morning_leaves_by_the_clock_as_it_is() {
+async fn morning_notification_leaves_by_the_corrected_clock() {
     let world = World::start().await;
     world.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
     // It is nine in the evening.
@@ -140,7 +140,7 @@ async fn notice_for_the_morning_leaves_by_the_clock_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missed_text_is_fetched_soon_after_the_clock_is_set_back() {
+async fn missed_message_is_fetched_soon_after_a_clock_step_back() {
     for step in [-HOUR, -DAY] {
         let world = World::start().await;
         world.model_plays([says("Found you."), says("And you.")]);
@@ -156,7 +156,7 @@ async fn missed_text_is_fetched_soon_after_the_clock_is_set_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn text_after_a_pause_is_answered_when_the_clock_is_set_back() {
+async fn message_after_a_pause_is_answered_despite_a_clock_step_back() {
     for step in [-HOUR * 2, -DAY] {
         let world = World::start().await;
         world.knows_an_admin(ANN).await;

@@ -42,7 +42,7 @@ async fn guesses_five_times(app: &TestApp, dune: i64) {
 }
 
 #[tokio::test]
-async fn five_wrong_codes_of_a_day_suspend_deletions_by_text_across_questions_and_restarts() {
+async fn five_wrong_codes_suspend_deletions_across_prompts_and_restarts() {
     let (mut app, dune) = app_that_always_asks_for_a_code().await;
     guesses_five_times(&app, dune).await;
     assert_eq!(app.sms("yes 47").await, SUSPENDED);
@@ -56,7 +56,7 @@ async fn five_wrong_codes_of_a_day_suspend_deletions_by_text_across_questions_an
 }
 
 #[tokio::test]
-async fn no_reads_and_additions_work_while_deletions_are_suspended() {
+async fn no_reads_and_additions_work_during_a_suspension() {
     let (app, dune) = app_that_always_asks_for_a_code().await;
     app.radarr().add_to_catalog(movie("Arrival").year(2016).tmdb(329_865));
     guesses_five_times(&app, dune).await;
@@ -68,7 +68,7 @@ async fn no_reads_and_additions_work_while_deletions_are_suspended() {
 }
 
 #[tokio::test]
-async fn a_yes_without_its_code_is_no_guess() {
+async fn yes_without_a_code_is_not_a_guess() {
     let (app, dune) = app_that_always_asks_for_a_code().await;
     for _ in 0..3 {
         asks_for_dune(&app, dune).await;
@@ -80,7 +80,7 @@ async fn a_yes_without_its_code_is_no_guess() {
 }
 
 #[tokio::test]
-async fn renewed_approval_codes_give_no_further_guesses_and_the_other_admins_hear_once() {
+async fn renewed_approval_codes_allow_no_further_guesses() {
     let app = TestApp::start().await;
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.knows_as("Bob", BOB, Has::EveryRight).await;
@@ -107,7 +107,7 @@ async fn renewed_approval_codes_give_no_further_guesses_and_the_other_admins_hea
 }
 
 #[tokio::test]
-async fn a_suspended_deletion_is_confirmed_in_the_console() {
+async fn suspended_deletion_can_be_confirmed_in_the_console() {
     let (app, dune) = app_that_always_asks_for_a_code().await;
     guesses_five_times(&app, dune).await;
     assert_eq!(app.sms("yes 47").await, SUSPENDED);
@@ -119,7 +119,7 @@ async fn a_suspended_deletion_is_confirmed_in_the_console() {
 }
 
 #[tokio::test]
-async fn the_operator_sees_a_suspension_at_home_and_lifts_it_on_the_users_page() {
+async fn suspension_is_shown_at_home_and_lifted_on_the_users_page() {
     let (app, dune) = app_that_always_asks_for_a_code().await;
     guesses_five_times(&app, dune).await;
     let mut browser = app.browser().await;
@@ -137,7 +137,7 @@ async fn the_operator_sees_a_suspension_at_home_and_lifts_it_on_the_users_page()
 }
 
 #[tokio::test]
-async fn a_new_question_has_a_code_of_four_digits() {
+async fn random_code_has_four_digits() {
     let app = TestApp::with(|settings| {
         settings.code_policy = CodePolicy::Always;
         settings.codes = CodeSource::Random;

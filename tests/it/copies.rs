@@ -56,7 +56,7 @@ impl TestApp {
 }
 
 #[tokio::test]
-async fn a_season_goes_and_is_not_fetched_again() {
+async fn deleted_season_is_unmonitored() {
     let app = TestApp::start().await;
     let bear = app.asked_about_season_two().await;
     assert_eq!(app.sonarr().action_record().deleted_files, NO_TITLES);
@@ -72,7 +72,7 @@ async fn a_season_goes_and_is_not_fetched_again() {
 }
 
 #[tokio::test]
-async fn a_single_episode_that_is_wanted_does_not_bring_its_season_back() {
+async fn monitored_episode_does_not_restore_its_deleted_season() {
     let app = TestApp::start().await;
     let bear = app.asked_about_season_two().await;
     app.sonarr().edit(bear, |show| *show = show.clone().unmonitored_episode(2, 1));
@@ -82,7 +82,7 @@ async fn a_single_episode_that_is_wanted_does_not_bring_its_season_back() {
 }
 
 #[tokio::test]
-async fn a_season_with_a_new_file_is_kept_and_asked_about_afresh() {
+async fn season_with_a_new_file_is_kept_and_prompted_again() {
     let app = TestApp::start().await;
     let show = series("The Bear").year(2022).seasons(3).episodes(6).size_gb(10.0).off_disk(2, 2);
     let bear = app.sonarr().add(show);
@@ -101,7 +101,7 @@ async fn a_season_with_a_new_file_is_kept_and_asked_about_afresh() {
 }
 
 #[tokio::test]
-async fn a_season_without_files_is_not_asked_about() {
+async fn season_without_files_is_not_prompted() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2));
     app.model_plays(removes_season(bear, 2).into_iter().chain([says("There is nothing to delete.")]));
@@ -110,7 +110,7 @@ async fn a_season_without_files_is_not_asked_about() {
 }
 
 #[tokio::test]
-async fn a_season_is_deleted_whole_though_an_answer_is_lost() {
+async fn season_is_deleted_completely_despite_a_lost_response() {
     let app = TestApp::start().await;
     let bear = app.asked_about_season_two().await;
     app.sonarr().do_next_write_but_answer(502);
@@ -120,7 +120,7 @@ async fn a_season_is_deleted_whole_though_an_answer_is_lost() {
 }
 
 #[tokio::test]
-async fn a_bad_copy_goes_is_blocked_and_another_one_is_fetched() {
+async fn replaced_copy_is_deleted_blocklisted_and_searched_again() {
     let app = TestApp::start().await;
     let dune = app.asked_for_another_dune().await;
     assert_eq!(app.radarr().action_record().deleted_files, NO_TITLES);
@@ -135,7 +135,7 @@ async fn a_bad_copy_goes_is_blocked_and_another_one_is_fetched() {
 }
 
 #[tokio::test]
-async fn a_server_that_replaces_nothing_by_itself_is_asked_to_search() {
+async fn server_without_automatic_replacement_is_told_to_search() {
     let app = TestApp::start().await;
     app.radarr().replaces_failed(false);
     app.asked_for_another_dune().await;
@@ -146,7 +146,7 @@ async fn a_server_that_replaces_nothing_by_itself_is_asked_to_search() {
 }
 
 #[tokio::test]
-async fn a_copy_that_was_put_there_by_hand_has_nothing_to_block() {
+async fn copy_without_a_known_release_blocklists_nothing() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4).unmonitored());
     app.model_plays(replaces_movie(dune));
@@ -159,7 +159,7 @@ async fn a_copy_that_was_put_there_by_hand_has_nothing_to_block() {
 }
 
 #[tokio::test]
-async fn a_bad_copy_is_replaced_once_though_answers_are_lost() {
+async fn replacement_runs_once_despite_lost_responses() {
     for lost in 0..2 {
         let app = TestApp::start().await;
         app.asked_for_another_dune().await;
@@ -179,7 +179,7 @@ async fn a_bad_copy_is_replaced_once_though_answers_are_lost() {
 }
 
 #[tokio::test]
-async fn a_copy_that_was_replaced_meanwhile_is_kept() {
+async fn copy_that_changed_meanwhile_is_kept() {
     let app = TestApp::start().await;
     let dune = app.asked_for_another_dune().await;
     app.radarr().edit(dune, |film| film.size_bytes = 40_000_000_000);
@@ -193,7 +193,7 @@ async fn a_copy_that_was_replaced_meanwhile_is_kept() {
 }
 
 #[tokio::test]
-async fn only_the_bad_episode_is_replaced() {
+async fn only_the_selected_episode_is_replaced() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2).episodes(6).size_gb(6.0));
     app.sonarr().add_import("The Bear S02E03", yesterday());
@@ -217,7 +217,7 @@ async fn only_the_bad_episode_is_replaced() {
 }
 
 #[tokio::test]
-async fn of_a_show_the_season_has_to_be_named() {
+async fn replacement_in_a_show_needs_a_season() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2).size_gb(6.0));
     let replace = calls("replace_copy", json!({ "type": "series", "id": bear }));
@@ -226,7 +226,7 @@ async fn of_a_show_the_season_has_to_be_named() {
 }
 
 #[tokio::test]
-async fn a_stuck_download_is_taken_away_and_replaced() {
+async fn stuck_download_is_removed_and_replaced() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021));
     app.radarr().add_stuck_download("Dune", "No files found");
@@ -244,7 +244,7 @@ async fn a_stuck_download_is_taken_away_and_replaced() {
 }
 
 #[tokio::test]
-async fn an_unwanted_download_is_taken_away_and_nothing_is_looked_for() {
+async fn unwanted_download_is_removed_without_a_search() {
     let app = TestApp::start().await;
     app.sonarr().add(series("The Bear").seasons(2));
     app.sonarr().add_download("The Bear S02", 40, 30);
@@ -261,7 +261,7 @@ async fn an_unwanted_download_is_taken_away_and_nothing_is_looked_for() {
 }
 
 #[tokio::test]
-async fn a_download_that_has_arrived_meanwhile_is_not_touched() {
+async fn download_that_finished_meanwhile_is_not_touched() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021));
     app.radarr().add_download("Dune", 90, 1);
@@ -274,7 +274,7 @@ async fn a_download_that_has_arrived_meanwhile_is_not_touched() {
 }
 
 #[tokio::test]
-async fn a_download_is_taken_away_once_though_the_answer_is_lost() {
+async fn download_is_removed_once_despite_a_lost_response() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021));
     app.radarr().add_download("Dune", 40, 30);
@@ -287,7 +287,7 @@ async fn a_download_is_taken_away_once_though_the_answer_is_lost() {
 }
 
 #[tokio::test]
-async fn nothing_is_replaced_that_nobody_found_fault_with() {
+async fn replacement_needs_a_complaint_of_the_user() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(replaces_movie(dune).into_iter().chain([says("It is there.")]));
@@ -296,7 +296,7 @@ async fn nothing_is_replaced_that_nobody_found_fault_with() {
 }
 
 #[tokio::test]
-async fn a_copy_half_deleted_is_replaced_whole() {
+async fn partly_deleted_copy_is_replaced_completely() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2).episodes(10).size_gb(10.0));
     app.sonarr().add_import("The Bear S02", yesterday());
@@ -319,7 +319,7 @@ async fn a_copy_half_deleted_is_replaced_whole() {
 }
 
 #[tokio::test]
-async fn a_season_that_could_not_be_deleted_is_looked_for_as_before() {
+async fn season_stays_monitored_after_a_failed_deletion() {
     let app = TestApp::start().await;
     let bear = app.asked_about_season_two().await;
     let wanted = app.sonarr().item(bear).unwrap().monitored_episodes();
@@ -349,7 +349,7 @@ async fn season_is_monitored_again_after_repeated_failed_deletions() {
 }
 
 #[tokio::test]
-async fn specials_that_could_not_be_deleted_are_looked_for_as_before() {
+async fn specials_stay_monitored_after_a_failed_deletion() {
     let app = TestApp::start().await;
     let mut show = series("The Bear").year(2022).seasons(1).episodes(2).size_gb(4.0);
     show.details.specials_monitored = true;

@@ -116,7 +116,7 @@ fn told(crowd: &[Reader]) -> &[String] {
 }
 
 #[tokio::test]
-async fn five_hundred_programs_that_follow_one_conversation_are_told_the_same_answer() {
+async fn five_hundred_readers_of_a_stream_get_the_same_reply() {
     let watched = Watched::start().await;
     let mut crowd = watched.crowd("/api/v1/conversations/1/events?after=0").await;
     all_read_up_to(&mut crowd, "event: caught_up").await;
@@ -135,7 +135,7 @@ async fn five_hundred_programs_that_follow_one_conversation_are_told_the_same_an
 }
 
 #[tokio::test]
-async fn five_hundred_pages_of_one_conversation_show_the_same_answer() {
+async fn five_hundred_pages_of_a_conversation_show_the_same_reply() {
     let watched = Watched::start().await;
     let mut crowd = watched.crowd(&format!("/conversations/1/live?after={}", watched.end().await)).await;
     watched.begins_to_answer().await;

@@ -33,7 +33,7 @@ async fn webhooks(app: &TestApp) -> [u16; 3] {
 }
 
 #[tokio::test]
-async fn nothing_is_acknowledged_while_a_file_is_not_at_its_path() {
+async fn webhooks_are_refused_while_the_database_file_is_moved() {
     let app = TestApp::start_without_model().await;
     app.radarr().add(movie("Dune").year(2021).tmdb(438_631));
     app.radarr().import_event("Dune");
@@ -62,7 +62,7 @@ async fn nothing_is_acknowledged_while_a_file_is_not_at_its_path() {
 }
 
 #[test]
-fn doctor_finds_that_the_database_of_the_service_was_moved() {
+fn doctor_detects_a_moved_database_of_the_service() {
     let cli = Cli::new();
     let served = cli.serve(&[AT_HOME, ANY_PORT]);
     let port = served.address.rsplit(':').next().unwrap().to_owned();
@@ -90,7 +90,7 @@ fn cut_off(cli: &Cli, length: impl FnOnce(u64) -> u64) {
 }
 
 #[test]
-fn a_file_that_cannot_be_ours_is_refused_and_left_as_it_is() {
+fn foreign_database_file_is_refused_unchanged() {
     let songs = "CREATE TABLE songs (id INTEGER)";
     let faults: [(&str, LayFile); 5] = [
         ("it is not an SQLite database", &|cli| cli.write("dialarr.db", &"No database. ".repeat(400))),
@@ -120,7 +120,7 @@ fn a_file_that_cannot_be_ours_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_backup_that_fails_or_is_killed_leaves_no_file_of_its_name() {
+fn failed_or_killed_backup_leaves_no_file() {
     let cli = Cli::new();
     cli.serve(&[AT_HOME, ANY_PORT]).terminate();
     let backup = |limit: &str| cli.run_script(&format!("{limit}exec \"$0\" backup copy.db"));
@@ -135,7 +135,7 @@ fn a_backup_that_fails_or_is_killed_leaves_no_file_of_its_name() {
 }
 
 #[test]
-fn the_documented_nightly_copy_keeps_the_last_one_until_the_next_is_whole() {
+fn documented_nightly_copy_keeps_the_last_complete_file() {
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/BACKUP.md");
     let document = fs::read_to_string(document).unwrap();
     let line = document.lines().find_map(|line| line.strip_prefix("10 4 * * * dialarr ")).unwrap();

@@ -30,7 +30,7 @@ impl TestApp {
 }
 
 #[tokio::test]
-async fn a_movie_is_told_with_its_quality_size_and_day() {
+async fn movie_details_have_quality_size_and_date() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     assert_eq!(
@@ -40,7 +40,7 @@ async fn a_movie_is_told_with_its_quality_size_and_day() {
 }
 
 #[tokio::test]
-async fn a_show_is_told_season_by_season() {
+async fn series_details_list_each_season() {
     let app = TestApp::start().await;
     let show = series("The Bear").year(2022).seasons(2).episodes(6).size_gb(5.0).off_disk(2, 3);
     let bear = app.sonarr().add(show.airs(2, 3, at("2026-11-24T01:00:00Z")));
@@ -64,7 +64,7 @@ async fn a_show_is_told_season_by_season() {
 }
 
 #[tokio::test]
-async fn a_season_that_a_show_has_not_is_no_failure_of_sonarr() {
+async fn unknown_season_is_not_a_failure_of_sonarr() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2));
     let details = json!({ "type": "series", "id": bear, "season": 9 });
@@ -74,7 +74,7 @@ async fn a_season_that_a_show_has_not_is_no_failure_of_sonarr() {
 }
 
 #[tokio::test]
-async fn why_a_movie_is_missing_is_one_sentence() {
+async fn missing_movie_is_explained_in_one_sentence() {
     let app = TestApp::start().await;
     let radarr = app.radarr();
     let dune = radarr.add(movie("Dune").year(2021));
@@ -100,7 +100,7 @@ async fn why_a_movie_is_missing_is_one_sentence() {
 }
 
 #[tokio::test]
-async fn a_movie_that_nobody_wants_or_that_is_not_out_says_so() {
+async fn unmonitored_or_unreleased_movie_is_explained() {
     let app = TestApp::start().await;
     let radarr = app.radarr();
     let heat = radarr.add(movie("Heat").year(1995).unmonitored());
@@ -116,7 +116,7 @@ async fn a_movie_that_nobody_wants_or_that_is_not_out_says_so() {
 }
 
 #[tokio::test]
-async fn one_who_may_not_add_is_not_offered_it() {
+async fn user_who_may_not_add_is_not_offered_a_search() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::NoRights).await;
     let dune = app.radarr().add(movie("Dune").year(2021));
@@ -130,7 +130,7 @@ async fn one_who_may_not_add_is_not_offered_it() {
 }
 
 #[tokio::test]
-async fn of_a_show_the_missing_part_is_told() {
+async fn missing_part_of_a_show_is_explained() {
     let app = TestApp::start().await;
     let show = series("The Bear").year(2022).seasons(2).episodes(6).size_gb(5.0);
     let bear = app.sonarr().add(show.off_disk(2, 1).off_disk(2, 3).airs(2, 3, at("2027-04-10T01:00:00Z")));
@@ -159,7 +159,7 @@ async fn of_a_show_the_missing_part_is_told() {
 }
 
 #[tokio::test]
-async fn a_reason_is_told_though_the_server_does_not_say_how_it_is() {
+async fn reason_is_given_without_a_health_status() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021));
     app.radarr().add_health_problem("error", "UpdateCheck", "New update");
@@ -170,7 +170,7 @@ async fn a_reason_is_told_though_the_server_does_not_say_how_it_is() {
 }
 
 #[tokio::test]
-async fn room_and_complaints_are_told_without_paths() {
+async fn free_space_and_health_problems_are_shown_without_paths() {
     let app = TestApp::start().await;
     app.radarr().add_health_problem("error", "RootFolderCheck", "Missing root folder: /mnt/films");
     app.radarr().add_health_problem("notice", "UpdateCheck", "New update is available");

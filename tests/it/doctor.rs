@@ -58,7 +58,7 @@ fn without_time(line: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_all_is_well_each_line_says_so() {
+async fn doctor_reports_a_line_for_each_passed_check() {
     let street = household().await;
     let ended = street.run(&["doctor"]);
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""), "{}", ended.output);
@@ -95,7 +95,7 @@ async fn where_all_is_well_each_line_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_configuration_is_told_variable_by_variable() {
+async fn doctor_reports_configuration_errors_per_variable() {
     let mut street = Street::open().await;
     street.set("PORT", "many");
     street.set("SONARR_URL", "");
@@ -111,7 +111,7 @@ async fn a_wrong_configuration_is_told_variable_by_variable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_misspelt_variable_is_told_with_the_one_that_was_meant() {
+async fn doctor_suggests_the_name_of_a_misspelled_variable() {
     let mut street = household().await;
     street.cli.write(".env", "RATE_LIMTI=sesame\nREADARR_API_KEY=sesame\n");
     let ended = street.run(&["doctor"]);
@@ -135,7 +135,7 @@ async fn a_misspelt_variable_is_told_with_the_one_that_was_meant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_that_was_cut_at_its_dollar_is_a_warning_and_the_rest_of_a_hash_a_failure() {
+async fn doctor_warns_of_a_value_cut_at_a_dollar_sign() {
     let street = household().await;
     street.cli.write(".env", "TZ=UTC\nCONSOLE_PASSWORD=\"correct$horse battery\"\n");
     let ended = street.run(&["doctor"]);
@@ -155,7 +155,7 @@ async fn a_value_that_was_cut_at_its_dollar_is_a_warning_and_the_rest_of_a_hash_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_none_is_a_failure() {
+async fn doctor_fails_on_a_file_that_is_not_a_database() {
     let street = household().await;
     street.cli.write("dialarr.db", &"This is no database. ".repeat(400));
     let ended = street.run(&["doctor"]);
@@ -167,7 +167,7 @@ async fn a_database_that_is_none_is_a_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_library_with_another_key_or_at_another_address_is_told_from_one_that_is_down() {
+async fn doctor_distinguishes_wrong_key_wrong_address_and_outage() {
     let mut street = household().await;
     street.set("SONARR_API_KEY", "anotherkey");
     street.set("RADARR_4K_URL", "http://127.0.0.1:9");
@@ -191,7 +191,7 @@ async fn a_library_with_another_key_or_at_another_address_is_told_from_one_that_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_library_lacks_and_says_of_itself_is_told() {
+async fn doctor_reports_library_gaps_and_health_problems() {
     let street = household().await;
     street.radarr.set_profiles(&[]);
     street.radarr.root_folder("/more", None);
@@ -218,7 +218,7 @@ async fn what_a_library_lacks_and_says_of_itself_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_is_missing_or_leads_elsewhere_is_told() {
+async fn doctor_reports_missing_and_misdirected_webhooks() {
     let street = household().await;
     street.sonarr.add_connect_entry(
         "Dialarr too",
@@ -249,7 +249,7 @@ async fn a_webhook_that_is_missing_or_leads_elsewhere_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_refuses_us_is_a_failure() {
+async fn doctor_fails_if_the_carrier_refuses_the_account() {
     let mut street = household().await;
     street.set("TWILIO_AUTH_TOKEN", "another-token");
     let ended = street.run(&["doctor"]);
@@ -261,7 +261,7 @@ async fn an_account_that_refuses_us_is_a_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn texts_that_failed_for_want_of_a_registration_are_told() {
+async fn doctor_reports_messages_that_failed_for_missing_registration() {
     let street = household().await;
     let account = street.twilio.client_account("http://twilio");
     let carrier = Twilio::new(account, HttpClient::in_process(street.twilio.in_process()));
@@ -288,7 +288,7 @@ async fn texts_that_failed_for_want_of_a_registration_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_without_tools_is_a_failure_and_a_short_context_a_warning() {
+async fn doctor_fails_a_model_without_tools_and_warns_of_short_context() {
     let mut street = household().await;
     let mut of_the_model = async |answers, context| {
         street.set("LLM_BASE_URL", &format!("{}/v1", serve(model(answers, context)).await));
@@ -309,7 +309,7 @@ async fn a_model_without_tools_is_a_failure_and_a_short_context_a_warning() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_key_is_named_where_the_error_comes_in_a_list() {
+async fn doctor_names_a_wrong_key_from_an_error_list() {
     let mut street = household().await;
     street.set("LLM_BASE_URL", &format!("{}/v1", serve(model_that_refuses_the_key()).await));
     insta::assert_snapshot!(said(&street.run(&["doctor"]), "model: a-model"), @r"
@@ -319,7 +319,7 @@ async fn wrong_key_is_named_where_the_error_comes_in_a_list() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_long_request_is_not_paid_for_unasked() {
+async fn doctor_sends_a_long_request_only_on_demand() {
     let mut street = household().await;
     street.set("LLM_API_KEY", "sk-0123");
     insta::assert_snapshot!(said(&street.run(&["doctor"]), "model: context"), @"ok       model: context length not tried; dialarr doctor --model does, for about 9,000 tokens");
@@ -327,7 +327,7 @@ async fn a_long_request_is_not_paid_for_unasked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn embeddings_that_find_everything_alike_and_a_server_without_them_are_told() {
+async fn doctor_reports_bad_and_missing_embeddings() {
     let mut street = household().await;
     let mut of_the_embeddings = async |server| {
         street.set("EMBEDDINGS_BASE_URL", &format!("{}/v1", serve(server).await));
@@ -345,7 +345,7 @@ async fn embeddings_that_find_everything_alike_and_a_server_without_them_are_tol
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_remembered_is_counted() {
+async fn doctor_counts_facts_and_stored_answers() {
     let street = household().await;
     let db = Db::open(&street.cli.path("dialarr.db")).unwrap();
     let remember = |conn: &mut _| {
@@ -381,7 +381,7 @@ async fn what_is_remembered_is_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_to_ask_is_told_and_is_no_failure() {
+async fn missing_connections_are_reported_without_a_failure() {
     let street = household().await;
     let bare: [(&str, &str); 1] = [("TZ", "UTC")];
     let ended = tokio::task::block_in_place(|| street.cli.run(&["doctor"], &bare));

@@ -146,7 +146,7 @@ fn is_metric(word: &&str) -> bool {
 }
 
 #[test]
-fn every_metric_that_a_document_names_is_told() {
+fn every_documented_metric_exists() {
     let samples = samples();
     for path in documents().into_iter().chain(["docs/alerts.yml".to_owned()]) {
         for name in words(&read(&path), is_of_a_name).filter(is_metric) {
@@ -158,7 +158,7 @@ fn every_metric_that_a_document_names_is_told() {
 }
 
 #[test]
-fn the_table_of_metrics_is_complete() {
+fn metrics_table_is_complete() {
     let told = read("docs/METRICS.md");
     let missing: Vec<String> = samples()
         .into_keys()
@@ -172,7 +172,7 @@ fn the_table_of_metrics_is_complete() {
 
 /// A label with a value that nothing has would make an alert that never comes.
 #[test]
-fn every_label_in_the_alerts_is_one_of_its_metric_with_a_value_that_it_can_have() {
+fn every_label_in_the_alerts_exists_with_its_value() {
     let (samples, code) = (samples(), source(&["src"]));
     let alerts = read("docs/alerts.yml");
     let mut checked = 0;
@@ -213,7 +213,7 @@ fn every_alert_is_explained() {
 }
 
 #[test]
-fn every_variable_that_a_document_names_is_read() {
+fn every_documented_variable_is_read() {
     let example = read(".env.example");
     let known: BTreeSet<&str> = example
         .lines()
@@ -238,7 +238,7 @@ fn every_variable_that_a_document_names_is_read() {
 }
 
 #[test]
-fn every_command_and_option_that_a_document_names_exists() {
+fn every_documented_command_and_option_exists() {
     let cli = Cli::new();
     let help = |command: &[&str]| cli.run(&[command, &["--help"]].concat(), &[]).output;
     let commands = help(&[]);
@@ -268,7 +268,7 @@ fn every_command_and_option_that_a_document_names_exists() {
     assert!(asked.len() > 7, "{asked:?}");
 }
 
-/// Such as ``a_second_yes_deletes_nothing_more``.
+/// Such as ``second_yes_deletes_nothing``.
 /// Names of several words, as tests have.
 fn sentences(told: &str) -> BTreeSet<&str> {
     let is_sentence = |span: &&str| {
@@ -303,7 +303,7 @@ fn is_for_contributors(path: &str) -> bool {
 }
 
 #[test]
-fn every_test_that_a_document_names_exists() {
+fn every_documented_test_exists() {
     let code = source(&["src", "tests"]);
     let security = read("docs/SECURITY.md");
     let told = documents().iter().map(|path| read(path)).collect::<Vec<_>>().join("\n");
@@ -321,7 +321,7 @@ fn every_test_that_a_document_names_exists() {
 }
 
 #[test]
-fn what_the_table_of_findings_quotes_is_what_the_program_says() {
+fn findings_quoted_in_documents_match_the_source() {
     let told = read("docs/DOCTOR.md");
     let section = told.split("\n## ").find_map(|section| section.strip_prefix("Messages\n")).unwrap();
     // A line of the source may end in the middle of a sentence.
@@ -342,7 +342,7 @@ fn what_the_table_of_findings_quotes_is_what_the_program_says() {
 }
 
 #[tokio::test]
-async fn every_query_that_a_document_shows_fits_the_tables() {
+async fn every_documented_query_fits_the_tables() {
     let app = TestApp::start_without_model().await;
     let mut queries = Vec::new();
     for path in documents() {
@@ -370,7 +370,7 @@ fn direct() -> BTreeSet<String> {
 }
 
 #[test]
-fn each_direct_dependency_has_its_line_with_every_column_filled() {
+fn each_direct_dependency_has_a_complete_table_row() {
     let told = read("docs/DEPENDENCIES.md");
     let rows = told.lines().filter(|line| line.starts_with("| `"));
     let mut lines = BTreeSet::new();

@@ -69,13 +69,13 @@ fn steady(told: &str) -> String {
 }
 
 #[test]
-fn every_scenario_ends_as_it_should() {
+fn every_scenario_passes() {
     let ended = Cli::new().run(&["eval", &data("scenarios.json")], &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
 }
 
 #[test]
-fn a_scenario_that_ends_otherwise_fails_the_evaluation() {
+fn failed_scenario_fails_the_evaluation() {
     let text = std::fs::read_to_string(data("scenarios.json")).unwrap();
     let mut file: Value = serde_json::from_str(&text).unwrap();
     let scenarios = file["scenarios"].as_array_mut().unwrap();
@@ -90,7 +90,7 @@ fn a_scenario_that_ends_otherwise_fails_the_evaluation() {
 }
 
 #[test]
-fn a_real_model_is_asked_and_the_script_is_not() {
+fn live_evaluation_uses_the_model_and_not_the_script() {
     let server = ModelServer::start(adds_heat());
     let cli = Cli::new();
     let ended = live(&server, &cli, "1");
@@ -110,7 +110,7 @@ fn a_real_model_is_asked_and_the_script_is_not() {
 }
 
 #[test]
-fn a_scenario_passes_with_a_real_model_only_if_every_run_does() {
+fn live_scenario_passes_only_if_every_run_passes() {
     let forgets = [Answer::Says("Heat is there."), Answer::Says("Heat is there.")];
     let server = ModelServer::start(adds_heat().into_iter().chain(forgets));
     let cli = Cli::new();
@@ -171,7 +171,7 @@ fn a_scenario_passes_with_a_real_model_only_if_every_run_does() {
 }
 
 #[test]
-fn a_model_that_cannot_be_reached_passes_nothing() {
+fn unreachable_model_fails_every_scenario() {
     let server = ModelServer::start([]);
     let cli = Cli::new();
     let ended = live(&server, &cli, "1");
@@ -180,7 +180,7 @@ fn a_model_that_cannot_be_reached_passes_nothing() {
 }
 
 #[test]
-fn without_a_model_nothing_is_played_live() {
+fn live_evaluation_needs_a_model() {
     let cli = Cli::new();
     cli.write("heat.json", &heat().to_string());
     let ended = cli.run(&["eval", "heat.json", "--live"], &[]);

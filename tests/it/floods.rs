@@ -61,7 +61,7 @@ async fn statuses(clients: Vec<MemoryClient>) -> Statuses {
 }
 
 #[tokio::test(start_paused = true)]
-async fn texts_get_through_while_fifty_clients_send_slow_bodies() {
+async fn webhooks_get_through_fifty_slow_uploads() {
     let world = World::start().await;
     let server = serve(&world, limits(&[PROXY]));
     let begun = Instant::now();
@@ -90,7 +90,7 @@ async fn texts_get_through_while_fifty_clients_send_slow_bodies() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_headers_of_one_address_displace_only_their_own_kind() {
+async fn incomplete_headers_displace_only_those_of_their_address() {
     let world = World::start().await;
     let server = serve(&world, limits(&[]));
     let mut flood = Vec::new();
@@ -124,7 +124,7 @@ async fn unlisted_local_peer_has_no_share_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reports_with_the_secret_keep_their_slot_whatever_comes() {
+async fn authenticated_events_keep_their_slot_during_a_flood() {
     let world = World::start().await;
     let server = serve(&world, limits(&[PROXY]));
     let event = r#"{"eventType":"Test"}"#;
@@ -148,7 +148,7 @@ async fn reports_with_the_secret_keep_their_slot_whatever_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_body_is_read_to_its_end_before_its_413_is_followed_by_a_close() {
+async fn large_body_is_read_to_the_end_before_the_close() {
     let world = World::start().await;
     let server = serve(&world, limits(&[]));
     let limit = 64 << 10;

@@ -397,7 +397,7 @@ async fn an_author(folder: &tempfile::TempDir) -> Author {
 }
 
 #[tokio::test]
-async fn whoever_leaves_lags_and_comes_back_sees_the_log_without_a_gap_and_nothing_twice() {
+async fn reader_that_lags_or_reconnects_sees_every_event_once() {
     let folder = tempfile::tempdir().unwrap();
     let mut author = an_author(&folder).await;
     let stage = Arc::new(Stage {

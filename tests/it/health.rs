@@ -30,7 +30,7 @@ async fn run(app: &TestApp, sql: &'static str) {
 }
 
 #[tokio::test]
-async fn where_all_is_well_each_check_says_so() {
+async fn ready_lists_each_passed_check() {
     let app = TestApp::start_without_model().await;
     app.sms("status").await;
     let database = json!({ "name": "database", "ok": true, "detail": "answers" });
@@ -50,7 +50,7 @@ async fn where_all_is_well_each_check_says_so() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_until_there_is_room_again() {
+async fn full_disk_is_reported_until_space_is_free() {
     let app = TestApp::start_without_model().await;
     run(&app, "CREATE TRIGGER full BEFORE INSERT ON offsets BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
         .await;
@@ -63,7 +63,7 @@ async fn a_full_disk_is_told_until_there_is_room_again() {
 }
 
 #[tokio::test]
-async fn who_may_come_in_sees_what_is_wrong_while_nothing_can_be_written() {
+async fn console_and_metrics_work_while_the_database_is_read_only() {
     let app = TestApp::start_without_model().await;
     let (mut browser, program) = (app.browser().await, app.program().await);
     assert!(browser.get("/").await.says().contains("All clear."));
@@ -82,7 +82,7 @@ async fn who_may_come_in_sees_what_is_wrong_while_nothing_can_be_written() {
 }
 
 #[tokio::test]
-async fn a_database_that_somebody_else_holds_is_neither_alive_nor_ready() {
+async fn locked_database_is_neither_alive_nor_ready() {
     let app = TestApp::start_without_model().await;
     let mut other = SqliteConnection::establish(&app.database_path()).unwrap();
     other.batch_execute("BEGIN IMMEDIATE").unwrap();
@@ -94,7 +94,7 @@ async fn a_database_that_somebody_else_holds_is_neither_alive_nor_ready() {
 }
 
 #[tokio::test]
-async fn however_many_ask_the_database_is_looked_at_once() {
+async fn concurrent_checks_query_the_database_once() {
     let app = TestApp::start_without_model().await;
     assert_eq!(wrong(&app, "/ready").await.0, 200);
     run(&app, "CREATE TRIGGER full BEFORE INSERT ON offsets BEGIN SELECT RAISE(ABORT, 'full'); END").await;
@@ -106,7 +106,7 @@ async fn however_many_ask_the_database_is_looked_at_once() {
 }
 
 #[tokio::test]
-async fn texts_that_wait_for_long_are_told_unless_the_assistant_is_paused() {
+async fn long_waiting_messages_are_reported_except_during_a_pause() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     app.sms("pause").await;
@@ -120,7 +120,7 @@ async fn texts_that_wait_for_long_are_told_unless_the_assistant_is_paused() {
 }
 
 #[tokio::test]
-async fn texts_that_nobody_takes_are_told() {
+async fn unsent_messages_are_reported() {
     let app = TestApp::start_without_model().await;
     app.sms("status").await;
     run(&app, "UPDATE outbox SET state = 'queued', provider_sid = NULL, attempts = 3, not_before = 1e15")
@@ -132,7 +132,7 @@ async fn texts_that_nobody_takes_are_told() {
 }
 
 #[tokio::test]
-async fn a_notice_that_waits_for_the_morning_is_no_text_that_nobody_takes() {
+async fn notification_in_quiet_hours_is_not_an_unsent_message() {
     let setup =
         Setup::default().keyword_brain().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let app = setup.start().await;
@@ -150,7 +150,7 @@ async fn a_notice_that_waits_for_the_morning_is_no_text_that_nobody_takes() {
 }
 
 #[tokio::test]
-async fn tables_of_another_version_are_told() {
+async fn tables_of_another_version_are_reported() {
     let app = TestApp::start_without_model().await;
     run(&app, "INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999')").await;
     let told = vec!["migrations: the tables are those of another version".to_owned()];
@@ -158,7 +158,7 @@ async fn tables_of_another_version_are_told() {
 }
 
 #[tokio::test]
-async fn the_page_tells_how_things_stand_and_tests_a_library_when_asked() {
+async fn health_page_shows_status_and_tests_a_library() {
     let app = TestApp::start_without_model().await;
     app.radarr().add_health_problem("error", "IndexerStatusCheck", "All <b>indexers</b> are unavailable.");
     let mut browser = app.browser().await;
@@ -183,7 +183,7 @@ async fn the_page_tells_how_things_stand_and_tests_a_library_when_asked() {
 }
 
 #[tokio::test]
-async fn the_page_tests_what_turns_texts_into_vectors() {
+async fn health_page_tests_the_embeddings() {
     let app = TestApp::start().await;
     let mut browser = app.browser().await;
     let tested = browser.submit("/health-checks", &[("connection", "embeddings")]).await;
@@ -193,7 +193,7 @@ async fn the_page_tests_what_turns_texts_into_vectors() {
 }
 
 #[tokio::test]
-async fn without_an_embeddings_model_the_page_says_that_words_are_searched() {
+async fn health_page_reports_word_search_without_embeddings() {
     let app = Setup::default().without_embeddings().start().await;
     let mut browser = app.browser().await;
     let tested = browser.submit("/health-checks", &[("connection", "embeddings")]).await;

@@ -23,7 +23,7 @@ async fn app_that_is_paused() -> TestApp {
 }
 
 #[tokio::test]
-async fn while_paused_only_admins_are_answered_and_others_hear_it_once() {
+async fn pause_answers_only_admins_and_informs_others_once() {
     let app = app_that_is_paused().await;
     assert_eq!(app.sms_from(BOB, "status").await, PAUSED);
     assert_eq!(app.sms_from(BOB, "upcoming").await, "");
@@ -33,7 +33,7 @@ async fn while_paused_only_admins_are_answered_and_others_hear_it_once() {
 }
 
 #[tokio::test]
-async fn after_a_pause_the_texts_of_the_last_hour_are_worked_on() {
+async fn messages_of_the_last_hour_are_processed_after_a_pause() {
     let app = app_that_is_paused().await;
     app.sms_from(BOB, "status").await;
     app.pass(50 * 60);
@@ -51,7 +51,7 @@ async fn after_a_pause_the_texts_of_the_last_hour_are_worked_on() {
 }
 
 #[tokio::test]
-async fn what_was_told_of_a_pause_keeps_its_words_after_it() {
+async fn pause_notice_keeps_its_text_after_the_pause() {
     let app = app_that_is_paused().await;
     app.sms_from(BOB, "status").await;
     app.sms("resume").await;
@@ -60,7 +60,7 @@ async fn what_was_told_of_a_pause_keeps_its_words_after_it() {
 }
 
 #[tokio::test]
-async fn a_pause_outlasts_a_restart_and_a_second_one_is_told_anew() {
+async fn pause_survives_a_restart_and_a_second_one_is_announced() {
     let mut app = app_that_is_paused().await;
     app.sms_from(BOB, "status").await;
     app.restart().await;
@@ -74,7 +74,7 @@ async fn a_pause_outlasts_a_restart_and_a_second_one_is_told_anew() {
 }
 
 #[tokio::test]
-async fn an_opt_out_takes_effect_during_a_pause() {
+async fn opt_out_takes_effect_during_a_pause() {
     let app = app_that_is_paused().await;
     assert_eq!(app.sms_from(BOB, "STOP").await, "");
     assert_eq!(app.sms_from(BOB, "status").await, "");
@@ -84,7 +84,7 @@ async fn an_opt_out_takes_effect_during_a_pause() {
 }
 
 #[tokio::test]
-async fn a_yes_that_waited_through_a_pause_deletes_nothing() {
+async fn yes_that_waited_for_the_end_of_a_pause_deletes_nothing() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::EveryRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -100,7 +100,7 @@ async fn a_yes_that_waited_through_a_pause_deletes_nothing() {
 }
 
 #[tokio::test]
-async fn the_list_of_users_tells_roles_and_what_waits() {
+async fn users_command_lists_roles_and_join_requests() {
     let app = TestApp::start_without_model().await;
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.knows_as("Bob", BOB, Has::NoRights).await;
@@ -119,7 +119,7 @@ async fn the_list_of_users_tells_roles_and_what_waits() {
 }
 
 #[tokio::test]
-async fn an_admin_tells_everyone_who_can_be_told() {
+async fn broadcast_reaches_every_reachable_user() {
     let app = TestApp::start_without_model().await;
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.knows(BOB, Has::AddRight).await;
@@ -132,7 +132,7 @@ async fn an_admin_tells_everyone_who_can_be_told() {
 }
 
 #[tokio::test]
-async fn a_member_gives_no_orders() {
+async fn member_cannot_use_admin_commands() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     for order in ["pause", "users", "quota Bob +5", "tell everyone hello"] {
@@ -142,7 +142,7 @@ async fn a_member_gives_no_orders() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_into_the_audit_log_is_not_done() {
+async fn addition_is_refused_if_it_cannot_be_audited() {
     let app = TestApp::start().await;
     app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631));
     let [searches, adds] = adds_movie("dune", 438_631);
@@ -153,7 +153,7 @@ async fn what_cannot_be_written_into_the_audit_log_is_not_done() {
 }
 
 #[tokio::test]
-async fn a_deletion_that_cannot_be_written_into_the_audit_log_is_not_done() {
+async fn deletion_is_refused_if_it_cannot_be_audited() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -164,7 +164,7 @@ async fn a_deletion_that_cannot_be_written_into_the_audit_log_is_not_done() {
 }
 
 #[tokio::test]
-async fn an_order_that_cannot_be_written_into_the_audit_log_changes_nothing() {
+async fn admin_command_is_refused_if_it_cannot_be_audited() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     app.refuse_audit().await;
@@ -173,7 +173,7 @@ async fn an_order_that_cannot_be_written_into_the_audit_log_changes_nothing() {
 }
 
 #[tokio::test]
-async fn every_order_is_in_the_audit_log() {
+async fn every_admin_command_is_in_the_audit_log() {
     let app = TestApp::start_without_model().await;
     app.knows_as("Bob", BOB, Has::AddRight).await;
     for order in ["pause", "resume", "quota Bob +5", "tell everyone hi"] {
@@ -191,7 +191,7 @@ async fn every_order_is_in_the_audit_log() {
 }
 
 #[tokio::test]
-async fn that_there_is_a_pause_is_not_told_after_it() {
+async fn pause_notice_is_not_sent_after_the_pause() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::EveryRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -207,7 +207,7 @@ async fn that_there_is_a_pause_is_not_told_after_it() {
 }
 
 #[tokio::test]
-async fn many_texts_that_waited_through_a_long_pause_get_one_line() {
+async fn many_messages_from_a_long_pause_get_one_line() {
     let app = app_that_is_paused().await;
     for n in 0..45 {
         app.sms_from(BOB, &format!("add film {n}")).await;

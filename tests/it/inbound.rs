@@ -24,7 +24,7 @@ async fn check(form: &Form, status: u16, stored: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_text_is_acknowledged_with_a_document_that_says_nothing() {
+async fn message_is_acknowledged_with_an_empty_document() {
     let app = TestApp::start_without_model().await;
     assert_eq!(seen(&app.request(Form::text().request()).await), TAKEN);
     assert_eq!(app.texts_stored().await, ["hello"]);
@@ -32,17 +32,17 @@ async fn a_text_is_acknowledged_with_a_document_that_says_nothing() {
 }
 
 #[tokio::test]
-async fn a_wrong_signature_is_refused_and_nothing_is_stored() {
+async fn wrong_signature_is_refused_and_nothing_is_stored() {
     check(&Form::text().signed_with("another-token"), 403, &NOTHING).await;
 }
 
 #[tokio::test]
-async fn an_empty_token_signs_nothing() {
+async fn empty_token_signs_nothing() {
     check(&Form::text().signed_with(""), 403, &NOTHING).await;
 }
 
 #[tokio::test]
-async fn a_missing_signature_is_refused_and_nothing_is_stored() {
+async fn missing_signature_is_refused_and_nothing_is_stored() {
     let app = TestApp::start_without_model().await;
     assert_eq!(app.status_of(unsigned(Form::text().request())).await, 403);
     assert_eq!(app.texts_stored().await, NOTHING);
@@ -50,7 +50,7 @@ async fn a_missing_signature_is_refused_and_nothing_is_stored() {
 }
 
 #[tokio::test]
-async fn the_host_header_has_no_say_in_what_was_signed() {
+async fn host_header_does_not_affect_the_signature() {
     let app = TestApp::start_without_model().await;
     let elsewhere = Form::text().signed_for("https://evil.example/webhook/twilio").request();
     assert_eq!(app.status_of(to_host(elsewhere, "evil.example")).await, 403);
@@ -59,7 +59,7 @@ async fn the_host_header_has_no_say_in_what_was_signed() {
 }
 
 #[tokio::test]
-async fn a_public_url_may_have_a_path_that_the_proxy_removes() {
+async fn public_url_may_have_a_path_that_the_proxy_removes() {
     let setup = Setup::default().keyword_brain().public_url("https://home.example/dialarr/");
     let app = setup.start().await;
     let request = app.text(ANN, "hello").into_signed_request().unwrap();
@@ -69,7 +69,7 @@ async fn a_public_url_may_have_a_path_that_the_proxy_removes() {
 }
 
 #[tokio::test]
-async fn both_tokens_are_believed_while_one_replaces_the_other() {
+async fn both_tokens_are_valid_during_a_rotation() {
     let app = Setup::default().keyword_brain().tokens(&["the-next-token", TOKEN]).start().await;
     let next = Form::text().number(2).set("Body", "two").signed_with("the-next-token");
     for (form, status) in
@@ -82,7 +82,7 @@ async fn both_tokens_are_believed_while_one_replaces_the_other() {
 }
 
 #[tokio::test]
-async fn a_form_without_a_needed_field_is_refused() {
+async fn form_without_a_required_field_is_refused() {
     for field in ["AccountSid", "MessageSid", "From", "To", "NumMedia"] {
         check(&Form::text().without(field), 400, &NOTHING).await;
         check(&Form::text().set(field, ""), 400, &NOTHING).await;
@@ -90,14 +90,14 @@ async fn a_form_without_a_needed_field_is_refused() {
 }
 
 #[tokio::test]
-async fn senders_that_are_no_phone_numbers_are_refused() {
+async fn sender_that_is_not_a_phone_number_is_refused() {
     for sender in ["12345", "DIALARR", "anonymous", "whatsapp:bob", "+", "+1555010000x"] {
         check(&Form::text().set("From", sender), 400, &NOTHING).await;
     }
 }
 
 #[tokio::test]
-async fn junk_is_refused_and_an_unsigned_junk_form_too() {
+async fn malformed_form_is_refused() {
     let app = TestApp::start_without_model().await;
     for junk in ["", "&&&===", "%", "{\"MessageSid\":\"SM1\"}", "\0\0\0", "Body=%ZZ&Body&=&From"] {
         assert_eq!(app.status_of(Form::text().with_body(junk)).await, 403, "{junk:?}");
@@ -108,7 +108,7 @@ async fn junk_is_refused_and_an_unsigned_junk_form_too() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_utf_8_are_replaced_whether_raw_or_encoded() {
+async fn invalid_utf_8_is_replaced_raw_or_encoded() {
     let others: Vec<_> = TEXT.into_iter().filter(|(name, _)| *name != "Body").collect();
     let others = serde_urlencoded::to_string(others).unwrap();
     let body = |last: &[u8]| [others.as_bytes(), b"&Body=caf", last].concat();
@@ -122,7 +122,7 @@ async fn bytes_that_are_no_utf_8_are_replaced_whether_raw_or_encoded() {
 }
 
 #[tokio::test]
-async fn the_signature_decides_and_not_the_content_type() {
+async fn signature_decides_regardless_of_the_content_type() {
     let app = TestApp::start_without_model().await;
     for (form, content_type) in [
         (Form::text(), "application/octet-stream"),
@@ -137,13 +137,13 @@ async fn the_signature_decides_and_not_the_content_type() {
 }
 
 #[tokio::test]
-async fn ten_megabytes_are_refused_by_their_announcement() {
+async fn ten_megabytes_are_refused_by_their_length_header() {
     let app = TestApp::start_without_model().await;
     assert_eq!(app.announce_ten_megabytes().await, 413);
 }
 
 #[tokio::test]
-async fn ten_megabytes_without_a_length_are_read_only_as_far_as_the_limit() {
+async fn ten_megabytes_without_a_length_are_read_to_the_limit_only() {
     let app = TestApp::start_without_model().await;
     let (status, kilobytes) = app.pour_ten_megabytes().await;
     assert_eq!(status, 413);
@@ -151,12 +151,12 @@ async fn ten_megabytes_without_a_length_are_read_only_as_far_as_the_limit() {
 }
 
 #[tokio::test]
-async fn a_text_that_does_not_fit_is_refused() {
+async fn oversized_message_is_refused() {
     check(&Form::text().set("Body", &"x".repeat(100_000)), 413, &NOTHING).await;
 }
 
 #[tokio::test]
-async fn a_long_text_is_stored_whole_and_shortened_for_the_model() {
+async fn long_message_is_stored_whole_and_shortened_for_the_model() {
     let app = TestApp::start().await;
     app.model_plays([says("Quite a story.")]);
     let story = "dune ".repeat(6_000);
@@ -167,7 +167,7 @@ async fn a_long_text_is_stored_whole_and_shortened_for_the_model() {
 }
 
 #[tokio::test]
-async fn emoji_and_right_to_left_texts_reach_the_model_as_typed() {
+async fn emoji_and_right_to_left_texts_reach_the_model_unchanged() {
     let app = TestApp::start().await;
     let texts =
         ["\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467} night?", "מה יש לראות \u{200f}היום?", "هل لديك فيلم؟"];
@@ -180,7 +180,7 @@ async fn emoji_and_right_to_left_texts_reach_the_model_as_typed() {
 }
 
 #[tokio::test]
-async fn a_nul_does_not_end_a_text() {
+async fn nul_character_does_not_truncate_a_message() {
     let app = TestApp::start().await;
     app.model_plays([says("Yes.")]);
     assert_eq!(app.sms("have\0dune?").await, "Yes.");
@@ -188,20 +188,20 @@ async fn a_nul_does_not_end_a_text() {
 }
 
 #[tokio::test]
-async fn nul_bytes_in_names_and_addresses_do_no_harm() {
+async fn nul_characters_in_numbers_and_ids_are_refused() {
     check(&Form::text().set("From", "+1555\x000100002"), 400, &NOTHING).await;
     check(&Form::text().set("MessageSid", "SM\0"), 400, &NOTHING).await;
 }
 
 #[tokio::test]
-async fn a_text_without_words_and_media_is_stored_only() {
+async fn blank_message_is_only_stored() {
     let app = TestApp::start().await;
     assert_eq!(app.sms("  ").await, "");
     assert_eq!(app.fates().await, ["  : skipped empty"]);
 }
 
 #[tokio::test]
-async fn a_picture_without_words_is_answered_without_the_model() {
+async fn picture_without_text_is_answered_without_the_model() {
     let app = TestApp::start().await;
     let picture = app.text(ANN, "").with_media("https://media.example/1", "image/jpeg");
     assert_eq!(app.post(picture).await, 200);
@@ -211,7 +211,7 @@ async fn a_picture_without_words_is_answered_without_the_model() {
 }
 
 #[tokio::test]
-async fn a_picture_is_no_answer_to_a_question() {
+async fn picture_does_not_answer_a_prompt() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -225,7 +225,7 @@ async fn a_picture_is_no_answer_to_a_question() {
 }
 
 #[tokio::test]
-async fn the_same_person_is_answered_on_the_channel_they_write_on() {
+async fn reply_uses_the_channel_of_the_message() {
     let app = TestApp::start().await;
     for prefix in ["whatsapp:", "rcs:", ""] {
         app.model_plays([says("Hello.")]);
@@ -243,7 +243,7 @@ async fn the_same_person_is_answered_on_the_channel_they_write_on() {
 }
 
 #[tokio::test]
-async fn a_text_that_comes_twice_at_once_and_again_later_is_answered_once() {
+async fn duplicate_deliveries_are_answered_once() {
     let app = TestApp::start().await;
     app.model_plays([says("Hello.")]);
     let form = Form::text();
@@ -257,7 +257,7 @@ async fn a_text_that_comes_twice_at_once_and_again_later_is_answered_once() {
 }
 
 #[tokio::test]
-async fn one_persons_long_turn_does_not_keep_another_waiting() {
+async fn long_turn_of_a_user_does_not_delay_another_user() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
     app.knows(BOB, Has::AddRight).await;
@@ -273,7 +273,7 @@ async fn one_persons_long_turn_does_not_keep_another_waiting() {
 }
 
 #[tokio::test]
-async fn the_acknowledgement_waits_for_no_model() {
+async fn acknowledgment_does_not_wait_for_the_model() {
     let app = Setup::default().holding(&Holding::closed()).start().await;
     for text in ["hold", "hold on", "hold it"] {
         assert_eq!(seen(&app.request(app.text(ANN, text).into_signed_request().unwrap()).await), TAKEN);
@@ -283,7 +283,7 @@ async fn the_acknowledgement_waits_for_no_model() {
 }
 
 #[tokio::test]
-async fn the_acknowledgement_waits_for_no_library_and_no_carrier() {
+async fn acknowledgment_does_not_wait_for_libraries_or_the_carrier() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     app.sonarr().hang_next();
@@ -297,7 +297,7 @@ async fn the_acknowledgement_waits_for_no_library_and_no_carrier() {
 }
 
 #[tokio::test]
-async fn a_yes_by_the_fallback_asks_again_in_place_of_deleting() {
+async fn yes_by_the_fallback_url_repeats_the_prompt() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -318,7 +318,7 @@ async fn a_yes_by_the_fallback_asks_again_in_place_of_deleting() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_stored_is_not_acknowledged_and_taken_when_it_comes_again() {
+async fn message_that_cannot_be_stored_is_accepted_on_redelivery() {
     let app = TestApp::start().await;
     app.model_plays([says("Hello.")]);
     app.refuse_texts().await;
@@ -333,7 +333,7 @@ async fn what_cannot_be_stored_is_not_acknowledged_and_taken_when_it_comes_again
 }
 
 #[tokio::test]
-async fn only_what_is_meant_for_the_webhook_is_answered() {
+async fn webhook_server_answers_only_its_own_routes() {
     let app = TestApp::start_without_model().await;
     for (method, path, status) in [
         (Method::GET, "/webhook/twilio", 405),
@@ -352,7 +352,7 @@ async fn only_what_is_meant_for_the_webhook_is_answered() {
 }
 
 #[tokio::test]
-async fn the_state_of_a_delivery_only_moves_forward() {
+async fn delivery_status_only_moves_forward() {
     let app = TestApp::start_without_model().await;
     app.sms("?").await;
     let text = &app.twilio().sent_messages()[0];
@@ -370,7 +370,7 @@ async fn the_state_of_a_delivery_only_moves_forward() {
 }
 
 #[tokio::test]
-async fn a_failed_delivery_keeps_its_code() {
+async fn failed_delivery_keeps_its_error_code() {
     let app = TestApp::start_without_model().await;
     app.sms("?").await;
     assert_eq!(app.report(&app.twilio().sent_messages()[0], FakeDelivery::Undelivered(30003)).await, 204);
@@ -379,7 +379,7 @@ async fn a_failed_delivery_keeps_its_code() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reports_that_overtake_our_own_answer_count_whatever_their_order() {
+async fn early_delivery_reports_count_in_any_order() {
     let world = World::start().await;
     world.model_plays([says("Hello.")]);
     world.twilio().lose_next_answer();
@@ -395,7 +395,7 @@ async fn reports_that_overtake_our_own_answer_count_whatever_their_order() {
 }
 
 #[tokio::test]
-async fn report_without_a_message_of_ours_changes_nothing() {
+async fn report_for_an_unknown_message_changes_nothing() {
     let app = TestApp::start_without_model().await;
     app.sms("?").await;
     let sent = app.twilio().sent_messages()[0].clone();
@@ -420,7 +420,7 @@ async fn report_without_a_message_of_ours_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_report_that_is_not_the_carriers_changes_nothing() {
+async fn unsigned_delivery_report_changes_nothing() {
     let app = TestApp::start_without_model().await;
     app.sms("?").await;
     let text = &app.twilio().sent_messages()[0];

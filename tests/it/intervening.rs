@@ -48,7 +48,7 @@ impl World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_call_is_dropped_at_once() {
+async fn canceled_turn_drops_its_model_call_at_once() {
     let world = World::start_with(Slow::playing(25, [says("Too late.")])).await;
     world.texts("hello?").await;
     world.passes(5).await;
@@ -64,7 +64,7 @@ async fn a_model_call_is_dropped_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn canceled_turn_still_reports_which_question_it_closed() {
+async fn canceled_turn_reports_the_prompt_it_closed() {
     let world = World::start_with(Slow::playing(
         5,
         [removes_movies(&[("dune", 1)]), vec![says("Too late.")]].concat(),
@@ -80,7 +80,7 @@ async fn canceled_turn_still_reports_which_question_it_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_is_asked_whether_to_answer_at_all_is_dropped_at_once_too() {
+async fn canceled_turn_drops_its_triage_call_at_once() {
     let world = World::start_with_triage_by(Slow::playing(5, [says("Hello Ann."), says("SKIP")])).await;
     assert_eq!(world.sms("hello there").await, ["Hello Ann."]);
     world.texts("we loved the bear").await;
@@ -107,7 +107,7 @@ impl Embedder for Absent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_before_is_not_looked_for_any_longer() {
+async fn canceled_turn_drops_its_recall_at_once() {
     let mut world = World::start().await;
     world.is_started_with(Arc::new(Absent)).await;
     world.texts("which spy show was it?").await;
@@ -120,7 +120,7 @@ async fn what_was_said_before_is_not_looked_for_any_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_is_taken_back_before_it_is_known_whether_to_answer_asks_nobody() {
+async fn canceled_turn_makes_no_triage_call_after_a_restart() {
     let mut world = World::start_with_triage_by(Slow::playing(5, [says("Hello Ann."), says("SKIP")])).await;
     assert_eq!(world.sms("hello there").await, ["Hello Ann."]);
     world.is_started_with(Arc::new(Absent)).await;
@@ -133,7 +133,7 @@ async fn a_turn_that_is_taken_back_before_it_is_known_whether_to_answer_asks_nob
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_under_way_is_killed_at_once() {
+async fn canceled_turn_drops_a_running_read_at_once() {
     let world = World::start().await;
     world.model_plays([calls("search_media", json!({ "query": "heat" })), says("Too late.")]);
     world.radarr().hang_next();
@@ -149,7 +149,7 @@ async fn a_read_under_way_is_killed_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_under_way_is_waited_for_and_told_and_the_next_is_not_begun() {
+async fn canceled_turn_reports_its_running_write_and_starts_no_other() {
     let world = World::start().await;
     let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
     let alien = world.radarr().add_to_catalog(movie("Alien").year(1979));
@@ -171,7 +171,7 @@ async fn a_write_under_way_is_waited_for_and_told_and_the_next_is_not_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_write_that_cannot_be_settled_it_is_said_that_nobody_knows() {
+async fn canceled_turn_reports_a_write_with_unknown_outcome() {
     let world = World::start().await;
     let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
     world.model_plays(adds_movie("heat", heat));
@@ -188,7 +188,7 @@ async fn of_a_write_that_cannot_be_settled_it_is_said_that_nobody_knows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn between_two_deletions_a_turn_stops_and_says_what_is_gone() {
+async fn canceled_turn_stops_between_deletions_and_reports_the_first() {
     let world = World::start().await;
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     let alien = world.radarr().add(movie("Alien").year(1979).size_gb(8.0));
@@ -221,7 +221,7 @@ async fn world_with_a_failed_turn() -> (World, i64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_turn_goes_on_from_its_log_and_runs_nothing_twice() {
+async fn failed_turn_resumes_from_its_log_without_repeating_calls() {
     let (world, heat) = world_with_a_failed_turn().await;
     let before = ["search_media complete 1", "search_media complete 1", "add_movie error 0"];
     assert_eq!(world.calls().await, before);
@@ -238,7 +238,7 @@ async fn a_failed_turn_goes_on_from_its_log_and_runs_nothing_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resumed_turn_that_a_crash_cuts_off_goes_on_and_answers_once() {
+async fn resumed_turn_survives_a_crash_and_replies_once() {
     let (mut world, heat) = world_with_a_failed_turn().await;
     world.radarr().lose_next_write_answer();
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::Resumed);
@@ -252,7 +252,7 @@ async fn a_resumed_turn_that_a_crash_cuts_off_goes_on_and_answers_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_cannot_be_resumed_says_why() {
+async fn refused_resume_gives_its_reason() {
     let (world, _) = world_with_a_failed_turn().await;
     assert_eq!(world.resumes(2).await, ResumeTurnOutcome::Unknown);
     world.texts("hello?").await;
@@ -267,7 +267,7 @@ async fn a_turn_that_cannot_be_resumed_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_resumed_while_the_assistant_is_paused_or_once_the_words_are_erased() {
+async fn turn_is_not_resumed_during_a_pause_or_after_erasure() {
     let (world, _) = world_with_a_failed_turn().await;
     world.knows_an_admin(BOB).await;
     assert_eq!(world.sms_from(BOB, "pause").await.len(), 1);
@@ -279,7 +279,7 @@ async fn nothing_is_resumed_while_the_assistant_is_paused_or_once_the_words_are_
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_who_is_not_served_has_a_turn_resumed() {
+async fn turn_of_a_blocked_user_is_not_resumed() {
     let (world, _) = world_with_a_failed_turn().await;
     world.blocks(ANN).await;
     let refused = world.resumes(1).await;

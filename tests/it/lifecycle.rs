@@ -8,7 +8,7 @@ use crate::harness::{ANN, BOB, Has, TestApp};
 const DAY: i64 = 24 * 60 * 60;
 
 #[tokio::test]
-async fn half_an_hour_of_silence_ends_a_conversation_and_the_next_begins_without_its_words() {
+async fn conversation_ends_after_half_an_hour_of_silence() {
     let app = TestApp::start().await;
     app.model_plays([says("The Bear is good."), says("Fine.")]);
     app.sms("what is good?").await;
@@ -24,7 +24,7 @@ async fn half_an_hour_of_silence_ends_a_conversation_and_the_next_begins_without
 }
 
 #[tokio::test]
-async fn a_conversation_ends_by_itself_as_of_when_its_time_was_over() {
+async fn ended_conversation_has_the_time_of_its_expiry() {
     let app = TestApp::start().await;
     app.model_plays([says("Fine.")]);
     app.sms("what is good?").await;
@@ -38,7 +38,7 @@ async fn a_conversation_ends_by_itself_as_of_when_its_time_was_over() {
 }
 
 #[tokio::test]
-async fn a_clear_ends_only_ones_own_conversation() {
+async fn clear_ends_only_the_users_own_conversation() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     app.model_plays([says("Yes."), says("Yes.")]);
@@ -49,7 +49,7 @@ async fn a_clear_ends_only_ones_own_conversation() {
 }
 
 #[tokio::test]
-async fn a_block_ends_the_conversation_too() {
+async fn block_ends_the_conversation() {
     let app = TestApp::start().await;
     app.knows_as("Bob", BOB, Has::EveryRight).await;
     app.model_plays([says("Yes.")]);
@@ -59,7 +59,7 @@ async fn a_block_ends_the_conversation_too() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_named_by_its_start_and_later_by_what_it_began_with() {
+async fn conversation_is_named_by_its_start_and_then_its_first_message() {
     let app = TestApp::start().await;
     app.model_plays([says("Yes.")]);
     app.sms("do we have the latest season of that show with the chefs?").await;
@@ -69,7 +69,7 @@ async fn a_conversation_is_named_by_its_start_and_later_by_what_it_began_with() 
 }
 
 #[tokio::test]
-async fn a_new_conversation_knows_what_was_done_earlier_on_the_same_day() {
+async fn new_conversation_knows_the_actions_of_the_same_day() {
     let app = TestApp::start().await;
     app.radarr().add_to_catalog(movie("Alien").year(1979).tmdb(348));
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -96,7 +96,7 @@ async fn a_new_conversation_knows_what_was_done_earlier_on_the_same_day() {
 }
 
 #[tokio::test]
-async fn what_another_person_did_is_not_told() {
+async fn actions_of_other_users_are_not_in_the_prompt() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     app.radarr().add_to_catalog(movie("Alien").year(1979).tmdb(348));
@@ -109,7 +109,7 @@ async fn what_another_person_did_is_not_told() {
 }
 
 #[tokio::test]
-async fn an_answer_says_in_which_conversation_it_stands() {
+async fn lifecycle_of_a_reply_names_its_conversation() {
     let app = TestApp::start().await;
     app.model_plays([says("Yes."), says("Still.")]);
     app.sms("are you there?").await;

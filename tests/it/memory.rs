@@ -50,7 +50,7 @@ async fn ask(app: &TestApp, from: &str, text: &str, answer: &str) {
 }
 
 #[tokio::test]
-async fn an_answer_is_told_to_the_model_in_a_later_conversation_and_not_in_its_own() {
+async fn stored_answer_is_recalled_only_in_later_conversations() {
     let app = TestApp::start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
@@ -68,7 +68,7 @@ async fn an_answer_is_told_to_the_model_in_a_later_conversation_and_not_in_its_o
 }
 
 #[tokio::test]
-async fn an_answer_is_found_by_its_words_before_it_was_worked_on_and_without_vectors() {
+async fn answer_is_found_by_words_before_indexing_and_without_vectors() {
     let app = Setup::default().without_embeddings().start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     let line = format!("Nov 20, this user said \"recommend a spy show\", you answered: {SPIES}");
@@ -79,7 +79,7 @@ async fn an_answer_is_found_by_its_words_before_it_was_worked_on_and_without_vec
 }
 
 #[tokio::test]
-async fn nobody_is_told_what_somebody_else_said_or_was_told() {
+async fn stored_answers_of_other_users_are_not_recalled() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
@@ -91,7 +91,7 @@ async fn nobody_is_told_what_somebody_else_said_or_was_told() {
 }
 
 #[tokio::test]
-async fn forget_all_leaves_nothing_to_be_found() {
+async fn forget_all_leaves_no_stored_answers() {
     let app = TestApp::start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     learns(&app).await;
@@ -102,7 +102,7 @@ async fn forget_all_leaves_nothing_to_be_found() {
 }
 
 #[tokio::test]
-async fn a_greeting_is_not_remembered_and_code_and_questions_never_are() {
+async fn greetings_codes_and_prompts_are_not_remembered() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     ask(&app, ANN, "hi", "Hello.").await;
@@ -120,7 +120,7 @@ async fn a_greeting_is_not_remembered_and_code_and_questions_never_are() {
 }
 
 #[tokio::test]
-async fn excuses_and_what_was_filtered_are_no_answers_to_be_found() {
+async fn fallback_and_filtered_replies_are_not_remembered() {
     let app = TestApp::start().await;
     app.model_plays([ends(StopReason::Filtered, "")]);
     app.sms("tell me of the walrus").await;
@@ -133,7 +133,7 @@ async fn excuses_and_what_was_filtered_are_no_answers_to_be_found() {
 }
 
 #[tokio::test]
-async fn what_was_said_to_several_is_found_by_those_who_heard_it() {
+async fn broadcast_is_recalled_only_by_its_recipients() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     app.sms("tell everyone the server moves to the attic on friday").await;
@@ -149,7 +149,7 @@ async fn what_was_said_to_several_is_found_by_those_who_heard_it() {
 }
 
 #[tokio::test]
-async fn a_forgotten_persons_answers_are_nobodys() {
+async fn answers_of_an_erased_user_belong_to_no_other_user() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     ask(&app, BOB, "recommend a spy show", SPIES).await;
@@ -178,7 +178,7 @@ async fn start_with_notes() -> TestApp {
 }
 
 #[tokio::test]
-async fn the_model_notes_what_an_answer_is_about_within_bounds() {
+async fn model_extracts_bounded_metadata() {
     let app = start_with_notes().await;
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
     app.model_plays([says(&reply("user").to_string())]);
@@ -194,7 +194,7 @@ async fn the_model_notes_what_an_answer_is_about_within_bounds() {
 }
 
 #[tokio::test]
-async fn after_three_bad_replies_code_notes_what_it_can() {
+async fn metadata_falls_back_to_code_after_three_bad_replies() {
     let app = start_with_notes().await;
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
     for _ in 0..2 {
@@ -211,7 +211,7 @@ async fn after_three_bad_replies_code_notes_what_it_can() {
 
 /// It may be this answer that no reply comes to in time, so each try counts.
 #[tokio::test]
-async fn after_three_calls_without_a_reply_in_time_code_notes_what_it_can() {
+async fn metadata_falls_back_to_code_after_three_timeouts() {
     let app = start_with_notes().await;
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
     let late = || fails(ModelError::Timeout);
@@ -225,7 +225,7 @@ async fn after_three_calls_without_a_reply_in_time_code_notes_what_it_can() {
 }
 
 #[tokio::test]
-async fn notes_wait_ever_longer_while_the_model_is_down() {
+async fn metadata_retries_back_off_while_the_model_is_down() {
     let app = start_with_notes().await;
     for text in ["where do I watch it", "who directed heat", "what is on tonight"] {
         ask(&app, ANN, text, "Open Plex on your TV.").await;
@@ -244,7 +244,7 @@ async fn notes_wait_ever_longer_while_the_model_is_down() {
 }
 
 #[tokio::test]
-async fn a_model_that_notes_nothing_today_does_not_keep_vectors_waiting() {
+async fn failed_metadata_does_not_delay_vectors() {
     let mut app = Setup::default()
         .with(|settings| settings.metadata_source = MetadataSource::ByModel)
         .without_embeddings()
@@ -280,7 +280,7 @@ impl Embedder for Watched {
 }
 
 #[tokio::test]
-async fn what_was_asked_and_what_was_answered_are_embedded_in_one_request() {
+async fn question_and_answer_are_embedded_in_one_request() {
     let embedder = Arc::new(Watched::default());
     let app = Setup::default().embedded_by(embedder.clone()).start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
@@ -290,7 +290,7 @@ async fn what_was_asked_and_what_was_answered_are_embedded_in_one_request() {
 }
 
 #[tokio::test]
-async fn what_the_model_takes_for_general_waits_for_an_admins_word() {
+async fn answer_for_everyone_waits_for_an_approval() {
     let app = start_with_notes().await;
     app.knows(BOB, Has::AddRight).await;
     for (question, answer) in [("where do I watch it", "Open Plex on your TV."), ("how loud is it", "Very.")]
@@ -323,7 +323,7 @@ async fn what_the_model_takes_for_general_waits_for_an_admins_word() {
 }
 
 #[tokio::test]
-async fn the_operator_adds_what_everybody_finds_and_it_is_worked_on_once() {
+async fn operator_adds_an_answer_for_everyone_that_is_indexed_once() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     let program = app.program().await;
@@ -354,7 +354,7 @@ async fn the_operator_adds_what_everybody_finds_and_it_is_worked_on_once() {
 }
 
 #[tokio::test]
-async fn the_operator_takes_an_answer_back_that_everybody_found() {
+async fn operator_erases_an_answer_for_everyone() {
     let app = TestApp::start_without_model().await;
     let program = app.program().await;
     let says = json!({ "trigger": "where do i watch it", "response": "Open Plex on your TV." });
@@ -386,7 +386,7 @@ async fn the_operator_takes_an_answer_back_that_everybody_found() {
 }
 
 #[tokio::test]
-async fn notes_leave_half_of_the_days_budget_to_people() {
+async fn metadata_leaves_half_of_the_daily_budget_to_replies() {
     let app = TestApp::with(|settings| {
         settings.metadata_source = MetadataSource::ByModel;
         settings.budget.tokens = Some(1_000_000);
@@ -406,7 +406,7 @@ async fn notes_leave_half_of_the_days_budget_to_people() {
 }
 
 #[tokio::test]
-async fn answers_get_their_vectors_later_where_there_was_no_model_for_them() {
+async fn answers_are_embedded_once_a_model_is_configured() {
     let mut app = Setup::default().without_embeddings().start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
@@ -416,7 +416,7 @@ async fn answers_get_their_vectors_later_where_there_was_no_model_for_them() {
 }
 
 #[tokio::test]
-async fn an_answer_is_worked_on_once_however_many_want_it_done() {
+async fn answer_is_indexed_once_by_concurrent_runs() {
     let app = TestApp::start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     let (one, other) = tokio::join!(learns(&app), learns(&app));
@@ -425,7 +425,7 @@ async fn an_answer_is_worked_on_once_however_many_want_it_done() {
 
 /// What a run of the program leaves that is killed in the middle of its call for notes.
 #[tokio::test]
-async fn a_call_for_notes_that_was_cut_off_is_made_again() {
+async fn metadata_call_interrupted_by_a_kill_is_repeated() {
     let mut app = start_with_notes().await;
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
     let cut_off = "INSERT INTO reservations (turn_id, day, user_id, tokens_in, tokens_out, cost_in_micros, \
@@ -440,7 +440,7 @@ async fn a_call_for_notes_that_was_cut_off_is_made_again() {
 }
 
 #[tokio::test]
-async fn what_was_noted_of_a_person_is_no_answer_to_be_found() {
+async fn saved_fact_is_not_a_stored_answer() {
     let app = TestApp::start().await;
     app.model_plays([calls("remember", json!({ "kind": "dislike", "value": "horror" })), says("OK.")]);
     app.sms("no horror please").await;
@@ -449,7 +449,7 @@ async fn what_was_noted_of_a_person_is_no_answer_to_be_found() {
 }
 
 #[tokio::test]
-async fn what_the_operator_adds_is_found_however_common_its_words() {
+async fn operator_answer_is_found_by_common_words() {
     let app = TestApp::start_without_model().await;
     let program = app.program().await;
     let added = json!({ "trigger": "what can you do", "response": "Find and add films." });
@@ -460,7 +460,7 @@ async fn what_the_operator_adds_is_found_however_common_its_words() {
 }
 
 #[tokio::test]
-async fn a_forgotten_persons_number_leaves_the_memory_of_others() {
+async fn number_of_an_erased_user_leaves_stored_answers_of_others() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     ask(&app, ANN, "who is +1 555 010 0003", "That is Bob's number, walrus.").await;

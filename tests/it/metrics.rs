@@ -46,7 +46,7 @@ fn among(told: &str, names: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn what_happened_is_what_is_counted() {
+async fn metrics_count_each_operation_once() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -91,7 +91,7 @@ async fn what_happened_is_what_is_counted() {
 }
 
 #[tokio::test]
-async fn tokens_are_counted_as_the_model_did() {
+async fn token_metrics_match_the_usage_of_the_model() {
     let app = TestApp::start().await;
     let tokens = TokenUsage { input: 900, cached: 600, output: 20 };
     app.model_plays([counted(tokens, says("Fine."))]);
@@ -105,7 +105,7 @@ async fn tokens_are_counted_as_the_model_did() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_that_only_a_status_report_proves_counts_once_however_often_it_is_reported() {
+async fn message_confirmed_by_a_report_counts_once() {
     let world = World::start().await;
     world.model_plays([says("One.")]);
     world.twilio().lose_next_answer();
@@ -125,7 +125,7 @@ async fn a_text_that_only_a_status_report_proves_counts_once_however_often_it_is
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resumed_turn_counts_once_and_the_time_until_then_is_nobody_s_work() {
+async fn resumed_turn_counts_once_and_its_wait_does_not() {
     let [search, add] = adds_movie("heat", 949);
     let again = calls("search_media", json!({ "query": "heat 1995" }));
     let model = Slow::playing(25, [search, again, add, says("Heat is added.")]);
@@ -153,7 +153,7 @@ async fn a_resumed_turn_counts_once_and_the_time_until_then_is_nobody_s_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_for_which_the_program_was_down_is_no_time_of_a_turn() {
+async fn downtime_does_not_count_as_turn_time() {
     let mut world = World::start_with(Slow::playing(20, [says("Hello.")])).await;
     world.texts("hello there, who are you?").await;
     world.passes(10).await;
@@ -170,7 +170,7 @@ async fn the_time_for_which_the_program_was_down_is_no_time_of_a_turn() {
 }
 
 #[tokio::test]
-async fn what_waits_is_counted_with_the_age_of_the_oldest() {
+async fn waiting_messages_are_counted_with_the_oldest_age() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     app.sms("pause").await;
@@ -189,7 +189,7 @@ async fn what_waits_is_counted_with_the_age_of_the_oldest() {
 }
 
 #[tokio::test]
-async fn nobody_is_named_and_strangers_are_told_nothing() {
+async fn metrics_name_no_user_and_need_a_key() {
     let app = TestApp::start_without_model().await;
     app.sms("add dune").await;
     let told = app.program().await.get("/metrics").await;

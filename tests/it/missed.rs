@@ -14,7 +14,7 @@ use crate::harness::world::World;
 use crate::harness::{ANN, TestApp};
 
 #[tokio::test(start_paused = true)]
-async fn missed_texts_are_fetched_at_the_start_oldest_first() {
+async fn missed_messages_are_fetched_at_the_start_oldest_first() {
     let mut world = World::start().await;
     world.is_killed().await;
     world.misses("first").await;
@@ -28,7 +28,7 @@ async fn missed_texts_are_fetched_at_the_start_oldest_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_missed_while_running_is_found_within_minutes() {
+async fn message_missed_while_running_is_fetched_within_minutes() {
     let world = World::start().await;
     world.model_plays([says("Found you.")]);
     world.misses("hello?").await;
@@ -37,7 +37,7 @@ async fn a_text_missed_while_running_is_found_within_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_missed_for_more_than_an_hour_is_told_of_and_not_acted_on() {
+async fn message_missed_for_over_an_hour_is_only_reported() {
     let mut world = World::start().await;
     world.is_killed().await;
     world.misses("add dune").await;
@@ -49,7 +49,7 @@ async fn a_text_missed_for_more_than_an_hour_is_told_of_and_not_acted_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_never_ends_holds_nobody_up() {
+async fn endless_message_list_does_not_block_replies() {
     let mut world = World::start().await;
     world.is_killed().await;
     world.twilio().list_never_ends();
@@ -63,7 +63,7 @@ async fn a_list_that_never_ends_holds_nobody_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missed_text_that_the_list_shows_late_is_found_behind_a_newer_one() {
+async fn message_listed_late_is_found_behind_a_newer_one() {
     let world = World::start().await;
     world.model_plays([says("To the second."), says("To the first.")]);
     world.misses_and_is_listed_after("first", 30 * 60).await;
@@ -75,7 +75,7 @@ async fn a_missed_text_that_the_list_shows_late_is_found_behind_a_newer_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_opt_out_that_is_found_late_does_not_undo_a_later_start() {
+async fn opt_out_found_late_does_not_undo_a_later_start() {
     let world = World::start().await;
     world.misses("STOP").await;
     world.passes(60).await;
@@ -88,7 +88,7 @@ async fn an_opt_out_that_is_found_late_does_not_undo_a_later_start() {
 const READING_MS: u64 = 60;
 
 #[tokio::test(start_paused = true)]
-async fn missed_texts_survive_a_kill_at_any_moment_of_their_reading() {
+async fn missed_messages_survive_a_kill_at_any_moment_of_fetching() {
     let mut stored_at_the_kill = BTreeSet::new();
     for moment in 0..READING_MS {
         let mut world = World::start().await;
@@ -114,7 +114,7 @@ async fn missed_texts_survive_a_kill_at_any_moment_of_their_reading() {
 }
 
 #[tokio::test]
-async fn recovered_text_and_its_neighbors_count_once_towards_the_limit() {
+async fn recovered_message_and_its_neighbors_count_once_towards_the_limit() {
     let period = SignedDuration::from_mins(1);
     let mut app = TestApp::with(|settings| settings.rate_limit = Some(RateLimit { max: 3, period })).await;
     app.pass(3600);

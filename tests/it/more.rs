@@ -55,7 +55,7 @@ fn running(app: &TestApp) -> FakeSeries {
 }
 
 #[tokio::test]
-async fn a_movie_goes_into_the_folder_that_was_named_and_never_into_a_guess() {
+async fn movie_is_added_only_to_the_named_folder() {
     let app = TestApp::start().await;
     let heat = app.radarr().add_to_catalog(movie("The Heat").year(1995));
     app.radarr().root_folder("/mnt/big/movies-kids", Some(9_000_000_000_000));
@@ -72,7 +72,7 @@ async fn a_movie_goes_into_the_folder_that_was_named_and_never_into_a_guess() {
 }
 
 #[tokio::test]
-async fn a_long_show_is_added_for_its_future_or_its_pilot_without_being_asked_about() {
+async fn long_show_is_added_for_future_or_pilot_without_a_question() {
     for (seasons, told, wanted, new_seasons) in [
         ("future", "Added The Office (US) (2005), only what is still to come.", vec![(9, 2)], true),
         ("pilot", "Added The Office (US) (2005), only the first episode.", vec![(1, 1)], false),
@@ -89,7 +89,7 @@ async fn a_long_show_is_added_for_its_future_or_its_pilot_without_being_asked_ab
 }
 
 #[tokio::test]
-async fn a_show_is_added_as_anime_when_that_was_said_and_else_as_the_catalogue_has_it() {
+async fn show_is_added_as_anime_on_request() {
     let app = TestApp::start().await;
     let bleach = app.sonarr().add_to_catalog(series("The Bleach").year(2004).seasons(1));
     let news = app.sonarr().add_to_catalog(series("The News").year(2010).seasons(1).daily());
@@ -100,7 +100,7 @@ async fn a_show_is_added_as_anime_when_that_was_said_and_else_as_the_catalogue_h
 }
 
 #[tokio::test]
-async fn a_season_of_a_show_that_is_there_is_wanted_and_looked_for_at_once() {
+async fn season_of_an_existing_show_is_monitored_and_searched() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(the_bear());
     app.sonarr().can_find("The Bear S02");
@@ -114,7 +114,7 @@ async fn a_season_of_a_show_that_is_there_is_wanted_and_looked_for_at_once() {
 }
 
 #[tokio::test]
-async fn single_episodes_and_what_is_to_come_are_wanted_without_the_rest() {
+async fn episodes_and_future_seasons_are_monitored_without_the_rest() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(running(&app));
     assert_eq!(
@@ -135,7 +135,7 @@ async fn single_episodes_and_what_is_to_come_are_wanted_without_the_rest() {
 }
 
 #[tokio::test]
-async fn of_a_show_that_nobody_looked_for_nothing_but_the_season_is_looked_for() {
+async fn season_of_an_unmonitored_show_is_monitored_alone() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(3).episodes(6).unmonitored());
     app.asks("get season 3 of the bear", &get(bear, &json!([3]))).await;
@@ -144,7 +144,7 @@ async fn of_a_show_that_nobody_looked_for_nothing_but_the_season_is_looked_for()
 }
 
 #[tokio::test]
-async fn what_is_there_is_not_looked_for() {
+async fn seasons_on_disk_are_not_searched() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(the_bear());
     assert_eq!(
@@ -166,7 +166,7 @@ async fn what_is_there_is_not_looked_for() {
 }
 
 #[tokio::test]
-async fn more_than_three_seasons_at_once_are_wanted_only_by_who_says_so() {
+async fn more_than_three_seasons_need_an_explicit_request() {
     let app = TestApp::start().await;
     let office = series("The Office (US)").year(2005).seasons(9).episodes(18);
     let office = (1..=9).fold(office, FakeSeries::unmonitored_season);
@@ -185,7 +185,7 @@ async fn more_than_three_seasons_at_once_are_wanted_only_by_who_says_so() {
 }
 
 #[tokio::test]
-async fn more_of_a_show_counts_like_an_addition_once() {
+async fn more_seasons_count_once_towards_the_quota() {
     let app = TestApp::with(|settings| {
         settings.quotas.seasons = Some(RateLimit { max: 2, period: SignedDuration::from_hours(7 * 24) });
     })
@@ -217,7 +217,7 @@ async fn more_of_a_show_counts_like_an_addition_once() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_looked_for_again() {
+async fn missing_titles_are_searched_again() {
     let app = TestApp::start().await;
     let heat = app.radarr().add(movie("The Heat").year(1995));
     let dune = app.radarr().add(movie("The Dune").year(2026).unreleased().unmonitored());
@@ -241,7 +241,7 @@ async fn what_is_missing_is_looked_for_again() {
 }
 
 #[tokio::test]
-async fn a_search_whose_answer_was_lost_is_not_repeated() {
+async fn search_with_a_lost_response_is_not_repeated() {
     let app = TestApp::start().await;
     let heat = app.radarr().add(movie("The Heat").year(1995));
     app.radarr().do_next_write_but_answer(504);
@@ -266,7 +266,7 @@ async fn world_with_a_lost_write(what: &[(&str, Value)]) -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_of_a_show_that_was_cut_off_by_a_crash_is_found_out_and_looked_for_once() {
+async fn season_request_interrupted_by_a_crash_runs_once() {
     let mut world = world_with_a_lost_write(&get(1, &json!([2]))).await;
     world.is_killed().await;
     assert_eq!(world.sonarr().action_record().searches, Vec::<String>::new());
@@ -279,7 +279,7 @@ async fn more_of_a_show_that_was_cut_off_by_a_crash_is_found_out_and_looked_for_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_whose_answer_never_came_is_found_out_and_told_as_made() {
+async fn change_with_a_lost_response_is_verified_and_reported() {
     let world =
         world_with_a_lost_write(&change(1, json!({ "monitored": false, "quality": "HD-1080p" }))).await;
     world.passes(60).await;
@@ -289,7 +289,7 @@ async fn a_change_whose_answer_never_came_is_found_out_and_told_as_made() {
 }
 
 #[tokio::test]
-async fn a_search_that_does_not_begin_is_told_and_the_season_stays_wanted() {
+async fn failed_search_is_reported_and_the_season_stays_monitored() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(the_bear());
     let kept = app.sonarr().clone();
@@ -304,7 +304,7 @@ async fn a_search_that_does_not_begin_is_told_and_the_season_stays_wanted() {
 }
 
 #[tokio::test]
-async fn a_library_that_is_down_is_named_and_nothing_is_claimed() {
+async fn unreachable_library_is_named_without_a_claim() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(the_bear());
     app.asks("the bear?", &[]).await;
@@ -317,7 +317,7 @@ async fn a_library_that_is_down_is_named_and_nothing_is_claimed() {
 }
 
 #[tokio::test]
-async fn what_is_looked_for_of_a_show_is_changed_and_read_back() {
+async fn monitoring_changes_are_verified_and_reported() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(running(&app));
     let all = app.sonarr().add(series("The Wire").year(2002).seasons(2).episodes(4));
@@ -354,7 +354,7 @@ async fn what_is_looked_for_of_a_show_is_changed_and_read_back() {
 }
 
 #[tokio::test]
-async fn the_settings_of_a_title_are_changed_together_and_once() {
+async fn settings_of_a_title_are_changed_in_one_request() {
     let app = TestApp::start().await;
     app.sonarr().set_profiles(&["HD-1080p", "Ultra-HD"]);
     let bear = app.sonarr().add(the_bear());
@@ -382,7 +382,7 @@ async fn the_settings_of_a_title_are_changed_together_and_once() {
 }
 
 #[tokio::test]
-async fn without_the_right_to_add_nothing_grows_or_changes() {
+async fn without_the_right_to_add_titles_are_not_changed() {
     let app = TestApp::start().await;
     app.knows(ANN, Has::NoRights).await;
     let bear = app.sonarr().add(the_bear());
@@ -393,7 +393,7 @@ async fn without_the_right_to_add_nothing_grows_or_changes() {
 }
 
 #[tokio::test]
-async fn the_4k_library_is_named_and_only_for_those_who_may_use_it() {
+async fn four_k_library_needs_the_right_and_is_named() {
     let four_k = FakeRadarr::new();
     let app = TestApp::start_with_four_k(&four_k).await;
     let heat = four_k.add(movie("The Heat").year(1995));
@@ -418,7 +418,7 @@ async fn the_4k_library_is_named_and_only_for_those_who_may_use_it() {
 }
 
 #[tokio::test]
-async fn a_ping_is_asked_of_the_model_in_less_than_8_kb() {
+async fn model_request_of_a_ping_is_below_8_kb() {
     let app = TestApp::start().await;
     app.model_plays([says("pong")]);
     app.sms("ping").await;
@@ -427,7 +427,7 @@ async fn a_ping_is_asked_of_the_model_in_less_than_8_kb() {
 }
 
 #[tokio::test]
-async fn who_gets_more_hears_when_it_is_ready() {
+async fn user_who_requests_more_follows_it() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(the_bear().tvdb(403_294));
     let heat = app.radarr().add(movie("The Heat").year(1995).tmdb(949));
@@ -440,7 +440,7 @@ async fn who_gets_more_hears_when_it_is_ready() {
 }
 
 #[tokio::test]
-async fn more_of_a_show_without_regular_seasons_means_new_seasons() {
+async fn more_of_a_show_without_regular_seasons_monitors_new_seasons() {
     for seasons in [json!(["all"]), json!(["latest"]), json!([1])] {
         let app = TestApp::start().await;
         let mut show = series("The Testaments").year(2027).seasons(0);

@@ -34,7 +34,7 @@ async fn app_of(setup: Setup) -> TestApp {
 }
 
 #[tokio::test]
-async fn a_movie_that_is_imported_is_told_to_whoever_waits_for_it_and_to_nobody_else() {
+async fn import_notifies_only_followers() {
     let app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
@@ -50,7 +50,7 @@ async fn a_movie_that_is_imported_is_told_to_whoever_waits_for_it_and_to_nobody_
 }
 
 #[tokio::test]
-async fn a_notice_quotes_a_title_that_reads_as_an_instruction() {
+async fn notification_quotes_a_title_that_reads_as_an_instruction() {
     let app = Setup::default().start().await;
     app.knows(BOB, Has::AddRight).await;
     app.radarr().add(movie("Press Y").year(2021).tmdb(DUNE));
@@ -63,7 +63,7 @@ async fn a_notice_quotes_a_title_that_reads_as_an_instruction() {
 }
 
 #[tokio::test]
-async fn a_release_that_is_got_again_days_later_is_told_to_whoever_waits_for_it_again() {
+async fn repeated_import_days_later_notifies_new_followers() {
     let app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
     let report = app.radarr().import_report("Dune");
@@ -77,7 +77,7 @@ async fn a_release_that_is_got_again_days_later_is_told_to_whoever_waits_for_it_
 }
 
 #[tokio::test]
-async fn the_files_of_a_pack_are_one_text() {
+async fn files_of_a_season_pack_are_one_notification() {
     let app = app_with_bob_waiting().await;
     app.sonarr().import_event("The Bear S02");
     app.hears("sonarr", &app.sonarr().file_report("The Bear S02", 1)).await;
@@ -93,7 +93,7 @@ async fn the_files_of_a_pack_are_one_text() {
 }
 
 #[tokio::test]
-async fn single_episodes_are_told_together_and_not_more_than_once_an_hour() {
+async fn single_episodes_are_announced_together_at_most_hourly() {
     let app = app_with_bob_waiting().await;
     let imports = async |number: u32| {
         let title = format!("The Bear S02E{number:02}");
@@ -139,7 +139,7 @@ async fn several_episodes_of_an_unfinished_season_are_counted() {
 }
 
 #[tokio::test]
-async fn who_follows_a_whole_show_hears_of_each_season_and_who_follows_one_only_of_that() {
+async fn followers_hear_only_of_their_show_or_season() {
     let app = app_with_bob_waiting().await;
     app.awaits_show(ANN, THE_BEAR).await;
     for season in ["The Bear S01", "The Bear S02"] {
@@ -155,7 +155,7 @@ async fn who_follows_a_whole_show_hears_of_each_season_and_who_follows_one_only_
 }
 
 #[tokio::test]
-async fn a_report_that_comes_twice_is_one_text() {
+async fn duplicate_event_is_one_notification() {
     let app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
     for _ in 0..2 {
@@ -166,7 +166,7 @@ async fn a_report_that_comes_twice_is_one_text() {
 }
 
 #[tokio::test]
-async fn nobody_is_told_again_after_a_restart() {
+async fn notification_is_not_repeated_after_a_restart() {
     let mut app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
     app.sonarr().import_event("The Bear S02");
@@ -184,7 +184,7 @@ async fn nobody_is_told_again_after_a_restart() {
 }
 
 #[tokio::test]
-async fn what_was_never_reported_is_found_in_the_history() {
+async fn missed_events_are_found_in_the_history() {
     let app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
     app.sonarr().import_event("The Bear S02");
@@ -194,7 +194,7 @@ async fn what_was_never_reported_is_found_in_the_history() {
 }
 
 #[tokio::test]
-async fn an_import_that_is_dated_into_the_future_does_not_end_the_reading_of_the_history() {
+async fn future_dated_import_does_not_stop_the_history() {
     let app = app_with_bob_waiting().await;
     app.radarr().add(movie("Heat").year(1995).tmdb(949));
     app.radarr().add_import("Heat", app.now() + jiff::SignedDuration::from_hours(24 * 365));
@@ -206,7 +206,7 @@ async fn an_import_that_is_dated_into_the_future_does_not_end_the_reading_of_the
 }
 
 #[tokio::test]
-async fn what_is_reported_and_stands_in_the_history_is_one_text() {
+async fn event_from_webhook_and_history_is_one_notification() {
     let app = app_with_bob_waiting().await;
     app.awaits_show(BOB, THE_BEAR).await;
     for reported_first in [true, false] {
@@ -229,7 +229,7 @@ async fn what_is_reported_and_stands_in_the_history_is_one_text() {
 }
 
 #[tokio::test]
-async fn nobody_is_told_of_what_happened_before_the_first_start() {
+async fn events_before_the_first_start_are_not_announced() {
     let app = Setup::default().start().await;
     app.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
     app.awaits_movie(ANN, DUNE).await;
@@ -241,7 +241,7 @@ async fn nobody_is_told_of_what_happened_before_the_first_start() {
 }
 
 #[tokio::test]
-async fn a_library_that_does_not_answer_is_asked_later() {
+async fn notification_waits_for_an_unreachable_library() {
     let app = app_with_bob_waiting().await;
     app.sonarr().import_event("The Bear S02");
     app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
@@ -254,7 +254,7 @@ async fn a_library_that_does_not_answer_is_asked_later() {
 }
 
 #[tokio::test]
-async fn what_one_library_has_is_no_news_of_another() {
+async fn import_in_one_instance_does_not_announce_another() {
     let four_k = FakeRadarr::new();
     four_k.add(movie("Dune").year(2021).tmdb(DUNE));
     let app = app_of(Setup::default().four_k(&four_k)).await;
@@ -267,7 +267,7 @@ async fn what_one_library_has_is_no_news_of_another() {
 }
 
 #[tokio::test]
-async fn a_better_copy_is_nobodys_news() {
+async fn upgrade_of_a_copy_is_not_announced() {
     let app = app_with_bob_waiting().await;
     app.awaits_show(BOB, THE_BEAR).await;
     app.radarr().upgrade_event("Dune");
@@ -283,7 +283,7 @@ async fn a_better_copy_is_nobodys_news() {
 }
 
 #[tokio::test]
-async fn quiet_hours_hold_notices_until_morning_and_make_one_text_of_them() {
+async fn notifications_in_quiet_hours_are_merged_in_the_morning() {
     let app = app_with_bob_waiting().await;
     assert_eq!(
         app.sms_from(BOB, "quiet 21-7").await,
@@ -301,7 +301,7 @@ async fn quiet_hours_hold_notices_until_morning_and_make_one_text_of_them() {
 }
 
 #[tokio::test]
-async fn the_households_quiet_hours_are_those_of_whoever_has_set_none() {
+async fn household_quiet_hours_are_the_default() {
     let setup = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let app = app_of(setup).await;
     app.awaits_movie(ANN, DUNE).await;
@@ -315,7 +315,7 @@ async fn the_households_quiet_hours_are_those_of_whoever_has_set_none() {
 }
 
 #[tokio::test]
-async fn turning_quiet_hours_off_sends_the_notifications_that_wait() {
+async fn turning_quiet_hours_off_sends_waiting_notifications() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
     app.radarr().import_event("Dune");
@@ -327,7 +327,7 @@ async fn turning_quiet_hours_off_sends_the_notifications_that_wait() {
 }
 
 #[tokio::test]
-async fn other_quiet_hours_move_the_notifications_that_wait() {
+async fn changed_quiet_hours_reschedule_waiting_notifications() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
     app.radarr().import_event("Dune");
@@ -341,7 +341,7 @@ async fn other_quiet_hours_move_the_notifications_that_wait() {
 }
 
 #[tokio::test]
-async fn household_hours_of_a_new_start_move_the_notifications_that_wait() {
+async fn changed_household_hours_reschedule_notifications_at_the_start() {
     let setup = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let mut app = app_of(setup).await;
     app.radarr().import_event("Dune");
@@ -357,7 +357,7 @@ async fn household_hours_of_a_new_start_move_the_notifications_that_wait() {
 }
 
 #[tokio::test]
-async fn notification_behind_a_question_is_not_sent_in_quiet_hours() {
+async fn notification_behind_a_prompt_is_not_sent_in_quiet_hours() {
     let app = app_with_bob_waiting().await;
     app.awaits_movie(ANN, DUNE).await;
     app.sms("quiet 22-7").await;
@@ -378,7 +378,7 @@ async fn notification_behind_a_question_is_not_sent_in_quiet_hours() {
 }
 
 #[tokio::test]
-async fn an_answer_overtakes_a_notice_that_waits_for_morning() {
+async fn reply_overtakes_a_notification_in_quiet_hours() {
     let setup =
         Setup::default().keyword_brain().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let app = app_of(setup).await;
@@ -391,7 +391,7 @@ async fn an_answer_overtakes_a_notice_that_waits_for_morning() {
 }
 
 #[tokio::test]
-async fn the_sixth_notice_of_an_hour_waits_and_takes_the_others_along() {
+async fn sixth_notification_of_an_hour_waits_and_merges() {
     let app = app_with_bob_waiting().await;
     for number in 1..=10 {
         let title = format!("Film {number}");
@@ -408,7 +408,7 @@ async fn the_sixth_notice_of_an_hour_waits_and_takes_the_others_along() {
 }
 
 #[tokio::test]
-async fn who_wants_no_notices_gets_none_not_even_those_that_wait() {
+async fn notify_off_drops_waiting_notifications() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
     app.radarr().import_event("Dune");
@@ -460,7 +460,7 @@ async fn user_who_asks_again_is_notified_of_the_next_import() {
 }
 
 #[tokio::test]
-async fn a_notice_that_waits_is_forgotten_with_all_else_and_spoils_no_later_one() {
+async fn erased_waiting_notification_does_not_affect_later_ones() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
     app.radarr().import_event("Dune");
@@ -476,7 +476,7 @@ async fn a_notice_that_waits_is_forgotten_with_all_else_and_spoils_no_later_one(
 }
 
 #[tokio::test]
-async fn the_opted_out_and_the_blocked_hear_nothing() {
+async fn opted_out_and_blocked_users_get_no_notifications() {
     let app = app_with_bob_waiting().await;
     app.awaits_movie(ANN, DUNE).await;
     app.sms("STOP").await;
@@ -488,7 +488,7 @@ async fn the_opted_out_and_the_blocked_hear_nothing() {
 }
 
 #[tokio::test]
-async fn a_notice_waits_for_the_answer_to_an_open_question() {
+async fn notification_waits_for_the_reply_to_a_prompt() {
     let app = app_with_bob_waiting().await;
     app.awaits_movie(ANN, DUNE).await;
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(12.0));
@@ -505,7 +505,7 @@ async fn a_notice_waits_for_the_answer_to_an_open_question() {
 }
 
 #[tokio::test]
-async fn admins_hear_once_a_day_of_a_download_that_wants_a_hand() {
+async fn admins_hear_once_a_day_of_a_download_that_needs_attention() {
     let app = app_with_bob_waiting().await;
     let told = "Radarr could not import Dune (2021). Text STATUS for details.";
     for _ in 0..3 {
@@ -521,7 +521,7 @@ async fn admins_hear_once_a_day_of_a_download_that_wants_a_hand() {
 }
 
 #[tokio::test]
-async fn admins_hear_of_a_failure_that_nobody_makes_good() {
+async fn admins_hear_of_a_failed_download_without_a_retry() {
     let app = app_with_bob_waiting().await;
     app.radarr().download_event("Dune", "downloadFailed", "No files were found");
     app.later(300).await;
@@ -533,7 +533,7 @@ async fn admins_hear_of_a_failure_that_nobody_makes_good() {
 }
 
 #[tokio::test]
-async fn admins_hear_of_an_illness_that_lasts() {
+async fn admins_hear_of_a_lasting_health_problem() {
     let app = app_with_bob_waiting().await;
     let ill = app.sonarr().health_report("error", "IndexerSearchCheck", "No indexers are available");
     app.hears("sonarr", &ill).await;
@@ -552,7 +552,7 @@ async fn admins_hear_of_an_illness_that_lasts() {
 }
 
 #[tokio::test]
-async fn a_report_needs_the_secret_and_is_read_only_with_it() {
+async fn event_webhook_needs_the_secret() {
     let app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
     let event = app.radarr().import_report("Dune");
@@ -576,7 +576,7 @@ async fn a_report_needs_the_secret_and_is_read_only_with_it() {
 }
 
 #[tokio::test]
-async fn trials_are_acknowledged_and_what_is_no_event_is_refused() {
+async fn test_events_are_acknowledged_and_malformed_ones_refused() {
     let app = app_with_bob_waiting().await;
     app.hears("radarr", &app.radarr().trial_report()).await;
     assert_eq!(app.request(report("radarr", &json!("no event"), SECRET)).await.status(), 400);
@@ -590,7 +590,7 @@ async fn trials_are_acknowledged_and_what_is_no_event_is_refused() {
 }
 
 #[tokio::test]
-async fn without_a_configured_secret_no_report_is_taken() {
+async fn event_webhook_is_disabled_without_a_secret() {
     let app = app_of(Setup::default().without_report_secret()).await;
     let event = app.radarr().import_report("Dune");
     for password in ["", SECRET] {
@@ -600,7 +600,7 @@ async fn without_a_configured_secret_no_report_is_taken() {
 }
 
 #[tokio::test]
-async fn old_reports_and_notices_are_forgotten() {
+async fn old_events_and_notifications_are_deleted() {
     let app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
     app.hears("radarr", &app.radarr().import_report("Dune")).await;
@@ -611,7 +611,7 @@ async fn old_reports_and_notices_are_forgotten() {
 }
 
 #[tokio::test]
-async fn merged_news_put_no_test_user_into_a_memory_group() {
+async fn merged_notification_adds_no_test_user_to_a_memory_group() {
     let app = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7)).start().await;
     app.knows(BOB, Has::AddRight).await;
     let mark = "UPDATE users SET test = 1 WHERE phone = '+15550100003'";

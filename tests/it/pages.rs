@@ -59,7 +59,7 @@ fn check_says(page: &Page, words: &[&str]) {
 }
 
 #[tokio::test]
-async fn where_nothing_is_open_the_home_page_says_so_in_one_line() {
+async fn home_page_without_open_work_is_one_line() {
     let app = TestApp::start_without_model().await;
 
     let page = app.browser().await.get("/").await;
@@ -70,7 +70,7 @@ async fn where_nothing_is_open_the_home_page_says_so_in_one_line() {
 }
 
 #[tokio::test]
-async fn the_home_page_shows_what_was_said_last_and_what_today_came_to() {
+async fn home_page_shows_the_last_reply_and_todays_counts() {
     let app = TestApp::start_without_model().await;
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.sms("status").await;
@@ -84,7 +84,7 @@ async fn the_home_page_shows_what_was_said_last_and_what_today_came_to() {
 }
 
 #[tokio::test]
-async fn a_newcomer_approved_by_button_is_let_in_as_by_text() {
+async fn approve_button_equals_the_approve_message() {
     let (by_text, by_button) = (app_with_sam_at_the_door().await, app_with_sam_at_the_door().await);
     check_says(&by_button.browser().await.get("/").await, &["New number Sam +1 555 010 0009 Approve Block"]);
 
@@ -98,7 +98,7 @@ async fn a_newcomer_approved_by_button_is_let_in_as_by_text() {
 }
 
 #[tokio::test]
-async fn a_newcomer_blocked_by_button_gets_silence() {
+async fn newcomer_blocked_by_button_gets_no_reply() {
     let app = app_with_sam_at_the_door().await;
 
     let (location, page) = presses(&app, "/users/2/block", &[]).await;
@@ -110,7 +110,7 @@ async fn a_newcomer_blocked_by_button_gets_silence() {
 }
 
 #[tokio::test]
-async fn a_wish_approved_by_button_deletes_once_and_everyone_hears_of_it() {
+async fn removal_request_approved_by_button_deletes_once() {
     let (app, dune) = app_with_a_wish("Dune").await;
     check_says(
         &app.browser().await.get("/").await,
@@ -136,7 +136,7 @@ async fn a_wish_approved_by_button_deletes_once_and_everyone_hears_of_it() {
 }
 
 #[tokio::test]
-async fn a_wish_whose_code_is_dead_can_still_be_approved_by_button() {
+async fn removal_request_with_a_dead_code_is_approved_by_button() {
     let (app, dune) = app_with_a_wish("Dune").await;
     for wrong in ["approve 1111", "approve 2222", "approve 3333"] {
         app.sms(wrong).await;
@@ -148,7 +148,7 @@ async fn a_wish_whose_code_is_dead_can_still_be_approved_by_button() {
 }
 
 #[tokio::test]
-async fn a_wish_whose_approval_came_to_nothing_is_approved_again_under_a_fresh_code() {
+async fn failed_approval_is_repeated_under_a_new_code() {
     let (mut app, dune) = app_with_a_wish("Dune").await;
     let model = Holding::closed();
     app.restart_with(|setup| setup.holding(&model)).await;
@@ -171,7 +171,7 @@ async fn a_wish_whose_approval_came_to_nothing_is_approved_again_under_a_fresh_c
 }
 
 #[tokio::test]
-async fn a_wish_denied_by_button_is_denied_as_by_text() {
+async fn deny_button_equals_the_deny_message() {
     let (app, _) = app_with_a_wish("Dune").await;
 
     let (location, _) = presses(&app, "/wishes/1/deny", &[]).await;
@@ -183,7 +183,7 @@ async fn a_wish_denied_by_button_is_denied_as_by_text() {
 }
 
 #[tokio::test]
-async fn without_an_admin_who_takes_texts_no_wish_is_carried_out() {
+async fn removal_request_needs_an_admin_who_gets_messages() {
     let (app, _) = app_with_a_wish("Dune").await;
     app.sms("STOP").await;
 
@@ -195,7 +195,7 @@ async fn without_an_admin_who_takes_texts_no_wish_is_carried_out() {
 }
 
 #[tokio::test]
-async fn a_wish_that_is_over_is_not_carried_out() {
+async fn expired_removal_request_is_not_executed() {
     let (app, _) = app_with_a_wish("Dune").await;
     app.pass(24 * 60 * 60);
 
@@ -206,7 +206,7 @@ async fn a_wish_that_is_over_is_not_carried_out() {
 }
 
 #[tokio::test]
-async fn a_pause_is_shown_and_ended_by_button() {
+async fn pause_is_shown_and_ended_by_button() {
     let app = TestApp::start_without_model().await;
     app.knows_as("Bob", BOB, Has::AddRight).await;
     app.sms("pause").await;
@@ -223,7 +223,7 @@ async fn a_pause_is_shown_and_ended_by_button() {
 }
 
 #[tokio::test]
-async fn a_text_that_was_refused_is_told_with_what_its_code_means() {
+async fn refused_message_is_shown_with_the_meaning_of_its_code() {
     let app = TestApp::start_without_model().await;
     app.twilio().fail_next(400, 21614);
     app.sms("status").await;
@@ -246,7 +246,7 @@ async fn a_text_that_was_refused_is_told_with_what_its_code_means() {
 }
 
 #[tokio::test]
-async fn a_text_is_told_with_the_same_words_on_every_page() {
+async fn delivery_status_has_the_same_label_on_every_page() {
     let app = TestApp::start_without_model().await;
     app.sms("status").await;
     let mut browser = app.browser().await;
@@ -267,7 +267,7 @@ async fn a_text_is_told_with_the_same_words_on_every_page() {
 }
 
 #[tokio::test]
-async fn the_audit_page_tells_in_words_what_was_done_and_leads_to_it() {
+async fn audit_page_describes_and_links_each_entry() {
     let (app, _) = app_with_a_wish("Dune").await;
     presses(&app, "/wishes/1/approve", &[]).await;
     let now = app.now();
@@ -295,7 +295,7 @@ async fn the_audit_page_tells_in_words_what_was_done_and_leads_to_it() {
 }
 
 #[tokio::test]
-async fn each_change_is_one_audit_row_that_names_what_changed() {
+async fn each_change_is_one_audit_row_with_its_target() {
     let app = TestApp::start_without_model().await;
     app.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(949));
     app.sms("add heat").await;
@@ -327,7 +327,7 @@ async fn each_change_is_one_audit_row_that_names_what_changed() {
 }
 
 #[tokio::test]
-async fn a_text_that_was_refused_is_sent_again_once() {
+async fn refused_message_is_resent_once() {
     let app = TestApp::start_without_model().await;
     app.twilio().fail_next(400, 21614);
     app.sms("status").await;
@@ -343,7 +343,7 @@ async fn a_text_that_was_refused_is_sent_again_once() {
 }
 
 #[tokio::test]
-async fn what_has_arrived_and_what_asks_for_a_yes_is_not_sent_again() {
+async fn delivered_messages_and_prompts_are_not_resent() {
     let app = TestApp::start_without_model().await;
     app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.sms("status").await;
@@ -357,7 +357,7 @@ async fn what_has_arrived_and_what_asks_for_a_yes_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_person_is_changed_as_at_the_shell() {
+async fn user_page_changes_settings_like_the_shell() {
     let app = TestApp::start_without_model().await;
     app.knows_as("Bob", BOB, Has::AddRight).await;
     let settings = [("name", "Robert"), ("role", "admin"), ("add", "on"), ("movies", "3"), ("seasons", "")];
@@ -374,7 +374,7 @@ async fn a_person_is_changed_as_at_the_shell() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused_and_changes_nothing() {
+async fn invalid_settings_are_refused_and_change_nothing() {
     let app = TestApp::start_without_model().await;
     let with = |name: &'static str, role: &'static str, movies: &'static str| {
         [
@@ -401,7 +401,7 @@ async fn what_cannot_be_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_person_is_forgotten_only_with_the_word_typed() {
+async fn user_is_erased_only_with_the_typed_word() {
     let app = TestApp::start_without_model().await;
     app.knows_as("Bob", BOB, Has::AddRight).await;
     app.sms_from(BOB, "status").await;
@@ -420,7 +420,7 @@ async fn a_person_is_forgotten_only_with_the_word_typed() {
 }
 
 #[tokio::test]
-async fn what_is_kept_of_a_person_can_be_downloaded() {
+async fn stored_data_of_a_user_can_be_downloaded() {
     let app = TestApp::start_without_model().await;
     app.knows_as("Bob", BOB, Has::AddRight).await;
     app.sms_from(BOB, "status").await;
@@ -433,7 +433,7 @@ async fn what_is_kept_of_a_person_can_be_downloaded() {
 }
 
 #[tokio::test]
-async fn who_has_opted_out_is_told_to_text_start_themselves() {
+async fn opted_out_user_must_text_start() {
     let app = TestApp::start_without_model().await;
     app.knows_as("Bob", BOB, Has::AddRight).await;
     app.sms_from(BOB, "STOP").await;
@@ -446,7 +446,7 @@ async fn who_has_opted_out_is_told_to_text_start_themselves() {
 }
 
 #[tokio::test]
-async fn what_is_hostile_comes_out_as_words_on_every_page() {
+async fn hostile_text_is_escaped_on_every_page() {
     let (app, _) = app_with_a_wish(HOSTILE).await;
     app.model_plays([says(HOSTILE), says(&"x".repeat(300))]);
     app.sms(HOSTILE).await;
@@ -465,7 +465,7 @@ async fn what_is_hostile_comes_out_as_words_on_every_page() {
 }
 
 #[tokio::test]
-async fn an_address_of_nothing_is_a_plain_page_that_says_so() {
+async fn unknown_address_is_a_plain_page() {
     let app = TestApp::start_without_model().await;
     let mut browser = app.browser().await;
     for path in ["/users/99", "/users/x", "/users/-1", "/deliveries?user=99", "/deliveries?before=x"] {
@@ -484,7 +484,7 @@ async fn an_address_of_nothing_is_a_plain_page_that_says_so() {
 }
 
 #[tokio::test]
-async fn going_down_a_list_shows_each_row_once() {
+async fn paging_shows_each_row_once() {
     let app = TestApp::start_without_model().await;
     for number in 0..57 {
         app.sms(&format!("quota Nobody{number}")).await;
@@ -506,7 +506,7 @@ async fn going_down_a_list_shows_each_row_once() {
 }
 
 #[tokio::test]
-async fn the_spend_of_a_month_is_drawn_and_told_in_numbers() {
+async fn monthly_usage_is_drawn_and_listed() {
     let app = TestApp::start().await;
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.model_plays([says("Hello.")]);
@@ -519,7 +519,7 @@ async fn the_spend_of_a_month_is_drawn_and_told_in_numbers() {
 }
 
 #[tokio::test]
-async fn what_is_said_in_the_console_and_over_the_api_is_no_text_of_the_day() {
+async fn console_and_api_messages_do_not_count_as_texts() {
     let app = TestApp::start().await;
     app.model_plays([says("Hello."), says("Hello tester."), says("Hello program.")]);
     app.sms("hello, who are you?").await;
@@ -540,7 +540,7 @@ async fn what_is_said_in_the_console_and_over_the_api_is_no_text_of_the_day() {
 }
 
 #[tokio::test]
-async fn a_browser_that_kept_style_and_script_of_another_version_asks_again() {
+async fn asset_urls_contain_the_version() {
     let app = TestApp::start_without_model().await;
     let version = env!("CARGO_PKG_VERSION");
     let (page, sign_in) =
@@ -551,14 +551,14 @@ async fn a_browser_that_kept_style_and_script_of_another_version_asks_again() {
 }
 
 #[tokio::test]
-async fn the_memory_page_says_what_is_kept_and_for_how_long() {
+async fn memory_page_shows_retention_periods() {
     let app = TestApp::start_without_model().await;
     let page = app.browser().await.get("/memory").await;
     check_says(&page, &["Words of texts and of answers 365 days", "Answers that can be found 0"]);
 }
 
 #[tokio::test]
-async fn the_memory_page_counts_what_is_remembered() {
+async fn memory_page_counts_stored_answers_and_facts() {
     let app = TestApp::start().await;
     let note = json!({ "kind": "dislike", "value": "horror" });
     app.model_plays([calls("remember", note), says("Noted."), says("Try Slow Horses."), says("Open Plex.")]);

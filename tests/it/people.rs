@@ -26,7 +26,7 @@ fn ways_out() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn configured_people_are_made_active_once_and_never_changed_again() {
+async fn configured_users_are_activated_once_and_not_changed_later() {
     let mut app = Setup::default().keyword_brain().people("+15550100021", &[BOB, ANN]).start().await;
     assert_eq!(
         app.people().await,
@@ -42,13 +42,13 @@ async fn configured_people_are_made_active_once_and_never_changed_again() {
 }
 
 #[tokio::test]
-async fn a_configured_person_is_worked_for() {
+async fn configured_user_is_served() {
     let app = Setup::default().keyword_brain().people(ANN, &[BOB]).start().await;
     assert_eq!(app.sms_from(BOB, "upcoming").await, NOTHING_OUT);
 }
 
 #[tokio::test]
-async fn a_blocked_person_gets_silence() {
+async fn blocked_user_gets_no_reply() {
     let app = TestApp::start().await;
     app.block(BOB).await;
     for text in ["add dune", "yes", "START", "?", "status"] {
@@ -59,7 +59,7 @@ async fn a_blocked_person_gets_silence() {
 }
 
 #[tokio::test]
-async fn a_block_holds_while_a_question_is_open() {
+async fn block_takes_effect_while_a_prompt_is_open() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::EveryRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -71,7 +71,7 @@ async fn a_block_holds_while_a_question_is_open() {
 }
 
 #[tokio::test]
-async fn every_opt_out_word_denies_and_silences_until_a_word_that_lifts_it() {
+async fn every_opt_out_word_denies_until_an_opt_in_word() {
     for (at, way_out) in ways_out().into_iter().enumerate() {
         let app = TestApp::start().await;
         let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -94,7 +94,7 @@ async fn every_opt_out_word_denies_and_silences_until_a_word_that_lifts_it() {
 }
 
 #[tokio::test]
-async fn an_opt_out_ends_the_running_turn_without_a_word() {
+async fn opt_out_ends_the_running_turn_without_a_reply() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
     app.post(app.text(ANN, "hold the line")).await;
@@ -106,7 +106,7 @@ async fn an_opt_out_ends_the_running_turn_without_a_word() {
 }
 
 #[tokio::test]
-async fn words_that_only_hold_an_opt_out_word_are_talk() {
+async fn sentence_with_an_opt_out_word_goes_to_the_model() {
     for text in ["cancel it", "Stop please", "help me plan dinner", "start over", "the end"] {
         let app = TestApp::start().await;
         app.model_plays([says("Fine.")]);
@@ -115,14 +115,14 @@ async fn words_that_only_hold_an_opt_out_word_are_talk() {
 }
 
 #[tokio::test]
-async fn a_stranger_can_opt_out_too() {
+async fn newcomer_can_opt_out() {
     let app = TestApp::start().await;
     assert_eq!(app.sms_from(STRANGER, "STOP").await, "");
     assert_eq!(app.people().await[1], "+15550100009 pending member opted out");
 }
 
 #[tokio::test]
-async fn help_is_left_to_the_carrier() {
+async fn help_word_is_left_to_the_carrier() {
     let app = TestApp::start().await;
     for text in ["HELP", "info"] {
         assert_eq!(app.sms(text).await, "");
@@ -131,7 +131,7 @@ async fn help_is_left_to_the_carrier() {
 }
 
 #[tokio::test]
-async fn texts_that_wait_to_be_sent_are_put_aside_by_an_opt_out() {
+async fn opt_out_suppresses_queued_messages() {
     let app = TestApp::start_without_model().await;
     app.twilio().fail_next(429, 20429);
     app.sms("upcoming").await;
@@ -145,7 +145,7 @@ async fn texts_that_wait_to_be_sent_are_put_aside_by_an_opt_out() {
 }
 
 #[tokio::test]
-async fn what_the_carrier_says_of_an_opt_out_is_believed() {
+async fn opt_out_reported_by_the_carrier_is_recorded() {
     let app = TestApp::start_without_model().await;
     app.twilio().fail_next(400, 21610);
     assert_eq!(app.sms("upcoming").await, "");
@@ -157,7 +157,7 @@ async fn what_the_carrier_says_of_an_opt_out_is_believed() {
 }
 
 #[tokio::test]
-async fn an_opted_out_persons_texts_reach_no_model() {
+async fn messages_of_an_opted_out_user_reach_no_model() {
     let app = TestApp::start().await;
     app.sms("STOP").await;
     for text in ["add dune", "delete dune", "what is on?"] {
@@ -168,7 +168,7 @@ async fn an_opted_out_persons_texts_reach_no_model() {
 }
 
 #[tokio::test]
-async fn a_member_is_offered_what_their_rights_cover() {
+async fn member_is_offered_the_tools_of_their_rights() {
     for (has, adds, deletes) in
         [(Has::EveryRight, true, true), (Has::AddRight, true, false), (Has::NoRights, false, false)]
     {
@@ -185,7 +185,7 @@ async fn a_member_is_offered_what_their_rights_cover() {
 }
 
 #[tokio::test]
-async fn a_deletion_that_a_model_calls_without_the_right_is_refused() {
+async fn deletion_call_without_the_right_is_refused() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -199,7 +199,7 @@ async fn a_deletion_that_a_model_calls_without_the_right_is_refused() {
 }
 
 #[tokio::test]
-async fn an_addition_that_a_model_calls_without_the_right_is_refused() {
+async fn addition_call_without_the_right_is_refused() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::NoRights).await;
     app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631));
@@ -215,7 +215,7 @@ async fn an_addition_that_a_model_calls_without_the_right_is_refused() {
 }
 
 #[tokio::test]
-async fn a_yes_after_the_right_was_taken_away_deletes_nothing() {
+async fn yes_after_losing_the_right_deletes_nothing() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -228,7 +228,7 @@ async fn a_yes_after_the_right_was_taken_away_deletes_nothing() {
 }
 
 #[tokio::test]
-async fn without_a_model_rights_are_the_same() {
+async fn rights_apply_without_a_model() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::NoRights).await;
     app.radarr().add(movie("Heat").year(1995).size_gb(9.0));
@@ -242,7 +242,7 @@ async fn without_a_model_rights_are_the_same() {
 }
 
 #[tokio::test]
-async fn a_block_takes_effect_on_what_is_being_written() {
+async fn block_during_a_turn_suppresses_its_reply() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
     app.knows(BOB, Has::EveryRight).await;
@@ -254,7 +254,7 @@ async fn a_block_takes_effect_on_what_is_being_written() {
 }
 
 #[tokio::test]
-async fn a_text_that_waits_to_be_sent_is_not_sent_after_a_block() {
+async fn queued_message_is_not_sent_after_a_block() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::EveryRight).await;
     app.twilio().fail_next(429, 20429);

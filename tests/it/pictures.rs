@@ -18,7 +18,7 @@ const ADMIN: &str = "+15550100002";
 const LONG_AGO: &str = "https://media.example/walrus.jpg";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_picture_that_somebody_sends_is_never_fetched() {
+async fn picture_from_a_user_is_never_fetched() {
     install_tls();
     let fetched = Arc::new(AtomicUsize::new(0));
     let counting = fetched.clone();
@@ -54,7 +54,7 @@ async fn a_picture_that_somebody_sends_is_never_fetched() {
 }
 
 #[tokio::test]
-async fn no_page_has_a_browser_fetch_a_picture_that_somebody_sent() {
+async fn console_pages_embed_no_picture_from_a_user() {
     let app = TestApp::start_without_model().await;
     app.pass(1);
     let text = app.text(ADMIN, "status").with_media(LONG_AGO, "image/jpeg");

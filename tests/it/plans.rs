@@ -235,7 +235,7 @@ fn slow_reads(conn: &mut SqliteConnection, statements: &BTreeSet<String>) -> Vec
 }
 
 #[tokio::test]
-async fn failed_texts_are_found_among_all_others_by_their_own_index() {
+async fn failed_messages_are_found_by_their_own_index() {
     let folder = tempfile::tempdir().unwrap();
     let mut conn = a_database_that_knows_ann(&folder.path().join("test.db")).await;
     let failed = "(outbox.state = 'failed' OR outbox.delivery IN ('undelivered','failed'))";
@@ -247,7 +247,7 @@ async fn failed_texts_are_found_among_all_others_by_their_own_index() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_statement_reads_a_growing_table_from_end_to_end() {
+async fn no_statement_scans_a_growing_table() {
     let statements = statements_of_two_days().await;
     assert!(statements.len() > 80, "{} statements", statements.len());
     let folder = tempfile::tempdir().unwrap();

@@ -33,7 +33,7 @@ fn heard(app: &TestApp) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_poster_is_a_picture_of_its_own_beside_the_answer() {
+async fn poster_is_sent_as_a_picture_beside_the_reply() {
     let app = with_poster(AT_TMDB).await;
     app.model_plays(sends_the_poster("Here you are."));
     app.sms("show me the poster of dune").await;
@@ -42,7 +42,7 @@ async fn a_poster_is_a_picture_of_its_own_beside_the_answer() {
 }
 
 #[tokio::test]
-async fn a_show_has_its_poster_from_thetvdb() {
+async fn poster_of_a_show_comes_from_thetvdb() {
     let app = TestApp::start().await;
     let url = "https://artworks.thetvdb.com/banners/posters/371980-1.jpg";
     app.sonarr().add_to_catalog(series("Severance").year(2022).tvdb(371_980).poster(url));
@@ -59,7 +59,7 @@ async fn a_show_has_its_poster_from_thetvdb() {
 }
 
 #[tokio::test]
-async fn a_picture_of_another_host_is_not_sent() {
+async fn picture_of_another_host_is_not_sent() {
     let app = with_poster("https://evil.example/dune.jpg").await;
     app.model_plays(sends_the_poster("I have no poster of it."));
     app.sms("show me the poster of dune").await;
@@ -69,7 +69,7 @@ async fn a_picture_of_another_host_is_not_sent() {
 }
 
 #[tokio::test]
-async fn only_what_was_shown_can_be_pictured() {
+async fn poster_needs_a_title_that_was_shown() {
     let app = with_poster(AT_TMDB).await;
     app.model_plays([calls("send_poster", json!({ "tmdb": DUNE })), says("Which one?")]);
     app.sms("show me a poster").await;
@@ -77,7 +77,7 @@ async fn only_what_was_shown_can_be_pictured() {
 }
 
 #[tokio::test]
-async fn a_poster_that_cannot_be_sent_does_not_keep_words_back() {
+async fn failed_poster_does_not_delay_the_reply() {
     let app = with_poster(AT_TMDB).await;
     app.model_plays(sends_the_poster("Here you are."));
     app.twilio().refuse_pictures(400, 21_620);
@@ -87,7 +87,7 @@ async fn a_poster_that_cannot_be_sent_does_not_keep_words_back() {
 }
 
 #[tokio::test]
-async fn a_poster_whose_fate_is_open_does_not_keep_words_back() {
+async fn poster_with_unknown_delivery_does_not_delay_the_reply() {
     let app = with_poster(AT_TMDB).await;
     app.model_plays(sends_the_poster("Here you are."));
     app.twilio().refuse_pictures(503, 20_503);
@@ -98,7 +98,7 @@ async fn a_poster_whose_fate_is_open_does_not_keep_words_back() {
 }
 
 #[tokio::test]
-async fn a_poster_does_not_come_between_a_question_and_its_answer() {
+async fn poster_does_not_come_between_a_prompt_and_its_answer() {
     let app = TestApp::start().await;
     let dune = movie("Dune").year(2021).tmdb(DUNE).poster(AT_TMDB).size_gb(21.4);
     let dune = app.radarr().add(dune);
@@ -119,7 +119,7 @@ async fn a_poster_does_not_come_between_a_question_and_its_answer() {
 }
 
 #[tokio::test]
-async fn a_number_that_cannot_send_pictures_is_not_asked_to() {
+async fn number_without_pictures_is_offered_no_poster_tool() {
     let app = TestApp::with(|settings| settings.pictures = PicturePolicy::NotSent).await;
     app.model_plays([says("I can't send pictures.")]);
     app.sms("show me the poster of dune").await;

@@ -24,7 +24,7 @@ async fn bob_talks_of_walrus(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn what_a_person_said_is_gone_after_the_operator_forgets_them() {
+async fn messages_of_an_erased_user_are_gone() {
     let app = TestApp::start().await;
     bob_talks_of_walrus(&app).await;
     let columns = app.columns_with("walrus").await;
@@ -37,7 +37,7 @@ async fn what_a_person_said_is_gone_after_the_operator_forgets_them() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_forgotten_person_is_found_in_the_console() {
+async fn messages_of_an_erased_user_are_not_found_in_the_console() {
     let app = TestApp::start().await;
     bob_talks_of_walrus(&app).await;
     app.sms("tell everyone walrus night at 8").await;
@@ -56,7 +56,7 @@ async fn nothing_of_a_forgotten_person_is_found_in_the_console() {
 }
 
 #[tokio::test]
-async fn others_keep_what_they_said_when_one_is_forgotten() {
+async fn messages_of_other_users_survive_an_erasure() {
     let app = TestApp::start().await;
     app.model_plays([says("Hello Ann.")]);
     app.sms("hello, this is Ann").await;
@@ -69,7 +69,7 @@ async fn others_keep_what_they_said_when_one_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_forgotten_number_that_texts_again_is_a_stranger() {
+async fn erased_number_that_texts_again_is_a_newcomer() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::EveryRight).await;
     assert_ne!(app.sms_from(BOB, "?").await, "");
@@ -86,7 +86,7 @@ async fn a_forgotten_number_that_texts_again_is_a_stranger() {
 }
 
 #[tokio::test]
-async fn what_the_admins_were_told_of_a_stranger_is_gone_once_they_are_forgotten() {
+async fn join_request_texts_are_erased_with_the_newcomer() {
     let app = TestApp::start_without_model().await;
     app.sms_from(BOB, "hello").await;
     app.sms_from(BOB, "Walrus").await;
@@ -102,7 +102,7 @@ async fn what_the_admins_were_told_of_a_stranger_is_gone_once_they_are_forgotten
 }
 
 #[tokio::test]
-async fn a_text_that_waits_to_be_sent_does_not_reach_a_forgotten_person() {
+async fn queued_message_does_not_reach_an_erased_user() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     app.twilio().fail_next(429, 20429);
@@ -115,7 +115,7 @@ async fn a_text_that_waits_to_be_sent_does_not_reach_a_forgotten_person() {
 }
 
 #[tokio::test]
-async fn a_person_is_forgotten_only_when_nothing_of_theirs_is_being_worked_on() {
+async fn erasure_waits_for_running_work_of_the_user() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
     app.knows(BOB, Has::AddRight).await;
@@ -129,14 +129,14 @@ async fn a_person_is_forgotten_only_when_nothing_of_theirs_is_being_worked_on() 
 }
 
 #[tokio::test]
-async fn the_last_admin_is_not_forgotten() {
+async fn last_admin_cannot_be_erased() {
     let app = TestApp::start_without_model().await;
     assert_eq!(app.forgets(ANN), ErasureOutcome::LastAdmin);
     assert_eq!(app.people().await, ["+15550100002 active admin"]);
 }
 
 #[tokio::test]
-async fn an_export_holds_both_sides_of_every_conversation() {
+async fn export_contains_both_sides_of_every_conversation() {
     let app = TestApp::start().await;
     bob_talks_of_walrus(&app).await;
     app.sms_from(BOB, "reset").await;
@@ -163,7 +163,7 @@ async fn an_export_holds_both_sides_of_every_conversation() {
 }
 
 #[tokio::test]
-async fn words_older_than_the_retention_are_erased_and_younger_ones_kept() {
+async fn texts_older_than_the_retention_are_erased() {
     let app = TestApp::start_without_model().await;
     app.sms("upcoming").await;
     app.days_pass(200).await;
@@ -178,7 +178,7 @@ async fn words_older_than_the_retention_are_erased_and_younger_ones_kept() {
 }
 
 #[tokio::test]
-async fn more_old_words_than_one_step_takes_are_erased_in_one_round() {
+async fn retention_erases_more_than_one_batch_per_round() {
     let app = TestApp::with(|settings| settings.rate_limit = None).await;
     app.block(BOB).await;
     for _ in 0..410 {
@@ -190,7 +190,7 @@ async fn more_old_words_than_one_step_takes_are_erased_in_one_round() {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_ever_answered_is_closed_before_its_words_go() {
+async fn unanswered_prompt_is_closed_before_its_text_is_erased() {
     let app = TestApp::start().await;
     let walrus = app.radarr().add(movie("Walrus").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("walrus", walrus));
@@ -203,7 +203,7 @@ async fn a_question_that_nobody_ever_answered_is_closed_before_its_words_go() {
 }
 
 #[tokio::test]
-async fn a_person_has_everything_forgotten_by_text_and_stays_known() {
+async fn forget_all_erases_messages_and_keeps_the_user() {
     let app = TestApp::start().await;
     app.model_plays([says("The walrus film is called Tusk.")]);
     app.sms("what was that walrus film?").await;
@@ -222,7 +222,7 @@ async fn a_person_has_everything_forgotten_by_text_and_stays_known() {
 }
 
 #[tokio::test]
-async fn forgetting_all_drops_an_open_question_and_deletes_nothing() {
+async fn forget_all_closes_an_open_prompt_without_deleting() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -237,7 +237,7 @@ async fn forgetting_all_drops_an_open_question_and_deletes_nothing() {
 }
 
 #[tokio::test]
-async fn what_the_admins_were_to_be_asked_of_a_forgotten_person_is_not_sent() {
+async fn waiting_removal_request_of_an_erased_user_is_not_sent() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));

@@ -39,7 +39,7 @@ fn last(world: &World) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_could_not_be_added_is_promised_at_once_and_added_when_radarr_is_back() {
+async fn addition_during_an_outage_is_promised_and_made_later() {
     let world = world_with_dune_queued().await;
     assert!(world.model_was_shown().contains(r#""status":"queued""#), "{}", world.model_was_shown());
     assert_eq!(world.requests().await, ["+15550100002 queued radarr Dune (2021)"]);
@@ -60,7 +60,7 @@ async fn what_could_not_be_added_is_promised_at_once_and_added_when_radarr_is_ba
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_model_the_promise_is_a_plain_sentence() {
+async fn promise_without_a_model_is_a_plain_sentence() {
     let world =
         World::start_with(std::sync::Arc::new(dialarr::llm::keyword::KeywordResponder::NoModel)).await;
     world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
@@ -78,7 +78,7 @@ async fn without_a_model_the_promise_is_a_plain_sentence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_word_of_it_waits_for_the_end_of_the_quiet_hours_also_for_who_wants_no_notices() {
+async fn addition_outcome_waits_for_quiet_hours_and_ignores_notify_off() {
     let world = world_with_dune_queued().await;
 
     world.sms("quiet 21-2").await;
@@ -92,7 +92,7 @@ async fn the_word_of_it_waits_for_the_end_of_the_quiet_hours_also_for_who_wants_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_between_the_promise_and_the_addition_changes_nothing() {
+async fn deferred_addition_survives_a_restart() {
     let mut world = world_with_dune_queued().await;
     world.passes(10 * MINUTE).await;
     world.is_killed().await;
@@ -105,7 +105,7 @@ async fn a_restart_between_the_promise_and_the_addition_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_day_later_it_is_given_up_with_one_text() {
+async fn deferred_addition_is_given_up_after_a_day_with_one_message() {
     let world = world_with_dune_queued().await;
     world.passes(24 * HOUR - 5 * MINUTE).await;
     assert_eq!(last(&world), PROMISE);
@@ -120,7 +120,7 @@ async fn a_day_later_it_is_given_up_with_one_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_day_that_passes_while_the_program_is_off_ends_in_a_last_try() {
+async fn deferred_addition_gets_a_last_try_after_downtime_of_a_day() {
     let mut world = world_with_dune_queued().await;
     world.is_killed().await;
     world.passes(30 * HOUR).await;
@@ -138,7 +138,7 @@ async fn a_day_that_passes_while_the_program_is_off_ends_in_a_last_try() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_who_wait_for_one_title_get_it_once_and_a_text_each() {
+async fn two_requesters_of_a_title_cause_one_addition() {
     let world = world_with_dune_queued().await;
     world.knows(BOB).await;
     asks_in_vain(&world, BOB).await;
@@ -153,7 +153,7 @@ async fn two_who_wait_for_one_title_get_it_once_and_a_text_each() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_again_for_what_waits_is_told_once_how_it_ended() {
+async fn repeated_request_of_a_waiting_title_is_reported_once() {
     let world = world_with_dune_queued().await;
     asks_in_vain(&world, ANN).await;
     assert_eq!(world.requests().await, ["+15550100002 queued radarr Dune (2021)"]);
@@ -163,7 +163,7 @@ async fn who_asks_again_for_what_waits_is_told_once_how_it_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_try_that_was_cut_off_by_a_crash_is_looked_into_and_not_repeated() {
+async fn addition_interrupted_by_a_crash_is_checked_and_not_repeated() {
     let mut world = world_with_dune_queued().await;
     world.radarr().lose_next_write_answer();
     world.radarr().set_down(false);
@@ -178,7 +178,7 @@ async fn a_try_that_was_cut_off_by_a_crash_is_looked_into_and_not_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_try_whose_answer_is_lost_is_looked_into_before_another() {
+async fn addition_with_a_lost_response_is_checked_before_a_retry() {
     let world = world_with_dune_queued().await;
     world.radarr().do_next_write_but_answer(500);
     world.radarr().set_down(false);
@@ -188,7 +188,7 @@ async fn a_try_whose_answer_is_lost_is_looked_into_before_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_addition_that_may_have_been_made_is_not_queued() {
+async fn addition_with_an_unknown_outcome_is_not_deferred() {
     let world = World::start().await;
     world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     let [searches, adds] = adds_movie("dune", DUNE);
@@ -207,7 +207,7 @@ async fn an_addition_that_may_have_been_made_is_not_queued() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_word_of_it_never_comes_between_a_question_and_its_answer() {
+async fn addition_outcome_does_not_come_between_a_prompt_and_its_answer() {
     let world = world_with_dune_queued().await;
     world.radarr().set_down(false);
     let heat = world.radarr().add(movie("Heat").year(1995).tmdb(949).size_gb(18.2));
@@ -222,7 +222,7 @@ async fn the_word_of_it_never_comes_between_a_question_and_its_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_is_blocked_or_forgotten_or_says_stop_is_not_waited_for() {
+async fn additions_of_unavailable_users_are_given_up() {
     let world = World::start().await;
     world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     for phone in ["+15550100011", "+15550100012", "+15550100013"] {
@@ -243,7 +243,7 @@ async fn whoever_is_blocked_or_forgotten_or_says_stop_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn forgetting_all_takes_back_what_is_waited_for() {
+async fn forget_all_cancels_deferred_additions() {
     let world = world_with_dune_queued().await;
     world.sms("forget all").await;
     assert_eq!(world.requests().await, Vec::<String>::new());
@@ -253,7 +253,7 @@ async fn forgetting_all_takes_back_what_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn forgetting_all_erases_the_outcome_of_an_addition_that_waits_to_be_sent() {
+async fn forget_all_erases_a_waiting_addition_outcome() {
     let world = world_with_dune_queued().await;
     world.sms("quiet 21-2").await;
     world.radarr().set_down(false);
@@ -281,14 +281,14 @@ async fn bob_follows_dune(world: &World) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_can_follow_what_is_only_waited_for() {
+async fn deferred_addition_can_be_followed() {
     let world = world_with_dune_queued().await;
     bob_follows_dune(&world).await;
     assert_eq!(world.follows().await, ["+15550100003 radarr movie 438631"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_follows_what_is_given_up_hears_it_too() {
+async fn follower_of_a_given_up_addition_is_notified() {
     let world = world_with_dune_queued().await;
     bob_follows_dune(&world).await;
     world.passes(25 * HOUR).await;
@@ -306,7 +306,7 @@ async fn explicit_follow_of_a_waiting_title_is_delivered_without_notifications()
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_follows_what_turns_out_to_be_there_hears_that_it_is_ready() {
+async fn follower_of_an_already_available_title_is_notified() {
     let world = world_with_dune_queued().await;
     bob_follows_dune(&world).await;
     world.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(8.0));
@@ -317,7 +317,7 @@ async fn who_follows_what_turns_out_to_be_there_hears_that_it_is_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_or_an_address_that_an_admin_sets_right_within_a_day_is_waited_for() {
+async fn addition_waits_for_a_corrected_key_or_address() {
     let world = World::start().await;
     world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     let [searches, adds] = adds_movie("dune", DUNE);

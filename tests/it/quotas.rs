@@ -39,7 +39,7 @@ async fn adds(app: &TestApp, who: &str, title: &str, tmdb: i64) -> String {
 }
 
 #[tokio::test]
-async fn a_member_adds_up_to_the_quota_and_hears_when_there_is_room_again_and_whom_to_ask() {
+async fn member_adds_up_to_the_quota_and_learns_its_renewal() {
     let app = app_with_small_quotas().await;
     adds(&app, BOB, "Alien", 348).await;
     app.pass(DAY);
@@ -57,7 +57,7 @@ async fn a_member_adds_up_to_the_quota_and_hears_when_there_is_room_again_and_wh
 }
 
 #[tokio::test]
-async fn without_a_model_the_refusal_is_a_plain_sentence() {
+async fn quota_refusal_without_a_model_is_a_plain_sentence() {
     let app = TestApp::start_without_model().await;
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.knows(BOB, Has::AddRight).await;
@@ -73,7 +73,7 @@ async fn without_a_model_the_refusal_is_a_plain_sentence() {
 }
 
 #[tokio::test]
-async fn what_is_there_already_counts_nothing_and_is_not_refused() {
+async fn existing_title_does_not_count_towards_the_quota() {
     let app = app_with_small_quotas().await;
     adds(&app, BOB, "Alien", 348).await;
     assert!(adds(&app, BOB, "Alien", 348).await.contains("already_exists"));
@@ -83,7 +83,7 @@ async fn what_is_there_already_counts_nothing_and_is_not_refused() {
 }
 
 #[tokio::test]
-async fn no_more_is_promised_for_later_than_the_quota_has_room_for() {
+async fn deferred_additions_count_towards_the_quota() {
     let app = app_with_small_quotas().await;
     for (title, tmdb) in [("Alien", 348), ("Heat", 949), ("Arrival", 329_865)] {
         let [searches, adds] = adds_movie(title, tmdb);
@@ -101,7 +101,7 @@ async fn no_more_is_promised_for_later_than_the_quota_has_room_for() {
 }
 
 #[tokio::test]
-async fn a_show_counts_its_seasons() {
+async fn show_counts_by_its_seasons() {
     let app = app_with_small_quotas().await;
     for (title, tvdb) in [("severance", 371_980), ("dark", 334_824)] {
         let searches = calls("search_media", json!({ "query": title }));
@@ -113,7 +113,7 @@ async fn a_show_counts_its_seasons() {
 }
 
 #[tokio::test]
-async fn an_admin_has_no_quota() {
+async fn admin_has_no_quota() {
     let app = app_with_small_quotas().await;
     for (title, tmdb) in [("Alien", 348), ("Heat", 949), ("Arrival", 329_865), ("Sicario", 273_481)] {
         adds(&app, ANN, title, tmdb).await;
@@ -122,7 +122,7 @@ async fn an_admin_has_no_quota() {
 }
 
 #[tokio::test]
-async fn an_admin_raises_a_quota_by_text() {
+async fn admin_raises_a_quota_by_message() {
     let app = app_with_small_quotas().await;
     adds(&app, BOB, "Alien", 348).await;
     adds(&app, BOB, "Heat", 949).await;
@@ -142,7 +142,7 @@ async fn an_admin_raises_a_quota_by_text() {
 }
 
 #[tokio::test]
-async fn people_of_one_name_are_told_apart_by_number() {
+async fn users_of_one_name_are_distinguished_by_number() {
     let app = app_with_small_quotas().await;
     app.knows_as("Bob", "+15550100004", Has::AddRight).await;
     assert_eq!(
@@ -156,7 +156,7 @@ async fn people_of_one_name_are_told_apart_by_number() {
 }
 
 #[tokio::test]
-async fn an_addition_whose_answer_was_lost_counts_once() {
+async fn addition_with_a_lost_response_counts_once() {
     let mut app = app_with_small_quotas().await;
     app.sms("quota Bob +1").await;
     adds(&app, BOB, "Alien", 348).await;
@@ -171,7 +171,7 @@ async fn an_addition_whose_answer_was_lost_counts_once() {
 }
 
 #[tokio::test]
-async fn more_texts_than_ten_a_minute_are_stored_and_answered_once() {
+async fn messages_over_the_rate_limit_get_one_reply() {
     let app = TestApp::start().await;
     app.model_plays((0..10).map(|_| says("Fine.")));
     for n in 0..10 {
@@ -193,7 +193,7 @@ async fn more_texts_than_ten_a_minute_are_stored_and_answered_once() {
 }
 
 #[tokio::test]
-async fn protected_texts_are_carried_out_past_the_rate_limit() {
+async fn protected_messages_are_processed_past_the_rate_limit() {
     let app = TestApp::start_without_model().await;
     for _ in 0..12 {
         app.sms("status").await;
@@ -208,7 +208,7 @@ async fn protected_texts_are_carried_out_past_the_rate_limit() {
 }
 
 #[tokio::test]
-async fn protected_texts_without_end_are_limited_as_well() {
+async fn protected_messages_have_a_limit_of_their_own() {
     let app = TestApp::start_without_model().await;
     for _ in 0..10 {
         assert_ne!(app.sms("what do you know").await, "");
@@ -219,7 +219,7 @@ async fn protected_texts_without_end_are_limited_as_well() {
 }
 
 #[tokio::test]
-async fn nobody_is_slowed_down_by_the_haste_of_another() {
+async fn rate_limit_of_a_user_does_not_affect_others() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     for _ in 0..12 {
@@ -229,7 +229,7 @@ async fn nobody_is_slowed_down_by_the_haste_of_another() {
 }
 
 #[tokio::test]
-async fn forged_texts_do_not_use_up_anyones_limit() {
+async fn forged_messages_do_not_use_up_a_rate_limit() {
     let app = TestApp::start_without_model().await;
     for _ in 0..40 {
         let mut forged = app.text(ANN, "status").into_signed_request().unwrap();
@@ -242,7 +242,7 @@ async fn forged_texts_do_not_use_up_anyones_limit() {
 }
 
 #[tokio::test]
-async fn an_answer_to_a_question_and_an_opt_out_are_read_however_fast_they_come() {
+async fn prompt_answers_and_opt_outs_bypass_the_rate_limit() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     for _ in 0..9 {
@@ -256,7 +256,7 @@ async fn an_answer_to_a_question_and_an_opt_out_are_read_however_fast_they_come(
 }
 
 #[tokio::test]
-async fn pictures_without_words_count_like_texts() {
+async fn pictures_without_text_count_towards_the_rate_limit() {
     let app = TestApp::start_without_model().await;
     for _ in 0..30 {
         app.pass(1);
@@ -267,7 +267,7 @@ async fn pictures_without_words_count_like_texts() {
 }
 
 #[tokio::test]
-async fn a_limit_that_the_household_turned_off_stays_a_persons_own() {
+async fn disabled_household_quota_keeps_personal_quotas() {
     let app = TestApp::with(|settings| {
         settings.quotas.movies = a_week(2);
         settings.quotas.seasons = None;

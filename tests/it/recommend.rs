@@ -44,7 +44,7 @@ impl TestApp {
 }
 
 #[tokio::test]
-async fn films_that_fit_the_library_are_suggested_with_the_reason() {
+async fn suggestions_fit_the_library_and_have_reasons() {
     let app = household().await;
     app.check(
         json!({}),
@@ -59,7 +59,7 @@ async fn films_that_fit_the_library_are_suggested_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_genre_narrows_the_suggestions() {
+async fn genre_narrows_the_suggestions() {
     let app = household().await;
     let horror = ["The Thing: the library has 1 of Horror"];
     app.check(json!({ "genre": "horror" }), "You might like The Thing (1982).", &horror).await;
@@ -67,7 +67,7 @@ async fn a_genre_narrows_the_suggestions() {
 }
 
 #[tokio::test]
-async fn of_a_collection_the_rest_comes_first() {
+async fn rest_of_a_collection_is_suggested_first() {
     let app = household().await;
     app.check(
         json!({ "like": "alien" }),
@@ -85,7 +85,7 @@ async fn of_a_collection_the_rest_comes_first() {
 }
 
 #[tokio::test]
-async fn what_is_suggested_can_be_added_at_once() {
+async fn suggested_title_can_be_added_directly() {
     let app = household().await;
     app.recommended(json!({})).await;
     app.model_plays([calls("add_movie", json!({ "tmdb": 769 })), says(""), says("")]);
@@ -94,7 +94,7 @@ async fn what_is_suggested_can_be_added_at_once() {
 }
 
 #[tokio::test]
-async fn of_shows_only_the_taste_is_told() {
+async fn suggestions_for_shows_report_only_the_genres() {
     let app = household().await;
     app.sonarr().add(series("The Bear").year(2022).genres(&["Drama"]));
     app.check(json!({ "type": "series" }), "Sonarr suggests no shows. The library has most of Drama.", &[])
@@ -102,7 +102,7 @@ async fn of_shows_only_the_taste_is_told() {
 }
 
 #[tokio::test]
-async fn a_radarr_that_is_down_is_named_once() {
+async fn unreachable_radarr_is_named_once() {
     let app = household().await;
     app.radarr().set_down(true);
     app.check(json!({}), "Radarr can't be reached right now.", &[]).await;

@@ -169,7 +169,7 @@ async fn standing(address: SocketAddr) -> Seen {
 }
 
 #[tokio::test]
-async fn who_comes_back_hundreds_of_times_also_over_a_restart_is_told_the_whole_log_once() {
+async fn reconnecting_readers_get_the_whole_log_once() {
     let mut app = Setup::default().open_console().start().await;
     app.knows(BOB, Has::EveryRight).await;
     texts(&app).await;

@@ -17,7 +17,7 @@ mod build;
 const AT_HOME: (&str, &str) = ("HOST", "127.0.0.1");
 
 #[test]
-fn the_program_tells_its_version() {
+fn version_option_prints_the_version() {
     let ended = Cli::new().run(&["--version"], &[]);
     assert_eq!(
         (ended.code, ended.output.trim_end()),
@@ -27,7 +27,7 @@ fn the_program_tells_its_version() {
 }
 
 #[test]
-fn a_version_names_its_commit_where_one_is_known() {
+fn version_contains_a_known_commit() {
     assert_eq!(build::version("0.1.0", ""), "0.1.0");
     assert_eq!(build::version("0.1.0", "7f8a2b9c0d1e2f3a4b5c6d7e8f9a0b1c2d3e4f5a"), "0.1.0 (7f8a2b9c0d1e)");
     assert_eq!(build::version("0.1.0", "v1\ncargo:x=y"), "0.1.0 (v1cargoxy)");
@@ -41,7 +41,7 @@ fn git(folder: &Path, arguments: &[&str]) {
 }
 
 #[test]
-fn the_commit_is_that_of_the_checkout_and_not_of_one_around_it() {
+fn commit_is_that_of_the_checkout_only() {
     let folder = tempfile::tempdir().unwrap();
     let unpacked = folder.path().join("dialarr-0.1.0");
     std::fs::create_dir(&unpacked).unwrap();
@@ -62,7 +62,7 @@ fn the_commit_is_that_of_the_checkout_and_not_of_one_around_it() {
 }
 
 #[test]
-fn the_running_service_is_asked_whether_it_is_well() {
+fn health_command_queries_the_running_service() {
     let cli = Cli::new();
     let served = cli.serve(&[AT_HOME, ("PORT", "0")]);
     let port = served.address.rsplit(':').next().unwrap().to_owned();
@@ -80,7 +80,7 @@ fn the_running_service_is_asked_whether_it_is_well() {
 }
 
 #[test]
-fn a_service_that_fails_is_not_well() {
+fn health_command_fails_if_the_service_does() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let failing = std::thread::spawn(move || {
@@ -99,7 +99,7 @@ fn a_service_that_fails_is_not_well() {
 }
 
 #[test]
-fn a_database_of_a_later_version_is_refused_and_left_as_it_is() {
+fn database_of_a_later_version_is_refused_unchanged() {
     let cli = Cli::new();
     cli.serve(&[AT_HOME, ("PORT", "0")]).terminate();
     let later = "INSERT INTO __diesel_schema_migrations (version) VALUES ('20991231000000');

@@ -28,7 +28,7 @@ async fn world_with_dune() -> (World, i64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_not_sent_before_a_crash_is_sent_after_it_and_can_be_answered() {
+async fn prompt_unsent_before_a_crash_is_sent_and_confirmable_after_it() {
     let (mut world, dune) = world_with_dune().await;
     world.twilio().fail_next(429, 20429);
     world.texts("delete dune").await;
@@ -45,7 +45,7 @@ async fn a_question_not_sent_before_a_crash_is_sent_after_it_and_can_be_answered
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_taken_in_before_a_crash_deletes_once_after_it() {
+async fn yes_received_before_a_crash_deletes_once_after_it() {
     let (mut world, dune) = world_with_dune().await;
     world.sms("delete dune").await;
     world.texts("yes").await;
@@ -57,7 +57,7 @@ async fn a_yes_taken_in_before_a_crash_deletes_once_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_taken_in_before_a_crash_is_answered_after_it() {
+async fn message_received_before_a_crash_is_answered_after_it() {
     let mut world = World::start().await;
     world.model_plays([says("Here I am.")]);
     world.texts("are you there?").await;
@@ -69,7 +69,7 @@ async fn a_text_taken_in_before_a_crash_is_answered_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_whose_answer_was_lost_is_found_and_not_sent_again() {
+async fn message_with_a_lost_response_is_found_and_not_resent() {
     let world = World::start().await;
     world.model_plays([says("One."), says("Two.")]);
     world.twilio().lose_next_answer();
@@ -79,7 +79,7 @@ async fn a_text_whose_answer_was_lost_is_found_and_not_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_that_is_not_found_twice_is_sent_again_once() {
+async fn message_not_found_twice_is_resent_once() {
     let world = World::start().await;
     world.model_plays([says("One.")]);
     world.twilio().hang_next();
@@ -91,7 +91,7 @@ async fn a_text_that_is_not_found_twice_is_sent_again_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_later_text_waits_until_the_fate_of_the_one_before_is_known() {
+async fn later_message_waits_for_the_delivery_of_the_earlier_one() {
     let world = World::start().await;
     world.model_plays([says("One."), says("Two.")]);
     world.twilio().hang_next();
@@ -102,7 +102,7 @@ async fn a_later_text_waits_until_the_fate_of_the_one_before_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_report_tells_the_fate_of_a_text_at_once() {
+async fn delivery_report_resolves_an_unknown_delivery_at_once() {
     let world = World::start().await;
     world.model_plays([says("One."), says("Two.")]);
     world.twilio().lose_next_answer();
@@ -114,7 +114,7 @@ async fn a_status_report_tells_the_fate_of_a_text_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crash_after_a_text_was_taken_sends_it_no_second_time() {
+async fn message_accepted_before_a_crash_is_not_resent() {
     let mut world = World::start().await;
     world.model_plays([says("One."), says("Two.")]);
     world.twilio().lose_next_answer();
@@ -143,7 +143,7 @@ async fn world_with_a_lost_addition() -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_addition_whose_answer_was_lost_is_looked_for_and_told_as_made() {
+async fn addition_with_a_lost_response_is_found_and_reported() {
     let world = world_with_a_lost_addition().await;
     world.passes(60).await;
     assert_eq!(world.said(), ["Still working on it.", "Arrival is on its way."]);
@@ -152,7 +152,7 @@ async fn an_addition_whose_answer_was_lost_is_looked_for_and_told_as_made() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_addition_cut_off_by_a_crash_is_looked_for_and_told_as_made() {
+async fn addition_interrupted_by_a_crash_is_found_and_reported() {
     let mut world = world_with_a_lost_addition().await;
     world.is_killed().await;
     world.is_started().await;
@@ -163,7 +163,7 @@ async fn an_addition_cut_off_by_a_crash_is_looked_for_and_told_as_made() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_whose_answer_was_lost_is_looked_for_and_told_as_made() {
+async fn deletion_with_a_lost_response_is_verified_and_reported() {
     let (world, dune) = world_with_dune().await;
     world.sms("delete dune").await;
     world.radarr().lose_next_write_answer();
@@ -174,7 +174,7 @@ async fn a_deletion_whose_answer_was_lost_is_looked_for_and_told_as_made() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_after_something_else_was_sent_asks_again() {
+async fn yes_after_a_notification_repeats_the_prompt() {
     let (world, dune) = world_with_dune().await;
     world.sms("delete dune").await;
     world.notifies("Arrival can be watched now.").await;
@@ -186,7 +186,7 @@ async fn a_yes_after_something_else_was_sent_asks_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_pieces_of_a_response_are_forgotten_after_an_hour() {
+async fn response_deltas_are_deleted_after_an_hour() {
     let world = World::start().await;
     world.model_plays([says("One.")]);
     world.sms("one").await;
@@ -218,7 +218,7 @@ impl Model for Fragile {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_whose_work_always_fails_gets_one_honest_answer_and_blocks_nobody() {
+async fn message_that_always_fails_gets_one_reply_and_blocks_no_other() {
     let world = World::start_with(Arc::new(Fragile)).await;
     let sorry = "Something went wrong on my side. Please try again.";
     assert_eq!(world.sms("curse").await, [sorry]);
@@ -226,7 +226,7 @@ async fn a_text_whose_work_always_fails_gets_one_honest_answer_and_blocks_nobody
 }
 
 #[tokio::test(start_paused = true)]
-async fn texts_after_a_copy_of_the_database_come_back_when_it_is_restored() {
+async fn messages_after_a_backup_are_fetched_after_its_restore() {
     let mut world = World::start().await;
     world.model_plays([says("One."), says("Two."), says("Two, again.")]);
     world.sms("one").await;
@@ -252,7 +252,7 @@ fn copied(world: &World) -> PathBuf {
 }
 
 #[tokio::test(start_paused = true)]
-async fn question_queued_in_a_copy_is_not_sent_again_after_its_restore() {
+async fn prompt_queued_in_a_backup_is_not_resent_after_its_restore() {
     let (mut world, dune) = world_with_dune().await;
     world.twilio().fail_next(429, 20429);
     world.texts("delete dune").await;
@@ -268,7 +268,7 @@ async fn question_queued_in_a_copy_is_not_sent_again_after_its_restore() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn question_found_after_a_restore_has_been_open_since_it_was_sent() {
+async fn prompt_found_after_a_restore_expires_by_its_sending_time() {
     let (mut world, _) = world_with_dune().await;
     world.twilio().fail_next(429, 20429);
     world.texts("delete dune").await;
@@ -281,7 +281,7 @@ async fn question_found_after_a_restore_has_been_open_since_it_was_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn list_that_cannot_be_read_holds_up_no_text_after_a_restart() {
+async fn unreadable_message_list_delays_no_message_after_a_restart() {
     let mut world = World::start().await;
     world.model_plays([says("One.")]);
     world.twilio().fail_next(429, 20429);
@@ -314,7 +314,7 @@ async fn deletion_reported_before_a_restore_is_not_reported_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletion_confirmed_again_after_a_restore_reports_what_was_already_gone() {
+async fn deletion_repeated_after_a_restore_reports_the_missing_title() {
     let (mut world, dune) = world_with_dune().await;
     world.sms("delete dune").await;
     let copy = copied(&world);
@@ -329,7 +329,7 @@ async fn deletion_confirmed_again_after_a_restore_reports_what_was_already_gone(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_program_on_the_same_database_is_refused() {
+async fn second_process_on_the_same_database_is_refused() {
     let world = World::start().await;
     let second = Db::open(world.database().to_str().unwrap());
     assert!(matches!(second, Err(OpenError::InUse { .. })));

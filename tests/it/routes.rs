@@ -227,7 +227,7 @@ async fn used() -> TestApp {
 }
 
 #[tokio::test]
-async fn every_answer_of_the_console_holds_the_browser_back() {
+async fn every_console_response_has_security_headers() {
     let app = used().await;
     let router = console(&app);
     let mut routes = console_routes(&app).await;
@@ -255,7 +255,7 @@ async fn every_answer_of_the_console_holds_the_browser_back() {
 }
 
 #[tokio::test]
-async fn every_cookie_that_is_given_or_taken_back_is_kept_from_scripts_and_other_sites() {
+async fn every_cookie_is_http_only_and_same_site() {
     let app = used().await;
     let router = console(&app);
     let mut given = Vec::new();
@@ -283,7 +283,7 @@ async fn every_cookie_that_is_given_or_taken_back_is_kept_from_scripts_and_other
 }
 
 #[tokio::test]
-async fn a_stranger_is_let_in_to_eight_named_routes_and_to_nothing_else() {
+async fn only_eight_routes_are_open_without_a_sign_in() {
     let app = used().await;
     let router = console(&app);
     let mut open = Vec::new();
@@ -311,7 +311,7 @@ async fn a_stranger_is_let_in_to_eight_named_routes_and_to_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_key_opens_no_page_but_those_that_are_open() {
+async fn api_key_opens_no_page_except_open_ones() {
     let app = used().await;
     let router = console(&app);
     let program = app.program().await;
@@ -324,7 +324,7 @@ async fn a_key_opens_no_page_but_those_that_are_open() {
 }
 
 #[tokio::test]
-async fn what_changes_something_is_refused_from_elsewhere_and_forms_without_their_token() {
+async fn changes_need_the_same_site_and_forms_their_token() {
     let app = used().await;
     let router = console(&app);
     let routes = console_routes(&app).await;
@@ -357,7 +357,7 @@ async fn what_changes_something_is_refused_from_elsewhere_and_forms_without_thei
 }
 
 #[tokio::test]
-async fn no_route_reads_more_of_a_request_than_its_limit() {
+async fn no_route_reads_a_body_beyond_its_limit() {
     let app = used().await;
     let browser = app.browser().await;
     let (console, webhooks) = (console(&app), webhooks(&app));
@@ -382,7 +382,7 @@ async fn no_route_reads_more_of_a_request_than_its_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_webhook_whose_body_does_not_come_is_given_up_in_time() {
+async fn stalled_webhook_body_times_out() {
     let world = World::start().await;
     let router = web::webhook_router(world.webhooks());
     for route in webhook_routes().iter().filter(|route| route.changes()) {
@@ -401,7 +401,7 @@ async fn a_webhook_whose_body_does_not_come_is_given_up_in_time() {
 }
 
 #[tokio::test]
-async fn the_listener_of_the_webhooks_has_six_routes_and_serves_nothing_else() {
+async fn webhook_listener_serves_only_its_six_routes() {
     let app = used().await;
     let routes = webhook_routes();
     let mut names: Vec<String> = routes.iter().map(Route::name).collect();
@@ -420,7 +420,7 @@ async fn the_listener_of_the_webhooks_has_six_routes_and_serves_nothing_else() {
 }
 
 #[tokio::test]
-async fn every_answer_of_the_webhooks_holds_a_browser_back_and_none_takes_what_is_not_signed() {
+async fn webhook_responses_have_security_headers_and_need_a_signature() {
     let app = used().await;
     let router = webhooks(&app);
     let (texts, reports) = (app.count("inbound_events").await, app.count("arr_events").await);
@@ -460,7 +460,7 @@ async fn on_the_wire(router: Router, limits: ListenerLimits, request: &str) -> V
 }
 
 #[tokio::test]
-async fn on_the_wire_nobody_is_told_what_serves() {
+async fn responses_do_not_name_the_server_software() {
     let app = used().await;
     let request = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let mut known: Vec<&str> = vec!["connection", "content-length", "content-type", "date"];

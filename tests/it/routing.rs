@@ -19,7 +19,7 @@ async fn app_with_routing(routing: TriageLevel) -> TestApp {
 }
 
 #[tokio::test]
-async fn thanks_and_bare_emoji_stay_unanswered_when_nothing_is_open() {
+async fn thanks_and_emoji_without_a_prompt_get_no_reply() {
     let app = app_with_routing(TriageLevel::Heuristic).await;
     for text in ["thanks!", "\u{1f44d}", "ok cool", "hahaha", "\u{2764}\u{fe0f}\u{2764}\u{fe0f}"] {
         assert_eq!(app.sms(text).await, "", "{text}");
@@ -29,14 +29,14 @@ async fn thanks_and_bare_emoji_stay_unanswered_when_nothing_is_open() {
 }
 
 #[tokio::test]
-async fn with_routing_off_everything_is_answered() {
+async fn every_message_is_answered_without_triage() {
     let app = app_with_routing(TriageLevel::Off).await;
     app.model_plays([says("You are welcome.")]);
     assert_eq!(app.sms("thanks!").await, "You are welcome.");
 }
 
 #[tokio::test]
-async fn the_first_text_and_the_text_after_our_question_are_answered() {
+async fn first_message_and_answers_to_questions_get_a_reply() {
     let app = TestApp::start().await;
     app.model_plays([says("Hi, what would you like?")]);
     assert_eq!(app.sms("ok").await, "Hi, what would you like?");
@@ -48,7 +48,7 @@ async fn the_first_text_and_the_text_after_our_question_are_answered() {
 }
 
 #[tokio::test]
-async fn thanks_while_a_question_is_open_repeat_it() {
+async fn thanks_during_an_open_prompt_repeat_it() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -57,7 +57,7 @@ async fn thanks_while_a_question_is_open_repeat_it() {
 }
 
 #[tokio::test]
-async fn only_a_clean_skip_of_the_model_leaves_a_text_unanswered() {
+async fn only_an_exact_skip_suppresses_the_reply() {
     for (verdict, answered) in
         [("SKIP", false), ("skip", true), ("SKIP.", true), ("RESPOND", true), ("", true)]
     {
@@ -70,7 +70,7 @@ async fn only_a_clean_skip_of_the_model_leaves_a_text_unanswered() {
 }
 
 #[tokio::test]
-async fn the_model_is_asked_only_where_the_words_do_not_tell() {
+async fn triage_model_is_called_only_for_ambiguous_messages() {
     let app = app_with_routing(TriageLevel::Ai).await;
     app.model_plays([says("It is.")]);
     assert_eq!(app.sms("is dune ready?").await, "It is.");
@@ -79,14 +79,14 @@ async fn the_model_is_asked_only_where_the_words_do_not_tell() {
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_tell_lets_the_text_be_answered() {
+async fn failed_triage_call_lets_the_message_be_answered() {
     let app = app_with_routing(TriageLevel::Ai).await;
     app.model_plays([fails(ModelError::Timeout), says("Glad you liked it.")]);
     assert_eq!(app.sms("we loved the bear").await, "Glad you liked it.");
 }
 
 #[tokio::test]
-async fn what_was_skipped_is_not_part_of_what_the_model_sees_later() {
+async fn skipped_message_is_not_in_later_prompts() {
     let app = app_with_routing(TriageLevel::Ai).await;
     app.model_plays([says("SKIP")]);
     app.sms("we loved the bear").await;
@@ -96,7 +96,7 @@ async fn what_was_skipped_is_not_part_of_what_the_model_sees_later() {
 }
 
 #[tokio::test]
-async fn a_reaction_is_kept_on_the_text_it_quotes_and_never_reaches_the_model() {
+async fn reaction_is_stored_and_not_shown_to_the_model() {
     let app = app_with_routing(TriageLevel::Heuristic).await;
     assert_eq!(app.sms("Loved \u{201c}Hello Ann.\u{201d}").await, "");
     assert_eq!(app.sms("Liked \u{201c}hello there\u{201d}").await, "");
@@ -117,7 +117,7 @@ async fn a_reaction_is_kept_on_the_text_it_quotes_and_never_reaches_the_model() 
 }
 
 #[tokio::test]
-async fn a_reaction_to_an_open_question_is_kept_and_never_reaches_the_model() {
+async fn reaction_to_a_prompt_is_not_shown_to_the_model() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -131,7 +131,7 @@ async fn a_reaction_to_an_open_question_is_kept_and_never_reaches_the_model() {
 }
 
 #[tokio::test]
-async fn a_reaction_of_the_model_alone_sends_nothing() {
+async fn reaction_tool_alone_sends_no_message() {
     let app = app_with_routing(TriageLevel::Off).await;
     app.model_plays([calls("react", json!({ "emoji": "\u{1f389}" })), says("")]);
     assert_eq!(app.sms("thanks a lot").await, "");
@@ -140,21 +140,21 @@ async fn a_reaction_of_the_model_alone_sends_nothing() {
 }
 
 #[tokio::test]
-async fn a_reaction_can_be_sent_as_its_emoji() {
+async fn reaction_can_be_sent_as_its_emoji() {
     let app = TestApp::with(|settings| settings.reactions = SmsReactions::Text).await;
     app.model_plays([calls("react", json!({ "emoji": "\u{1f389}" })), says("")]);
     assert_eq!(app.sms("thanks a lot").await, "\u{1f389}");
 }
 
 #[tokio::test]
-async fn the_words_beside_a_reaction_are_sent() {
+async fn text_beside_a_reaction_is_sent() {
     let app = TestApp::start().await;
     app.model_plays([calls("react", json!({ "emoji": "\u{1f389}" })), says("Enjoy the film.")]);
     assert_eq!(app.sms("it is here!").await, "Enjoy the film.");
 }
 
 #[tokio::test]
-async fn what_was_changed_is_told_even_where_the_model_only_reacts() {
+async fn change_is_reported_even_if_the_model_only_reacts() {
     let app = TestApp::start().await;
     app.radarr().add_to_catalog(movie("Alien").year(1979).tmdb(348));
     let [searches, adds] = adds_movie("alien", 348);
@@ -163,7 +163,7 @@ async fn what_was_changed_is_told_even_where_the_model_only_reacts() {
 }
 
 #[tokio::test]
-async fn an_action_that_fails_does_not_hold_up_the_answer() {
+async fn failed_reaction_does_not_delay_the_reply() {
     let app = TestApp::start().await;
     app.refuse_reactions().await;
     app.model_plays([calls("react", json!({ "emoji": "\u{1f389}" })), says("Enjoy the film.")]);
@@ -175,7 +175,7 @@ async fn an_action_that_fails_does_not_hold_up_the_answer() {
 }
 
 #[tokio::test]
-async fn an_opt_out_while_a_question_is_open_denies_it_for_good() {
+async fn opt_out_during_a_prompt_denies_it() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -187,7 +187,7 @@ async fn an_opt_out_while_a_question_is_open_denies_it_for_good() {
 }
 
 #[tokio::test]
-async fn a_yes_lifts_the_opt_out_that_the_carrier_told_of_and_then_answers() {
+async fn yes_lifts_an_opt_out_reported_by_the_carrier_and_answers() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -202,7 +202,7 @@ async fn a_yes_lifts_the_opt_out_that_the_carrier_told_of_and_then_answers() {
 }
 
 #[tokio::test]
-async fn what_the_carrier_takes_for_an_opt_out_in_another_language_is_one() {
+async fn opt_out_in_another_language_is_recognized_by_the_carrier() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     let word = |body: &str, kind: &str| app.text(BOB, body).with_field("OptOutType", kind);

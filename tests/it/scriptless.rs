@@ -10,7 +10,7 @@ const TALK: &str = "/conversations/1";
 const PASSWORD: &str = "correct horse battery";
 
 #[tokio::test]
-async fn without_script_somebody_signs_in_and_a_deletion_is_approved() {
+async fn sign_in_and_approval_work_without_javascript() {
     let app = Setup::default().console_password(PASSWORD).start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -38,7 +38,7 @@ async fn without_script_somebody_signs_in_and_a_deletion_is_approved() {
 }
 
 #[tokio::test]
-async fn without_script_a_deletion_is_rejected() {
+async fn deletion_is_rejected_without_javascript() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -54,7 +54,7 @@ async fn without_script_a_deletion_is_rejected() {
 }
 
 #[tokio::test]
-async fn without_script_a_running_turn_is_canceled() {
+async fn running_turn_is_canceled_without_javascript() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
     let mut browser = app.browser().await;
@@ -75,7 +75,7 @@ async fn without_script_a_running_turn_is_canceled() {
 }
 
 #[tokio::test]
-async fn without_script_a_text_is_looked_for_and_read_where_it_stands() {
+async fn message_search_works_without_javascript() {
     let app = TestApp::start().await;
     app.model_plays([says("With <b>butter</b>."), says("Fine.")]);
     app.sms("how do I make pancakes?").await;

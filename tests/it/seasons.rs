@@ -233,7 +233,7 @@ async fn season_before_a_new_one_is_announced_after_its_rest() {
 }
 
 #[tokio::test]
-async fn show_that_ends_is_announced_to_who_follows_all_of_it() {
+async fn show_that_ends_is_announced_to_followers_of_the_show() {
     let app = app_in_mid_season().await;
     bob_asks_for(&app, None).await;
     app.sonarr().edit(1, |show| show.details.ended = true);
@@ -281,7 +281,7 @@ async fn user_who_adds_an_airing_show_again_is_offered_a_notification() {
 }
 
 #[tokio::test]
-async fn requested_airing_season_is_looked_for_and_followed() {
+async fn requested_airing_season_is_searched_and_followed() {
     let app = app_in_mid_season().await;
     app.sonarr().edit(1, |show| *show = show.clone().unmonitored_season(1));
     let more = calls("get_more", json!({ "type": "series", "id": 1, "seasons": ["1"] }));

@@ -20,7 +20,7 @@ const RADARR_WEBHOOK: &str = "Dialarr http://dialarr:3000/webhook/radarr dialarr
                               onDownload,onHealthIssue,onHealthRestored,onManualInteractionRequired";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_shows_what_it_would_change_and_changes_nothing() {
+async fn setup_without_apply_only_shows_the_changes() {
     let street = Street::open().await;
     street.twilio.set_number_field("sms_url", "https://me:hunter2@old.example/sms?token=hush");
     let ended = street.run(&["setup"]);
@@ -46,7 +46,7 @@ async fn it_shows_what_it_would_change_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn applied_twice_it_changes_nothing_the_second_time() {
+async fn setup_applied_twice_changes_nothing_the_second_time() {
     let street = Street::open().await;
     let ended = street.run(&["setup", "--apply"]);
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
@@ -74,7 +74,7 @@ async fn applied_twice_it_changes_nothing_the_second_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_library_reports_at_an_address_of_its_own() {
+async fn each_instance_gets_a_webhook_address_of_its_own() {
     let mut street = Street::open().await;
     let four_k = FakeRadarr::with_clock(Clock::System);
     street.set("RADARR_4K_URL", &serve(four_k.router()).await);
@@ -87,7 +87,7 @@ async fn each_library_reports_at_an_address_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn entries_of_others_are_left_as_they_are() {
+async fn connect_entries_of_other_programs_are_not_changed() {
     let street = Street::open().await;
     street.sonarr.add_connect_entry("Discord", "http://bot:8080/webhook/sonarr", &["onGrab", "onDownload"]);
     street.run(&["setup", "--apply"]);
@@ -98,7 +98,7 @@ async fn entries_of_others_are_left_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_entry_of_ours_is_repaired_and_not_made_a_second_time() {
+async fn existing_webhook_entry_is_repaired_and_not_duplicated() {
     let street = Street::open().await;
     let id = street.sonarr.add_connect_entry("dialarr", "http://old:3000/webhook/sonarr", &["onGrab"]);
     street.sonarr.change_connection(id, "method", &json!(2));
@@ -114,7 +114,7 @@ async fn an_entry_of_ours_is_repaired_and_not_made_a_second_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn webhook_of_another_installation_is_left_alone() {
+async fn webhook_of_another_installation_is_not_changed() {
     let street = Street::open().await;
     street.sonarr.add_connect_entry("Dialarr", "http://other:3000/webhook/sonarr", &["onImportComplete"]);
     let ended = street.run(&["setup", "--apply"]);
@@ -136,7 +136,7 @@ async fn webhook_of_another_installation_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_that_cannot_be_read_is_sent_again_when_asked_to() {
+async fn unreadable_secret_is_sent_again_on_request() {
     let mut street = Street::open().await;
     street.run(&["setup", "--apply"]);
     street.set("NOTIFICATION_SECRET", "another-word");
@@ -148,7 +148,7 @@ async fn a_secret_that_cannot_be_read_is_sent_again_when_asked_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_fails_does_not_keep_the_rest_from_being_set_up() {
+async fn failed_part_does_not_stop_the_rest_of_setup() {
     let street = Street::open().await;
     street.sonarr.refuse_webhooks("Connection refused (dialarr:3000)");
     let ended = street.run(&["setup", "--apply"]);
@@ -167,7 +167,7 @@ async fn what_fails_does_not_keep_the_rest_from_being_set_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_messaging_service_leaves_texts_to_its_number() {
+async fn messaging_service_is_configured_to_use_its_number() {
     let mut street = Street::open().await;
     street.set("TWILIO_MESSAGING_SERVICE_SID", "MG00000000000000000000000000000001");
     street.twilio.set_service_field("inbound_request_url", "https://old.example/sms");
@@ -183,7 +183,7 @@ async fn a_messaging_service_leaves_texts_to_its_number() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_secret_or_an_account_that_part_is_skipped() {
+async fn parts_without_a_secret_or_account_are_skipped() {
     let mut street = Street::open().await;
     for variable in ["NOTIFICATION_SECRET", "TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "TWILIO_PHONE_NUMBER"]
     {

@@ -29,7 +29,7 @@ impl TestApp {
 }
 
 #[tokio::test]
-async fn questions_do_not_download_the_library_each_time() {
+async fn repeated_queries_download_the_library_once() {
     let app = household().await;
     for title in ["heat", "the bear", "heat 1995"] {
         app.do_we_have(title).await;
@@ -38,7 +38,7 @@ async fn questions_do_not_download_the_library_each_time() {
 }
 
 #[tokio::test]
-async fn questions_at_the_same_time_share_a_download() {
+async fn concurrent_queries_share_a_download() {
     let app = household().await;
     let both = [("find_in_library", json!({"query": "heat"})), ("find_in_library", json!({"query": "bear"}))];
     app.model_plays([calls_together(&both), says("You have both.")]);
@@ -47,7 +47,7 @@ async fn questions_at_the_same_time_share_a_download() {
 }
 
 #[tokio::test]
-async fn what_others_added_is_found_at_once() {
+async fn title_added_in_radarr_is_found_at_once() {
     let app = household().await;
     app.do_we_have("heat").await;
     app.radarr().add(movie("Dune").year(2021));
@@ -55,7 +55,7 @@ async fn what_others_added_is_found_at_once() {
 }
 
 #[tokio::test]
-async fn what_was_just_added_is_found() {
+async fn title_just_added_is_found() {
     let app = household().await;
     let dune = app.radarr().add_to_catalog(movie("Dune").year(2021));
     assert_eq!(app.do_we_have("dune").await, "Nothing in the library matches \"dune\".");
@@ -65,7 +65,7 @@ async fn what_was_just_added_is_found() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_down_is_named_though_its_library_is_known() {
+async fn unreachable_server_is_named_despite_a_cached_library() {
     let app = household().await;
     app.do_we_have("heat").await;
     app.radarr().set_down(true);
@@ -76,7 +76,7 @@ async fn a_server_that_is_down_is_named_though_its_library_is_known() {
 }
 
 #[tokio::test]
-async fn twelve_members_at_once_are_answered_within_the_response_budget() {
+async fn twelve_concurrent_members_stay_within_the_response_budget() {
     let app = TestApp::start_without_model().await;
     for number in 0..2_000 {
         app.radarr().add(movie(&format!("Movie {number}")).year(2000));
@@ -98,7 +98,7 @@ async fn twelve_members_at_once_are_answered_within_the_response_budget() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn library_without_room_for_its_answer_cannot_be_reached() {
+async fn library_without_memory_for_its_response_is_unreachable() {
     let world = World::start_with(Arc::new(KeywordResponder::NoModel)).await;
     world.radarr().add(movie("Heat").year(1995));
     let everything = world.responses().reserve_bytes(u64::from(LIBRARY_RESPONSE_BYTES)).await.unwrap();

@@ -36,7 +36,7 @@ async fn app_that_has_spent_its_budget() -> TestApp {
 }
 
 #[tokio::test]
-async fn a_model_call_counts_for_its_user_and_day() {
+async fn model_call_counts_for_its_user_and_day() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     app.model_plays([says("One."), says("Two."), says("Three.")].map(|line| counted(FEW, line)));
@@ -54,7 +54,7 @@ async fn a_model_call_counts_for_its_user_and_day() {
 }
 
 #[tokio::test]
-async fn past_the_days_tokens_the_keyword_brain_answers_and_the_admins_hear_it_once() {
+async fn spent_budget_switches_to_keywords_and_notifies_admins_once() {
     let app = app_that_has_spent_its_budget().await;
     app.knows(BOB, Has::EveryRight).await;
     let spent = app.usage().await;
@@ -69,7 +69,7 @@ async fn past_the_days_tokens_the_keyword_brain_answers_and_the_admins_hear_it_o
 }
 
 #[tokio::test]
-async fn a_new_day_has_a_new_budget() {
+async fn new_day_has_a_new_budget() {
     let tokens = one_call().await;
     let app = TestApp::with(|settings| {
         settings.budget.tokens = Some(tokens + 100);
@@ -91,7 +91,7 @@ async fn a_new_day_has_a_new_budget() {
 }
 
 #[tokio::test]
-async fn a_call_under_way_counts_with_what_it_may_come_to() {
+async fn running_call_counts_with_its_maximum_cost() {
     let model = Holding::closed();
     let room = 2 * one_call().await - 100;
     let setup = Setup::default().holding(&model).with(|settings| settings.budget.tokens = Some(room));
@@ -112,7 +112,7 @@ async fn a_call_under_way_counts_with_what_it_may_come_to() {
 }
 
 #[tokio::test]
-async fn a_crash_leaves_no_reservation_behind() {
+async fn crash_leaves_no_reservation() {
     let model = Holding::closed();
     let mut app = Setup::default().holding(&model).start().await;
     app.post(app.text(ANN, "hold the line")).await;
@@ -133,7 +133,7 @@ async fn a_crash_leaves_no_reservation_behind() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_taken_back_counts_its_request() {
+async fn canceled_call_counts_its_request() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
     app.post(app.text(ANN, "hold the line")).await;
@@ -147,7 +147,7 @@ async fn a_call_that_is_taken_back_counts_its_request() {
 }
 
 #[tokio::test]
-async fn a_failed_call_costs_nothing() {
+async fn failed_call_costs_nothing() {
     for error in [
         ModelError::Unauthorized("no such key".to_owned()),
         ModelError::QuotaSpent("no credit".to_owned()),
@@ -166,7 +166,7 @@ async fn a_failed_call_costs_nothing() {
 }
 
 #[tokio::test]
-async fn refused_call_for_triage_or_notes_costs_nothing() {
+async fn refused_call_for_triage_or_metadata_costs_nothing() {
     for error in [
         ModelError::RateLimited { retry_after: None },
         ModelError::Unavailable("refused".to_owned()),
@@ -195,7 +195,7 @@ async fn refused_call_for_triage_or_notes_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_succeeds_later_is_paid_for_once() {
+async fn retried_call_is_charged_once() {
     for error in
         [ModelError::RateLimited { retry_after: None }, ModelError::Unavailable("refused".to_owned())]
     {
@@ -210,7 +210,7 @@ async fn a_call_that_succeeds_later_is_paid_for_once() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_server_may_have_read_counts_its_request() {
+async fn call_that_the_server_may_have_read_counts_its_request() {
     for error in [ModelError::Timeout, ModelError::Garbled("no end".to_owned())] {
         let app = TestApp::start().await;
         app.model_plays([fails(error), counted(FEW, says("Hi."))]);
@@ -223,7 +223,7 @@ async fn a_call_that_the_server_may_have_read_counts_its_request() {
 }
 
 #[tokio::test]
-async fn a_model_that_reports_no_usage_is_counted_by_length() {
+async fn missing_usage_is_estimated_by_length() {
     let app = TestApp::start().await;
     app.model_plays([says("Hello there.")]);
     app.sms("hello").await;
@@ -235,7 +235,7 @@ async fn a_model_that_reports_no_usage_is_counted_by_length() {
 }
 
 #[tokio::test]
-async fn cost_is_counted_where_prices_are_set_and_has_a_budget_of_its_own() {
+async fn cost_is_counted_with_prices_and_has_a_budget() {
     let app = TestApp::with(|settings| {
         settings.prices = ModelPrices { input: 2_000_000, cached: 500_000, output: 8_000_000 };
         settings.budget.cost = Some(1_000_000);
@@ -253,7 +253,7 @@ async fn cost_is_counted_where_prices_are_set_and_has_a_budget_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_turn_whose_budget_ends_in_the_middle_tells_what_it_did() {
+async fn turn_that_exhausts_the_budget_reports_its_changes() {
     let app = TestApp::with(|settings| settings.budget.tokens = Some(1_000_000)).await;
     let dune = app.radarr().add_to_catalog(movie("Dune").year(2021));
     let [searches, adds] = adds_movie("dune", dune);
@@ -262,7 +262,7 @@ async fn a_turn_whose_budget_ends_in_the_middle_tells_what_it_did() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_counts_its_segments_once_however_often_it_is_reported() {
+async fn message_counts_its_segments_once_despite_repeated_reports() {
     let world = World::start().await;
     world.model_plays([counted(FEW, says(&"So long. ".repeat(30)))]);
     world.twilio().lose_next_answer();
@@ -282,7 +282,7 @@ async fn a_text_counts_its_segments_once_however_often_it_is_reported() {
 }
 
 #[tokio::test]
-async fn without_a_limit_nothing_is_refused() {
+async fn no_budget_refuses_no_call() {
     let app = TestApp::start().await;
     let all = TokenUsage { input: u32::MAX.into(), cached: 0, output: u32::MAX.into() };
     app.model_plays([says("One."), says("Two."), says("Three.")].map(|line| counted(all, line)));
@@ -292,7 +292,7 @@ async fn without_a_limit_nothing_is_refused() {
 }
 
 #[tokio::test]
-async fn the_keyword_brain_costs_segments_alone() {
+async fn keyword_responder_costs_only_segments() {
     let app = TestApp::start_without_model().await;
     assert!(app.sms("what is on?").await.starts_with("You can text: ADD title"));
     assert_eq!(

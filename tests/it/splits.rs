@@ -73,7 +73,7 @@ async fn app_with_a_question() -> (TestApp, i64) {
 }
 
 #[tokio::test]
-async fn members_recorded_text_never_becomes_an_admins_yes() {
+async fn recorded_text_of_a_member_never_becomes_an_admins_yes() {
     let (app, _) = app_with_a_question().await;
     let before = app.twilio().sent_messages().len();
     app.model_plays([says("Sorry, what do you mean?")]);
@@ -90,7 +90,7 @@ async fn members_recorded_text_never_becomes_an_admins_yes() {
 }
 
 #[tokio::test]
-async fn recorded_text_with_another_recipient_or_a_city_of_fields_confirms_nothing() {
+async fn forged_recipient_or_city_confirms_nothing() {
     let (app, _) = app_with_a_question().await;
     let crafted = format!("yesFrom{ANN}MessageSid{OTHER_SID}NumMedia0To");
     let genuine = app.text(BOB, &crafted).into_signed_request().unwrap();
@@ -120,7 +120,7 @@ async fn recorded_text_with_another_recipient_or_a_city_of_fields_confirms_nothi
 }
 
 #[tokio::test]
-async fn recorded_text_never_opts_out_or_orders_in_an_admins_name() {
+async fn forged_opt_out_or_admin_command_is_ignored() {
     let (app, _) = app_with_a_question().await;
     let (_, stop) = forged(&app, "hello", &[("OptOutType", "STOP")]);
     assert_eq!(app.status_of(stop).await, 200);
@@ -131,7 +131,7 @@ async fn recorded_text_never_opts_out_or_orders_in_an_admins_name() {
 }
 
 #[tokio::test]
-async fn order_whose_record_differs_is_answered_and_not_done() {
+async fn admin_command_that_differs_from_the_record_is_not_executed() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     let before = app.twilio().sent_messages().len();
@@ -143,7 +143,7 @@ async fn order_whose_record_differs_is_answered_and_not_done() {
 }
 
 #[tokio::test]
-async fn ambiguous_yes_confirms_once_the_carriers_record_agrees() {
+async fn ambiguous_yes_confirms_once_the_record_agrees() {
     let (app, dune) = app_with_a_question().await;
     let yes =
         app.text(ANN, "yes").with_field("ProfileName", "Tom").listed_after(SignedDuration::from_secs(1));
@@ -154,7 +154,7 @@ async fn ambiguous_yes_confirms_once_the_carriers_record_agrees() {
 }
 
 #[tokio::test]
-async fn ambiguous_yes_without_a_record_repeats_the_question() {
+async fn ambiguous_yes_without_a_record_repeats_the_prompt() {
     let (app, _) = app_with_a_question().await;
     let before = app.twilio().sent_messages().len();
     let yes =
@@ -166,7 +166,7 @@ async fn ambiguous_yes_without_a_record_repeats_the_question() {
 }
 
 #[tokio::test]
-async fn ambiguous_stop_opts_out_once_the_carriers_record_agrees() {
+async fn ambiguous_stop_opts_out_once_the_record_agrees() {
     let app = TestApp::start().await;
     assert_eq!(app.post(app.text(ANN, "STOP").with_field("ProfileName", "Tom")).await, 200);
     app.settle().await;
@@ -174,7 +174,7 @@ async fn ambiguous_stop_opts_out_once_the_carriers_record_agrees() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ambiguous_stop_is_compared_again_when_the_carrier_refuses_reads() {
+async fn ambiguous_stop_is_compared_again_after_a_refused_read() {
     let world = World::start().await;
     world.twilio().refuse_reads(true);
     let stop = world
@@ -192,7 +192,7 @@ async fn ambiguous_stop_is_compared_again_when_the_carrier_refuses_reads() {
 }
 
 #[tokio::test]
-async fn callback_cut_short_settles_no_other_message() {
+async fn truncated_callback_updates_no_other_message() {
     let app = TestApp::start_without_model().await;
     for _ in 0..12 {
         app.sms("?").await;
@@ -228,7 +228,7 @@ async fn late_report_from_before_a_restore_changes_nothing() {
 }
 
 #[tokio::test]
-async fn neither_route_takes_what_is_for_the_other() {
+async fn each_webhook_route_refuses_the_requests_of_the_other() {
     let app = TestApp::start_without_model().await;
     app.sms("?").await;
     let sent = app.twilio().sent_messages()[0].clone();

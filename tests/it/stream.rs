@@ -100,7 +100,7 @@ fn line(what: &StreamEventKind) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_is_told_in_the_order_in_which_it_happens() {
+async fn events_of_a_turn_are_in_order() {
     let world = World::start().await;
     world.model_plays([says("Hello.")]);
     world.sms("hi").await;
@@ -134,7 +134,7 @@ async fn a_turn_is_told_in_the_order_in_which_it_happens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_in_the_middle_of_an_answer_voids_what_was_streamed_of_it() {
+async fn restart_during_a_reply_voids_its_streamed_text() {
     let mut world = World::start_with(Arc::new(Halting::default())).await;
     world.texts("how is it?").await;
     world.passes(3).await;
@@ -164,7 +164,7 @@ async fn a_restart_in_the_middle_of_an_answer_voids_what_was_streamed_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_that_is_gone_is_answered_by_how_things_stand() {
+async fn unknown_cursor_gets_a_snapshot() {
     let world = World::start().await;
     world.model_plays([says("One."), says("Two.")]);
     world.sms("one").await;
@@ -176,7 +176,7 @@ async fn a_place_that_is_gone_is_answered_by_how_things_stand() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_watches_when_words_are_erased_is_told_to_forget_them() {
+async fn reader_is_reset_when_texts_are_erased() {
     let world = World::start().await;
     world.model_plays([says("One.")]);
     world.sms("one").await;
@@ -188,7 +188,7 @@ async fn who_watches_when_words_are_erased_is_told_to_forget_them() {
 
 /// No turn of theirs is behind it, and nothing more is told in the conversation.
 #[tokio::test(start_paused = true)]
-async fn who_watches_what_the_operator_erases_is_told_to_forget_it() {
+async fn reader_is_reset_when_the_operator_erases_texts() {
     let world = World::start().await;
     world.model_plays([says("One.")]);
     world.sms("one").await;
@@ -206,7 +206,7 @@ async fn who_watches_what_the_operator_erases_is_told_to_forget_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_command_at_the_shell_does_is_told_within_a_quarter_of_a_minute() {
+async fn change_by_a_shell_command_is_streamed_within_fifteen_seconds() {
     let world = World::start().await;
     world.model_plays([says("One.")]);
     world.sms("one").await;
@@ -223,7 +223,7 @@ async fn what_a_command_at_the_shell_does_is_told_within_a_quarter_of_a_minute()
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_state_that_a_day_ends_with_was_told() {
+async fn every_stored_state_of_a_day_was_streamed() {
     let world = World::start().await;
     let arrival = world.radarr().add_to_catalog(movie("Arrival").year(2016));
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -286,7 +286,7 @@ fn without_times(read: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_reads_how_things_stand_and_comes_back_to_what_it_missed() {
+async fn client_resumes_from_a_snapshot_cursor() {
     let world = World::start().await;
     world.model_plays([says("One."), says("Two.")]);
     world.sms("one").await;
@@ -303,7 +303,7 @@ async fn a_client_reads_how_things_stand_and_comes_back_to_what_it_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_when_the_program_stops_and_one_caller_has_so_many_at_most() {
+async fn stream_ends_with_the_program_and_is_limited_per_caller() {
     let world = World::start().await;
     world.model_plays([says("One.")]);
     world.sms("one").await;
@@ -342,7 +342,7 @@ async fn seen(world: &World) -> Seen {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_told_how_things_stand_sees_all_that_was_told_event_by_event() {
+async fn snapshot_equals_the_sum_of_all_events() {
     let world = World::start().await;
     world.knows_an_admin(BOB).await;
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -386,7 +386,7 @@ async fn who_is_told_how_things_stand_sees_all_that_was_told_event_by_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_when_a_conversation_ends_waits_in_the_next_one() {
+async fn waiting_message_moves_to_the_next_conversation() {
     let world = World::start().await;
     world.knows_an_admin(BOB).await;
     world.model_plays([says("One.")]);
@@ -405,7 +405,7 @@ async fn what_waits_when_a_conversation_ends_waits_in_the_next_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_was_streamed_and_not_taken_is_void() {
+async fn streamed_call_that_was_discarded_is_voided() {
     let world = World::start().await;
     world.model_plays([is_cut_off_in("find_in_library", json!({ "query": "heat" })), says("Shorter, then.")]);
     world.sms("do we have heat and all the others?").await;

@@ -22,7 +22,7 @@ fn long_answer(sentences: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_long_answer_comes_a_page_at_a_time() {
+async fn long_reply_is_sent_in_pages() {
     let app = TestApp::start().await;
     let answer = long_answer(25);
     app.model_plays([says(&answer)]);
@@ -42,7 +42,7 @@ async fn a_long_answer_comes_a_page_at_a_time() {
 }
 
 #[tokio::test]
-async fn more_of_nothing_is_nothing_more() {
+async fn more_after_the_last_page_is_answered() {
     let app = TestApp::start().await;
     assert_eq!(app.sms("more").await, "There is nothing more.");
     app.model_plays([says("Short.")]);
@@ -51,7 +51,7 @@ async fn more_of_nothing_is_nothing_more() {
 }
 
 #[tokio::test]
-async fn another_text_ends_the_pages_of_an_answer() {
+async fn other_message_ends_the_pages_of_a_reply() {
     let app = TestApp::start().await;
     app.model_plays([says(&long_answer(20)), says("Sure.")]);
     app.sms("what is good?").await;
@@ -60,7 +60,7 @@ async fn another_text_ends_the_pages_of_an_answer() {
 }
 
 #[tokio::test]
-async fn the_longest_answer_is_cut_and_says_so() {
+async fn longest_reply_is_truncated_with_a_mark() {
     let app = TestApp::start().await;
     app.model_plays([says(&long_answer(200))]);
     let mut page = app.sms("what is good?").await;
@@ -74,7 +74,7 @@ async fn the_longest_answer_is_cut_and_says_so() {
 }
 
 #[tokio::test]
-async fn markdown_goes_and_its_words_stay() {
+async fn markdown_is_removed_and_its_text_kept() {
     check(
         "what is good?",
         "## Tonight\n\n**Dune** (2021) is *great*.\n\n* `Heat`\n* __Alien__\n---\n",
@@ -84,7 +84,7 @@ async fn markdown_goes_and_its_words_stay() {
 }
 
 #[tokio::test]
-async fn links_go() {
+async fn links_are_removed() {
     check(
         "what is dune?",
         "[Dune](https://x.example/dune) is a film. See https://x.example/more or www.x.example.",
@@ -94,7 +94,7 @@ async fn links_go() {
 }
 
 #[tokio::test]
-async fn typographic_characters_become_cheap_ones() {
+async fn typographic_characters_become_gsm_characters() {
     check(
         "?!",
         "\u{201c}Dune\u{201d} \u{2014} it\u{2019}s on\u{2026}\u{a0}soon",
@@ -104,13 +104,13 @@ async fn typographic_characters_become_cheap_ones() {
 }
 
 #[tokio::test]
-async fn emoji_are_used_only_with_people_who_use_them() {
+async fn emoji_are_sent_only_to_users_who_use_them() {
     check("hello", "Hi! \u{1f44b} Dune is on \u{1f37f}", "Hi! Dune is on").await;
     check("hello \u{1f600}", "Hi! \u{1f44b} Dune is on", "Hi! \u{1f44b} Dune is on").await;
 }
 
 #[tokio::test]
-async fn the_pages_behind_the_first_keep_their_emoji_too() {
+async fn later_pages_keep_their_emoji() {
     let app = TestApp::start().await;
     app.model_plays([says(&format!("{} \u{1f44b}", long_answer(12)))]);
     app.sms("what is good? \u{1f600}").await;
@@ -119,7 +119,7 @@ async fn the_pages_behind_the_first_keep_their_emoji_too() {
 }
 
 #[tokio::test]
-async fn an_answer_of_nothing_but_markdown_is_no_empty_text() {
+async fn reply_of_only_markdown_is_not_empty() {
     let app = TestApp::start().await;
     app.model_plays([says("---")]);
     assert_eq!(app.sms("hello").await, "Sorry, I could not work that out. Please try again.");
@@ -128,7 +128,7 @@ async fn an_answer_of_nothing_but_markdown_is_no_empty_text() {
 }
 
 #[tokio::test]
-async fn a_number_picks_from_a_list_that_code_wrote() {
+async fn number_selects_from_a_list() {
     let app = TestApp::start_without_model().await;
     for (year, tmdb) in [(1984, 841), (2021, 438_631)] {
         app.radarr().add_to_catalog(movie("Dune").year(year).tmdb(tmdb));
@@ -140,14 +140,14 @@ async fn a_number_picks_from_a_list_that_code_wrote() {
 }
 
 #[tokio::test]
-async fn a_number_without_a_list_goes_to_the_model() {
+async fn number_without_a_list_goes_to_the_model() {
     let app = TestApp::start().await;
     app.model_plays([says("Two what?")]);
     assert_eq!(app.sms("2").await, "Two what?");
 }
 
 #[tokio::test]
-async fn a_cleared_conversation_is_no_longer_told_to_the_model() {
+async fn cleared_conversation_is_not_in_later_prompts() {
     for word in ["/clear", "/reset", "RESET", "dialarr clear"] {
         let app = TestApp::start().await;
         app.model_plays([says("Noted."), says("Which one?")]);
@@ -160,7 +160,7 @@ async fn a_cleared_conversation_is_no_longer_told_to_the_model() {
 }
 
 #[tokio::test]
-async fn thirty_idle_minutes_end_a_conversation() {
+async fn conversation_ends_after_thirty_idle_minutes() {
     let app = TestApp::start().await;
     app.model_plays([says("Noted."), says("Miso."), says("Which cat?")]);
     app.sms("my cat is called Miso").await;
@@ -174,7 +174,7 @@ async fn thirty_idle_minutes_end_a_conversation() {
 }
 
 #[tokio::test]
-async fn what_one_can_say_is_told_without_a_model() {
+async fn command_list_is_sent_without_the_model() {
     let app = TestApp::start().await;
     for word in ["?", "commands", "Commands!", "commands please"] {
         assert_eq!(
@@ -188,7 +188,7 @@ async fn what_one_can_say_is_told_without_a_model() {
 }
 
 #[tokio::test]
-async fn status_and_upcoming_ask_no_model() {
+async fn status_and_upcoming_need_no_model() {
     let app = TestApp::start().await;
     app.radarr().add_download("Dune", 62, 14);
     assert_eq!(app.sms("status").await, "Dune.1080p.WEB.H264-DEMO 62%, 14 min left.");

@@ -25,7 +25,7 @@ async fn asked_about_dune(app: &TestApp) -> i64 {
 }
 
 #[tokio::test]
-async fn a_test_conversation_goes_through_everything_and_sends_no_text() {
+async fn test_conversation_runs_fully_and_sends_no_message() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     let mut browser = app.browser().await;
@@ -53,7 +53,7 @@ async fn a_test_conversation_goes_through_everything_and_sends_no_text() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_sent_twice_by_a_browser_is_one_text() {
+async fn form_submitted_twice_is_one_message() {
     let app = TestApp::start().await;
     let mut browser = app.browser().await;
     browser.submit("/conversations/new", &[]).await;
@@ -66,7 +66,7 @@ async fn a_text_that_is_sent_twice_by_a_browser_is_one_text() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_too_long_stays_in_its_box_and_the_page_says_so() {
+async fn overlong_message_stays_in_its_field_with_an_error() {
     let app = TestApp::start().await;
     let mut browser = app.browser().await;
     browser.submit("/conversations/new", &[]).await;
@@ -87,7 +87,7 @@ async fn a_text_that_is_too_long_stays_in_its_box_and_the_page_says_so() {
 }
 
 #[tokio::test]
-async fn nobody_real_is_texted_for_from_the_console() {
+async fn console_cannot_write_as_a_real_user() {
     let app = TestApp::start().await;
     app.model_plays([says("Hello.")]);
     app.sms("hi dialarr").await;
@@ -99,7 +99,7 @@ async fn nobody_real_is_texted_for_from_the_console() {
 }
 
 #[tokio::test]
-async fn what_is_told_to_everyone_and_asked_of_admins_passes_test_users_by() {
+async fn broadcasts_and_admin_requests_skip_test_users() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::NoRights).await;
     let mut browser = app.browser().await;
@@ -111,7 +111,7 @@ async fn what_is_told_to_everyone_and_asked_of_admins_passes_test_users_by() {
 }
 
 #[tokio::test]
-async fn stop_only_denies_in_the_console_and_help_lists_the_commands() {
+async fn stop_only_denies_in_the_console_and_help_lists_commands() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     let mut browser = app.browser().await;
@@ -127,7 +127,7 @@ async fn stop_only_denies_in_the_console_and_help_lists_the_commands() {
 }
 
 #[tokio::test]
-async fn a_deletion_that_is_approved_on_the_page_is_done_once_and_told_by_phone() {
+async fn deletion_approved_on_the_page_is_reported_by_phone() {
     let app = TestApp::start().await;
     let dune = asked_about_dune(&app).await;
     let mut browser = app.browser().await;
@@ -149,7 +149,7 @@ async fn a_deletion_that_is_approved_on_the_page_is_done_once_and_told_by_phone(
 }
 
 #[tokio::test]
-async fn what_is_rejected_on_the_page_is_kept() {
+async fn deletion_rejected_on_the_page_is_kept() {
     let app = TestApp::start().await;
     asked_about_dune(&app).await;
     let before = app.twilio().sent_messages().len();
@@ -160,7 +160,7 @@ async fn what_is_rejected_on_the_page_is_kept() {
 }
 
 #[tokio::test]
-async fn an_approval_brings_the_code_and_the_right_is_checked_again() {
+async fn approval_on_the_page_sends_the_code_and_rechecks_the_right() {
     let app = TestApp::with(|settings| {
         settings.code_policy = dialarr::conversation::deletion::deletion_messages::CodePolicy::Always;
     })
@@ -181,7 +181,7 @@ async fn an_approval_brings_the_code_and_the_right_is_checked_again() {
 }
 
 #[tokio::test]
-async fn a_yes_on_the_page_and_a_yes_by_text_at_once_delete_once() {
+async fn concurrent_yes_by_page_and_phone_delete_once() {
     let app = TestApp::start().await;
     let dune = asked_about_dune(&app).await;
     let mut browser = app.browser().await;
@@ -193,7 +193,7 @@ async fn a_yes_on_the_page_and_a_yes_by_text_at_once_delete_once() {
 }
 
 #[tokio::test]
-async fn a_button_of_a_question_that_was_replaced_answers_nothing() {
+async fn button_of_a_replaced_prompt_does_nothing() {
     let app = TestApp::start().await;
     asked_about_dune(&app).await;
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
@@ -209,7 +209,7 @@ async fn a_button_of_a_question_that_was_replaced_answers_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_button_says_is_told_to_no_turn_of_the_user() {
+async fn button_decision_is_not_in_later_prompts() {
     let late = "That question is closed. Dune (2021) is kept. Ask again to delete.";
     for verdict in [PromptDecision::Approve, PromptDecision::Reject] {
         let world = World::start().await;
@@ -234,7 +234,7 @@ async fn what_a_button_says_is_told_to_no_turn_of_the_user() {
 }
 
 #[tokio::test]
-async fn an_ended_conversation_is_opened_again_and_goes_on_there() {
+async fn ended_conversation_is_reopened_and_continued() {
     let app = TestApp::start().await;
     app.model_plays([says("One."), says("Two."), says("Three.")]);
     app.sms("first things").await;
@@ -254,7 +254,7 @@ async fn an_ended_conversation_is_opened_again_and_goes_on_there() {
 }
 
 #[tokio::test]
-async fn texts_are_found_by_their_words_and_lead_to_where_they_stand() {
+async fn search_finds_messages_and_links_to_them() {
     let app = TestApp::start().await;
     app.model_plays([says("It is on page <1>."), says("Fine.")]);
     app.sms("where is the recipe for pancakes?").await;
@@ -278,7 +278,7 @@ async fn hits(browser: &mut Browser<'_>, word: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn texts_that_no_turn_is_behind_are_found_and_lead_to_where_they_stand() {
+async fn search_finds_messages_without_a_turn() {
     let app = TestApp::start().await;
     app.knows_as("Bob", BOB, Has::NoRights).await;
     app.model_plays([says("Here are pancakes."), says("And waffles.")]);
@@ -305,7 +305,7 @@ async fn texts_that_no_turn_is_behind_are_found_and_lead_to_where_they_stand() {
 }
 
 #[tokio::test]
-async fn texts_outside_any_conversation_are_found_too() {
+async fn search_finds_messages_outside_conversations() {
     let app = TestApp::start_without_model().await;
     app.sms_from(BOB, "hello walrus").await;
     let mut browser = app.browser().await;
@@ -319,7 +319,7 @@ async fn texts_outside_any_conversation_are_found_too() {
 }
 
 #[tokio::test]
-async fn a_text_outside_any_conversation_is_read_where_it_is_found() {
+async fn message_outside_a_conversation_is_shown_in_full_by_the_search() {
     let app = TestApp::start_without_model().await;
     let long = format!("hello <b>walrus</b> {}the end", "and so on ".repeat(40));
     app.sms_from(BOB, &long).await;
@@ -335,7 +335,7 @@ async fn a_text_outside_any_conversation_is_read_where_it_is_found() {
 }
 
 #[tokio::test]
-async fn what_people_and_libraries_say_stays_text() {
+async fn text_of_users_and_libraries_is_escaped() {
     let app = TestApp::start().await;
     let evil = "<script>alert(1)</script>";
     app.radarr().add(movie("<img src=x onerror=alert(1)>").year(2021));
@@ -354,7 +354,7 @@ async fn what_people_and_libraries_say_stays_text() {
 }
 
 #[tokio::test]
-async fn a_turn_opens_to_its_steps() {
+async fn turn_expands_to_its_steps() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays([finds("dune"), calls("check_status", serde_json::json!({})), says("All is well.")]);
@@ -368,7 +368,7 @@ async fn a_turn_opens_to_its_steps() {
 }
 
 #[tokio::test]
-async fn what_a_browser_collects_over_reconnects_is_what_the_page_says_after_a_reload() {
+async fn streamed_page_equals_the_reloaded_page() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     let mut browser = app.browser().await;
@@ -391,7 +391,7 @@ async fn what_a_browser_collects_over_reconnects_is_what_the_page_says_after_a_r
 }
 
 #[tokio::test]
-async fn half_an_answer_is_seen_while_it_is_written() {
+async fn partial_reply_is_shown_while_it_streams() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
     let mut browser = app.browser().await;
@@ -411,7 +411,7 @@ async fn half_an_answer_is_seen_while_it_is_written() {
 }
 
 #[tokio::test]
-async fn a_text_that_waits_is_seen_at_once() {
+async fn waiting_message_is_shown_at_once() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
     let mut browser = app.browser().await;
@@ -433,7 +433,7 @@ async fn a_text_that_waits_is_seen_at_once() {
 }
 
 #[tokio::test]
-async fn what_becomes_of_a_notice_is_shown_where_the_notice_is() {
+async fn delivery_of_a_notification_is_shown_in_its_conversation() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::EveryRight).await;
     app.model_plays([says("One."), says("Two.")]);
@@ -467,7 +467,7 @@ async fn follow(browser: &Browser<'_>, tabs: &mut [(i64, Tab)]) {
 }
 
 #[tokio::test]
-async fn what_was_asked_in_a_conversation_that_the_operator_ends_is_not_answered_in_another() {
+async fn prompt_of_an_ended_conversation_is_not_answered_in_another() {
     let app = TestApp::start().await;
     app.model_plays([says("One.")]);
     app.sms("first things").await;
@@ -485,7 +485,7 @@ async fn what_was_asked_in_a_conversation_that_the_operator_ends_is_not_answered
 }
 
 #[tokio::test]
-async fn a_page_that_is_too_old_for_the_log_reads_itself_anew() {
+async fn page_with_an_expired_cursor_is_reloaded() {
     let app = TestApp::start().await;
     app.model_plays([says("Hello.")]);
     app.sms("hello there").await;

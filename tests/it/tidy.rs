@@ -72,7 +72,7 @@ fn conversation_decides_without_clock_network_database_and_siblings() {
 }
 
 #[test]
-fn tools_models_memory_notices_and_clients_know_neither_web_nor_database_nor_engine() {
+fn tools_models_memory_and_clients_import_no_web_database_or_engine() {
     let folders = ["tools", "llm", "memory", "notices", "arr"];
     let rule = |file: &File| {
         let words = ["diesel", "crate::web", "crate::engine", "crate::store"];
@@ -93,14 +93,14 @@ fn tools_models_memory_notices_and_clients_know_neither_web_nor_database_nor_eng
 }
 
 #[test]
-fn the_store_knows_nothing_of_network_and_engine() {
+fn store_imports_no_network_and_no_engine() {
     let words = ["axum", "reqwest", "async_openai", "crate::engine"];
     let counter_examples = [("src/store/queue/inbound_messages.rs", "use crate::engine::Engine;")];
     check(&sources(), |file| mentions(file, &["store"], &words), &counter_examples);
 }
 
 #[test]
-fn the_engine_knows_no_wire_and_no_carrier() {
+fn engine_imports_no_wire_format_and_no_carrier() {
     let words = ["axum", "reqwest", "diesel", "twilio"];
     let counter_examples = [
         ("src/engine/turn_loop.rs", "// Twilio asks again when we are slow."),
@@ -111,14 +111,14 @@ fn the_engine_knows_no_wire_and_no_carrier() {
 }
 
 #[test]
-fn messaging_knows_neither_database_nor_engine() {
+fn messaging_imports_no_database_and_no_engine() {
     let words = ["diesel", "crate::engine"];
     let counter_examples = [("src/messaging/outbox_relay.rs", "crate::engine::wake(user);")];
     check(&sources(), |file| mentions(file, &["messaging"], &words), &counter_examples);
 }
 
 #[test]
-fn only_the_configuration_reads_the_environment() {
+fn only_config_reads_the_environment() {
     let rule = |file: &File| {
         if within(&file.path, &["config"]) {
             return Vec::new();
@@ -133,7 +133,7 @@ fn only_the_configuration_reads_the_environment() {
 }
 
 #[test]
-fn only_the_store_says_diesel_and_only_web_and_fakes_say_axum() {
+fn only_store_mentions_diesel_and_only_web_and_fakes_axum() {
     let rule = |file: &File| {
         let may_say_diesel = within(&file.path, &["store"]);
         let may_say_axum = within(&file.path, &["web"]) || is_fake(&file.path);
@@ -170,7 +170,7 @@ fn top_level_modules_import_each_other_without_cycles() {
 }
 
 #[test]
-fn no_source_file_is_too_long_and_every_door_is_only_a_door() {
+fn source_files_are_short_and_mod_files_have_no_logic() {
     let rule = |file: &File| {
         let code = without_tests(&file.text);
         let lines = code.lines().count();
@@ -194,7 +194,7 @@ fn no_source_file_is_too_long_and_every_door_is_only_a_door() {
 }
 
 #[test]
-fn the_example_file_names_exactly_the_variables_that_are_read() {
+fn example_file_names_exactly_the_variables_that_are_read() {
     assert_eq!(names_in("# NOT=this\nPORT=3000\n\nTZ=\n"), set(&["PORT", "TZ"]));
 
     let read = RefCell::new(BTreeSet::new());
@@ -216,7 +216,7 @@ fn configuration_page_lists_exactly_the_variables_of_the_example_file() {
 }
 
 #[test]
-fn links_between_documents_lead_to_headings_that_exist() {
+fn links_between_documents_lead_to_existing_headings() {
     let rule = |file: &File| {
         findings_by_line(file, |line| {
             let targets = line.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
@@ -234,7 +234,7 @@ fn links_between_documents_lead_to_headings_that_exist() {
 }
 
 #[test]
-fn the_example_file_as_it_is_changes_no_default() {
+fn example_file_changes_no_default() {
     let example = example_file();
     let value = |name: &str| {
         let mut lines = example.lines();
@@ -245,7 +245,7 @@ fn the_example_file_as_it_is_changes_no_default() {
 }
 
 #[test]
-fn test_names_are_sentences_without_the_prefix() {
+fn test_names_have_no_prefix() {
     let rule = |file: &File| findings_by_line(file, |line| line.contains("fn test_"));
     check(&rust(), rule, &[("tests/it/turns.rs", "async fn test_reply() {")]);
 }
@@ -263,7 +263,7 @@ fn lints_are_never_silenced_and_tests_never_ignored() {
 }
 
 #[test]
-fn errors_are_told_in_words_and_not_as_debug_output() {
+fn errors_are_not_printed_as_debug_output() {
     let rule = |whole: &File| {
         let code = file(&whole.path, without_tests(&whole.text));
         findings_by_line(&code, |line| line.contains(" ?error") || line.contains("error:?}"))
@@ -302,7 +302,7 @@ fn comments_have_no_banners() {
 }
 
 #[test]
-fn types_are_named_for_what_they_are() {
+fn type_names_have_no_filler_words() {
     let rule = |file: &File| findings_by_line(file, |line| type_name(line).is_some_and(says_nothing));
     let counter_examples = [
         ("src/app.rs", "pub(crate) struct SessionManager {"),
@@ -332,7 +332,7 @@ fn documents_state_facts_without_praise() {
 
 /// A deletion runs only with a `ClaimedDeletion`, so that nothing but the store, which has read the yes, may make one.
 #[test]
-fn only_the_store_constructs_claimed_deletions() {
+fn only_store_constructs_claimed_deletions() {
     let definition = "src/conversation/deletion/claimed_deletion.rs";
     let rule = |file: &File| match file.path.as_str() {
         "src/store/confirmation/pending_action.rs" => Vec::new(),

@@ -19,7 +19,7 @@ impl TestApp {
 }
 
 #[tokio::test]
-async fn a_search_tells_what_there_is_and_what_is_owned() {
+async fn search_shows_owned_and_available_titles() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021).size_gb(21.4).popularity(50.0));
     app.radarr().add_to_catalog(movie("Dune: Part Two").year(2024));
@@ -30,7 +30,7 @@ async fn a_search_tells_what_there_is_and_what_is_owned() {
 }
 
 #[tokio::test]
-async fn the_library_is_searched() {
+async fn library_is_searched() {
     let app = TestApp::start().await;
     app.sonarr().add(series("The Bear").year(2022).seasons(3).size_gb(44.0));
     assert_eq!(
@@ -40,7 +40,7 @@ async fn the_library_is_searched() {
 }
 
 #[tokio::test]
-async fn a_movie_is_added_once() {
+async fn movie_is_added_once() {
     let app = TestApp::start().await;
     let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     let add = [("search_media", json!({ "query": "heat" })), ("add_movie", json!({ "tmdb": heat }))];
@@ -53,7 +53,7 @@ async fn a_movie_is_added_once() {
 }
 
 #[tokio::test]
-async fn an_unreleased_movie_is_said_to_be_so() {
+async fn unreleased_movie_is_reported_as_unreleased() {
     let app = TestApp::start().await;
     let dune = app.radarr().add_to_catalog(movie("Dune: Part Three").year(2026).unreleased());
     assert_eq!(
@@ -64,7 +64,7 @@ async fn an_unreleased_movie_is_said_to_be_so() {
 }
 
 #[tokio::test]
-async fn a_show_of_nine_seasons_is_not_added_before_they_are_chosen() {
+async fn show_of_nine_seasons_needs_a_selection() {
     let app = TestApp::start().await;
     let office = app.sonarr().add_to_catalog(series("The Office (US)").year(2005).seasons(9));
     let search = ("search_media", json!({ "query": "the office" }));
@@ -81,7 +81,7 @@ async fn a_show_of_nine_seasons_is_not_added_before_they_are_chosen() {
 }
 
 #[tokio::test]
-async fn a_show_of_three_seasons_is_added_whole() {
+async fn show_of_three_seasons_is_added_completely() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add_to_catalog(series("The Bear").year(2022).seasons(3));
     assert_eq!(
@@ -95,7 +95,7 @@ async fn a_show_of_three_seasons_is_added_whole() {
 }
 
 #[tokio::test]
-async fn a_stuck_download_is_told_without_paths() {
+async fn stuck_download_is_shown_without_paths() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021));
     app.radarr()
@@ -107,7 +107,7 @@ async fn a_stuck_download_is_told_without_paths() {
 }
 
 #[tokio::test]
-async fn what_comes_out_and_what_has_arrived_is_told_by_day() {
+async fn calendar_and_recent_imports_are_listed_by_day() {
     let app = TestApp::start().await;
     app.sonarr().add(series("The Bear").year(2022).seasons(3).size_gb(44.0));
     app.radarr().add_calendar_entry("Dune: Part Three", date(2026, 11, 24));
@@ -117,7 +117,7 @@ async fn what_comes_out_and_what_has_arrived_is_told_by_day() {
 }
 
 #[tokio::test]
-async fn the_4k_library_is_for_those_who_may_use_it() {
+async fn four_k_instance_needs_the_right() {
     let four_k = FakeRadarr::new();
     let app = TestApp::start_with_four_k(&four_k).await;
     let heat = movie("Heat").tmdb(949).year(1995);
@@ -136,7 +136,7 @@ async fn the_4k_library_is_for_those_who_may_use_it() {
 }
 
 #[tokio::test]
-async fn without_the_right_to_add_nothing_is_added() {
+async fn titles_are_not_added_without_the_right() {
     let app = TestApp::start().await;
     app.knows(ANN, Has::NoRights).await;
     let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
@@ -151,7 +151,7 @@ async fn without_the_right_to_add_nothing_is_added() {
 type Fail = fn(&TestApp);
 
 #[tokio::test]
-async fn every_way_in_which_a_library_fails_names_it() {
+async fn every_library_failure_names_its_instance() {
     let failures: [(&str, Fail); 4] = [
         ("Radarr is not set up right, the admin has to look at it.", |app| app.radarr().fail_next(401)),
         ("Radarr is not set up right, the admin has to look at it.", |app| app.radarr().html_next()),
@@ -167,7 +167,7 @@ async fn every_way_in_which_a_library_fails_names_it() {
 }
 
 #[tokio::test]
-async fn an_add_whose_answer_is_lost_is_settled_by_looking() {
+async fn addition_with_a_lost_response_is_verified_by_a_read() {
     let app = TestApp::start().await;
     let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     app.told(&[("search_media", json!({ "query": "heat", "type": "movie" }))]).await;
@@ -179,7 +179,7 @@ async fn an_add_whose_answer_is_lost_is_settled_by_looking() {
 }
 
 #[tokio::test]
-async fn an_add_that_fails_is_told_and_not_claimed() {
+async fn failed_addition_is_reported_and_not_claimed() {
     let app = TestApp::start().await;
     let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     app.told(&[("search_media", json!({ "query": "heat", "type": "movie" }))]).await;

@@ -22,7 +22,7 @@ async fn world_with_question() -> (World, i64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_deletion_is_reported_as_not_done_and_can_be_asked_again() {
+async fn refused_deletion_is_reported_and_can_be_requested_again() {
     let (world, dune) = world_with_question().await;
     (0..3).for_each(|_| world.radarr().fail_next_write(500));
     world.texts("yes").await;
@@ -41,7 +41,7 @@ async fn refused_deletion_is_reported_as_not_done_and_can_be_asked_again() {
 }
 
 #[tokio::test]
-async fn refused_addition_is_reported_as_not_done_and_can_be_asked_again() {
+async fn refused_addition_is_reported_and_can_be_requested_again() {
     let app = TestApp::start_without_model().await;
     let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     (0..3).for_each(|_| app.radarr().fail_next_write(500));
@@ -52,7 +52,7 @@ async fn refused_addition_is_reported_as_not_done_and_can_be_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletion_without_a_response_is_announced_once_and_its_outcome_stated() {
+async fn deletion_without_a_response_sends_progress_once_and_its_outcome() {
     let (mut world, _) = world_with_question().await;
     (0..3).for_each(|_| world.radarr().hang_next_write());
     world.texts("yes").await;
@@ -68,7 +68,7 @@ async fn deletion_without_a_response_is_announced_once_and_its_outcome_stated() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn addition_without_a_response_is_announced_and_disturbs_no_question() {
+async fn addition_without_a_response_sends_progress_and_keeps_the_prompt() {
     let world = World::start().await;
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
@@ -83,7 +83,7 @@ async fn addition_without_a_response_is_announced_and_disturbs_no_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_carrier_is_sent_no_progress_after_the_answer() {
+async fn no_progress_is_sent_after_the_reply_of_a_slow_carrier() {
     let (world, _) = world_with_question().await;
     world.radarr().lose_next_write_answer();
     world.passes(1).await;
@@ -146,7 +146,7 @@ async fn started_addition_is_checked_after_any_number_of_restarts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletion_that_never_began_is_kept_after_many_restarts() {
+async fn deletion_that_never_started_is_kept_after_many_restarts() {
     let (mut world, _) = world_with_question().await;
     world.radarr().hang_next();
     world.texts("yes").await;

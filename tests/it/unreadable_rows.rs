@@ -32,7 +32,7 @@ async fn answers_the_next_text(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn unreadable_call_fails_its_turn_and_the_next_text_is_answered() {
+async fn unreadable_call_fails_its_turn_and_the_next_message_is_answered() {
     let (app, _) = with_dune().await;
     damage(
         &app,
@@ -52,7 +52,7 @@ async fn unreadable_call_fails_its_turn_and_the_next_text_is_answered() {
 }
 
 #[tokio::test]
-async fn unreadable_plan_fails_its_turn_and_the_next_text_is_answered() {
+async fn unreadable_plan_fails_its_turn_and_the_next_message_is_answered() {
     let (app, _) = with_dune().await;
     damage(
         &app,
@@ -68,7 +68,7 @@ async fn unreadable_plan_fails_its_turn_and_the_next_text_is_answered() {
 }
 
 #[tokio::test]
-async fn unreadable_item_fails_its_deletion_and_the_next_text_is_answered() {
+async fn unreadable_item_fails_its_deletion_and_the_next_message_is_answered() {
     let (app, dune) = with_dune().await;
     app.model_plays(removes_movie("dune", dune));
     assert_eq!(app.sms("delete dune").await, QUESTION);
@@ -88,7 +88,7 @@ async fn unreadable_item_fails_its_deletion_and_the_next_text_is_answered() {
 }
 
 #[tokio::test]
-async fn unreadable_question_is_closed_and_the_next_text_is_answered() {
+async fn unreadable_prompt_is_closed_and_the_next_message_is_answered() {
     let (app, dune) = with_dune().await;
     app.model_plays(removes_movie("dune", dune));
     assert_eq!(app.sms("delete dune").await, QUESTION);
@@ -100,7 +100,7 @@ async fn unreadable_question_is_closed_and_the_next_text_is_answered() {
 }
 
 #[tokio::test]
-async fn unreadable_text_is_given_up_and_its_neighbors_are_answered() {
+async fn unreadable_message_is_given_up_and_its_neighbors_are_answered() {
     let (mut app, _) = with_dune().await;
     damage(
         &app,
@@ -114,7 +114,7 @@ async fn unreadable_text_is_given_up_and_its_neighbors_are_answered() {
 }
 
 #[tokio::test]
-async fn unreadable_result_of_the_past_is_left_out_of_later_turns() {
+async fn unreadable_old_result_is_left_out_of_later_turns() {
     let (app, dune) = with_dune().await;
     app.model_plays([finds("dune"), says("Yes, you have it.")]);
     assert_eq!(app.sms("do we have dune?").await, "Yes, you have it.");
@@ -137,7 +137,7 @@ async fn unreadable_request_of_one_user_fails_no_tool_of_another() {
 }
 
 #[tokio::test]
-async fn unreadable_report_holds_up_no_other_notification() {
+async fn unreadable_event_delays_no_other_notification() {
     let app = TestApp::start().await;
     for (title, tmdb) in [("Dune", 1), ("Heat", 2)] {
         app.radarr().add(movie(title).year(2000).tmdb(tmdb));

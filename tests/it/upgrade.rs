@@ -140,32 +140,32 @@ async fn has_added_heat(world: &World) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_database_goes_on() {
+async fn first_database_version_is_upgraded() {
     check(CONVERSATIONS, &[WAITED, ANSWER]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_of_people_goes_on_and_who_is_at_the_door_can_be_let_in() {
+async fn database_of_the_people_version_is_upgraded() {
     let world = check(PEOPLE, &[WAITED, ANSWER]).await;
     lets_sam_in(&world).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_of_requests_goes_on_and_what_was_promised_is_added() {
+async fn database_of_the_requests_version_keeps_deferred_additions() {
     let world = check(REQUESTS, &[WAITED, HEAT, ANSWER]).await;
     lets_sam_in(&world).await;
     has_added_heat(&world).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_of_the_console_goes_on() {
+async fn database_of_the_console_version_is_upgraded() {
     let world = check(CONSOLE, &[WAITED, HEAT, ANSWER]).await;
     lets_sam_in(&world).await;
     has_added_heat(&world).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_of_memory_goes_on_and_its_answers_are_found_by_their_words() {
+async fn database_of_the_memory_version_keeps_searchable_answers() {
     let world = check(MEMORY, &[WAITED, HEAT, ANSWER]).await;
     lets_sam_in(&world).await;
     has_added_heat(&world).await;
@@ -174,7 +174,7 @@ async fn a_database_of_memory_goes_on_and_its_answers_are_found_by_their_words()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_of_words_goes_on_and_what_no_turn_is_behind_stands_where_it_was_said() {
+async fn database_of_the_words_version_assigns_messages_to_conversations() {
     let world = check(WORDS, &[WAITED, HEAT, ANSWER]).await;
     lets_sam_in(&world).await;
     has_added_heat(&world).await;
@@ -184,7 +184,7 @@ async fn a_database_of_words_goes_on_and_what_no_turn_is_behind_stands_where_it_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_of_texts_aside_goes_on_and_they_are_found_by_their_words() {
+async fn database_of_the_asides_version_keeps_messages_searchable() {
     let world = check(ASIDES, &[WAITED, HEAT, ANSWER]).await;
     lets_sam_in(&world).await;
     has_added_heat(&world).await;
@@ -201,7 +201,7 @@ async fn database_from_before_explicit_follows_is_upgraded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn database_of_version_0_1_is_upgraded_and_marked_as_ours() {
+async fn database_of_version_0_1_is_upgraded_with_an_application_id() {
     let world = check(FIRST_RELEASE, &[WAITED, HEAT, ANSWER]).await;
     lets_sam_in(&world).await;
     has_added_heat(&world).await;
@@ -212,7 +212,7 @@ async fn database_of_version_0_1_is_upgraded_and_marked_as_ours() {
 }
 
 #[test]
-fn every_version_that_another_came_after_has_an_evening_to_go_on_from() {
+fn every_superseded_version_has_upgrade_data() {
     let evenings = versions("tests/data/upgrades");
     let mut known = versions("migrations");
     known.pop();
@@ -221,7 +221,7 @@ fn every_version_that_another_came_after_has_an_evening_to_go_on_from() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_copy_from_before_an_upgrade_is_a_whole_database_and_leaves_after_a_month() {
+async fn backup_before_an_upgrade_is_complete_and_deleted_after_a_month() {
     let world = upgraded(CONSOLE).await;
     let copy = world.database().with_file_name(copies(&world).remove(0));
     let again = World::upgraded(

@@ -45,20 +45,20 @@ fn without_times(table: &str) -> String {
 }
 
 #[test]
-fn help_says_in_one_line_what_each_command_does() {
+fn users_help_has_one_line_per_command() {
     let ended = Cli::new().run(&["users", "--help"], &[]);
     insta::assert_snapshot!(done(ended));
 }
 
 #[test]
-fn people_are_listed_in_a_table() {
+fn users_list_is_a_table() {
     let cli = household();
     done(cli.run(&["users", "set", SAM, "--name", "Sam O'Hara", "--delete", "on", "--movies", "3"], &[]));
     insta::assert_snapshot!(without_times(&done(cli.run(&["users", "list"], &[]))));
 }
 
 #[test]
-fn a_person_is_shown_with_their_conversations() {
+fn users_show_includes_conversations() {
     let cli = household();
     let shown = done(cli.run(&["users", "show", ADMIN], &[]));
     let head: Vec<&str> = shown.lines().take(8).collect();
@@ -82,7 +82,7 @@ fn a_person_is_shown_with_their_conversations() {
 }
 
 #[test]
-fn what_is_set_of_a_person_is_told_and_nothing_else_changes() {
+fn users_set_reports_and_changes_only_the_given_settings() {
     let cli = household();
     let set = |arguments: &[&str]| {
         let told = done(cli.run(&[&["users", "set", "+1 (555) 010-0124"], arguments].concat(), &[]));
@@ -103,7 +103,7 @@ fn what_is_set_of_a_person_is_told_and_nothing_else_changes() {
 }
 
 #[test]
-fn a_person_who_is_suspended_after_wrong_codes_is_shown_so_and_allowed_again() {
+fn suspension_is_shown_and_lifted_at_the_shell() {
     let cli = household();
     let guesses = |conn: &mut Conn| {
         let sam = user_admin::find_user_id_by_phone(conn, &PhoneNumber::parse(SAM).unwrap())?.unwrap();
@@ -120,7 +120,7 @@ fn a_person_who_is_suspended_after_wrong_codes_is_shown_so_and_allowed_again() {
 }
 
 #[test]
-fn an_admin_can_be_demoted_unless_nobody_else_is_one() {
+fn last_admin_cannot_be_demoted() {
     let cli = household();
     let last = "this is the last active admin; hint: dialarr users promote";
     let refusal = refused(&cli.run(&["users", "demote", ADMIN], &[]));
@@ -133,7 +133,7 @@ fn an_admin_can_be_demoted_unless_nobody_else_is_one() {
 }
 
 #[test]
-fn a_number_that_nobody_has_is_told_with_a_hint() {
+fn unknown_number_is_refused_with_a_hint() {
     let cli = household();
     for command in [
         &["users", "show", "+15550100125"][..],
@@ -153,7 +153,7 @@ fn a_number_that_nobody_has_is_told_with_a_hint() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_before_anything_is_opened() {
+fn invalid_arguments_are_refused_before_the_database_is_opened() {
     for (arguments, told) in [
         (&["users", "promote", "555 0100"][..], "a number has a + and its country code, e.g. +15550100123"),
         (&["users", "set", SAM, "--name", "Sam <3"], "not a name"),
@@ -169,7 +169,7 @@ fn what_cannot_be_read_is_refused_before_anything_is_opened() {
 }
 
 #[test]
-fn a_folder_without_a_database_is_told() {
+fn folder_without_a_database_is_reported() {
     assert_eq!(
         refused(&Cli::new().run(&["users", "list"], &[])),
         "error: failed to find dialarr.db; hint: run this in the folder of the service, with its configuration"
@@ -177,7 +177,7 @@ fn a_folder_without_a_database_is_told() {
 }
 
 #[test]
-fn nobody_is_forgotten_before_the_word_is_typed() {
+fn users_forget_needs_the_typed_word() {
     let cli = household();
     let ended = cli.run_typing(&["users", "forget", SAM], "yes\n");
     assert_eq!(ended.code, Some(1));
@@ -200,7 +200,7 @@ fn nobody_is_forgotten_before_the_word_is_typed() {
 }
 
 #[test]
-fn nothing_of_a_forgotten_person_is_left_in_the_file() {
+fn erased_user_leaves_no_trace_in_the_file() {
     let cli = household();
     let holds = |word: &str| cli.read("dialarr.db").windows(word.len()).any(|bytes| bytes == word.as_bytes());
     assert!(holds("walrus") && holds(ADMIN));
@@ -210,7 +210,7 @@ fn nothing_of_a_forgotten_person_is_left_in_the_file() {
 }
 
 #[test]
-fn an_export_is_written_to_a_file_of_its_own() {
+fn export_is_written_to_a_new_file() {
     let cli = household();
     let written = cli.run(&["users", "export", ADMIN, "me.json"], &[]);
     assert_eq!((written.code, written.output.as_str()), (Some(0), ""), "{}", written.errors);
@@ -226,7 +226,7 @@ fn an_export_is_written_to_a_file_of_its_own() {
 }
 
 #[test]
-fn people_can_be_managed_while_the_service_runs() {
+fn users_can_be_managed_while_the_service_runs() {
     let cli = household();
     let served = cli.serve(&[]);
     assert!(done(cli.run(&["users", "promote", SAM], &[])).contains("role: admin"));
@@ -238,7 +238,7 @@ fn people_can_be_managed_while_the_service_runs() {
 }
 
 #[test]
-fn a_number_is_let_in_and_blocked_at_the_shell() {
+fn number_is_approved_and_blocked_at_the_shell() {
     let cli = household();
     let approved = done(cli.run(&["users", "approve", "+1 555 010 0130"], &[]));
     assert!(
@@ -254,7 +254,7 @@ fn a_number_is_let_in_and_blocked_at_the_shell() {
 }
 
 #[test]
-fn a_promotion_outlasts_a_restart_with_the_same_configuration() {
+fn promotion_survives_a_restart_with_the_same_configuration() {
     let cli = household();
     done(cli.run(&["users", "promote", SAM], &[]));
     assert_eq!(cli.run_typing(&["chat"], "status\n").code, Some(0));

@@ -41,7 +41,7 @@ async fn app_with_a_question_and_a_wish() -> (TestApp, i64, i64) {
 }
 
 #[tokio::test]
-async fn a_wish_is_approved_by_button_while_the_admin_is_asked_something_and_the_question_stays() {
+async fn removal_request_approved_by_button_keeps_the_admins_prompt() {
     let (app, dune, heat) = app_with_a_question_and_a_wish().await;
     app.pass(1);
 
@@ -56,7 +56,7 @@ async fn a_wish_is_approved_by_button_while_the_admin_is_asked_something_and_the
 }
 
 #[tokio::test]
-async fn no_limit_of_texts_holds_up_a_button_and_no_button_counts_towards_it() {
+async fn rate_limit_and_buttons_do_not_affect_each_other() {
     let app = TestApp::start_without_model().await;
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.knows_as("Bob", BOB, Has::AddRight).await;
@@ -79,7 +79,7 @@ async fn no_limit_of_texts_holds_up_a_button_and_no_button_counts_towards_it() {
 }
 
 #[tokio::test]
-async fn a_wish_that_is_approved_twice_while_its_admin_is_busy_is_approved_once() {
+async fn removal_request_approved_twice_by_button_runs_once() {
     let (mut app, _, heat) = app_with_a_question_and_a_wish().await;
     app.app().engine.abort().await;
     for _ in 0..2 {
@@ -96,7 +96,7 @@ async fn a_wish_that_is_approved_twice_while_its_admin_is_busy_is_approved_once(
 }
 
 #[tokio::test]
-async fn a_no_behind_a_yes_takes_no_text_of_another_way_with_it() {
+async fn no_after_a_yes_drops_no_message_of_another_channel() {
     let (mut app, ..) = app_with_a_question_and_a_wish().await;
     let before = app.twilio().sent_messages().len();
     app.app().engine.abort().await;
@@ -121,7 +121,7 @@ async fn a_no_behind_a_yes_takes_no_text_of_another_way_with_it() {
 }
 
 #[tokio::test]
-async fn texts_that_waited_too_long_are_told_of_by_each_way() {
+async fn late_messages_are_reported_on_each_channel() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
     app.sms("pause").await;
@@ -147,7 +147,7 @@ async fn texts_that_waited_too_long_are_told_of_by_each_way() {
 }
 
 #[tokio::test]
-async fn who_texts_too_fast_is_told_so_by_each_way() {
+async fn rate_limit_is_reported_on_each_channel() {
     let app = TestApp::start_without_model().await;
     let program = app.program().await;
     let mut told = Value::Null;
