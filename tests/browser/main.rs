@@ -44,7 +44,7 @@ const DAY: [(&str, &str); 9] = [
 const MODULES: &str = "DIALARR_NODE_MODULES";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
+async fn operator_watches_and_decides_in_a_browser() -> Result<()> {
     let modules = env::var(MODULES).with_context(|| format!("failed to read {MODULES}"))?;
     let shots = env::current_dir()?.join("target/browser");
     // Pictures of an earlier run would pass for this one's.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::talk::{ANN, KEY, Talk, get, server};
 
 #[tokio::test]
-async fn a_conversation_is_answered_and_every_request_of_it_is_well_formed() -> Result<()> {
+async fn aimock_answers_a_conversation_of_well_formed_requests() -> Result<()> {
     let Some(server) = server("DIALARR_AIMOCK_URL")? else { return Ok(()) };
     let talk = Talk::start(&server).await?;
 

@@ -63,7 +63,7 @@ fn failing(name: &str, recording: String) -> Result<HttpClient> {
 }
 
 #[tokio::test]
-async fn radarrs_failures_are_told_apart() -> Result<()> {
+async fn radarr_errors_are_classified() -> Result<()> {
     let movie = NewMovie {
         tmdb: 603,
         title: "The Matrix".into(),
@@ -85,7 +85,7 @@ async fn radarrs_failures_are_told_apart() -> Result<()> {
 }
 
 #[tokio::test]
-async fn sonarrs_failures_are_told_apart() -> Result<()> {
+async fn sonarr_errors_are_classified() -> Result<()> {
     let series = NewSeries {
         tvdb: 81189,
         title: "Breaking Bad".into(),

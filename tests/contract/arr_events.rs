@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::arr::recordings;
 
 #[test]
-fn every_recorded_event_is_read_and_reports_what_it_tells() -> Result<()> {
+fn every_recorded_event_is_parsed() -> Result<()> {
     for server in ["sonarr", "radarr"] {
         for (name, text) in recordings(server, &["webhook_"])? {
             let reported = connect_events::parse_events(text.as_bytes(), Timestamp::UNIX_EPOCH);

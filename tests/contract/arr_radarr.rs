@@ -60,7 +60,7 @@ fn movie(raw: &Value) -> Result<Movie> {
 }
 
 #[tokio::test]
-async fn movies_keep_every_field_in_catalogue_and_library() -> Result<()> {
+async fn movies_keep_every_field_in_catalog_and_library() -> Result<()> {
     for (name, recording) in recordings("radarr", &["movie_", "wanted_missing", "add_movie_201"])? {
         let raw = records(&name, &recording)?;
         let expected: Vec<Movie> = raw.iter().map(movie).collect::<Result<_>>()?;
@@ -78,7 +78,7 @@ async fn movies_keep_every_field_in_catalogue_and_library() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_release_of_a_calendar_is_told_on_its_day() -> Result<()> {
+async fn every_calendar_release_has_its_day() -> Result<()> {
     for (name, recording) in recordings("radarr", &["calendar_"])? {
         for raw in records(&name, &recording)? {
             let releases = [
@@ -107,7 +107,7 @@ async fn upcoming(raw: &Value, day: Date) -> Result<Vec<CalendarEntry>> {
 }
 
 #[tokio::test]
-async fn no_download_of_a_queue_is_lost() -> Result<()> {
+async fn no_queued_download_is_lost() -> Result<()> {
     for (name, recording) in recordings("radarr", &["queue_"])? {
         let raw: Value = serde_json::from_str(&recording)?;
         check_downloads(&raw, &radarr(&raw)?.fetch_downloads().await?).context(name)?;
@@ -116,7 +116,7 @@ async fn no_download_of_a_queue_is_lost() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_imported_movie_is_told_once_with_its_latest_time() -> Result<()> {
+async fn every_imported_movie_is_listed_once_with_its_latest_time() -> Result<()> {
     for (name, recording) in recordings("radarr", &["history_"])? {
         let (raw, movies) = imports(&serde_json::from_str(&recording)?, "movieId");
         let mut expected: Vec<Timestamp> = Vec::new();
@@ -133,7 +133,7 @@ async fn every_imported_movie_is_told_once_with_its_latest_time() -> Result<()> 
 }
 
 #[tokio::test]
-async fn profiles_folders_and_status_are_read_whole() -> Result<()> {
+async fn profiles_folders_and_status_are_complete() -> Result<()> {
     for (name, recording) in recordings("radarr", &["qualityprofiles"])? {
         let raw = records(&name, &recording)?;
         let told = radarr(&Value::Array(raw.clone()))?.fetch_profiles().await?;

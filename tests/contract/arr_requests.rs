@@ -138,7 +138,7 @@ async fn ask_sonarr(sonarr: &Sonarr) -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_request_is_written_down() -> Result<()> {
+async fn every_request_is_recorded() -> Result<()> {
     let sent = Sent::default();
     let key = SecretString::from("key");
     ask_radarr(&Radarr::new(sent.server("radarr"), "http://radarr".parse()?, key.clone())).await?;

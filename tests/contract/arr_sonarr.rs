@@ -66,7 +66,7 @@ fn check_counts(raw: &Value, series: &Series) {
 }
 
 #[tokio::test]
-async fn shows_keep_every_field_in_catalogue_and_library() -> Result<()> {
+async fn series_keep_every_field_in_catalog_and_library() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["series_", "add_series_201"])? {
         let raw = records(&name, &recording)?;
         let expected: Vec<Series> = raw.iter().map(series).collect::<Result<_>>()?;
@@ -87,7 +87,7 @@ async fn shows_keep_every_field_in_catalogue_and_library() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_episode_of_a_calendar_is_told_at_its_time() -> Result<()> {
+async fn every_calendar_episode_has_its_time() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["calendar_"])? {
         for raw in records(&name, &recording)? {
             let told = sonarr(&Value::Array(vec![raw.clone()]))?
@@ -109,7 +109,7 @@ async fn every_episode_of_a_calendar_is_told_at_its_time() -> Result<()> {
 }
 
 #[tokio::test]
-async fn no_download_of_a_queue_is_lost() -> Result<()> {
+async fn no_queued_download_is_lost() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["queue_"])? {
         let raw: Value = serde_json::from_str(&recording)?;
         if raw.get("records").is_some() {
@@ -120,7 +120,7 @@ async fn no_download_of_a_queue_is_lost() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_show_with_imports_is_told() -> Result<()> {
+async fn every_imported_series_is_listed() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["history_"])? {
         let (raw, shows) = imports(&serde_json::from_str(&recording)?, "seriesId");
         let told = sonarr(&raw)?.imported_since(Timestamp::UNIX_EPOCH).await?;
@@ -133,7 +133,7 @@ async fn every_show_with_imports_is_told() -> Result<()> {
 }
 
 #[tokio::test]
-async fn profiles_folders_and_status_are_read_whole() -> Result<()> {
+async fn profiles_folders_and_status_are_complete() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["qualityprofiles", "rootfolder", "system_status"])? {
         let raw = records(&name, &recording)?;
         if name.starts_with("qualityprofiles") {

@@ -38,7 +38,7 @@ fn likeness(one: &[f32], other: &[f32]) -> f32 {
 }
 
 #[tokio::test]
-async fn vectors_of_a_real_model_keep_the_order_and_the_likeness_of_their_texts() -> Result<()> {
+async fn embeddings_keep_the_order_and_similarity_of_their_texts() -> Result<()> {
     let Some(model) = model()? else { return Ok(()) };
     let texts =
         ["delete game of thrones", "do not delete game of thrones", "add interstellar", "i only want 4k"]
@@ -62,7 +62,7 @@ async fn vectors_of_a_real_model_keep_the_order_and_the_likeness_of_their_texts(
 }
 
 #[tokio::test]
-async fn what_has_no_words_is_taken_and_what_is_blank_is_not_sent() -> Result<()> {
+async fn text_without_words_is_embedded_and_blank_text_is_not_sent() -> Result<()> {
     let Some(model) = model()? else { return Ok(()) };
     let vectors = model.embed(&["\u{1F3AC}".to_owned(), "?".to_owned()]).await?;
     ensure!(vectors.iter().all(|vector| vector.len() == 384));
@@ -126,7 +126,7 @@ async fn person(db: &Db, name: &str) -> Result<UserId> {
 }
 
 #[tokio::test]
-async fn of_eighteen_questions_sixteen_find_their_answer_among_the_first_three() -> Result<()> {
+async fn sixteen_of_eighteen_questions_recall_their_answer() -> Result<()> {
     let Some(model) = model()? else { return Ok(()) };
     let Some(shared) = std::env::var_os("DIALARR_SHARED") else { return Ok(()) };
     let set = std::fs::read(Path::new(&shared).join("data/memory_set.json"))?;

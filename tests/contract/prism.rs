@@ -67,7 +67,7 @@ fn text() -> OutboundMessage {
 }
 
 #[tokio::test]
-async fn prism_takes_a_text_of_ours() -> Result<()> {
+async fn prism_accepts_an_outbound_message() -> Result<()> {
     let Some(twilio) = twilio(network()?) else { return Ok(()) };
     let accepted = twilio.send(&text()).await?;
     ensure!(accepted.sid.starts_with("SM") && accepted.created_at.is_some(), "{accepted:?}");
@@ -75,7 +75,7 @@ async fn prism_takes_a_text_of_ours() -> Result<()> {
 }
 
 #[tokio::test]
-async fn prism_lists_without_end_and_we_stop() -> Result<()> {
+async fn endless_prism_list_is_bounded() -> Result<()> {
     let Some(twilio) = twilio(network()?) else { return Ok(()) };
     let long_ago = Timestamp::UNIX_EPOCH;
     let sought = tokio::time::timeout(PATIENCE, twilio.find_accepted(&text(), long_ago)).await;
@@ -88,7 +88,7 @@ async fn prism_lists_without_end_and_we_stop() -> Result<()> {
 }
 
 #[tokio::test]
-async fn prism_refuses_strangers_and_we_say_that_an_operator_must_act() -> Result<()> {
+async fn refusal_by_prism_needs_an_operator() -> Result<()> {
     let Some(twilio) = twilio(anonymous()?) else { return Ok(()) };
     let outcome = twilio.send(&text()).await;
     ensure!(matches!(outcome, Err(SendError::Misconfigured { .. })), "{outcome:?}");

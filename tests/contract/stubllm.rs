@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::talk::{Talk, server};
 
 #[tokio::test]
-async fn calls_that_a_stream_mixes_up_are_told_apart() -> Result<()> {
+async fn interleaved_streamed_calls_are_separated() -> Result<()> {
     let Some(server) = server("DIALARR_STUBLLM_URL")? else { return Ok(()) };
     let talk = Talk::start(&server).await?;
     let answer = talk.sms("do we have alien and severance").await?;

@@ -54,7 +54,7 @@ const SCENARIOS: [(&str, Scenario); 19] = [
 ];
 
 #[test]
-fn every_named_place_has_a_scenario() {
+fn every_failpoint_has_a_scenario() {
     let mut named = BTreeSet::new();
     gather(Path::new("src"), &mut named).unwrap();
     let played: BTreeSet<String> = SCENARIOS.iter().map(|(place, _)| (*place).to_owned()).collect();
@@ -76,7 +76,7 @@ fn gather(folder: &Path, named: &mut BTreeSet<String>) -> io::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_death_at_any_named_place_changes_nothing_that_a_user_sees() {
+async fn crash_at_any_failpoint_is_invisible_to_users() {
     // Each failpoint also runs in other scenarios that pass it: recovery of a write and recovery of a deletion differ.
     let mut cases: Vec<(String, Scenario)> = Vec::new();
     for (place, scenario) in SCENARIOS {

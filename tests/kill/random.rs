@@ -23,7 +23,7 @@ const LIFE_MS: std::ops::Range<u64> = 20..400;
 const LONG_LIFE_MS: std::ops::Range<u64> = 800..1_600;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_deaths_at_random_moments_lose_repeat_and_invent_nothing() {
+async fn random_crashes_lose_repeat_and_invent_nothing() {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let seed = number("KILL_SEED").unwrap_or_else(rand::random);
     for round in 0..number("KILL_ROUNDS").unwrap_or(1) {

@@ -126,7 +126,7 @@ fn told(failed: &[(u64, Verdict)]) -> String {
 }
 
 #[test]
-fn schedules_keep_every_promise() {
+fn random_schedules_keep_every_invariant() {
     if let Some(seed) = variable("SIM_SEED") {
         let subscriber = tracing_subscriber::fmt().with_test_writer().with_max_level(tracing::Level::INFO);
         // Only the first caller gets the subscriber.
@@ -140,7 +140,7 @@ fn schedules_keep_every_promise() {
 }
 
 #[test]
-fn seeds_that_once_failed_stay_good() {
+fn seeds_that_failed_before_pass() {
     let seeds = ONCE_FAILED.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok());
     check(seeds.collect::<Vec<u64>>().into_iter());
 }

@@ -49,27 +49,27 @@ fn text(body: &str) -> Act {
 }
 
 #[test]
-fn an_addition_cut_off_anywhere_is_made_once() {
+fn addition_interrupted_anywhere_runs_once() {
     check(&["add Arrival"]);
 }
 
 #[test]
-fn an_answer_cut_off_anywhere_is_given_once() {
+fn reply_interrupted_anywhere_is_sent_once() {
     check(&["what is new?"]);
 }
 
 #[test]
-fn a_deletion_cut_off_anywhere_is_asked_about_and_made_once() {
+fn deletion_interrupted_anywhere_is_prompted_and_runs_once() {
     check(&["delete Dune"]);
 }
 
 #[test]
-fn a_deletion_of_two_cut_off_anywhere_deletes_each_once() {
+fn deletion_of_two_interrupted_anywhere_deletes_each_once() {
     check(&["delete Dune and Heat"]);
 }
 
 #[test]
-fn an_addition_that_was_queued_is_made_once_wherever_its_second_try_is_cut_off() {
+fn deferred_addition_interrupted_anywhere_runs_once() {
     let acts = [
         (BEGIN, text("find Arrival")),
         (20_000, Act::LibrariesDown(true)),
