@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conversation_ends_with_the_silence_after_it() {
+    fn conversation_ends_after_a_silence() {
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
         let open = Some(OpenConversation { id: ConversationId(7), last_activity_at: at(100) });
         let idle = SignedDuration::from_secs(60);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_is_the_beginning_of_the_first_text() {
+    fn topic_is_the_beginning_of_the_first_message() {
         let told = [
             "add dune",
             "  add\n  dune \u{1f3ac} ",

@@ -130,7 +130,7 @@ mod tests {
     use crate::conversation::model_request::{ModelMessage, ToolChoice};
 
     #[test]
-    fn half_a_budget_is_half_of_what_is_bounded() {
+    fn background_budget_is_half_of_each_limit() {
         let budget = DailyBudget { tokens: Some(1_001), cost: None };
         let spent = |tokens| ModelSpending { tokens, cost: 9 };
         assert!(
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_input_has_its_own_price_and_parts_of_a_millionth_count_whole() {
+    fn cached_input_has_its_own_price_and_cost_is_rounded_up() {
         let prices = ModelPrices { input: 2_000_000, cached: 500_000, output: 8_000_000 };
         assert_eq!(prices.cost(TokenUsage { input: 1_000, cached: 0, output: 100 }), 2_800);
         assert_eq!(prices.cost(TokenUsage { input: 1_000, cached: 400, output: 100 }), 2_200);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_may_come_to_its_texts_by_length_and_its_longest_answer() {
+    fn maximum_cost_of_a_call_includes_its_longest_response() {
         let request = ModelRequest {
             system: "x".repeat(399),
             tools: Vec::new(),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_fits_only_if_both_limits_hold_what_it_may_come_to() {
+    fn call_fits_only_within_both_limits() {
         let budget = DailyBudget { tokens: Some(100), cost: Some(50) };
         let spent = ModelSpending { tokens: 60, cost: 10 };
         assert!(budget.has_room(spent, ModelSpending { tokens: 40, cost: 40 }));

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_a_number_and_a_stretch_of_time() {
+    fn rate_limit_is_a_number_and_a_period() {
         for (text, most, minutes, words) in [
             ("10/7d", 10, 7 * 24 * 60, "10 texts within 7 days"),
             ("10/1m", 10, 1, "10 texts within a minute"),
@@ -160,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_does_not_count_against_what_comes_later() {
+    fn refused_messages_do_not_count_against_later_ones() {
         let rate = RateLimit { max: 2, period: SignedDuration::from_mins(10) };
         let texts = [minute(5), minute(6), minute(9), minute(11), minute(16)];
         assert_eq!(rate.mark_excess(vec![minute(0)], &texts), [false, true, true, false, false]);
     }
 
     #[test]
-    fn times_ahead_of_a_clock_that_was_set_back_lock_nobody_out() {
+    fn future_times_after_a_clock_step_back_block_no_one() {
         let rate = RateLimit { max: 1, period: SignedDuration::from_mins(10) };
         assert_eq!(rate.mark_excess(vec![minute(120)], &[minute(60), minute(61)]), [false, true]);
         assert_eq!(
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn room_comes_back_when_enough_of_what_was_counted_is_old() {
+    fn capacity_returns_when_enough_counted_entries_are_old() {
         let rate = RateLimit { max: 3, period: SignedDuration::from_mins(10) };
         let counted = [(minute(0), 1), (minute(4), 2)];
         assert_eq!(rate.capacity_at(&counted, 0, minute(5)), RateCapacity::Available);

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_a_cap_and_a_peers_wish_counts_up_to_the_cap() {
+    fn backoff_grows_to_a_cap_that_also_limits_the_peers_delay() {
         let pace =
             BackoffPolicy { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
         let seconds =

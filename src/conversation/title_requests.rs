@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_named_with_its_seasons() {
+    fn request_is_named_with_its_seasons() {
         let name = |title, seasons| wanted(title, seasons).format_name();
         assert_eq!(name("Severance", None), "Severance (2022)");
         assert_eq!(name("Severance (2022)", Some(&[2])), "Severance (2022), season 2");
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_request_is_one_plain_sentence() {
+    fn outcome_of_a_request_is_one_plain_sentence() {
         let severance = wanted("Severance", Some(&[1]));
         let told = [
             format_added(&severance),
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_without_being_looked_for_is_told_as_that() {
+    fn unmonitored_title_in_the_library_is_reported_as_such() {
         let result = |seasons: &[u32]| CallResult {
             for_model: serde_json::json!({ NOT_MONITORED: seasons }),
             for_user: String::new(),
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_to_half_an_hour_and_the_last_try_is_a_day_after_the_first() {
+    fn retry_delays_grow_to_half_an_hour_within_a_day() {
         let mut at = NOW;
         let mut minutes = Vec::new();
         for tries in 0.. {
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn each_person_who_asked_is_told_once() {
+    fn each_requester_is_named_once() {
         let asked = |who: Requester, day: i64| TitleRequest {
             wanted: wanted("Severance", None),
             requester: who,

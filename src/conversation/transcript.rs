@@ -444,7 +444,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prefix_does_not_make_another_person() {
+    fn address_prefix_does_not_change_the_user() {
         for text in ["+15550100123", "whatsapp:+15550100123", "rcs:+15550100123"] {
             assert_eq!(Address::new(text).phone(), PhoneNumber::parse("+15550100123"));
         }
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_phone_number_is_refused() {
+    fn malformed_phone_number_is_refused() {
         for text in [
             "",
             "+",
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_masked_even_in_debug_output() {
+    fn phone_number_is_masked_in_debug_output() {
         let phone = PhoneNumber::parse("+15550100123").unwrap();
         assert_eq!(format!("{phone:?} {:?}", Address::new("rcs:+15550100123")), "+***23 rcs:+***23");
     }
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_may_be_an_object_or_text_that_holds_one() {
+    fn arguments_are_an_object_or_text_with_one() {
         let object = |text| ToolArguments::Object(serde_json::from_str(text).unwrap());
         for (sent, read) in [
             (serde_json::json!({"a": 1}), object(r#"{"a":1}"#)),

@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_names_title_year_what_goes_and_its_size() {
+    fn prompt_names_title_year_files_and_size() {
         let dune = movie("Dune", 2021, 21.4);
         assert_eq!(
             format_confirmation_prompt(std::slice::from_ref(&dune), None),
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_title_is_named_with_what_follows() {
+    fn part_of_a_title_is_named_with_its_consequence() {
         let bear = || series("The Bear", 2022, 3, 18.0);
         let season = DeletionTarget {
             scope: DeletionScope::Season { number: 2, files: vec![1; 10], monitored: None },
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_asked_for_several_items_or_over_100_gb() {
+    fn code_is_required_for_several_items_or_over_100_gb() {
         assert!(!CodePolicy::Bulk.needs_code(&[movie("Dune", 2021, 21.4)]));
         assert!(CodePolicy::Bulk.needs_code(&[movie("Dune", 2021, 100.1)]));
         assert!(CodePolicy::Bulk.needs_code(&[movie("Dune", 2021, 1.0), movie("Heat", 1995, 1.0)]));
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_what_happened_to_each_item() {
+    fn report_names_the_outcome_of_each_item() {
         let dune = movie("Dune", 2021, 21.4);
         let heat = movie("Heat", 1995, 18.2);
         assert_eq!(
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_names_what_is_still_there_by_its_server() {
+    fn report_names_remaining_items_by_instance() {
         let left = |item| (item, ItemOutcome::StillThere);
         let (dune, heat) = (movie("Dune", 2021, 21.4), movie("Heat", 1995, 18.2));
         assert_eq!(

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn every_recorded_answer_is_read() {
+    fn every_recorded_reply_is_parsed() {
         let cases: Vec<Case> =
             serde_json::from_str(include_str!("../../../tests/data/confirm_cases.json")).unwrap();
         for case in cases {
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_without_its_code_or_with_another_asks_again() {
+    fn yes_without_the_right_code_is_unclear() {
         check("yes", Some(47), ConfirmationReply::UnclearYes(UnclearYes::MissingCode));
         check("yes delete them", Some(47), ConfirmationReply::UnclearYes(UnclearYes::MissingCode));
         check("yes 48", Some(47), ConfirmationReply::UnclearYes(UnclearYes::WrongCode));
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn the_code_alone_or_behind_a_yes_is_a_yes() {
+    fn code_alone_or_after_a_yes_is_a_yes() {
         for text in ["47", "47.", "yes 47", "YES47", "yess 47!", "ok, 47", "４７"] {
             check(text, Some(47), ConfirmationReply::Yes);
         }
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_compared_with_all_of_its_digits() {
+    fn code_is_compared_with_all_digits() {
         for (code, right, wrong) in
             [("0047", "yes 0047", "yes 47"), ("47", "47", "yes 0047"), ("4821", "4821", "482")]
         {
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_nobody_asked_for_are_no_answer() {
+    fn unrequested_numbers_are_no_answer() {
         check("yes 47", None, ConfirmationReply::Unrelated);
         check("47", None, ConfirmationReply::Unrelated);
         check("no 47", Some(47), ConfirmationReply::Unrelated);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_and_thumbs_are_soft() {
+    fn acknowledgments_and_thumbs_are_unclear() {
         for text in ["ok thanks", "Okay, thank you!", "sure thx"] {
             check(text, None, ConfirmationReply::UnclearYes(UnclearYes::OkThanks));
         }
@@ -409,14 +409,14 @@ mod tests {
     }
 
     #[test]
-    fn a_no_stays_a_no_with_a_code_and_in_any_spelling() {
+    fn no_is_a_no_with_a_code_and_in_any_spelling() {
         for text in ["no", "NO.", "noooo", "don’t", "Never mind!", "no thank you", "👎👎", "stop"] {
             check(text, Some(47), ConfirmationReply::No);
         }
     }
 
     #[test]
-    fn request_to_keep_is_a_no_and_never_more() {
+    fn request_to_keep_is_a_no_only_alone() {
         for text in [
             "keep it",
             "Keep them!",
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_alone_or_a_mixture_is_no_answer() {
+    fn command_alone_or_a_mixture_is_no_answer() {
         for text in
             ["delete it", "ok no", "yes don't", "thanks", "please", "y e s", "yes yes yes yes yes", ""]
         {
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_a_no_in_another_language_is_a_no() {
+    fn foreign_no_is_a_no() {
         let all = ["es", "fr", "de", "pt", "it", "nl"].map(|code| ReplyLanguage::parse(code).unwrap());
         for (text, expected) in [
             ("ja", ConfirmationReply::Yes),
@@ -506,7 +506,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_yes_has_no_refusing_word_and_means_the_same_in_capitals(
+        fn yes_contains_no_refusal_and_ignores_case(
             text in prop_oneof![said(), any::<String>()],
             code in prop_oneof![Just(None), Just(two_digits(42)), Just(two_digits(7))],
         ) {
@@ -527,7 +527,7 @@ mod tests {
         }
 
         #[test]
-        fn a_yes_names_no_number_but_the_code_and_a_no_needs_none(
+        fn yes_contains_only_the_code_and_a_no_needs_none(
             text in prop_oneof![said(), any::<String>(), "(yes|ok|no)? ?[0-9]{0,3} ?(yes|[0-9]{1,2})?"],
             code in prop_oneof![Just(42), Just(7), 0..100_u8],
         ) {

@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn opt_out_words_are_read_as_the_carrier_reads_them() {
+    fn opt_out_words_match_those_of_the_carrier() {
         let file: Value =
             serde_json::from_str(include_str!("../../../tests/data/optout_keywords.json")).unwrap();
         for vector in file["vectors"].as_array().unwrap() {
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stressed_stop_opts_out_and_a_stressed_start_is_talk() {
+    fn emphasized_stop_opts_out_and_emphasized_start_is_no_command() {
         for text in ["Stop.", "STOP!!", "quit ...", "Opt out!"] {
             assert_eq!(opt_word(text), Some(OptWord::Out), "{text:?}");
         }
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_whole_texts() {
+    fn commands_are_whole_messages() {
         for (text, expected) in [
             ("/clear", Some(TextCommand::ClearConversation)),
             ("/RESET", Some(TextCommand::ClearConversation)),
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn each_verb_and_its_synonym_take_a_title_as_typed() {
+    fn each_verb_and_synonym_takes_a_title_as_typed() {
         check("ADD Dune", Some(KeywordRequest::Add("Dune")));
         check("get The Matrix (1999)", Some(KeywordRequest::Add("The Matrix (1999)")));
         check("search blade runner", Some(KeywordRequest::Search("blade runner")));
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn courtesy_and_punctuation_do_not_matter() {
+    fn courtesy_and_punctuation_are_ignored() {
         check("pls add dune", Some(KeywordRequest::Add("dune")));
         check("Please, add dune please!", Some(KeywordRequest::Add("dune")));
         check("add “Dune”. Thanks!", Some(KeywordRequest::Add("Dune")));
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn getting_rid_of_a_title_does_not_add_it() {
+    fn get_rid_of_a_title_means_remove() {
         check("get rid of Dune", Some(KeywordRequest::Remove("Dune")));
     }
 
@@ -519,14 +519,14 @@ mod tests {
     }
 
     #[test]
-    fn sentences_and_verbs_without_a_title_are_not_read() {
+    fn sentences_and_verbs_without_a_title_are_not_parsed() {
         for text in ["add", "add !", "can you add dune", "what's downloading?", "adding dune", "thanks", ""] {
             check(text, None);
         }
     }
 
     #[test]
-    fn seasons_stand_behind_the_title() {
+    fn seasons_follow_the_title() {
         for (text, expected) in [
             ("the office season 2", Some(("the office", RequestedSeasons::Listed(vec![2])))),
             ("The Office seasons 1-3", Some(("The Office", RequestedSeasons::Listed(vec![1, 2, 3])))),
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_for_deleting_in_this_turn_asks() {
+    fn deletion_word_in_this_turn_is_a_request() {
         for text in ["Delete it!", "get rid of the old ones", "NUKE dune", "can you throw out Heat"] {
             assert!(asked_to_delete(&[text], &[], &["Dune"], &[]), "{text:?}");
         }
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_picked_from_a_list_asks_for_what_made_the_list() {
+    fn number_selected_from_a_list_repeats_its_request() {
         let titles = ["Dune: Part Two"];
         assert!(asked_to_delete(&["2"], &["hi", "remove dune", "2"], &titles, &[]));
         assert!(!asked_to_delete(&["2"], &["hi", "add dune", "2"], &titles, &[]));
@@ -564,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn naming_every_title_lately_asks() {
+    fn naming_every_title_recently_is_a_request() {
         let last_three = ["is schindlers list any good", "the old Office?", "hm"];
         let asked = |titles: &[&str]| asked_to_delete(&["hm"], &last_three, titles, &[]);
         assert!(asked(&["Schindler's List", "The Office"]));
@@ -573,13 +573,13 @@ mod tests {
     }
 
     #[test]
-    fn pronoun_does_not_name_a_title_that_is_spelled_like_it() {
+    fn pronoun_does_not_name_a_title_of_the_same_spelling() {
         assert!(!asked_to_delete(&["is it any good?"], &["is it any good?"], &["It"], &[]));
         assert!(asked_to_delete(&["hm"], &["is the movie it any good?", "hm"], &["It"], &[]));
     }
 
     #[test]
-    fn words_for_deleting_count_in_the_languages_that_are_on() {
+    fn deletion_words_count_in_enabled_languages() {
         let text = ["Lösche Dune", "supprime-le"];
         assert!(asked_to_delete(&text[..1], &[], &["Heat"], &[ReplyLanguage::German]));
         assert!(asked_to_delete(&text[1..], &[], &["Heat"], &[ReplyLanguage::French]));
@@ -587,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn fault_found_with_a_copy_asks_for_another() {
+    fn complaint_about_a_copy_requests_a_replacement() {
         for text in ["the sound is out of sync", "That copy won't play", "get a different one", "it is stuck"]
         {
             assert!(asked_for_replacement(&[text]), "{text:?}");
@@ -598,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn our_texts_fit_one_segment_and_name_no_opt_out_word() {
+    fn fixed_texts_fit_one_segment_without_opt_out_words() {
         // The complete list fits one page.
         assert!(format_commands(UserRole::Admin).len() <= 320);
         for text in [

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn every_recorded_wording_is_read_and_routed() {
+    fn every_recorded_reaction_is_parsed_and_routed() {
         let file: Value = serde_json::from_str(include_str!("../../../tests/data/tapbacks.json")).unwrap();
         for vector in file["vectors"].as_array().unwrap() {
             let text = vector["text"].as_str().unwrap();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sticker_is_a_reaction_without_an_emoji() {
+    fn sticker_is_a_reaction_without_an_emoji() {
         let target = ReactionQuote::Text("Added Dune (2021).");
         check(
             "Reacted with a sticker to “Added Dune (2021).”",
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reaction_to_media_may_be_taken_back() {
+    fn reaction_to_media_can_be_removed() {
         let target = ReactionQuote::Media("an image");
         check(
             "Removed a heart from an image",
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_of_nothing_recent_is_a_persons_own_words() {
+    fn quote_of_no_recent_message_is_an_ordinary_message() {
         let reaction = parse_reaction("Loved “Dune”").unwrap();
         assert_eq!(
             find_reaction_target(&reaction, ["Added Heat (1995)."].into_iter()),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_question_widens_what_counts_as_a_reaction() {
+    fn open_prompt_widens_the_forms_of_a_reaction() {
         for text in [
             "liked “Delete Dune?”",
             "Liked“Delete Dune?”",
@@ -301,7 +301,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_reacted_to_is_read_as_it_was_written(target: String) {
+        fn reaction_target_is_parsed_as_written(target: String) {
             // Google's marks inside the quote turn the reaction into one of Google's form.
             if target.contains(['\u{200B}', '\u{200C}']) {
                 return Ok(());
@@ -326,7 +326,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_quoted_is_found_again_whole_or_cut(text in ".{0,20}[a-z ]{0,9}", letters in 0..20_usize) {
+        fn quoted_text_is_found_whole_or_truncated(text in ".{0,20}[a-z ]{0,9}", letters in 0..20_usize) {
             let start: String = text.chars().take(letters).collect();
             for target in [text.clone(), format!("{start}\u{2026}")] {
                 let reaction = ParsedReaction { emoji: None, quote: ReactionQuote::Text(&target), removal: false };
@@ -337,7 +337,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_looked_at_and_what_is_read_of_it_stands_in_it(text in "\\PC*|[\u{200A}\u{200B}👍a\u{201C}\u{201D} ]{0,30}") {
+        fn parsed_quote_is_a_part_of_its_text(text in "\\PC*|[\u{200A}\u{200B}👍a\u{201C}\u{201D} ]{0,30}") {
             if let Some(ParsedReaction { quote: ReactionQuote::Text(target) | ReactionQuote::Media(target), .. }) = parse_reaction(&text) {
                 assert!(text.contains(target) && looks_like_reaction(&text));
             }

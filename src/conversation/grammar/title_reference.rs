@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_that_contain_a_pronoun_are_no_references() {
+    fn titles_that_contain_a_pronoun_are_not_references() {
         for text in [
             "It (2017)",
             "it 2017",
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn everyday_title_is_named_only_where_it_is_marked_as_one() {
+    fn everyday_title_counts_only_with_a_year_noun_or_quotes() {
         for (text, title) in [
             ("do we have the movie it?", "It"),
             ("delete It (2017)", "It"),

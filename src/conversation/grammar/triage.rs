@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn thanks_laughter_and_bare_emoji_are_small_talk() {
+    fn thanks_laughter_and_emoji_are_small_talk() {
         check(
             &[
                 "thanks",
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_questions_and_long_texts_want_an_answer() {
+    fn requests_questions_and_long_messages_need_a_reply() {
         check(
             &[
                 "?",
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_either_is_left_open() {
+    fn ambiguous_messages_have_no_hint() {
         check(&["the bear", "that movie was fun", "no way", "yes", "good", "we loved it"], TriageHint::None);
     }
 }

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_is_read_within_its_bounds() {
+    fn metadata_is_parsed_within_its_limits() {
         let reply = json!({
             "summary": "x".repeat(500), "topics": ["Dune", "Dune", 7, "", "a", "b", "c", "d", "e"],
             "keywords": (0..30).map(|n| format!("w{n}")).collect::<Vec<_>>(), "response_type": "Action",
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_reply_is_none() {
+    fn malformed_metadata_is_none() {
         for reply in [
             "",
             "Sorry.",
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_names_every_field_that_is_read() {
+    fn metadata_schema_names_every_parsed_field() {
         let schema = metadata_schema();
         for field in schema["required"].as_array().unwrap() {
             assert!(INSTRUCTIONS.contains(&format!("\"{}\"", field.as_str().unwrap())), "{field}");
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn code_notes_what_it_can() {
+    fn metadata_is_extracted_without_a_model() {
         let noted = extract_without_model(
             "recommend something for tonight",
             "Slow Horses and The Bear (2022) fit you. Want one?",
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn small_talk_is_not_kept_unless_something_came_of_it() {
+    fn small_talk_is_indexed_only_after_an_effect() {
         for (question, done, kept) in [
             ("hi", TurnEffect::NoToolCall, false),
             ("thanks!", TurnEffect::NoToolCall, false),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_alone_has_no_meaning() {
+    fn number_alone_is_not_meaningful() {
         assert!(
             !is_meaningful_question("2")
                 && !is_meaningful_question("yes")
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_about_anybody_is_for_everyone() {
+    fn answers_about_users_are_not_shared() {
         let names = ["Ann Lee".to_owned()];
         let general = |question: &str, answer: &str, done| may_be_shared(question, answer, done, &names);
         assert!(general("where do i watch it", "Open Plex on your TV.", TurnEffect::NoToolCall));

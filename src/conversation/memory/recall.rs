@@ -266,20 +266,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_alike_in_question_and_answer_comes_before_what_is_alike_in_one() {
+    fn similarity_in_question_and_answer_ranks_first() {
         let rows = vec![alike(1, 0.9, 0.1), alike(2, 0.8, 0.8), alike(3, 0.1, 0.9)];
         let recalled = rank_candidates("anything", rows, &[], 0.3, NOW);
         assert_eq!(all(&recalled), [2, 3, 1]);
     }
 
     #[test]
-    fn what_is_below_the_floor_is_not_told_whatever_its_place() {
+    fn answers_below_the_floor_are_not_recalled() {
         let recalled = rank_candidates("anything", vec![alike(1, 0.29, 0.1)], &[], 0.3, NOW);
         assert_eq!(recalled, RecalledAnswers::default());
     }
 
     #[test]
-    fn two_words_or_the_only_one_have_to_match() {
+    fn recall_needs_two_matching_words_or_the_only_one() {
         let rows = || {
             vec![
                 row(1, "is severance there", "Severance has 9 episodes."),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn older_and_less_important_answers_come_later() {
+    fn older_and_less_important_answers_rank_lower() {
         let old = RecallCandidate { answered_at: NOW - DAY * 60, ..alike(1, 0.9, 0.9) };
         let dull = RecallCandidate { importance: 0.0, ..alike(2, 0.85, 0.85) };
         let fresh = RecallCandidate { importance: 1.0, ..alike(3, 0.8, 0.8) };
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_fades_in_a_week_and_an_explanation_in_three_months() {
+    fn actions_decay_in_a_week_and_explanations_in_three_months() {
         let aged =
             |kind| RecallCandidate { kind: Some(kind), answered_at: NOW - DAY * 14, ..alike(1, 0.9, 0.9) };
         let weight =
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_is_told_once_under_what_it_is() {
+    fn each_answer_is_recalled_once_by_scope() {
         let group = |id| RecallCandidate {
             scope: RecallScope::Group,
             question: String::new(),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_dated_and_bounded() {
+    fn recalled_lines_are_dated_and_limited() {
         let long = "word ".repeat(200);
         let rows: Vec<RecallCandidate> = (1..=6)
             .map(|id| RecallCandidate { question: long.clone(), answer: long.clone(), ..alike(id, 0.9, 0.9) })

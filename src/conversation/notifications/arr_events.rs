@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ready_is_one_plain_sentence() {
+    fn ready_titles_are_one_plain_sentence() {
         let dune = ArrTitle { id: 1, catalog_id: 438_631, title: "Dune".into(), year: 2021 };
         assert_eq!(format_movie_ready(&dune).sentence, "Dune (2021) is ready to watch.");
         check_show(&[2], &[], "The Bear season 2 is ready to watch.", "The Bear season 2");
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn admins_hear_what_is_wrong_and_what_to_do() {
+    fn admin_notifications_name_the_problem_and_the_next_step() {
         assert_eq!(
             format_import_blocked("Dune (2021)", "Radarr").sentence,
             "Radarr could not import Dune (2021). Text STATUS for details."
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_several_names_three_and_counts_the_rest() {
+    fn merged_notification_names_three_titles_and_counts_the_rest() {
         let phrases = ["Dune (2021)", "Heat (1995)", "Up (2009)", "Alien (1979)", "Arrival (2016)"];
         let phrases = phrases.map(str::to_owned);
         let ready = |count: usize| combine_phrases(NotificationTopic::Ready, &phrases[..count]);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matter_is_the_same_whichever_way_it_comes_and_another_for_another_download_or_day() {
+    fn matter_ignores_the_source_but_not_the_download_or_day() {
         let matter = |download, at| KeyedArrEvent::new(episode(3), download, second(at)).matter;
         assert_eq!(matter("abc", 0), matter("abc", 80_000));
         assert_ne!(matter("abc", 0), matter("abc", 90_000));
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pack_is_waited_for_until_it_is_quiet_but_not_for_ever() {
+    fn season_pack_is_collected_until_quiet_or_a_time_limit() {
         let reports: Vec<PendingArrEvent> = (0..20).map(|at| untold(at, at * 50, episode(1))).collect();
         let group = |count: usize| group_events(reports[..count].to_vec()).remove(0);
         assert_eq!(group(1).ready_at(), second(60));
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn an_illness_that_passes_is_not_waited_for() {
+    fn resolved_health_problem_is_ready_at_once() {
         let ill = untold(1, 0, ArrEvent::HealthIssue { check: "Indexer".into(), message: "down".into() });
         let well = untold(2, 30, ArrEvent::HealthRestored { check: "Indexer".into() });
         let other = untold(3, 40, ArrEvent::HealthIssue { check: "Disk".into(), message: "full".into() });
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_leaves_at_once_but_not_in_quiet_hours_and_not_as_the_sixth_of_an_hour() {
+    fn send_time_respects_quiet_hours_and_the_hourly_limit() {
         let zone = TimeZone::UTC;
         let (noon, late) = (second(12 * 3600), second(22 * 3600 + 1800));
         let five_before = |now: Timestamp| -> Vec<Timestamp> {

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_hours_go_past_midnight_and_end_in_the_households_zone() {
+    fn quiet_hours_cross_midnight_in_the_household_zone() {
         check("22-7", "2026-11-20T20:59:00Z", None);
         check("22-7", "2026-11-20T21:00:00Z", Some("2026-11-21T06:00:00Z"));
         check("22-7", "2026-11-21T05:59:59Z", Some("2026-11-21T06:00:00Z"));
@@ -135,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn in_the_night_of_another_summer_time_morning_is_at_the_same_hour() {
+    fn quiet_hours_end_at_the_same_hour_across_daylight_saving() {
         check("22-7", "2026-10-24T21:00:00Z", Some("2026-10-25T06:00:00Z"));
         check("22-7", "2026-03-28T22:00:00Z", Some("2026-03-29T05:00:00Z"));
     }
 
     #[test]
-    fn hours_are_read_as_people_write_them() {
+    fn quiet_hours_are_parsed_in_common_spellings() {
         let quiet = QuietHours::new(22, 7);
         for text in ["22-7", "22 - 7", "22:00-7:00", "10pm-7am", "22 to 7", "10 PM to 7 AM"] {
             assert_eq!(QuietHours::parse(text), quiet, "{text}");
@@ -153,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn never_is_no_hour_of_the_day() {
+    fn never_quiet_has_no_end() {
         let midnight = "2026-11-20T00:00:00Z".parse().unwrap();
         assert_eq!(QuietHours::NEVER.next_end(midnight, &TimeZone::UTC), None);
     }
 
     #[test]
-    fn wishes_are_whole_texts() {
+    fn notification_preferences_are_whole_messages() {
         assert_eq!(parse_preference("Notify off."), Some(NotificationPreference::Off));
         assert_eq!(parse_preference("notices on"), Some(NotificationPreference::On));
         assert_eq!(parse_preference("QUIET 22-7"), QuietHours::new(22, 7).map(NotificationPreference::Quiet));

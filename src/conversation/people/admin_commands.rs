@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_names_its_code() {
+    fn decision_names_its_code() {
         check("APPROVE 4821", Some(&AdminCommand::Decide(AdminDecision::Approve, code("4821"))));
         check(" approve  #0007. ", Some(&AdminCommand::Decide(AdminDecision::Approve, code("0007"))));
         check("Deny 4821!", Some(&AdminCommand::Decide(AdminDecision::Deny, code("4821"))));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_names_whom_and_how_many_more() {
+    fn quota_command_names_a_user_and_a_change() {
         check("quota Sam +5", Some(&AdminCommand::Quota(QuotaCommand { who: "Sam", change: Some(5) })));
         check(
             "QUOTA sam smith -2",
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn other_orders_are_one_word_or_a_text_to_everyone() {
+    fn other_admin_commands_are_one_word_or_a_broadcast() {
         check("Users", Some(&AdminCommand::Users));
         check("pause", Some(&AdminCommand::Pause));
         check("RESUME.", Some(&AdminCommand::Resume));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_is_told_in_words() {
+    fn quotas_are_formatted_in_words() {
         let week = |most| Some(RateLimit { max: most, period: SignedDuration::from_hours(7 * 24) });
         assert_eq!(format_quotas(week(15), week(1)), "15 movies within 7 days and 1 season within 7 days");
         assert_eq!(format_quotas(week(15), None), "15 movies within 7 days and any number of seasons");

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_text_that_adds_one_title_is_kept() {
+    fn first_message_that_adds_one_title_is_kept() {
         check("add Dune", Some("Dune"));
         check("Please add dune 2021, thanks!", Some("dune 2021"));
         check("get the bear season 2", Some("the bear season 2"));
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_offer_of_this_title_is_answered_by_a_yes() {
+    fn only_the_offer_of_this_title_accepts_a_yes() {
         let dune = FirstRequest::from_text("add Dune").unwrap();
         assert!(dune.is_offered_in("Hello Sam. You asked for Dune. Reply YES to add it."));
         assert!(!dune.is_offered_in("Dune 3 is out. Reply YES to add it."));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_first_text_is_not_kept() {
+    fn other_first_messages_are_not_kept() {
         for text in ["hi", "add", "delete dune", "search dune", "status", "add dune\nadd heat", "add !!!", ""]
         {
             check(text, None);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_or_hostile_title_becomes_one_short_line() {
+    fn long_or_hostile_title_becomes_one_short_line() {
         let title = FirstRequest::from_text(&format!("add {}", "x".repeat(500))).unwrap();
         assert_eq!(title.as_str().chars().count(), MAX_TITLE_CHARS);
         check("add du\u{202e}ne\u{0}", Some("dune"));

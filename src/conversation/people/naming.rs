@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_letters_digits_spaces_hyphens_and_apostrophes() {
+    fn name_has_letters_digits_spaces_hyphens_and_apostrophes() {
         for (text, name) in [("Sam", "Sam"), (" Mary-Jane  O'Hara ", "Mary-Jane O'Hara"), ("Zoë 2", "Zoë 2")]
         {
             assert_eq!(UserName::parse(text).unwrap().as_str(), name);

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_up_to_three_words_of_letters() {
+    fn introduction_is_up_to_three_words_of_letters() {
         for (text, name) in [
             ("Sam", "Sam"),
             (" sam smith. ", "sam smith"),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_welcomed_once_and_asked_for_the_name_at_most_twice() {
+    fn newcomer_is_welcomed_once_and_asked_for_a_name_twice() {
         check(&stranger(), EMPTY, "add dune", 0, &OnboardingStep::Welcome);
         let welcomed =
             Newcomer { name_requests: 1, has_slot: true, answered_at: Some(hour(0)), ..stranger() };
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_admins_are_asked_again_only_when_nobody_answered_and_at_most_three_times() {
+    fn admins_are_asked_again_only_without_an_answer_and_three_times() {
         let named = Newcomer { name: Some("Sam".into()), name_requests: 1, admin_requests: 1, ..stranger() };
         check(
             &Newcomer { admin_request_is_open: true, ..named.clone() },
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_together_have_few_places_and_few_answers() {
+    fn newcomers_share_limited_slots_and_replies() {
         check(
             &stranger(),
             WaitingRoom { taken_slots: 20, recent_answers: 0 },
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_to_strangers_fits_into_one_cheap_text() {
+    fn texts_to_newcomers_fit_one_segment() {
         for text in [WELCOME, ASK_AGAIN, &format_welcome(Some("Sam"), None)] {
             assert!(text.is_ascii() && text.len() <= 160, "{} {text}", text.len());
         }

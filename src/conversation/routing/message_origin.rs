@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_tells_where_its_text_comes_from_only_where_nobody_else_can_choose_it() {
+    fn message_id_identifies_its_origin_only_on_trusted_channels() {
         for origin in
             [MessageOrigin::TestUser, MessageOrigin::Button, MessageOrigin::Key(7), MessageOrigin::Session]
         {

@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn what_wants_no_answer_is_remembered_whatever_it_says() {
+    fn message_without_response_is_remembered_whatever_its_text() {
         for body in ["yes", "no", "cancel", "/clear", "add dune", "thanks"] {
             let event = InboundEvent {
                 triage: TriageDecision::NoAnswer,
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn opt_out_words_win_over_everything_and_are_only_a_no_in_the_terminal() {
+    fn opt_out_words_are_only_a_no_in_the_terminal() {
         for status in [UserStatus::Active, UserStatus::Pending, UserStatus::Blocked] {
             check(&User { status, ..ann() }, Some(&open()), &text("STOP"), Route::OptOut);
         }
@@ -600,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_join_and_the_blocked_and_opted_out_are_stored_only() {
+    fn newcomers_join_and_blocked_or_opted_out_users_are_only_stored() {
         let stranger = User { status: UserStatus::Pending, ..ann() };
         for body in ["add dune", "yes", "commands", "/clear", "approve 4821"] {
             check(&stranger, None, &text(body), Route::Newcomer);
@@ -625,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_counts_only_if_it_can_have_been_said_to_the_question() {
+    fn yes_counts_only_if_it_can_answer_the_prompt() {
         check(&ann(), Some(&open()), &text("Yes!"), Route::Confirm);
         let unsent = OpenPrompt { armed_at: None, ..open() };
         let early = OpenPrompt { armed_at: Some(second(100)), ..open() };
@@ -644,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn ambiguous_texts_act_only_once_they_are_verified() {
+    fn ambiguous_messages_act_only_after_verification() {
         let (ann, question) = (ann(), open());
         let admin = User { rights: UserRights { role: UserRole::Admin, ..ann.rights }, ..ann.clone() };
         let asked = RoutingContext { open_prompt: Some(&question), ..routing_context(&ann) };
@@ -669,7 +669,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unclear_answer_repeats_the_question_once_and_then_closes_it() {
+    fn unclear_reply_repeats_the_prompt_once_and_then_closes_it() {
         for body in ["ok thanks", "\u{1f44d}", "Liked \u{201c}Delete Dune?\u{201d}"] {
             check(&ann(), Some(&open()), &text(body), Route::RepeatPrompt);
             check(&ann(), Some(&OpenPrompt { repeats: 1, ..open() }), &text(body), Route::ClosePrompt);
@@ -692,7 +692,7 @@ mod tests {
     }
 
     #[test]
-    fn reference_to_the_open_question_repeats_it_and_is_no_yes() {
+    fn reference_to_the_open_prompt_repeats_it_and_is_no_yes() {
         for body in ["delete it", "Get rid of it!", "remove them", "delete the movie", "delete all"] {
             check(&ann(), Some(&open()), &text(body), Route::RepeatPrompt);
             check(&ann(), Some(&OpenPrompt { repeats: 1, ..open() }), &text(body), Route::ClosePrompt);
@@ -704,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_talk() {
+    fn other_messages_go_to_the_model() {
         check(&ann(), Some(&open()), &text("yes but keep season 1"), Route::Turn(Responder::Model));
         check(&ann(), None, &text("whats downloading?"), Route::Turn(Responder::Model));
         check(&ann(), None, &text("status"), Route::Turn(Responder::Keyword));
@@ -718,7 +718,7 @@ mod tests {
     }
 
     #[test]
-    fn media_without_words_is_no_answer_and_no_talk() {
+    fn media_without_text_is_neither_an_answer_nor_for_the_model() {
         let media =
             vec![MessageMedia { url: "https://x.example/1".into(), content_type: "image/jpeg".into() }];
         let picture = InboundEvent { media, ..text(" ") };
@@ -734,7 +734,7 @@ mod tests {
     }
 
     #[test]
-    fn the_carriers_own_word_for_a_text_counts() {
+    fn carrier_classification_of_a_message_counts() {
         let word = |carrier_word| InboundEvent { carrier_word: Some(carrier_word), ..text("arret") };
         check(&ann(), Some(&open()), &word(OptWord::Out), Route::OptOut);
         check(&ann(), None, &word(OptWord::In), Route::OptIn);
@@ -742,7 +742,7 @@ mod tests {
     }
 
     #[test]
-    fn only_admins_give_orders() {
+    fn only_admins_can_use_admin_commands() {
         let admin = User { rights: UserRights { role: UserRole::Admin, ..ann().rights }, ..ann() };
         for body in ["approve 4821", "users", "pause", "quota Sam +5"] {
             check(&admin, None, &text(body), Route::AdminCommand);
@@ -751,7 +751,7 @@ mod tests {
     }
 
     #[test]
-    fn small_talk_stays_unanswered_when_nothing_is_open() {
+    fn small_talk_without_an_open_prompt_gets_no_reply() {
         let ann = ann();
         let said = |body: &str| {
             [RecentMessage {
@@ -786,7 +786,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_limit_only_answers_to_a_question_are_read() {
+    fn only_prompt_answers_are_processed_over_the_rate_limit() {
         let ann = ann();
         let fast = RoutingContext { over_limit: true, ..routing_context(&ann) };
         for body in ["add dune", "status", "/clear", "thanks"] {
@@ -801,7 +801,7 @@ mod tests {
     }
 
     #[test]
-    fn late_yes_is_answered_by_code_only_right_after_its_question() {
+    fn late_yes_is_answered_by_code_only_right_after_its_prompt() {
         let ann = ann();
         let ended = EndedPrompt { answer: "Expired.".into(), is_last_message: true };
         let late = RoutingContext { ended_prompt: Some(&ended), ..routing_context(&ann) };

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_agrees_in_sender_recipient_body_and_media_count() {
+    fn record_matches_by_sender_recipient_body_and_media_count() {
         let same =
             MessageFields { from: Address::new("whatsapp:+15550100002"), body: " yes\n".into(), ..fields() };
         assert!(fields().matches_fields(&same));

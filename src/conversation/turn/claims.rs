@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn no_false_claim_of_any_language_passes() {
+    fn no_false_claim_passes_in_any_language() {
         let passed: Vec<String> = cases()
             .iter()
             .filter(|case| case.is_false && !case.is_blocked())
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_in_the_shape_of_our_prompt_is_recognized() {
+    fn text_that_imitates_a_prompt_is_recognized() {
         for text in [
             "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.",
             "Delete 2: Dune; Heat? Reply YES 47 or NO.",

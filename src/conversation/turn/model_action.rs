@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn posters_come_from_two_hosts_alone_and_in_a_size_that_carriers_take() {
+    fn posters_come_from_two_hosts_in_a_size_for_carriers() {
         let address = |text| PosterAddress::parse(text).map(|address| address.0);
         let tmdb = "https://image.tmdb.org/t/p/original/abc.jpg";
         assert_eq!(address(tmdb).as_deref(), Some("https://image.tmdb.org/t/p/w500/abc.jpg"));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_no_emoji() {
+    fn words_are_not_emoji() {
         for text in [
             "\u{1f44d}",
             " \u{2764}\u{fe0f} ",

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_stand_in_order_and_the_rest_is_counted() {
+    fn preamble_sentences_are_ordered_and_the_rest_is_counted() {
         assert_eq!(format_prompt_preamble(None, &[], 1, 0), "");
         assert_eq!(
             format_prompt_preamble(Some("OK, Heat (1995) is kept."), &["Added Dune (2021)."], 5, 1),

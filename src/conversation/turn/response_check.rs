@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_answers_are_said() {
+    fn plain_responses_are_sent() {
         for text in ["Paddington is 62% done.", "You already have it.", "I haven't added it. Shall I?"] {
             check_without_evidence(text, StopReason::Done, &say(text));
         }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_asked_for_again() {
+    fn unusable_responses_are_retried() {
         check_without_evidence("  ", StopReason::Done, &ResponseVerdict::Retry(RetryHint::Empty));
         check_without_evidence("", StopReason::Length, &ResponseVerdict::Retry(RetryHint::CutOff));
         for text in [
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_needs_a_change_and_a_deletion_is_never_the_models_to_claim() {
+    fn claim_needs_a_change_and_deletions_are_never_claimed() {
         let added =
             ClaimEvidence { changed: vec!["Added Dune (2021).".to_owned()], ..ClaimEvidence::default() };
         let again = ResponseVerdict::Retry(RetryHint::FalseClaim);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_only_promised_may_not_be_claimed_as_done() {
+    fn promised_change_cannot_be_claimed_as_done() {
         let promised =
             ClaimEvidence { requested: vec!["Dune is queued.".to_owned()], ..ClaimEvidence::default() };
         check("Added Dune.", StopReason::Done, &promised, &ResponseVerdict::Retry(RetryHint::FalseClaim));
@@ -128,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_off_text_keeps_its_whole_sentences() {
+    fn truncated_text_keeps_its_complete_sentences() {
         check_without_evidence("One. Two. Thr", StopReason::Length, &say("One. Two."));
         check_without_evidence("No end", StopReason::Length, &say("No end"));
     }
 
     #[test]
-    fn refusals_and_filters_have_their_own_words() {
+    fn refusals_and_filters_have_fallback_replies() {
         check_without_evidence("x", StopReason::Refused, &ResponseVerdict::Fallback(FallbackReply::Refused));
         check_without_evidence("", StopReason::Filtered, &ResponseVerdict::Fallback(FallbackReply::Filtered));
     }

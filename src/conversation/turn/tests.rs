@@ -148,7 +148,7 @@ fn tools(text: &str) -> NextStep {
 }
 
 #[test]
-fn resuming_from_any_point_gives_the_same_reply_and_runs_each_write_once() {
+fn resume_at_any_point_gives_the_same_reply_and_single_writes() {
     let scripts: [&[ModelStep]; 6] = [
         &[calls(0, &["search_media:dune"]), calls(1, &["add_movie:7"]), says("Added Dune.")],
         &[
@@ -174,7 +174,7 @@ fn resuming_from_any_point_gives_the_same_reply_and_runs_each_write_once() {
 }
 
 #[test]
-fn a_fact_that_was_noted_is_told_whatever_the_model_says() {
+fn saved_fact_is_always_reported() {
     let mut log = turn();
     log.steps = vec![calls(0, &["add_movie:7"]), says("All right.")];
     let noted = CallResult {
@@ -194,7 +194,7 @@ fn a_fact_that_was_noted_is_told_whatever_the_model_says() {
 }
 
 #[test]
-fn reads_run_together_and_writes_one_by_one_in_order() {
+fn reads_run_concurrently_and_writes_in_order() {
     let mut log = turn();
     log.steps = vec![calls(0, &["search_media:a", "search_media:b", "add_movie:1", "add_movie:2"])];
     assert_eq!(log.next_step(NOW, &LIMITS), NextStep::StartCalls(vec![CallRow(0), CallRow(1)]));
@@ -206,7 +206,7 @@ fn reads_run_together_and_writes_one_by_one_in_order() {
 }
 
 #[test]
-fn deletion_is_asked_about_after_every_other_call_of_its_response() {
+fn deletion_is_prompted_after_every_other_call_of_its_response() {
     let mut log = turn();
     log.steps = vec![calls(0, &["remove_media:1", "search_media:a", "add_movie:7", "remove_media:2"])];
     let mut order = Vec::new();
@@ -226,7 +226,7 @@ fn deletion_is_asked_about_after_every_other_call_of_its_response() {
 }
 
 #[test]
-fn failed_call_is_reported_before_a_question_unless_retried() {
+fn failed_call_is_reported_before_a_prompt_unless_retried() {
     let failed = |code: &str, sentence: Option<&str>| {
         CallState::Failed(CallFailure {
             code: code.to_owned(),
@@ -252,7 +252,7 @@ fn failed_call_is_reported_before_a_question_unless_retried() {
 }
 
 #[test]
-fn a_model_that_only_calls_tools_is_stopped_and_answered_for() {
+fn model_that_only_calls_tools_is_stopped_and_answered_by_code() {
     let endless: Vec<ModelStep> =
         (0..20).map(|step| calls(step, &[&format!("search_media:{step}")])).collect();
     let (end, _) = play(&endless, None);
@@ -260,7 +260,7 @@ fn a_model_that_only_calls_tools_is_stopped_and_answered_for() {
 }
 
 #[test]
-fn the_last_model_call_asks_for_plain_words() {
+fn last_model_call_disables_tools() {
     let mut log = turn();
     for step in 0..7 {
         let mut done = calls(step, &[&format!("search_media:{step}")]);
@@ -272,7 +272,7 @@ fn the_last_model_call_asks_for_plain_words() {
 }
 
 #[test]
-fn the_same_read_a_third_time_gets_the_earlier_result_and_a_fourth_ends_the_loop() {
+fn third_identical_read_is_cached_and_the_fourth_ends_the_loop() {
     let mut log = turn();
     for step in 0..4 {
         log.steps.push(calls(step, &["check_status"]));
@@ -288,7 +288,7 @@ fn the_same_read_a_third_time_gets_the_earlier_result_and_a_fourth_ends_the_loop
 }
 
 #[test]
-fn a_model_that_stays_silent_is_asked_once_more_and_then_spoken_for() {
+fn empty_response_is_retried_once_and_then_replaced() {
     assert_eq!(play(&[says(""), says("Hello.")], None).0, model("Hello."));
     assert_eq!(
         play(&[says(""), says("")], None).0,
@@ -298,13 +298,13 @@ fn a_model_that_stays_silent_is_asked_once_more_and_then_spoken_for() {
 }
 
 #[test]
-fn a_claim_without_a_change_is_never_sent() {
+fn claim_without_a_change_is_never_sent() {
     let claims = [says("Deleted Dune."), says("I deleted it."), says("x")];
     assert_eq!(play(&claims, None).0, NextStep::Reply(TurnReply::Code(FallbackReply::NothingChanged)));
 }
 
 #[test]
-fn a_failing_model_is_tried_again_and_then_replaced_by_the_keyword_brain() {
+fn failing_model_is_retried_and_then_replaced_by_keywords() {
     let transient = |at| StepFailure::Transient { at, retry_after: None };
     let ask = |failures: &[StepFailure]| match (Turn { failures: failures.to_vec(), ..turn() })
         .next_step(NOW, &LIMITS)
@@ -324,7 +324,7 @@ fn a_failing_model_is_tried_again_and_then_replaced_by_the_keyword_brain() {
 }
 
 #[test]
-fn a_model_that_dies_after_a_write_leaves_the_truth_to_code() {
+fn model_failure_after_a_write_is_answered_by_code() {
     let mut log = turn();
     log.steps = vec![calls(0, &["add_movie:7"])];
     log.steps[0].calls[0].state = CallState::Done(result("Added Dune (2021)."));
@@ -333,7 +333,7 @@ fn a_model_that_dies_after_a_write_leaves_the_truth_to_code() {
 }
 
 #[test]
-fn a_turn_taken_back_runs_nothing_more_but_settles_what_runs() {
+fn canceled_turn_starts_nothing_but_checks_running_calls() {
     let mut log = Turn { cancel_requested: true, ..turn() };
     log.steps = vec![calls(0, &["add_movie:1", "add_movie:2"])];
     log.steps[0].calls[0].state = CallState::Running;
@@ -348,7 +348,7 @@ fn a_turn_taken_back_runs_nothing_more_but_settles_what_runs() {
 }
 
 #[test]
-fn out_of_time_or_of_resumes_no_call_is_started_any_more() {
+fn no_call_starts_after_the_time_or_resume_limit() {
     let log = Turn { steps: vec![calls(0, &["add_movie:1", "search_media:a"])], ..turn() };
     for late in
         [log.next_step(NOW + TURN_TIME, &LIMITS), Turn { resumes: 5, ..log.clone() }.next_step(NOW, &LIMITS)]
@@ -369,7 +369,7 @@ fn out_of_time_or_of_resumes_no_call_is_started_any_more() {
 }
 
 #[test]
-fn out_of_time_or_of_resumes_the_turn_ends_honestly() {
+fn turn_over_its_limits_ends_with_a_fallback_reply() {
     let late = turn().next_step(NOW + TURN_TIME, &LIMITS);
     assert_eq!(late, NextStep::Reply(TurnReply::Code(FallbackReply::WentWrong)));
     let tired = Turn { resumes: 5, ..turn() }.next_step(NOW, &LIMITS);
