@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_met_with_what_it_is_known_for() {
+    fn known_hosts_have_their_own_dialect() {
         let openai = start("https://api.openai.com/v1");
         assert_eq!(
             (openai.token_field, openai.reasoning_effort.as_deref()),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_field_is_sent_differently() {
+    fn refused_field_is_sent_differently() {
         let local = start("http://localhost:8080/v1");
         let openai = start("https://api.openai.com/v1");
         let completion = "max_completion_tokens";
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_changes_once_and_never_against_the_operators_word() {
+    fn field_changes_once_and_never_against_the_configuration() {
         let once = start("http://localhost:8080/v1")
             .adapt_to(ParameterError { param: "max_tokens", message: "" })
             .unwrap();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_no_longer_asked_for_streams_after_two_flaws() {
+    fn streaming_is_disabled_after_two_flaws() {
         let once = StreamTrust::Trusted.after_flaw();
         assert_eq!((once, once.after_flaw()), (StreamTrust::Doubted, StreamTrust::Off));
     }

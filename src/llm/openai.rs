@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_is_passed_on_and_added_up() {
+    async fn stream_is_forwarded_and_accumulated() {
         let server = server(|_| {
             sse(&[
                 chunk(&json!({ "role": "assistant", "content": "" })),
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_request_is_plain_chat_completions() {
+    async fn request_has_the_chat_completions_format() {
         let server = server(|_| hello(true)).await;
         ask(&model(&server.uri())).await.0.unwrap();
         let requests = server.received_requests().await.unwrap();
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pieces_may_be_cut_anywhere() {
+    async fn chunks_may_be_split_anywhere() {
         let text = sse_text(&[chunk(&json!({ "content": "señor \u{1F3AC}" })), finish("stop")]);
         let base = socket(text.bytes().map(|byte| vec![byte]).collect(), End::Proper).await;
         let text = "señor \u{1F3AC}";
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn parallel_calls_are_kept_apart_even_under_one_index() {
+    async fn parallel_calls_are_separated_under_one_index() {
         for second in [0, 1] {
             let server = server(move |_| {
                 let call = |index: u32, id: &str, name: &str, arguments: &str| {
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn odd_answers_are_understood() {
+    async fn unusual_responses_are_parsed() {
         const NOTHING: (&str, Value) = ("object", Value::Null);
         check(hello, Ok(says("hi"))).await;
         let odd_stop = ModelResponse { stop: StopReason::Other("error".to_owned()), ..says("hi") };
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn odd_failures_are_understood() {
+    async fn unusual_errors_are_classified() {
         let unavailable = |text: &str| Err(ModelError::Unavailable(text.to_owned()));
         check(
             |_| {
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_rate_limit_is_reported_after_one_request() {
+    async fn rate_limit_is_reported_after_one_request() {
         let server = server(|_| {
             refusal(429, &json!({ "message": "slow", "type": "rate_limit" }))
                 .insert_header("retry-after", "40")
@@ -564,7 +564,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_error_inside_a_stream_ends_the_step() {
+    async fn error_inside_a_stream_ends_the_step() {
         let server = server(|_| {
             sse(&[chunk(&json!({ "content": "Hel" })), json!({ "error": { "message": "overloaded" } })])
         })
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn refused_fields_are_exchanged_and_the_server_is_remembered() {
+    async fn refused_fields_are_replaced_and_remembered_per_server() {
         let server = server(|body| {
             if !body["max_tokens"].is_null() {
                 let message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
@@ -602,7 +602,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_field_that_is_refused_both_ways_is_refused() {
+    async fn field_refused_in_both_forms_is_an_error() {
         let server = server(|_| refusal(400, &json!({ "message": "max_tokens is too large" }))).await;
         let model = model(&server.uri());
         for requests in [2, 4] {
@@ -613,7 +613,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broken_stream_is_asked_for_as_a_whole_and_given_up_after_the_second() {
+    async fn broken_stream_is_repeated_whole_and_disabled_after_two() {
         let broken = [
             sse(&[chunk(&json!({ "content": "Hel" }))]),
             sse(&[
@@ -637,7 +637,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_was_half_told_is_not_told_again() {
+    async fn partly_streamed_response_is_not_streamed_again() {
         let server = server(|body| match body["stream"] == true {
             true => sse(&[chunk(&json!({ "content": "Hel" }))]),
             false => hello(false),
@@ -650,7 +650,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn arguments_that_are_malformed_twice_are_passed_on_and_paid_for_twice() {
+    async fn arguments_malformed_twice_are_passed_on_and_charged_twice() {
         let server = server(|body| {
             let call =
                 json!({ "index": 0, "id": "a", "function": { "name": "f", "arguments": "{\"x\": six" } });
@@ -668,7 +668,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_drops_makes_the_model_unavailable() {
+    async fn dropped_connection_makes_the_model_unavailable() {
         let piece = format!("data: {}\n\n", chunk(&json!({ "content": "Hel" })));
         let base = socket(vec![piece.into_bytes()], End::Dropped).await;
         let error = ModelError::Unavailable("the connection broke".to_owned());
@@ -676,7 +676,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_drops_after_the_last_word_does_no_harm() {
+    async fn dropped_connection_after_the_finish_is_harmless() {
         for end in [End::Dropped, End::Silence] {
             let pieces = [chunk(&json!({ "content": "hi" })), finish("stop")];
             let pieces = pieces.map(|chunk| format!("data: {chunk}\n\n").into_bytes());
@@ -685,14 +685,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_that_falls_silent_times_out() {
+    async fn silent_stream_times_out() {
         let piece = format!("data: {}\n\n", chunk(&json!({ "content": "Hel" })));
         let base = socket(vec![piece.into_bytes()], End::Silence).await;
         assert_eq!(ask(&model(&base)).await.0, Err(ModelError::Timeout));
     }
 
     #[tokio::test]
-    async fn a_server_that_never_answers_times_out() {
+    async fn server_that_never_answers_times_out() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut model = model(&format!("http://{}", listener.local_addr().unwrap()));
         model.timeouts.step = Duration::from_millis(100);
@@ -700,7 +700,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_connection_makes_the_model_unavailable() {
+    async fn refused_connection_makes_the_model_unavailable() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/v1/", listener.local_addr().unwrap());
         drop(listener);
@@ -708,7 +708,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_leads_elsewhere_gets_no_second_request() {
+    async fn redirect_causes_no_second_request() {
         let elsewhere = server(|_| sse(&[])).await;
         let there = format!("{}/chat/completions", elsewhere.uri());
         let leading =
@@ -719,7 +719,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_output_keeps_the_key() {
+    fn debug_output_hides_the_key() {
         let settings = OpenAiSettings {
             base_url: Url::parse("http://127.0.0.1:1/v1").unwrap(),
             key: Some("secret-key".into()),

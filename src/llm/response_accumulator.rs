@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_passed_on_in_order_and_add_up() {
+    fn chunks_are_forwarded_in_order_and_accumulated() {
         let (outcome, deltas) = read([
             json!({ "id": "r1", "choices": [{ "delta": { "role": "assistant", "reasoning": "hm" } }] }),
             text("On "),
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_was_not_made_is_none() {
+    fn missing_usage_is_none() {
         for (usage, expected) in [
             (json!(null), None),
             (json!({ "prompt_tokens": 0, "completion_tokens": 0 }), None),
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_apart_by_index_and_id() {
+    fn calls_are_separated_by_index_and_id() {
         let (a, b) = (Some("a"), Some("b"));
         let both = [("f", r#"{"x":1}"#), ("g", r#"{"y":2}"#)];
         check(
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_or_id_that_is_repeated_starts_no_further_call() {
+    fn repeated_name_or_id_starts_no_other_call() {
         let a = Some("a");
         let pieces = [piece(Some(0), a, Some("f"), r#"{"x""#), piece(Some(0), a, Some("f"), ":1}")];
         check(&pieces, &[("f", r#"{"x":1}"#)]);
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_may_come_as_an_object_or_not_at_all() {
+    fn arguments_may_be_an_object_or_missing() {
         check(
             &[json!({ "index": 0, "function": { "name": "f", "arguments": { "x": 1 } } })],
             &[("f", r#"{"x":1}"#)],
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_to_stop_is_read_with_calls_in_view() {
+    fn stop_reason_depends_on_calls() {
         for (reason, with_calls, without_calls) in [
             ("stop", StopReason::Done, StopReason::Done),
             ("eos", StopReason::Done, StopReason::Done),
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_the_text() {
+    fn refusal_becomes_the_text() {
         let refusal = json!({ "choices": [{ "message": { "content": null, "refusal": "No." }, "finish_reason": "stop" }] });
         let (outcome, deltas) = read([refusal]);
         let (step, flaw) = outcome.unwrap();
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_within_the_text_is_kept_apart() {
+    fn thinking_within_the_text_is_separated() {
         let (outcome, deltas) = read([text("<thi"), text("nk>hm</think>"), text("\nHi."), finish("stop")]);
         let (step, flaw) = outcome.unwrap();
         assert_eq!((step.thinking.as_str(), step.text.as_str(), flaw), ("hm", "Hi.", None));
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_parts_of_thinking_are_no_text() {
+    fn typed_thinking_parts_are_no_text() {
         let content = json!([
             { "type": "thinking", "thinking": [{ "type": "text", "text": "hm" }] },
             { "type": "reasoning", "text": "so" },
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn refusal_behind_an_open_block_is_the_text() {
+    fn refusal_after_an_open_block_becomes_the_text() {
         let refusal = json!({ "choices": [{ "delta": { "refusal": "No." } }] });
         let step = read([text("<think>hm"), refusal, finish("stop")]).0.unwrap().0;
         assert_eq!(
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_cannot_be_trusted_says_why() {
+    fn untrusted_response_names_its_flaw() {
         let halves = || json!({ "choices": [{ "delta": { "tool_calls": [piece(Some(0), None, Some("f"), "{\"x")] } }] });
         for (answers, flaw) in [
             (vec![], Some(ResponseFlaw::Empty)),
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_among_the_pieces_ends_the_answer() {
+    fn error_chunk_ends_the_response() {
         for (error, expected) in [
             (json!({ "code": 502, "message": "gone" }), ModelError::Unavailable("gone".to_owned())),
             (json!("gone"), ModelError::Unavailable("gone".to_owned())),
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_answer_is_stopped() {
+    fn oversized_response_is_stopped() {
         let much = "x".repeat(MAX_ANSWER_BYTES / 2);
         let (outcome, deltas) = read([text(&much), text(&much), text("x"), text("never read")]);
         assert_eq!(outcome, Err(ModelError::Garbled("the answer is larger than 1 MiB".to_owned())));
@@ -619,7 +619,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn wherever_an_answer_is_cut_it_adds_up_to_the_same_and_is_what_was_passed_on(
+        fn response_split_anywhere_accumulates_to_the_same(
             words: [String; 2],
             calls in proptest::collection::vec(("[a-z]{1,9}", any::<String>()), 0..4),
             letters in 1..9_usize,
@@ -634,7 +634,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_a_server_streams_is_what_was_passed_on_and_the_same_as_messages(
+        fn streamed_and_whole_responses_are_equal(
             chunks in proptest::collection::vec(any_chunk(), 0..9),
         ) {
             let (outcome, deltas) = read(chunks.clone());

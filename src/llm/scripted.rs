@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_lines_are_played_in_order_and_silence_follows() {
+    async fn script_is_played_in_order_and_then_empty() {
         let cut =
             ModelResponse { stop: StopReason::Length, ..plain_response("Well,".to_owned(), Vec::new()) };
         let arguments = ToolArguments::parse(json!({ "q": "up" }));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_final_failure_repeats_until_there_is_another_script() {
+    async fn last_error_repeats_until_the_next_script() {
         let model = ScriptedModel::new(vec![
             ScriptedReply::Text("Yes.".to_owned()),
             ScriptedReply::Error(ModelError::Timeout),
@@ -277,13 +277,13 @@ mod tests {
 
     #[tokio::test]
     #[should_panic(expected = "the request to the model breaks a rule: there is no message")]
-    async fn a_request_that_breaks_a_rule_is_not_answered() {
+    async fn request_that_violates_a_rule_panics() {
         let step = ScriptedModel::default().next_response(&request(vec![]), &mut |_| {}).await;
         unreachable!("{step:?}");
     }
 
     #[test]
-    fn every_call_needs_exactly_one_result_in_its_place() {
+    fn every_call_needs_exactly_one_result_in_order() {
         let (a, b) = ("aaaaaaaa1", "bbbbbbbb2");
         check(vec![user("hi"), assistant(&[a, b]), result(b), result(a)], Ok(()));
         check(vec![user("hi"), assistant(&[]), user("again")], Ok(()));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_ends_with_the_user_or_a_result_and_has_short_ids() {
+    fn request_ends_with_user_or_result_and_has_short_ids() {
         check(vec![user("hi"), assistant(&[])], Err("the last message is the assistant's"));
         check(
             vec![assistant(&["call_12345"]), result("call_12345")],
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_small_and_lists_each_tool_once() {
+    fn request_is_small_and_lists_each_tool_once() {
         let much = "x".repeat(MAX_REQUEST_BYTES);
         check(vec![user(&much)], Ok(()));
         check(vec![user(&much), user("x")], Err("65537 bytes are more than 65536"));

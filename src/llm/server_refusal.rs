@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_read_whatever_its_envelope() {
+    fn refusal_is_parsed_from_any_envelope() {
         let said = || "no".to_owned();
         check(
             401,
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_a_list_keeps_its_reason() {
+    fn error_in_a_list_keeps_its_reason() {
         let google = r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#;
         let reason = || "API key not valid. Please pass a valid API key.".to_owned();
         check(400, google, &ModelError::Unauthorized(reason()));
@@ -273,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn too_many_requests_and_no_credit_are_told_apart() {
+    fn rate_limit_and_spent_quota_are_distinguished() {
         let quota = r#"{"error":{"message":"no","type":"insufficient_quota","code":"insufficient_quota"}}"#;
         check(429, quota, &ModelError::QuotaSpent("no".to_owned()));
         check(429, "slow down", &ModelError::RateLimited { retry_after: None });
     }
 
     #[test]
-    fn the_wait_after_a_rate_limit_is_what_the_server_says() {
+    fn delay_after_a_rate_limit_comes_from_the_server() {
         let after = |ms: u64| ModelError::RateLimited { retry_after: Some(Duration::from_millis(ms)) };
         let silent = ModelError::RateLimited { retry_after: None };
         assert_eq!(rate_limit(&[("retry-after", "40")]), after(40_000));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_is_too_long_is_recognised_by_its_wording() {
+    fn context_overflow_is_recognized_by_its_wording() {
         let by_code = json!({ "error": { "message": "no", "code": "context_length_exceeded" } });
         check(400, &by_code.to_string(), &ModelError::ContextTooLong);
         check(413, "Input is too long for this model", &ModelError::ContextTooLong);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_refusal_of_the_request_itself_is_a_complaint() {
+    fn only_a_refusal_of_the_request_is_a_parameter_error() {
         for (status, body, complains) in [
             (400, r#"{"error":{"message":"no","param":"max_tokens"}}"#, true),
             (400, r#"[{"error":{"message":"no","param":"max_tokens"}}]"#, true),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_short_and_keeps_no_secrets() {
+    fn error_message_is_short_and_has_no_secrets() {
         check(
             401,
             "bad key\nsecret-key or 'sk-abc123'",

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_final_channel_of_harmony_is_the_answer() {
+    fn only_the_final_channel_of_harmony_is_the_reply() {
         let analysis = "<|channel|>analysis<|message|>hm<|end|>";
         check(&format!("{analysis}<|start|>assistant<|channel|>final<|message|>Hi."), "hm", "Hi.");
         check(&format!("<|start|>assistant{analysis}<|channel|>final<|message|>Hi.<|return|>"), "hm", "Hi.");
@@ -253,14 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn block_without_an_end_leaves_no_answer() {
+    fn block_without_an_end_leaves_no_reply() {
         check("<think>I will text them", "I will text them", "");
         check("<think>I will</thi", "I will</thi", "");
         check("<|channel|>analysis<|message|>I will<|en", "I will<|en", "");
     }
 
     #[test]
-    fn text_without_a_leading_block_stays_as_it_is() {
+    fn text_without_a_leading_block_is_unchanged() {
         for text in [
             "",
             " ",
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn end_without_a_beginning_ends_a_block_of_the_template() {
+    fn end_tag_without_a_start_ends_a_block_of_the_template() {
         assert_eq!(split_unopened("hm\n</think>\n\nHi."), Some(("hm", "Hi.")));
         assert_eq!(split_unopened("I <think>so</think>"), None);
         assert_eq!(split_unopened("Hi."), None);
@@ -313,14 +313,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_way_to_cut_a_text_gives_the_same_parts(text in any_text(), letters in 1..9_usize) {
+        fn text_split_anywhere_gives_the_same_parts(text in any_text(), letters in 1..9_usize) {
             let all: Vec<char> = text.chars().collect();
             let pieces: Vec<String> = all.chunks(letters).map(|piece| piece.iter().collect()).collect();
             assert_eq!(split(&pieces), split(&[text]));
         }
 
         #[test]
-        fn thinking_in_a_leading_block_never_reaches_the_answer(
+        fn thinking_in_a_leading_block_never_reaches_the_reply(
             blanks in "[ \n]{0,2}", thinking in "[a-z<>/|é\n ]{0,30}", answer in "[a-zé.]{0,30}", letters in 1..9_usize,
         ) {
             let text = format!("{blanks}<think>{thinking}</think>\n{answer}");

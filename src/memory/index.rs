@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_likest_of_the_owners_are_found_and_nobody_elses() {
+    fn most_similar_rows_are_found_per_owner() {
         let mut index = VectorIndex::default();
         index.apply_changes("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 0.5), row(3, 3, 1.0)]);
         index.apply_changes("u2", MODEL, vec![row(4, 4, 0.0)]);
@@ -254,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_alike_enough_is_left_out() {
+    fn dissimilar_rows_are_left_out() {
         let mut index = VectorIndex::default();
         index.apply_changes("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 1.5)]);
         assert_eq!(responses(&index, &["u1"], 0.0, 9), [1]);
     }
 
     #[test]
-    fn rows_change_and_go() {
+    fn rows_are_updated_and_removed() {
         let mut index = VectorIndex::default();
         index.apply_changes("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 0.1), row(3, 3, 0.2)]);
         assert_eq!(index.revision("u1", MODEL), 3);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_of_another_model_begin_anew() {
+    fn vectors_of_another_model_replace_the_index() {
         let mut index = VectorIndex::default();
         index.apply_changes("u1", MODEL, vec![row(1, 1, 0.0)]);
         index.apply_changes("u2", MODEL, vec![row(2, 2, 0.0)]);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_is_too_large_loses_its_oldest_rows() {
+    fn oversized_segment_drops_its_oldest_rows() {
         let mut segment = OwnerSegment::default();
         for id in 1..=100 {
             segment.apply_change(row(id, id, 0.0));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_among_the_likest_is_left_out() {
+    fn quantized_search_misses_no_top_candidate() {
         let mut index = VectorIndex::default();
         let angles: Vec<f32> = (0..500).map(|n| (n as f32 * 0.37) % 1.2).collect();
         let rows = angles.iter().enumerate().map(|(n, angle)| row(n as i64, n as i64, *angle));

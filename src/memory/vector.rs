@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_cosine_lies_within_the_bounds(one in numbers(), other in numbers()) {
+        fn cosine_is_within_the_bounds(one in numbers(), other in numbers()) {
             let (Some(one), Some(other)) = (UnitVector::new(one), UnitVector::new(other)) else { return Ok(()) };
             let mut column = QuantizedVectors::new(one.dims());
             column.push(Some(&one));
@@ -217,7 +217,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_stored_is_read_back(numbers in numbers()) {
+        fn vector_survives_serialization(numbers in numbers()) {
             let Some(unit) = UnitVector::new(numbers) else { return Ok(()) };
             let read = UnitVector::from_bytes(&unit.to_bytes()).unwrap();
             prop_assert!(read.cosine(&unit) > 0.99999);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_direction_is_no_vector() {
+    fn numbers_without_a_direction_are_no_vector() {
         for numbers in [vec![], vec![0.0; 4], vec![f32::NAN, 1.0], vec![f32::INFINITY, 1.0], vec![1.0; 4_097]]
         {
             assert_eq!(UnitVector::new(numbers), None);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_numbers_there_can_be_do_not_overflow() {
+    fn largest_vectors_do_not_overflow() {
         let one = UnitVector::new(vec![1.0; MAX_DIMS]).unwrap();
         let mut column = QuantizedVectors::new(MAX_DIMS);
         column.push(Some(&one));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_of_other_dimensions_are_not_alike() {
+    fn vectors_of_different_dimensions_are_dissimilar() {
         let (one, other) = (UnitVector::new(vec![1.0; 4]).unwrap(), UnitVector::new(vec![1.0; 5]).unwrap());
         assert_eq!(one.cosine(&other), -1.0);
         let mut column = QuantizedVectors::new(4);

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn texts_become_vectors_of_unit_length_that_are_the_same_everywhere() {
+    async fn embeddings_are_deterministic_unit_vectors() {
         let texts = ["add Dune", "\u{1F3AC}"].map(str::to_owned);
         let vectors = HashingEmbedder.embed(&texts).await.unwrap();
         assert_eq!(vectors.iter().map(Vec::len).collect::<Vec<_>>(), [256, 256]);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_words_and_letters_are_alike_and_others_are_not() {
+    fn shared_words_and_letters_are_similar() {
         assert!(likeness("Add Dünë!", "add dune") > 0.999);
         assert!(likeness("add interstellar", "is interstellar there") > 0.5);
         assert!(likeness("the old movies", "an old movie") > 0.3);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_blank_text_is_told_by_its_place() {
+    async fn blank_text_is_reported_by_its_index() {
         let texts = ["add Dune", " \n"].map(str::to_owned);
         assert_eq!(HashingEmbedder.embed(&texts).await, Err(EmbedError::Blank { text: 1 }));
     }

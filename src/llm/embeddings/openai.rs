@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_request_is_plain_embeddings() {
+    async fn request_has_the_embeddings_format() {
         let server = server(|_| {
             let data = [entry(0, &json!([0.0, 2.0])), entry(1, &json!([3, -4]))];
             ResponseTemplate::new(200).set_body_json(json!({ "data": data }))
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn vectors_come_in_the_order_of_the_texts() {
+    async fn vectors_are_in_the_order_of_the_texts() {
         let (first, second) = (json!([1, 0]), json!([0, 1]));
         let expected = || Ok(vec![vec![1.0, 0.0], vec![0.0, 1.0]]);
         check_data(json!([entry(1, &second), entry(0, &first)]), expected()).await;
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn vectors_in_base64_are_read_too() {
+    async fn vectors_in_base64_are_decoded() {
         let encoded = |numbers: [f32; 2]| json!(STANDARD.encode(numbers.map(f32::to_le_bytes).concat()));
         let data = json!([entry(0, &encoded([0.5, 0.0])), entry(1, &encoded([0.0, -3.0]))]);
         check_data(data, Ok(vec![vec![1.0, 0.0], vec![0.0, -1.0]])).await;
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn odd_answers_are_not_believed() {
+    async fn inconsistent_responses_are_refused() {
         let good = entry(0, &json!([1, 0]));
         check_data(json!([good]), garbled("1 vectors for 2 texts")).await;
         check_data(json!([good, good, good]), garbled("3 vectors for 2 texts")).await;
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn refusals_are_told_apart_without_the_key_and_after_one_request() {
+    async fn refusals_are_classified_without_the_key_after_one_request() {
         let refused = async |status: u16, error: Value| {
             let answer = ResponseTemplate::new(status)
                 .set_body_json(json!({ "error": error }))
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_json_is_garbled() {
+    async fn non_json_response_is_garbled() {
         let server =
             server(|_| ResponseTemplate::new(200).set_body_raw("<html>Sign in</html>", "text/html")).await;
         let outcome = embedder(&server.uri()).embed(&texts(["a"])).await;
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_texts_go_in_several_requests_and_long_ones_are_cut_between_letters() {
+    async fn texts_are_batched_and_truncated_between_characters() {
         let server = server(|body| {
             let count = body["input"].as_array().unwrap().len();
             let data: Vec<Value> = (0..count).map(|index| entry(index, &json!([1, index]))).collect();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_sent_of_no_texts_and_of_blank_ones() {
+    async fn no_texts_and_blank_texts_cause_no_request() {
         let server = server(|_| ResponseTemplate::new(500)).await;
         let embedder = embedder(&server.uri());
         assert_eq!(embedder.embed(&[]).await, Ok(Vec::new()));
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_does_not_answer_and_one_that_is_not_there_are_told_apart() {
+    async fn timeout_and_refused_connection_are_distinguished() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let mut embedder = embedder(&base);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_output_keeps_the_key() {
+    fn debug_output_hides_the_key() {
         let shown = format!("{:?}", embedder("http://127.0.0.1:1/v1"));
         assert_eq!(shown, "OpenAiEmbedder(m at http://127.0.0.1:1/v1)");
     }

@@ -44,21 +44,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vector_keeps_its_direction_however_long_or_short_it_was() {
+    fn normalized_vector_keeps_its_direction_at_any_length() {
         for scale in [1e-30_f32, 1.0, 1e37] {
             assert_eq!(normalize_vector(vec![3.0 * scale, -4.0 * scale]), Some(vec![0.6, -0.8]), "{scale}");
         }
     }
 
     #[test]
-    fn a_vector_without_a_direction_is_none() {
+    fn vector_without_a_direction_is_none() {
         for vector in [vec![], vec![0.0, 0.0], vec![1.0, f32::NAN], vec![f32::INFINITY, 1.0]] {
             assert_eq!(normalize_vector(vector.clone()), None, "{vector:?}");
         }
     }
 
     #[test]
-    fn vectors_that_cannot_be_compared_are_not_believed() {
+    fn incomparable_vectors_are_refused() {
         let check = |vectors: Vec<Vec<f32>>, said: &str| {
             assert_eq!(normalize_vectors(vectors), Err(EmbedError::Garbled(said.to_owned())));
         };

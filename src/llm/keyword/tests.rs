@@ -150,7 +150,7 @@ fn add_searches_first() {
 }
 
 #[test]
-fn the_only_exact_match_is_added() {
+fn only_exact_match_is_added() {
     let story = || text("add the matrix").searched("the matrix", &matrix());
     check(story(), &calls("add_movie", json!({ "tmdb": 603 })));
     let added = story().ran(
@@ -163,7 +163,7 @@ fn the_only_exact_match_is_added() {
 }
 
 #[test]
-fn a_show_is_added_with_the_seasons_that_were_named() {
+fn show_is_added_with_the_named_seasons() {
     for (typed, seasons) in [
         ("season 2", json!([2])),
         ("seasons 1-3", json!([1, 2, 3])),
@@ -179,7 +179,7 @@ fn a_show_is_added_with_the_seasons_that_were_named() {
 }
 
 #[test]
-fn which_seasons_is_asked_in_the_tools_words() {
+fn season_question_uses_the_text_of_the_tool() {
     let arguments = json!({ "tvdb": 73244 });
     let story = || text("add the office").searched("the office", &offices());
     check(story(), &calls("add_series", arguments.clone()));
@@ -188,21 +188,21 @@ fn which_seasons_is_asked_in_the_tools_words() {
 }
 
 #[test]
-fn a_title_that_ends_like_a_choice_of_seasons_is_still_a_title() {
+fn title_that_ends_like_a_season_choice_is_still_a_title() {
     let ladies =
         json!([{ "type": "movie", "title": "Ladies First", "year": 2017, "tmdb": 5, "in_library": false }]);
     check(text("add ladies first").searched("ladies", &ladies), &calls("add_movie", json!({ "tmdb": 5 })));
 }
 
 #[test]
-fn what_is_there_already_is_told_by_the_tool_or_to_whoever_may_not_add() {
+fn existing_title_is_reported_by_the_tool_or_without_the_right() {
     let story = || text("add dune 2021").searched("dune 2021", &dunes());
     check(story().without("add_movie"), &says("You already have Dune (2021)."));
     check(story(), &calls("add_movie", json!({ "tmdb": 438631 })));
 }
 
 #[test]
-fn a_year_narrows() {
+fn year_narrows_the_matches() {
     let story = text("add Dune (1984)").searched("Dune (1984)", &dunes());
     check(story, &calls("add_movie", json!({ "tmdb": 841 })));
 }
@@ -221,7 +221,7 @@ fn several_matches_or_none_make_a_list() {
 }
 
 #[test]
-fn a_list_has_at_most_five_items() {
+fn list_has_at_most_five_entries() {
     let film = |year| json!({ "type": "movie", "title": "Robin Hood", "year": year, "tmdb": year });
     let found = || json!((2001..=2007).map(film).collect::<Vec<_>>());
     let list = "1. Robin Hood (2001)\n2. Robin Hood (2002)\n3. Robin Hood (2003)\n4. Robin Hood (2004)\n\
@@ -231,7 +231,7 @@ fn a_list_has_at_most_five_items() {
 }
 
 #[test]
-fn nothing_found_is_said() {
+fn empty_result_is_reported() {
     check(text("add qwerty").searched("qwerty", &json!([])), &says("I found nothing by that name."));
     check(
         text("remove qwerty").looked_up("qwerty", &json!([])),
@@ -248,7 +248,7 @@ fn nothing_found_is_said() {
 }
 
 #[test]
-fn a_number_picks_from_the_last_list() {
+fn number_selects_from_the_last_list() {
     let story = || text("add dune").searched("dune", &dunes()).said(DUNE_LIST);
     check(story().text("3."), &calls("add_movie", json!({ "tmdb": 693134 })));
     check(story().text("1"), &calls("add_movie", json!({ "tmdb": 438631 })));
@@ -259,7 +259,7 @@ fn a_number_picks_from_the_last_list() {
 }
 
 #[test]
-fn a_number_without_a_list_adds_nothing() {
+fn number_without_a_list_adds_nothing() {
     check(text("2"), &says(NO_LIST));
     let added = text("add the matrix").searched("the matrix", &matrix()).said("Added The Matrix (1999).");
     check(added.text("2"), &says(NO_LIST));
@@ -282,7 +282,7 @@ fn heat() -> Value {
 }
 
 #[test]
-fn pronoun_means_the_one_title_that_was_shown_last() {
+fn pronoun_means_the_single_title_shown_last() {
     let removal = calls(
         "remove_media",
         json!({ "items": [{ "type": "movie", "id": 3, "instance": "radarr" }], "delete_files": true }),
@@ -327,7 +327,7 @@ fn pronoun_without_exactly_one_title_asks_which() {
 }
 
 #[test]
-fn title_that_is_a_pronoun_is_removed_when_it_is_marked_as_one() {
+fn title_spelled_like_a_pronoun_is_removed_if_marked() {
     for (typed, query) in
         [("delete It (2017)", "It (2017)"), ("delete the movie it", "it"), ("remove \"It\"", "It")]
     {
@@ -336,7 +336,7 @@ fn title_that_is_a_pronoun_is_removed_when_it_is_marked_as_one() {
 }
 
 #[test]
-fn a_number_after_a_removal_list_removes() {
+fn number_after_a_removal_list_removes() {
     let list = "1. Dune (2021)\n2. Dune: Part Two (2024)\nReply 1 or 2";
     let story = || text("remove dun").looked_up("dun", &owned());
     check(story(), &says(list));
@@ -348,7 +348,7 @@ fn a_number_after_a_removal_list_removes() {
 }
 
 #[test]
-fn questions_are_answered_with_the_tools_sentence() {
+fn queries_are_answered_with_the_text_of_the_tool() {
     let downloading = "Paddington (2014) 62%, 12 min left.";
     check(text("queue"), &calls("check_status", json!({})));
     check(
@@ -360,7 +360,7 @@ fn questions_are_answered_with_the_tools_sentence() {
 }
 
 #[test]
-fn who_wants_to_be_told_means_the_title_that_was_spoken_of() {
+fn tell_me_follows_the_title_mentioned_last() {
     let there =
         json!({ "status": "already_exists", "type": "movie", "title": "Dune", "year": 2021, "tmdb": 438631 });
     let told = text("add dune").ran("add_movie", json!({ "tmdb": 438631 }), &there, "Dune is there.");
@@ -374,14 +374,14 @@ fn who_wants_to_be_told_means_the_title_that_was_spoken_of() {
 }
 
 #[test]
-fn who_wants_to_be_told_of_nothing_in_particular_is_asked_which_title() {
+fn tell_me_without_a_title_asks_which() {
     check(text("me too"), &says(WHICH_TITLE));
     let found = text("have dun?").looked_up("dun", &owned()).said("In the library: Dune, Dune: Part Two.");
     check(found.text("tell me"), &says(WHICH_TITLE));
 }
 
 #[test]
-fn a_failed_tool_is_told_plainly() {
+fn failed_tool_is_reported_plainly() {
     let failed =
         |summary| text("status").ran("check_status", json!({}), &json!({ "error": "unreachable" }), summary);
     check(failed("Sonarr can't be reached right now."), &says("Sonarr can't be reached right now."));
@@ -392,20 +392,20 @@ fn a_failed_tool_is_told_plainly() {
 }
 
 #[test]
-fn a_tool_that_is_not_offered_is_told_plainly() {
+fn missing_tool_is_reported_plainly() {
     let story = text("delete dune").looked_up("dune", &owned()).without("remove_media");
     check(story, &says("You can't delete titles here. Please ask an admin."));
 }
 
 #[test]
-fn who_may_not_delete_asks_the_admins() {
+fn removal_request_replaces_a_missing_right_to_delete() {
     let story =
         text("delete dune").looked_up("dune", &owned()).without("remove_media").with("request_removal");
     check(story, &calls("request_removal", json!({ "type": "movie", "id": 7, "instance": "radarr" })));
 }
 
 #[test]
-fn several_texts_of_a_turn_are_all_answered() {
+fn several_messages_of_a_turn_are_all_answered() {
     let story = || text("add the matrix\nadd dune\nadd the matrix").searched("the matrix", &matrix());
     check(story(), &calls("add_movie", json!({ "tmdb": 603 })));
     let added = || story().ran("add_movie", json!({ "tmdb": 603 }), &json!({}), "Added The Matrix (1999).");
@@ -414,12 +414,12 @@ fn several_texts_of_a_turn_are_all_answered() {
 }
 
 #[test]
-fn a_deletion_waits_for_the_other_texts() {
+fn deletion_waits_for_the_other_messages() {
     check(text("delete dune\nadd heat"), &calls("search_media", json!({ "query": "heat" })));
 }
 
 #[tokio::test]
-async fn anything_else_is_told_the_keywords_and_of_an_assistant_that_is_off_only_where_there_is_one() {
+async fn unknown_message_lists_keywords_and_mentions_an_unavailable_model() {
     for (brain, told) in
         [(KeywordResponder::NoModel, KEYWORDS_TEXT), (KeywordResponder::ModelUnavailable, MODEL_OFF_TEXT)]
     {
@@ -429,14 +429,14 @@ async fn anything_else_is_told_the_keywords_and_of_an_assistant_that_is_off_only
 }
 
 #[test]
-fn the_last_step_of_a_turn_is_a_plain_answer() {
+fn last_step_of_a_turn_is_a_plain_reply() {
     let mut story = text("status");
     story.request.tool_choice = ToolChoice::None;
     check(story, &says(UNFINISHED));
 }
 
 #[tokio::test]
-async fn what_is_streamed_is_what_is_returned() {
+async fn streamed_deltas_equal_the_response() {
     let mut deltas = Vec::new();
     let step = KeywordResponder::NoModel
         .next_response(&text("status").request, &mut |delta| deltas.push(delta))
