@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn our_names_are_known_in_any_case_and_at_any_port() {
+    fn own_names_match_in_any_case_and_with_any_port() {
         check(&["localhost:3001"], true);
         check(&["LOCALHOST"], true);
         check(&["127.0.0.1:3001"], true);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_name_is_foreign_and_so_is_none_at_all() {
+    fn other_names_and_missing_names_are_refused() {
         check(&[], false);
         check(&[""], false);
         check(&["evil.example"], false);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_the_first_line_of_the_request_counts_too() {
+    fn host_in_the_request_line_counts() {
         let request = Request::get("http://evil.example/").header(HOST, "localhost");
         assert!(!AllowedHosts::local().allows_request(&request.body(()).unwrap()));
     }

@@ -53,7 +53,7 @@ mod tests {
     use super::ConsolePassword;
 
     #[test]
-    fn a_password_is_plain_or_a_whole_argon2id_hash() {
+    fn password_is_plain_or_a_complete_argon2id_hash() {
         let hash =
             "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzYWx0$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
         let kind = |text: &str| {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_hash_is_no_password() {
+    fn truncated_hash_is_no_password() {
         let hash =
             "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzYWx0$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
         let left = "a part of an argon2id hash; put the whole hash in single quotes";
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_has_ten_characters_and_a_hash_is_not_measured() {
+    fn plain_password_needs_ten_characters() {
         let short = "shorter than 10 characters, and so too easy to guess";
         assert_eq!(ConsolePassword::parse("nine char").unwrap_err(), short);
         assert_eq!(ConsolePassword::parse("ääääääääa").unwrap_err(), short);

@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_client_can_pass_for_another(words in "[0-9a-f.:, \\[\\]x]{0,60}", own in any::<u32>()) {
+        fn client_cannot_imitate_another(words in "[0-9a-f.:, \\[\\]x]{0,60}", own in any::<u32>()) {
             let own = Ipv4Addr::from_bits(own | 0xC000_0000);
             let line = format!("{words}, {own}");
             let client = proxies().request_client(IpAddr::from([127, 0, 0, 1]), &headers(&[line.as_bytes()]));

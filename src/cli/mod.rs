@@ -173,12 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_is_consistent() {
+    fn definition_is_consistent() {
         Arguments::command().debug_assert();
     }
 
     #[test]
-    fn the_demo_plays_a_script_or_serves_without_a_prompt_but_not_both() {
+    fn demo_runs_a_script_or_without_a_prompt_but_not_both() {
         let demo = |script: Option<&str>, no_prompt| {
             Ok(CliCommand::Demo(DemoArguments { script: script.map(PathBuf::from), no_prompt }))
         };
@@ -189,13 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn a_backup_needs_a_file_to_write() {
+    fn backup_needs_a_target_file() {
         check("dialarr backup copy.db", &Ok(CliCommand::Backup { file: PathBuf::from("copy.db") }));
         check("dialarr backup", &Err(ErrorKind::MissingRequiredArgument));
     }
 
     #[test]
-    fn an_evaluation_needs_its_file_and_repeats_only_what_is_live() {
+    fn evaluation_needs_a_file_and_repeats_only_live_runs() {
         let eval = |live, times, report: Option<&str>| {
             let files = vec![PathBuf::from("cases.json")];
             Ok(CliCommand::Eval(Eval { files, live, times, report: report.map(PathBuf::from) }))
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn help_says_in_one_line_what_each_command_does() {
+    fn help_has_one_line_per_command() {
         insta::assert_snapshot!(Arguments::command().render_help());
     }
 }

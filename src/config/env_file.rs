@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_means_what_it_shows_whatever_its_quotes() {
+    fn value_is_literal_in_any_quotes() {
         let hash = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA";
         for quoted in [hash.to_owned(), format!("\"{hash}\""), format!("'{hash}'"), hash.replace('$', "\\$")]
         {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_comments_export_and_blanks_are_read_as_in_a_shell() {
+    fn quotes_comments_export_and_blanks_follow_shell_rules() {
         let text = "\n# A=0\n A=1 # one\nB = '2 # $two' \nC=\"3 \\\"three\\\"\"#3\nexport D=4#four\nexport = 5\r\n\
                     F=\nG= # none\nH=s\\ ix\nI=se'v e'n\nJ.K=\"\"\n";
         let expected = [
@@ -194,17 +194,17 @@ mod tests {
     }
 
     #[test]
-    fn a_value_in_quotes_may_have_several_lines() {
+    fn quoted_value_may_have_several_lines() {
         assert_eq!(read("A='1\n# 2\n3' # end\nB=4"), ["1 A=1\n# 2\n3", "4 B=4"]);
     }
 
     #[test]
-    fn a_byte_order_mark_belongs_to_no_name() {
+    fn byte_order_mark_is_not_part_of_a_name() {
         assert_eq!(read("\u{FEFF}A=1"), ["1 A=1"]);
     }
 
     #[test]
-    fn a_malformed_line_is_numbered_and_named_and_the_next_one_read() {
+    fn malformed_line_is_numbered_named_and_skipped() {
         let text = "hunter2 is it\nA=four words\nB='open\nC=a\\pp\n=x\n1D=y\nE=z\\";
         let escape = "a backslash outside single quotes stands before another character than \\, ', \", $, n or a space";
         let expected = [
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn dollars_count_outside_single_quotes_and_without_a_backslash() {
+    fn dollars_count_outside_single_quotes_and_unescaped() {
         let parsed = parse("A=$b_c\"${d-e}$\"'$f'\\$g$");
         let dollars = &parsed[0].1.as_ref().unwrap().dollars;
         let found: Vec<_> = dollars.iter().map(|dollar| (dollar.name, dollar.form)).collect();
@@ -230,7 +230,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_file_is_read_and_a_value_in_single_quotes_survives(text in any::<String>(), value in "[^']*") {
+        fn any_file_is_parsed_and_single_quoted_values_survive(text in any::<String>(), value in "[^']*") {
             for (line, _) in parse(&text) {
                 assert!(line <= text.lines().count());
             }

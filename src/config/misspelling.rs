@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_a_slip_means_the_variable_that_it_is_like() {
+    fn misspelled_name_suggests_the_similar_variable() {
         check(&["LLM_MODLE", "LLM_MODEL_", "LM_MODEL", "LLMMODEL", "llm_model"], Some("LLM_MODEL"));
         check(&["SONARR_APIKEY", "SONAR_API_KEY", "SONAR_APIKEY"], Some("SONARR_API_KEY"));
         check(&["RADARR4K_URL", "RADARR_4K_ULR"], Some("RADARR_4K_URL"));
@@ -75,12 +75,12 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_of_ours_means_itself() {
+    fn known_variable_has_no_suggestion() {
         check(&variables::ALL.iter().map(|variable| variable.name).collect::<Vec<_>>(), None);
     }
 
     #[test]
-    fn what_other_programs_read_means_nothing_to_us() {
+    fn variables_of_other_programs_have_no_suggestion() {
         check(
             &["HOSTS", "HOSTNAME", "POST", "PORTS", "TZ_", "tz", "port", "RUSTC_LOG", "RUST_LOG_STYLE"],
             None,

@@ -36,19 +36,19 @@ fn check(lines: &str, expected: &str) {
 }
 
 #[test]
-fn nothing_set_is_a_working_configuration_without_phone_and_model() {
+fn empty_environment_is_a_working_configuration() {
     let config = good("TZ=UTC");
     assert_snapshot!(format!("{config:#?}"));
 }
 
 #[test]
-fn an_empty_value_is_not_set() {
+fn empty_value_is_not_set() {
     let config = good("PORT=\nTWILIO_AUTH_TOKEN=\nLLM_BASE_URL=  \nTZ=UTC\nPHONE_WHITELIST=");
     assert_eq!(format!("{config:?}"), format!("{:?}", good("TZ=UTC")));
 }
 
 #[test]
-fn every_problem_is_told_at_once_with_an_example() {
+fn every_problem_is_reported_at_once_with_an_example() {
     let problems = read(
         "
         HOST=everywhere
@@ -72,7 +72,7 @@ fn every_problem_is_told_at_once_with_an_example() {
 }
 
 #[test]
-fn with_twilio_its_number_the_public_url_and_an_admin_are_needed() {
+fn twilio_needs_a_number_a_public_url_and_an_admin() {
     check(
         "TWILIO_AUTH_TOKEN=firsttoken",
         "TWILIO_ACCOUNT_SID: needed with Twilio, e.g. TWILIO_ACCOUNT_SID=AC0123456789abcdef0123456789abcdef
@@ -83,7 +83,7 @@ fn with_twilio_its_number_the_public_url_and_an_admin_are_needed() {
 }
 
 #[test]
-fn a_wrong_value_is_not_reported_as_missing_too() {
+fn wrong_value_is_not_also_reported_as_missing() {
     check(
         &TWILIO.replace("https://", "ftp://"),
         "PUBLIC_URL: not a URL that starts with http:// or https://, e.g. PUBLIC_URL=https://sms.example.org",
@@ -103,7 +103,7 @@ fn trusted_proxies_are_addresses_and_networks() {
 }
 
 #[test]
-fn a_model_is_named_once_a_key_or_a_server_is() {
+fn key_or_server_requires_a_model_name() {
     let missing = "LLM_MODEL: needed with LLM_API_KEY or LLM_BASE_URL, e.g. LLM_MODEL=gpt-5.4-mini";
     check("LLM_API_KEY=sk-1", missing);
     check("LLM_BASE_URL=http://localhost:11434/v1", missing);
@@ -111,7 +111,7 @@ fn a_model_is_named_once_a_key_or_a_server_is() {
 }
 
 #[test]
-fn embeddings_are_made_by_the_models_server_unless_another_is_named() {
+fn embeddings_use_the_models_server_unless_another_is_set() {
     let server = |lines: &str| {
         let embeddings = good(lines).embeddings.unwrap();
         let key = embeddings.api_key.map(|key| key.expose_secret().to_owned());
@@ -130,7 +130,7 @@ fn embeddings_are_made_by_the_models_server_unless_another_is_named() {
 }
 
 #[test]
-fn the_models_key_goes_to_no_other_server() {
+fn model_key_is_sent_to_no_other_server() {
     let key = |base: &str| {
         let llm = "LLM_API_KEY=sk-1\nLLM_BASE_URL=https://llm.example/v1\nLLM_MODEL=m\nEMBEDDINGS_MODEL=e";
         let embeddings = good(&format!("{llm}\nEMBEDDINGS_BASE_URL={base}")).embeddings.unwrap();
@@ -149,7 +149,7 @@ fn the_models_key_goes_to_no_other_server() {
 }
 
 #[test]
-fn an_embeddings_model_needs_a_server_and_its_floor_is_a_likeness() {
+fn embeddings_model_needs_a_server_and_a_similarity_floor() {
     check(
         "EMBEDDINGS_MODEL=all-minilm\nEMBEDDINGS_API_KEY=sk-1",
         "EMBEDDINGS_BASE_URL: needed with EMBEDDINGS_MODEL without LLM_BASE_URL and LLM_API_KEY, \
@@ -171,7 +171,7 @@ fn an_embeddings_model_needs_a_server_and_its_floor_is_a_likeness() {
 }
 
 #[test]
-fn a_limit_of_cost_needs_a_price() {
+fn cost_limit_needs_a_price() {
     check(
         "DAILY_COST=2.50",
         "LLM_PRICE_INPUT: needed with DAILY_COST, which is never reached without a price, e.g. LLM_PRICE_INPUT=0.75",
@@ -184,7 +184,7 @@ fn a_limit_of_cost_needs_a_price() {
 }
 
 #[test]
-fn the_first_token_signs_our_requests_unless_there_is_an_api_key() {
+fn first_token_signs_requests_without_an_api_key() {
     let signs_in = |lines: &str| {
         let twilio = good(lines).twilio.unwrap();
         let tokens: Vec<String> =
@@ -208,13 +208,13 @@ fn the_first_token_signs_our_requests_unless_there_is_an_api_key() {
 }
 
 #[test]
-fn bases_of_urls_keep_their_path_and_lose_their_last_slash() {
+fn base_urls_keep_their_path_without_the_last_slash() {
     let config = good("SONARR_URL=http://nas.lan/sonarr/\nSONARR_API_KEY=0123");
     assert_eq!(config.libraries.sonarr.unwrap().url.as_str(), "http://nas.lan/sonarr");
 }
 
 #[test]
-fn reports_come_in_under_the_public_url_unless_another_is_named() {
+fn notification_url_defaults_to_the_public_url() {
     let reports_to = |lines: &str| good(lines).notifications.url.map(String::from);
     assert_eq!(reports_to("NOTIFICATION_SECRET=0123456789abcdef"), None);
     let public = "PUBLIC_URL=https://sms.example.org/dialarr/";
@@ -234,7 +234,7 @@ fn quiet_hours_are_two_hours_of_a_day_or_off() {
 }
 
 #[test]
-fn a_url_with_a_password_is_refused_since_logs_would_show_it() {
+fn url_with_a_password_is_refused() {
     check(
         "RADARR_URL=http://me:hunter2@radarr:7878\nRADARR_API_KEY=0123",
         "RADARR_URL: a URL with a name or password in it, which logs would show, e.g. RADARR_URL=http://radarr:7878",
@@ -242,7 +242,7 @@ fn a_url_with_a_password_is_refused_since_logs_would_show_it() {
 }
 
 #[test]
-fn an_empty_address_turns_the_console_off_and_none_is_the_usual_one() {
+fn empty_address_disables_the_console_and_none_is_the_default() {
     let bind = |lines: &str| good(lines).console.bind.map(|address| address.to_string());
     assert_eq!(bind("").as_deref(), Some("127.0.0.1:3001"));
     assert_eq!(bind("CONSOLE_BIND=[::]:80").as_deref(), Some("[::]:80"));
@@ -254,7 +254,7 @@ fn an_empty_address_turns_the_console_off_and_none_is_the_usual_one() {
 }
 
 #[test]
-fn a_console_without_sign_in_is_for_this_machine_alone() {
+fn console_without_sign_in_is_for_loopback_only() {
     let sign_in = |lines: &str| good(lines).console.rules.sign_in;
     assert!(matches!(sign_in(""), SignIn::Links));
     assert!(matches!(sign_in("CONSOLE_PASSWORD=correct horse"), SignIn::Password(ConsolePassword::Plain(_))));
@@ -277,7 +277,7 @@ fn a_console_without_sign_in_is_for_this_machine_alone() {
 }
 
 #[test]
-fn a_hash_in_place_of_the_console_password_must_be_whole() {
+fn password_hash_must_be_complete() {
     check(
         "CONSOLE_PASSWORD=$argon2id$v=19$m=19456,t=2,p=1",
         "CONSOLE_PASSWORD: not a whole argon2id hash, e.g. CONSOLE_PASSWORD='four words you remember'",
@@ -290,7 +290,7 @@ fn a_hash_in_place_of_the_console_password_must_be_whole() {
 }
 
 #[test]
-fn a_day_has_three_million_tokens_unless_another_limit_or_off_is_set() {
+fn daily_tokens_default_to_three_million() {
     let tokens = |lines: &str| good(lines).limits.budget.tokens;
     assert_eq!([tokens(""), tokens("DAILY_TOKENS=")], [Some(3_000_000); 2]);
     assert_eq!(tokens("DAILY_TOKENS=500000"), Some(500_000));
@@ -304,7 +304,7 @@ fn a_day_has_three_million_tokens_unless_another_limit_or_off_is_set() {
 }
 
 #[test]
-fn a_hash_is_the_console_password_whatever_its_quotes() {
+fn password_hash_is_accepted_in_any_quotes() {
     let hash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzYWx0$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
     for quoted in [hash.to_owned(), format!("\"{hash}\""), format!("'{hash}'")] {
         let config = load(&format!("CONSOLE_PASSWORD={quoted}"), "").unwrap();
@@ -316,7 +316,7 @@ fn a_hash_is_the_console_password_whatever_its_quotes() {
 }
 
 #[test]
-fn a_value_that_was_cut_at_its_dollar_is_reported_with_its_line() {
+fn value_cut_at_its_dollar_is_reported_with_its_line() {
     let file = "LLM_API_KEY=se$cret\nSONARR_API_KEY='se$cret'\nRADARR_API_KEY=\"se\\$cret\"\nOTHER=$a\n\
                 NOTIFICATION_SECRET=\"se$cret\"\nNOTIFICATION_SECRET=$later\nRADARR_4K_API_KEY=$a";
     let cut = |real: &str| {
@@ -337,7 +337,7 @@ fn a_value_that_was_cut_at_its_dollar_is_reported_with_its_line() {
 }
 
 #[test]
-fn a_reference_to_another_variable_is_refused_in_place_of_being_a_secret_everybody_can_guess() {
+fn reference_to_another_variable_is_refused_as_a_secret() {
     for (file, real) in [
         ("TZ=UTC\nNOTIFICATION_SECRET=${TOKEN}", ""),
         ("TZ=UTC\nNOTIFICATION_SECRET=a$TOKEN", "TOKEN=hunter2"),
@@ -355,7 +355,7 @@ fn a_reference_to_another_variable_is_refused_in_place_of_being_a_secret_everybo
 }
 
 #[test]
-fn a_file_may_begin_with_a_byte_order_mark_and_must_be_utf_8() {
+fn file_may_have_a_byte_order_mark_and_must_be_utf_8() {
     assert_eq!(load("\u{FEFF}PORT=4000", "").unwrap().listen.port(), 4000);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".env");
@@ -367,7 +367,7 @@ fn a_file_may_begin_with_a_byte_order_mark_and_must_be_utf_8() {
 }
 
 #[test]
-fn further_host_names_of_the_console_come_beside_those_of_this_machine() {
+fn console_hosts_are_added_to_the_local_ones() {
     let known = |lines: &str| good(lines).console.rules.hosts;
     let beside = |names: &[&str]| {
         AllowedHosts::local().with_further_hosts(names.iter().map(|name| parse_host(name).unwrap()))
@@ -384,7 +384,7 @@ fn further_host_names_of_the_console_come_beside_those_of_this_machine() {
 }
 
 #[test]
-fn choices_are_read_in_any_case() {
+fn choices_are_parsed_in_any_case() {
     let config = good(
         "
         LLM_BASE_URL=http://localhost:11434/v1
@@ -440,14 +440,14 @@ fn debug_output_shows_no_secret_and_no_whole_phone_number() {
 }
 
 #[test]
-fn the_real_environment_wins_over_the_file_even_when_it_is_empty() {
+fn environment_overrides_the_file_even_when_empty() {
     let config = load("PORT=4000\nDATABASE_URL=file.db\nHOST=127.0.0.1", "PORT=5000\nHOST=").unwrap();
     assert_eq!(config.listen.to_string(), "0.0.0.0:5000");
     assert_eq!(config.database, Path::new("file.db"));
 }
 
 #[test]
-fn bad_lines_of_the_file_are_told_beside_bad_values_and_not_quoted() {
+fn malformed_lines_are_reported_with_bad_values_and_not_quoted() {
     let file = "LLM_MODEL='a # b'\nhunter2 is my password\nexport PORT=none\nHOST=127.0.0.1\n";
     assert_eq!(
         load(file, "").unwrap_err().to_string(),
@@ -458,7 +458,7 @@ fn bad_lines_of_the_file_are_told_beside_bad_values_and_not_quoted() {
 }
 
 #[test]
-fn a_misspelt_name_is_told_wherever_it_is_set_without_its_value() {
+fn misspelled_name_is_reported_without_its_value() {
     let told = |config: Config| config.misspelt.iter().map(ToString::to_string).collect::<Vec<_>>();
     let config =
         load("LLM_MODLE=hunter2\nRATE_LIMIT=off", "LLM_MODLE=gpt\nADMIN_PHONES=+15550100123").unwrap();
@@ -473,7 +473,7 @@ fn a_misspelt_name_is_told_wherever_it_is_set_without_its_value() {
 }
 
 #[test]
-fn a_misspelt_name_is_told_beside_what_is_missing_for_it() {
+fn misspelled_name_is_reported_beside_the_missing_variable() {
     assert_eq!(
         load("LLM_API_KEY=sk-1\nLLM_MODLE=hunter2", "").unwrap_err().to_string(),
         "read the configuration
@@ -483,7 +483,7 @@ fn a_misspelt_name_is_told_beside_what_is_missing_for_it() {
 }
 
 #[test]
-fn a_missing_file_is_no_problem() {
+fn missing_file_is_no_problem() {
     let config = load_from(Path::new("/nonexistent/.env"), &HashMap::new()).unwrap();
     assert_eq!(format!("{config:?}"), format!("{:?}", good("")));
 }

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_rules_are_zones_with_or_without_a_colon() {
+    fn zone_names_and_rules_are_accepted_with_or_without_a_colon() {
         for (text, hour) in [
             ("Europe/Berlin", "13:00"),
             (":Europe/Berlin", "13:00"),
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn file_of_a_zone_is_a_zone_whether_or_not_it_has_a_name() {
+    fn zone_file_is_accepted_with_or_without_a_name() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("zoneinfo/Asia");
         fs::create_dir_all(&database).unwrap();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_zone_is_refused() {
+    fn unknown_zone_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let words = folder.path().join("words");
         fs::write(&words, "no zone").unwrap();

@@ -212,12 +212,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_stated_is_not_judged() {
+    fn unstated_expectation_is_not_checked() {
         check("{}", &ObservedEffects { pending: Some(vec![]), ..said("Hi") }, &[]);
     }
 
     #[test]
-    fn a_stated_null_means_that_nothing_may_be_pending() {
+    fn stated_null_allows_no_pending_action() {
         let pending =
             ObservedEffects { pending: Some(vec![("movie".into(), 7)]), ..ObservedEffects::default() };
         check(
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_model_may_take_another_way_to_the_same_end() {
+    fn live_run_may_differ_in_calls_but_not_in_effects() {
         let observed = ObservedEffects {
             calls: vec!["search_media".to_owned()],
             llm_calls: 5,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_fails_is_a_failure_only_where_no_script_wants_it() {
+    fn model_failure_is_a_problem_unless_the_script_expects_it() {
         let failure = Some("get an answer from the model in time".to_owned());
         let observed = ObservedEffects { failure, ..said("Added.") };
         check("{}", &observed, &[]);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_judged_for_the_one_who_texted_and_for_others() {
+    fn texts_are_checked_for_the_sender_and_other_users() {
         let told = BTreeMap::from([("dad".to_owned(), one_text("Bob asks. Really? Now?"))]);
         let observed = ObservedEffects { told, ..said("I asked the admins.") };
         check(
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_somewhere_is_compared_as_a_value() {
+    fn state_is_compared_as_a_value() {
         let state = BTreeMap::from([("series.3.seasons".to_owned(), serde_json::json!([1, 2]))]);
         let observed = ObservedEffects { state, ..said("Done.") };
         check(r#"{"state":{"series.3.seasons":[1,2]}}"#, &observed, &[]);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expectation_that_nobody_knows_is_an_error() {
+    fn unknown_expectation_is_an_error() {
         assert!(serde_json::from_str::<ExpectedEffects>(r#"{"write":[]}"#).is_err());
         assert!(serde_json::from_str::<ExpectedEffects>(r#"{"reply":{"some":[]}}"#).is_err());
     }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_measured_is_a_dash() {
+    fn unmeasured_statistic_is_a_dash() {
         let figures = RunStats::from_runs(&[ScenarioRun::default()]);
         let told = [
             figures.format_latency(50),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_counts_only_with_all_its_runs_and_only_where_it_is_played() {
+    fn scenario_counts_only_with_all_runs_and_where_it_is_played() {
         let failed = ScenarioRun { problems: vec!["text 1: writes".to_owned()], texts: Vec::new() };
         let round = |verdict, runs| ScenarioRuns { id: String::new(), title: String::new(), verdict, runs };
         let rounds = [

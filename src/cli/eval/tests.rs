@@ -57,7 +57,7 @@ fn tools() -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_scenarios_end_as_they_should_and_use_every_tool() {
+async fn included_scenarios_pass_and_use_every_tool() {
     let rounds = played().await;
     let failed: Vec<String> = rounds
         .iter()
@@ -79,7 +79,7 @@ async fn our_scenarios_end_as_they_should_and_use_every_tool() {
 }
 
 #[test]
-fn a_path_that_nobody_knows_is_an_error_and_an_item_that_is_not_there_is_null() {
+fn unknown_path_is_an_error_and_missing_entry_is_null() {
     let world = ScenarioServers::from_entry(&LibraryEntry::default(), &Clock::System);
     for path in
         ["movies.7", "movies.7.colour", "movies.x.here", "radarr.mood", "books.7.here", "movies_4k.7.here"]

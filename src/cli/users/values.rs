@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_may_be_grouped_and_needs_its_country_code() {
+    fn number_may_be_grouped_and_needs_its_country_code() {
         for text in ["+15550100123", "+1 555 010 0123", "+1 (555) 010-0123", "+1.555.010.0123"] {
             assert_eq!(parse_phone(text), Ok(PhoneNumber::parse("+15550100123").unwrap()), "{text}");
         }
