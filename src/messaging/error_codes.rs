@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_the_researched_one() {
+    fn table_equals_the_recorded_codes() {
         let codes: Value = serde_json::from_str(CODES).unwrap();
         let researched: BTreeMap<u32, ErrorCodeClass> = codes["codes"]
             .as_array()
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_code_is_judged_by_its_status() {
+    fn unknown_code_is_classified_by_its_status() {
         let judged = [301, 400, 401, 403, 404, 408, 429, 500, 503, 99].map(class_of_status);
         let expected = [
             ErrorCodeClass::Misconfigured,

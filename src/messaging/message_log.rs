@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_next_page_that_is_no_path_takes_our_credentials_nowhere() {
+    fn next_page_that_is_no_path_gets_no_credentials() {
         for next in ["@other.invalid/", ".other.invalid/", ":1@other.invalid/", "https://other.invalid/"] {
             let entry = json!({ "direction": "inbound" });
             let page = json!({ "messages": [entry], "next_page_uri": next }).to_string();
@@ -316,7 +316,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_list_holds_texts_come_in_order_and_none_is_older_than_asked_for(
+        fn listed_messages_are_in_order_and_not_too_old(
             pages in proptest::collection::vec(proptest::collection::vec(text(), 0..4), 1..4),
             links in any::<bool>(),
         ) {
@@ -334,7 +334,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_in_place_of_a_page_nobody_but_the_carrier_is_asked(
+        fn malformed_page_causes_no_request_to_another_host(
             next in prop_oneof!["[@.:/\\\\?#a-z0-9 ]{0,30}", "/[@.:/\\\\?#%a-z0-9]{0,30}", any::<String>()],
             messages in proptest::collection::vec(prop_oneof![4 => text(), 1 => Just(json!([7, null]))], 1..4),
             length in prop_oneof![3 => Just(usize::MAX), 1 => 0..400_usize],

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn every_vector_of_the_official_calculator_is_counted_alike() {
+    fn segment_counts_match_the_official_calculator() {
         let vectors: Value = serde_json::from_str(VECTORS).unwrap();
         let rows = vectors["vectors"].as_array().unwrap();
         rows.iter().for_each(check);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_alphabets_are_those_of_the_official_calculator() {
+    fn alphabets_match_the_official_calculator() {
         let vectors: Value = serde_json::from_str(VECTORS).unwrap();
         for (table, alphabet) in [("gsm7_basic", GSM7_BASIC), ("gsm7_extension", GSM7_EXTENSION)] {
             let rows = vectors["tables"][table].as_array().unwrap();
@@ -103,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_fits_its_parts(text: String) {
+        fn every_text_fits_its_segments(text: String) {
             let SegmentCount { encoding, count, units } = SegmentCount::from_text(&text);
             let (single, part) = match encoding {
                 TextEncoding::Gsm7 => (160, 153),

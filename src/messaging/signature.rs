@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn every_vector_of_the_official_libraries_is_judged_alike() {
+    fn every_recorded_signature_gets_the_official_verdict() {
         let vectors = vectors();
         let rows = vectors["vectors"].as_array().unwrap();
         let wrong: Vec<&str> = rows
@@ -263,7 +263,7 @@ mod tests {
     /// Checks only the rows with a configured base URL: the other rows rebuild the URL from a Host or forwarded header,
     /// which is never trusted here.
     #[test]
-    fn the_signed_url_is_the_public_url_and_the_raw_target() {
+    fn signed_url_is_the_public_url_with_the_raw_target() {
         let vectors = vectors();
         let rows = vectors["url_reconstruction"]["vectors"].as_array().unwrap();
         let configured: Vec<_> = rows.iter().filter(|row| row["public_base_url"].is_string()).collect();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_in_absolute_form_loses_its_host() {
+    fn absolute_target_loses_its_host() {
         assert_eq!(
             signed_url("https://a.example/bot/", "http://b/x?u=http://c/"),
             "https://a.example/bot/x?u=http://c/"
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_settings_header_never_falls_back_to_the_auth_token() {
+    fn settings_header_never_falls_back_to_the_auth_token() {
         let signature = sign_form(&"token".into(), URL, &form());
         let verifier = verifier(&["token"], &[("known", "secret")]);
         assert_eq!(verdict(&verifier, URL, &signature, None), Ok(()));
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_secret_signs_nothing() {
+    fn empty_secret_signs_nothing() {
         let signature = sign_form(&"".into(), URL, &form());
         let verifier = verifier(&[""], &[("empty", "")]);
         assert_eq!(verdict(&verifier, URL, &signature, None), Err(SignatureError::WrongSignature));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_port_may_be_signed_or_not_and_user_info_and_fragment_never_are() {
+    fn port_is_optional_and_user_info_and_fragment_are_ignored() {
         let verifier = verifier(&["token"], &[]);
         let spellings = [
             ("https://[::1]:8443/a", "https://[::1]/a"),
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_token_everything_is_rejected() {
+    fn no_token_verifies_nothing() {
         let verifier = SignatureVerifier { tokens: vec![], shared_keys: BTreeMap::new() };
         assert_eq!(verdict(&verifier, URL, "", None), Err(SignatureError::WrongSignature));
     }
@@ -352,7 +352,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_signed_is_verified(url in "https?://[a-z@:\\[\\]é0-9]{0,12}[/?#][ -~]{0,20}", name: String, value: String) {
+        fn signed_request_is_verified(url in "https?://[a-z@:\\[\\]é0-9]{0,12}[/?#][ -~]{0,20}", name: String, value: String) {
             let form = [(name, value)];
             let signature = sign_form(&"token".into(), &url, &form);
             let claim = ClaimedSignature { signature: &signature, settings: None };

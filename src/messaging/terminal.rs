@@ -51,7 +51,7 @@ mod tests {
     use crate::store::queue::callbacks::CallbackWord;
 
     #[test]
-    fn a_text_is_its_lines_and_then_its_media() {
+    fn message_is_printed_with_its_media_last() {
         let text = OutboundMessage {
             id: OutboxId(1),
             attempt: 1,

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_taken_text_has_a_sid_and_a_time() {
+    async fn accepted_message_has_a_sid_and_a_time() {
         let body = r#"{"sid":"SM1","status":"queued","date_created":"Thu, 24 Aug 2023 05:01:45 +0000"}"#;
         let twilio = Twilio::new(account(TwilioSender::Number, token()), answering(201, &[], body));
         let created_at: Timestamp = "2023-08-24T05:01:45Z".parse().unwrap();
@@ -320,13 +320,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unreadable_time_does_not_lose_the_sid() {
+    async fn unreadable_time_keeps_the_sid() {
         let outcome = outcome(201, &[], r#"{"sid":"SM1","date_created":"soon"}"#).await;
         assert_eq!(outcome, r#"Ok(CarrierReceipt { sid: "SM1", created_at: None })"#);
     }
 
     #[tokio::test]
-    async fn each_refusal_says_what_comes_next() {
+    async fn each_refusal_determines_the_next_step() {
         insta::assert_snapshot!(
             [
                 outcome(400, &[], r#"{"code":21610,"message":"x","status":400}"#).await,
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_is_told_in_words_with_its_code() {
+    async fn refusal_message_contains_its_code() {
         let refusal = r#"{"code":20003,"message":"x","status":401}"#;
         let twilio = Twilio::new(account(TwilioSender::Number, token()), answering(401, &[], refusal));
         assert_eq!(
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_text_without_an_answer_may_have_been_taken() {
+    async fn message_without_a_response_is_unknown() {
         let silent = HttpClient::in_process(Arc::new(|_| futures_util::future::pending().boxed()));
         let twilio = Twilio::new(account(TwilioSender::Number, token()), silent);
         let started = tokio::time::Instant::now();
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_text_that_never_left_is_sent_later() {
+    async fn unsent_message_is_sent_later() {
         // No server listens on port 1 of this machine.
         let account =
             TwilioAccount { api_url: "http://127.0.0.1:1".into(), ..account(TwilioSender::Number, token()) };
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_number_and_the_token_send_a_text() {
+    async fn number_and_token_send_a_message() {
         assert_eq!(
             sent(account(TwilioSender::Number, token()), text()).await,
             [
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_service_and_an_api_key_send_media() {
+    async fn service_and_api_key_send_media() {
         let key = TwilioCredentials::ApiKey { sid: "SK1".into(), secret: "key".into() };
         let poster = "https://sms.example/poster.jpg".to_owned();
         let media = OutboundMessage { body: String::new(), media: vec![poster.clone(), poster], ..text() };
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_stay_out_of_debug_output() {
+    fn debug_output_hides_secrets() {
         let account = account(TwilioSender::Number, token());
         assert!(!format!("{account:?}").contains("secret\""));
     }

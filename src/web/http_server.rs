@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn half_a_header_is_not_waited_for_and_a_resting_connection_neither() {
+    async fn incomplete_header_and_idle_connection_time_out() {
         let limits = ListenerLimits { header: Duration::from_millis(50), ..ListenerLimits::PAGES };
         let served = Served::within(counting(), limits).await;
         let mut slow = served.connect().await;
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_beyond_the_bound_waits_until_another_ends() {
+    async fn connection_over_the_limit_waits_for_another_to_end() {
         let limits = ListenerLimits { connections: 2, header: LONG, ..ListenerLimits::PAGES };
         let served = Served::within(counting(), limits).await;
         let (mut first, mut second) = (served.connect().await, served.connect().await);
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn at_the_stop_what_was_asked_is_answered_and_resting_connections_end() {
+    async fn shutdown_answers_running_requests_and_closes_idle_connections() {
         let (asked, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let slow = {
             let (asked, release) = (asked.clone(), release.clone());
@@ -400,7 +400,7 @@ mod tests {
         served.stops().await;
     }
     #[tokio::test]
-    async fn a_client_that_does_not_read_what_it_asked_for_is_given_up() {
+    async fn client_that_does_not_read_is_disconnected() {
         let much = get(|| async { vec![b'.'; 64 << 20] });
         let limits = ListenerLimits { unread: Duration::from_millis(200), ..ListenerLimits::PAGES };
         let served = Served::within(Router::new().route("/", much), limits).await;
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_connections_are_not_kept_an_answer_says_so_and_ends_its_own() {
+    async fn connection_without_reuse_is_closed_after_its_response() {
         let limits = ListenerLimits { reuse: ConnectionReuse::One, header: LONG, ..ListenerLimits::PAGES };
         let served = Served::within(counting(), limits).await;
         let mut proxy = served.connect().await;

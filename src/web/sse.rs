@@ -219,7 +219,7 @@ mod tests {
     use crate::web::stream_limit::{StreamLimit, StreamOwner};
 
     #[tokio::test(start_paused = true)]
-    async fn a_stream_is_over_after_a_while_so_that_its_client_is_let_in_anew() {
+    async fn stream_ends_after_a_time_for_a_new_access_check() {
         let place = StreamLimit::default()
             .acquire_lease(StreamOwner::Key(1))
             .into_lease()

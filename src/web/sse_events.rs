@@ -318,7 +318,7 @@ mod tests {
     use crate::conversation::transcript::CallRow;
 
     #[test]
-    fn the_table_has_every_event_that_can_be_sent() {
+    fn table_has_every_event_name() {
         let block = StreamBlock { step: 0, attempt: 1, kind: BlockKind::Text, ord: 0 };
         let all = [
             StreamEventKind::Turn(StreamTurnState::Created),

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn one_caller_cannot_take_every_place_and_all_together_no_more_than_there_are() {
+    fn streams_are_limited_per_caller_and_in_total() {
         let places = StreamLimit::default();
         let mut greedy = take(&places, 1, MOST);
         assert_eq!(greedy.len(), MOST_OF_ONE);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_may_read_no_more_loses_every_place_and_gets_no_other() {
+    fn revoked_owner_loses_all_streams_and_gets_no_other() {
         let places = StreamLimit::default();
         let (theirs, others) = (take(&places, 1, 2), take(&places, 2, 1));
         places.end_streams(StreamOwner::Key(1));

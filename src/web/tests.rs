@@ -153,7 +153,7 @@ const TEXT: [(&str, &str); 11] = [
 ];
 
 #[test]
-fn a_form_is_taken_exactly_if_it_is_signed_as_it_arrives_and_says_who_texts_whom() {
+fn webhook_accepts_exactly_signed_forms_with_sender_and_recipient() {
     const NAMES: [&str; 6] = ["Body", "From", "MediaUrl0", "OptOutType", "ErrorUrl", "FromCity"];
     let door = Door::open();
     let value =
@@ -192,7 +192,7 @@ const REPORT: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn a_callback_is_read_exactly_if_it_is_signed_with_its_query_and_whole_and_counts_without_a_message() {
+fn callback_is_accepted_only_if_signed_with_its_query() {
     let door = Door::open();
     let number = prop_oneof![any::<u64>().prop_map(|number| number.to_string()), any::<String>()];
     let more = form(&["ErrorCode", "From", "RawDlrDoneDate", "ChannelPrefix"], number.clone());
@@ -218,7 +218,7 @@ fn a_callback_is_read_exactly_if_it_is_signed_with_its_query_and_whole_and_count
 }
 
 #[test]
-fn a_report_is_taken_exactly_if_it_presents_the_secret_and_is_an_event() {
+fn arr_event_needs_the_secret_and_a_valid_event() {
     let door = Door::open();
     let event =
         (any::<Option<i64>>(), any::<String>(), select(vec!["Download", "Health", "HealthRestored", "Test"]));

@@ -89,7 +89,7 @@ fn check_signed(request: &Request<Bytes>) {
 }
 
 #[tokio::test]
-async fn a_text_is_taken_kept_and_announced() {
+async fn message_is_accepted_stored_and_announced() {
     let world = world();
     let mut announced = world.carrier.subscribe();
     world.carrier.set_latency(Duration::from_secs(2));
@@ -110,7 +110,7 @@ async fn a_text_is_taken_kept_and_announced() {
 }
 
 #[tokio::test]
-async fn a_message_reads_like_the_real_resource() {
+async fn message_resource_matches_the_real_one() {
     let world = world();
     let sid = world.twilio.send(&outgoing(7, &"x".repeat(161))).await.unwrap().sid;
     let mut resource = get(&world, &format!("Messages/{sid}.json")).await;
@@ -144,7 +144,7 @@ async fn a_message_reads_like_the_real_resource() {
 }
 
 #[tokio::test]
-async fn a_text_with_a_flaw_is_refused_with_its_code() {
+async fn invalid_message_is_refused_with_its_code() {
     let World { carrier, twilio, .. } = world();
     let text = outgoing(1, "hi");
     let http = || HttpClient::in_process(carrier.in_process());
@@ -172,7 +172,7 @@ async fn a_text_with_a_flaw_is_refused_with_its_code() {
 }
 
 #[tokio::test]
-async fn a_service_sends_from_its_number() {
+async fn service_sends_from_its_number() {
     let world = world();
     let mut account = world.carrier.client_account("https://api.example");
     account.sender = TwilioSender::MessagingService("MG1".into());
@@ -182,7 +182,7 @@ async fn a_service_sends_from_its_number() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_fault_strikes_one_text() {
+async fn each_fault_affects_one_message() {
     let World { carrier, twilio, .. } = world();
     carrier.fail_next(503, 20503);
     carrier.hang_next();
@@ -199,7 +199,7 @@ async fn each_fault_strikes_one_text() {
 }
 
 #[tokio::test]
-async fn the_list_is_newest_first_filtered_and_paged() {
+async fn list_is_newest_first_filtered_and_paged() {
     let world = world();
     world.carrier.inbound_form(ADA, "first").into_signed_request().unwrap();
     world.clock.advance(Duration::from_hours(24));
@@ -223,7 +223,7 @@ async fn the_list_is_newest_first_filtered_and_paged() {
 }
 
 #[tokio::test]
-async fn a_persons_text_is_a_signed_form() {
+async fn inbound_message_is_a_signed_form() {
     let world = world();
     let text = world
         .carrier
@@ -264,7 +264,7 @@ async fn a_persons_text_is_a_signed_form() {
 }
 
 #[tokio::test]
-async fn a_text_over_another_channel_carries_its_prefix() {
+async fn channel_prefix_is_in_the_addresses() {
     let request = world()
         .carrier
         .inbound_form(ADA, "hi")
@@ -279,7 +279,7 @@ async fn a_text_over_another_channel_carries_its_prefix() {
 }
 
 #[tokio::test]
-async fn a_repeated_webhook_is_the_same_request_and_one_line_in_the_list() {
+async fn repeated_webhook_is_identical_and_listed_once() {
     let world = world();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let webhook = HttpClient::in_process({
@@ -299,7 +299,7 @@ async fn a_repeated_webhook_is_the_same_request_and_one_line_in_the_list() {
 }
 
 #[tokio::test]
-async fn a_status_callback_is_signed_and_moves_the_message_on() {
+async fn status_callback_is_signed_and_updates_the_message() {
     let world = world();
     let sid = world.twilio.send(&outgoing(7, "hi")).await.unwrap().sid;
     let [sent] = <[SentText; 1]>::try_from(world.carrier.sent_messages()).unwrap();
@@ -316,7 +316,7 @@ async fn a_status_callback_is_signed_and_moves_the_message_on() {
 }
 
 #[tokio::test]
-async fn opt_out_words_silence_us_until_an_opt_in_word() {
+async fn opt_out_words_block_sending_until_an_opt_in_word() {
     let keywords: Value =
         serde_json::from_str(include_str!("../../../tests/data/twilio/optout_keywords.json")).unwrap();
     let words = |kind: &str| -> Vec<String> { serde_json::from_value(keywords[kind].clone()).unwrap() };
@@ -333,7 +333,7 @@ async fn opt_out_words_silence_us_until_an_opt_in_word() {
 }
 
 #[tokio::test]
-async fn the_router_answers_as_the_in_process_carrier_does() {
+async fn router_and_in_process_carrier_answer_alike() {
     use tower::ServiceExt;
     let World { carrier, .. } = world();
     let request =

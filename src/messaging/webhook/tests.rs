@@ -186,7 +186,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn no_split_into_documented_names_acts_as_another_text(form in genuine_text()) {
+    fn documented_field_split_never_acts_as_another_message(form in genuine_text()) {
         let genuine = read(&form).unwrap();
         for other in splits(&signed(&form), &TEXT_FIELDS) {
             check_split(&genuine, &other);
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn no_split_into_names_of_ones_own_acts_as_another_text(
+    fn custom_field_split_never_acts_as_another_message(
         form in genuine_text(),
         (field, start, end) in (proptest::arbitrary::any::<Index>(), proptest::arbitrary::any::<Index>(), proptest::arbitrary::any::<Index>()),
     ) {
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn no_split_of_a_callback_is_about_another_message(
+    fn callback_split_never_names_another_message(
         (out, attempt) in (1_i64..999, 1_u32..30),
         code in proptest::option::of("[1-9][0-9]{4}"),
         message in proptest::option::of(crafted()),
@@ -253,7 +253,7 @@ const REPORT: [(&str, &str); 8] = [
 ];
 
 #[test]
-fn the_end_of_a_body_read_as_a_sender_and_a_city_is_ambiguous() {
+fn body_end_parsed_as_sender_and_city_is_ambiguous() {
     let crafted = format!("yesFrom{ADMIN}FromCity");
     let genuine = text_with(&[("Body", &crafted)]);
     let city = format!("From{MEMBER}FromCityPORTLAND");
@@ -267,7 +267,7 @@ fn the_end_of_a_body_read_as_a_sender_and_a_city_is_ambiguous() {
 }
 
 #[test]
-fn a_member_cannot_be_read_as_an_admin_with_an_id_of_their_choice() {
+fn member_with_a_chosen_id_is_never_parsed_as_an_admin() {
     let crafted = format!("yesFrom{ADMIN}MessageSid{OTHER_SID}NumMedia0ProfileName");
     let genuine = text_with(&[("Body", &crafted)]);
     let forged: Vec<ReceivedMessage> = splits(&signed(&genuine), &TEXT_FIELDS)
@@ -280,7 +280,7 @@ fn a_member_cannot_be_read_as_an_admin_with_an_id_of_their_choice() {
 }
 
 #[test]
-fn ordinary_texts_are_certain_and_those_that_could_be_others_are_not() {
+fn ordinary_messages_are_certain_and_splittable_ones_ambiguous() {
     let service = [("MessagingServiceSid", "MG0123456789abcdef0123456789abcdef"), ("OptOutType", "STOP")];
     let media = [
         ("NumMedia", "1"),
@@ -305,7 +305,7 @@ fn ordinary_texts_are_certain_and_those_that_could_be_others_are_not() {
 }
 
 #[test]
-fn a_field_without_its_shape_is_refused() {
+fn field_of_the_wrong_form_is_refused() {
     let mut doubled = text_with(&[]);
     doubled.push(("FromCity".to_owned(), "SALEM".to_owned()));
     let cases = [
@@ -336,7 +336,7 @@ fn a_field_without_its_shape_is_refused() {
 }
 
 #[test]
-fn a_callback_with_a_hidden_or_odd_field_is_refused() {
+fn callback_with_a_hidden_or_odd_field_is_refused() {
     let with = |more: &[(&str, &str)]| {
         let mut fields = BTreeMap::from(REPORT);
         fields.extend(more.iter().copied());
@@ -359,7 +359,7 @@ fn a_callback_with_a_hidden_or_odd_field_is_refused() {
 }
 
 #[test]
-fn only_an_address_as_we_write_it_names_a_message() {
+fn only_the_exact_callback_query_names_a_message() {
     let key = |query| parse_report(&pairs(&REPORT), CallbackQuery::from_query(query), ACCOUNT).unwrap().key;
     assert!(key("out=7&n=1&word=0123").is_some());
     let others = [

@@ -74,7 +74,7 @@ mod tests {
     use crate::web::auth::token::SecretToken;
 
     #[test]
-    fn a_cookie_is_secure_wherever_tls_is() {
+    fn cookie_is_secure_over_tls() {
         let token = SecretToken::parse(&"a".repeat(43)).unwrap();
         let given = |origin: &'static str| {
             let headers = HeaderMap::from_iter([(ORIGIN, HeaderValue::from_static(origin))]);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cookie_that_only_this_host_can_set_goes_first() {
+    fn host_cookie_takes_precedence() {
         let (ours, theirs) = ("b".repeat(43), "c".repeat(43));
         let line = format!("other=1; dialarr={theirs}; __Host-dialarr={ours}");
         let headers = HeaderMap::from_iter([(COOKIE, HeaderValue::from_str(&line).unwrap())]);

@@ -140,7 +140,7 @@ mod tests {
     use super::{HashingQueue, PasswordMatch};
 
     #[tokio::test]
-    async fn however_many_sign_in_one_hash_is_computed_at_a_time() {
+    async fn concurrent_sign_ins_compute_one_hash_at_a_time() {
         let hashing = HashingQueue::default();
         let (under_way, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let sign_ins = (0..8).map(|_| {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hash_fits_its_password_alone() {
+    async fn hash_matches_only_its_password() {
         let hashing = HashingQueue::default();
         let hash = hashing.hash_password(SecretString::from("correct horse")).await.unwrap();
         let compare = |typed: &str| hashing.compare_password(typed.into(), hash.clone());

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_browser_says_of_the_site_decides() {
+    fn fetch_site_header_decides() {
         check(&[("sec-fetch-site", "same-origin")], true);
         check(&[("sec-fetch-site", "none")], true);
         check(&[("sec-fetch-site", "same-site")], false);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn without_it_the_origin_must_be_where_the_request_went() {
+    fn origin_must_equal_the_host_without_a_fetch_site_header() {
         check(&[("origin", "http://nas:3001"), ("host", "nas:3001")], true);
         check(&[("origin", "https://nas"), ("host", "NAS")], true);
         check(&[("origin", "http://nas:8080"), ("host", "nas:3001")], false);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_that_says_so_is_noticed() {
+    fn declared_proxy_is_detected() {
         for name in ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-real-ip", "via"] {
             assert!(is_forwarded(Version::HTTP_11, &headers(&[("host", "localhost"), (name, "")])), "{name}");
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_that_says_nothing_is_known_by_its_version_or_by_the_page_that_the_browser_is_at() {
+    fn silent_proxy_is_detected_by_version_or_referer() {
         let host = ("host", "localhost:3001");
         let (fetch, here) =
             (("sec-fetch-site", "same-origin"), ("referer", "http://localhost:3001/users?a=1"));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_on_somebody_elses_page_is_no_proxy() {
+    fn link_from_another_site_is_no_proxy() {
         for site in ["cross-site", "same-site"] {
             let followed =
                 [("host", "localhost:3001"), ("sec-fetch-site", site), ("referer", "http://localhost:80/")];
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_over_tls_is_known_by_the_proxy_s_word_or_by_its_origin() {
+    fn encryption_is_detected_by_the_proxy_header_or_the_origin() {
         assert!(is_encrypted(&headers(&[("x-forwarded-proto", "https, http")])));
         assert!(is_encrypted(&headers(&[("origin", "https://nas")])));
         assert!(!is_encrypted(&headers(&[("x-forwarded-proto", "http"), ("origin", "http://nas")])));

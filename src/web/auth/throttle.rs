@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sixth_try_waits_and_asking_again_does_not_make_it_longer() {
+    fn sixth_attempt_waits_and_repeating_does_not_prolong_it() {
         let mut throttle = after_five_failures();
         assert_eq!(throttle.begin_attempt(at(10)), PasswordAttempt::RetryAfter(Duration::from_secs(24)));
         assert_eq!(throttle.begin_attempt(at(33)), PasswordAttempt::RetryAfter(Duration::from_secs(1)));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wait_is_longer_up_to_a_quarter_of_an_hour_and_sitting_it_out_starts_nothing_anew() {
+    fn throttle_delays_double_up_to_a_quarter_of_an_hour() {
         let mut throttle = after_five_failures();
         let mut now = 4;
         let mut waits = Vec::new();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_lets_nobody_in_earlier_and_locks_nobody_out() {
+    fn clock_step_back_neither_admits_earlier_nor_locks_out() {
         let mut throttle = SignInThrottle::default();
         throttle.begin_attempt(at(1_000_000));
         assert_eq!(throttle.begin_attempt(at(0)), PasswordAttempt::Allowed);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_forgotten_after_a_quiet_time_and_after_a_success() {
+    fn failures_expire_after_a_quiet_time_and_a_success() {
         let mut throttle = after_five_failures();
         assert_eq!(throttle.begin_attempt(at(4 + 3600)), PasswordAttempt::Allowed);
         assert_eq!(throttle.failure_count(), 1);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_failures_few_are_worth_a_line() {
+    fn audited_failures_become_rarer() {
         let told: Vec<u32> = (1..100).filter(|failed| is_audited(*failed)).collect();
         assert_eq!(told, [5, 10, 20, 40, 80]);
     }

@@ -59,7 +59,7 @@ mod tests {
     use super::SecretToken;
 
     #[test]
-    fn what_is_made_can_be_read_again_and_is_never_shown_in_a_log() {
+    fn token_survives_parsing_and_is_never_logged() {
         let token = SecretToken::random();
         assert_eq!(SecretToken::parse(token.as_str()).map(|read| read.hash()), Some(token.hash()));
         assert_eq!(format!("{token:?}"), "SecretToken");
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn only_letters_and_digits_of_the_right_number_are_a_token() {
+    fn token_has_an_exact_length_of_letters_and_digits() {
         let wrong = ["", "short", &"a".repeat(44), &format!("{}-", "a".repeat(42))];
         assert!(wrong.iter().all(|text| SecretToken::parse(text).is_none()));
     }

@@ -206,7 +206,7 @@ mod tests {
     use super::push_detail;
 
     #[test]
-    fn what_was_recorded_is_told_in_words() {
+    fn recorded_details_are_described_in_words() {
         let mut details = Vec::new();
         let recorded =
             json!({ "delete_files": true, "ids": [3, "x"], "size_bytes": 21_400_000_000_u64, "own": null });

@@ -92,7 +92,7 @@ mod tests {
     use super::change_label;
 
     #[test]
-    fn an_addition_that_changed_nothing_is_not_called_a_change() {
+    fn addition_without_a_change_is_not_labeled_a_change() {
         for kind in ["write_done", "write_unchanged"] {
             let label = change_label(kind, &json!({ "status": "already_exists" }));
             assert_eq!(label, Some("Found it in the library"));

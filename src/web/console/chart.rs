@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_stand_at_plain_numbers() {
+    fn axis_limits_are_round_numbers() {
         assert_eq!(
             [0, 3, 4, 5, 17, 21, 41, 900, 1_500].map(round_up),
             [4, 4, 4, 6, 20, 30, 60, 1_000, 2_000]
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_a_pile_of_its_parts_and_a_row_of_the_table() {
+    fn day_is_a_stacked_bar_and_a_table_row() {
         let days = [("Nov 19".to_owned(), vec![2, 2]), ("Nov 20".to_owned(), vec![0, 1])];
         let bars =
             BarChart::from_days(&DailySeries { title: "Texts", series: &["Received", "Sent"], days: &days });
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_a_drawing_is_escaped() {
+    fn chart_labels_are_escaped() {
         let shares = ShareChart::from_parts("<b>", &[("\"><script>", 1)]);
         assert!(!shares.render().unwrap().contains("<script>"));
     }

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_drawn_under_the_words_of_the_lists() {
+    fn chart_uses_the_delivery_labels_of_the_lists() {
         let fates = [
             DeliveryStatus::Read,
             DeliveryStatus::Delivered,

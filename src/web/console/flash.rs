@@ -131,7 +131,7 @@ mod tests {
     use super::FlashMessage;
 
     #[test]
-    fn each_outcome_has_a_word_of_its_own() {
+    fn each_flash_message_has_its_own_word() {
         let words: BTreeSet<&str> = FlashMessage::ALL.iter().map(|said| said.parts().1).collect();
         assert_eq!(words.len(), FlashMessage::ALL.len());
     }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_and_little_money_is_not_rounded_away() {
+    fn counts_are_grouped_and_small_costs_are_not_rounded_away() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(format_count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(
             [0, 1, 12_345, 100_000, 1_234_567_890].map(format_cost),

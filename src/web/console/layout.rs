@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_written_in_the_zone_and_as_short_as_its_age_allows() {
+    fn time_is_local_and_as_short_as_its_age_allows() {
         check("2026-11-20T20:00:00Z", "21:00");
         check("2026-11-20T23:30:00Z", "Nov 21, 00:30");
         check("2026-11-19T08:00:00Z", "Nov 19, 09:00");

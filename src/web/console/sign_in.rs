@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_path_of_ours_is_followed() {
+    fn only_a_local_path_is_followed() {
         check("/conversations/5?after=3", "/conversations/5?after=3");
         check("https://evil.example/", "/");
         check("//evil.example/", "/");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_as_people_say_it() {
+    fn delay_is_formatted_for_people() {
         let told = [1, 30, 90, 91, 240].map(|seconds| format_wait(Duration::from_secs(seconds)));
         assert_eq!(told, ["a second", "30 seconds", "90 seconds", "2 minutes", "4 minutes"]);
     }
