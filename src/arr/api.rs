@@ -393,14 +393,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_url_base_is_kept_with_and_without_a_slash() {
+    async fn url_base_is_kept_with_and_without_a_slash() {
         check("http://nas:8989", "GET http://nas:8989/api/v3/qualityprofile?a+b=c%26d").await;
         check("http://nas:8989/sonarr", "GET http://nas:8989/sonarr/api/v3/qualityprofile?a+b=c%26d").await;
         check("http://nas/sonarr/?x=1#y", "GET http://nas/sonarr/api/v3/qualityprofile?a+b=c%26d").await;
     }
 
     #[tokio::test]
-    async fn a_read_is_tried_again_once_while_the_server_starts() {
+    async fn read_is_retried_once_during_startup() {
         let starting = (503, r#"{"errorMessage":"starting"}"#);
         let peer = peer(&[starting, (200, r#"[{"id":4,"name":"HD","items":[]}]"#)]);
         let profiles = peer
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_second_503_is_the_answer() {
+    async fn second_503_is_an_error() {
         let starting = (503, r#"{"errorMessage":"starting"}"#);
         let peer = peer(&[starting, starting]);
         let error = peer.at("http://nas").get::<Value>("queue", &[]).await.unwrap_err();
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_is_never_tried_again() {
+    async fn write_is_never_retried() {
         let peer = peer(&[(503, "")]);
         let error = peer.at("http://nas").post_addition("movie", &json!({})).await.unwrap_err();
         assert_eq!(error.to_string(), "use it: service unavailable");
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_addition_refused_because_it_is_there_is_a_success() {
+    async fn addition_refused_as_existing_is_a_success() {
         let peer = peer(&[(
             400,
             r#"[{"errorMessage":"Path is used"},{"errorMessage":"This movie has already been added"}]"#,
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_item_is_none_but_a_missing_list_means_the_url_is_wrong() {
+    async fn missing_entry_is_none_and_missing_list_means_a_wrong_url() {
         let peer = peer(&[(404, ""), (404, "")]);
         let api = peer.at("http://nas");
         assert_eq!(
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_list_is_handed_over_record_by_record() {
+    async fn long_list_is_parsed_record_by_record() {
         let list = Value::from((0..5_000).map(|id| json!({ "id": id, "name": "HD" })).collect::<Vec<_>>());
         let peer = peer(&[(503, ""), (200, list.to_string().leak())]);
         let mut ids = Vec::new();
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_list_that_cannot_be_had_fails_as_any_other_read() {
+    async fn failed_list_is_classified_like_any_read() {
         check_list(401, "", "Unauthorized").await;
         check_list(404, "", r#"WrongUrl("it knows no such API")"#).await;
         check_list(200, "\n<!doctype html>", r#"WrongUrl("it answers with a web page")"#).await;
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_write_counts_as_a_change_whatever_became_of_it() {
+    async fn every_write_counts_as_a_change_regardless_of_its_outcome() {
         let peer = peer(&[(200, "[]"), (500, ""), (200, "")]);
         let api = peer.at("http://nas");
         let mut counted = vec![api.change_count()];
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_empty_term_asks_nobody() {
+    async fn empty_search_term_sends_no_request() {
         let peer = peer(&[]);
         let found = peer
             .at("http://nas")
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_does_not_come_leaves_a_write_unknown() {
+    async fn write_without_a_response_has_an_unknown_outcome() {
         let silent = HttpClient::in_process(Arc::new(|_| std::future::pending().boxed()));
         let api = ApiClient::new(silent, "http://nas".parse().unwrap(), SecretString::from("k3y"));
         let error = api.delete("movie/1", &[]).await.unwrap_err();
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_key_goes_in_its_header_alone() {
+    async fn key_is_sent_only_in_its_header() {
         let headers = |request: Request<Bytes>| {
             let told: Vec<String> =
                 request.headers().iter().map(|(name, value)| format!("{name}: {value:?}")).collect();

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn season_of_one_episode_has_only_begun() {
+    fn season_of_one_episode_is_complete_only_after_a_rest() {
         let show = show(&[(1, 1, 1), (2, 0, 0)]);
         assert!(!show.season_is_complete(1, &[aired(1, 1, false)], NOW));
         assert!(show.season_is_complete(1, &[aired(1, 30, false)], NOW));

@@ -194,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn an_import_of_a_movie_says_whether_it_is_an_upgrade() {
+    fn movie_import_distinguishes_upgrades() {
         let event = |upgrade| json!({ "eventType": "Download", "movie": film(), "isUpgrade": upgrade });
         check(&event(false), &[ArrEvent::MovieImported(dune(), ImportKind::First)]);
         check(&event(true), &[ArrEvent::MovieImported(dune(), ImportKind::Upgrade)]);
     }
 
     #[test]
-    fn one_file_and_a_complete_import_are_the_same_matters() {
+    fn single_file_and_complete_import_have_the_same_matters() {
         let base = json!({ "eventType": "Download", "series": show(), "downloadId": "abc" });
         let with = |more: Value| {
             let mut event = base.clone();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_download_that_wants_a_hand_is_named_by_its_title_or_else_by_its_release() {
+    fn blocked_import_is_named_by_title_or_release() {
         let event = |more: Value| {
             let mut event = json!({ "eventType": "ManualInteractionRequired",
                                     "downloadInfo": { "title": "Some.Release.2021" } });
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn health_is_told_without_paths_and_not_for_trifles() {
+    fn health_issues_have_no_paths_and_exclude_trivial_ones() {
         let event = |level: &str, check: &str| {
             json!({ "eventType": "Health", "level": level, "type": check,
                     "message": "Folder '/data/films' is missing" })
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_and_what_concerns_nobody_report_nothing() {
+    fn test_events_and_irrelevant_events_are_empty() {
         check(&json!({ "eventType": "Test", "movie": { "id": 1, "title": "Test Title", "tmdbId": 0 } }), &[]);
         check(&json!({ "eventType": "Grab", "movie": film(), "downloadId": "abc" }), &[]);
         check(&json!({ "eventType": "SomethingNew" }), &[]);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_refused() {
+    fn malformed_event_is_refused() {
         for body in ["", "null", "[]", "{}", "{\"eventType\":7}", "<html>"] {
             assert_eq!(parse_events(body.as_bytes(), Timestamp::UNIX_EPOCH), Err(NoEvent), "{body}");
         }
@@ -265,7 +265,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_event_is_read_and_every_matter_of_it_is_named(
+        fn any_event_is_parsed_with_named_matters(
             kind in proptest::sample::select(vec!["Download", "ManualInteractionRequired", "Health", "HealthRestored"]),
             ids: [i64; 2],
             year: Option<i64>,

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_of_a_season_pack_are_one_download() {
+    fn rows_of_a_season_pack_are_one_download() {
         check(
             &json!([bear("a", 2, 1), bear("b", 3, 4), bear("a", 2, 2), bear("a", 2, 3)]),
             &[
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pack_of_several_seasons_names_them() {
+    fn pack_of_several_seasons_names_them() {
         check(
             &json!([bear("a", 1, 1), bear("a", 2, 1)]),
             &["The Bear seasons 1-2: Downloading, 200.25 of 800.5, 600 s"],
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_download_stay_apart() {
+    fn rows_without_a_download_id_stay_separate() {
         check(
             &json!([{ "title": "A", "status": "delay" }, { "title": "B", "status": "delay", "downloadId": "" }]),
             &["A: Delayed, 0 of 0, -", "B: Delayed, 0 of 0, -"],
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_movie_is_named_with_its_year_and_an_orphan_by_its_release() {
+    fn movie_is_named_with_its_year_and_orphan_by_release() {
         check(
             &json!([
                 { "status": "queued", "title": "Dune.x264", "movie": { "title": "Dune", "year": 2021 } },
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_left_while_it_still_works_is_unknown() {
+    fn zero_time_left_during_work_is_unknown() {
         check(
             &json!([{ "title": "A", "status": "downloading", "size": 9, "sizeleft": 3, "timeleft": "00:00:00" }]),
             &["A: Downloading, 3 of 9, -"],
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stuck_import_says_the_first_thing_that_is_wrong_without_paths() {
+    fn stuck_import_has_the_first_reason_without_paths() {
         check(
             &json!([{
                 "title": "A", "status": "completed", "trackedDownloadStatus": "warning",
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn each_state_is_told_from_the_others() {
+    fn download_states_are_distinguished() {
         let row = |status: &str, tracked: &str| json!({ "title": status, "status": status, "trackedDownloadState": tracked });
         check(
             &json!([

@@ -80,21 +80,21 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_without_a_path_stays() {
+    fn sentence_without_a_path_is_unchanged() {
         check("This movie has already been added", "This movie has already been added");
         check("Banned, see http://host.example/rules", "Banned, see http://host.example/rules");
         check("yes and / or no", "yes and / or no");
     }
 
     #[test]
-    fn a_quoted_path_goes_with_its_quotes() {
+    fn quoted_path_is_removed_with_its_quotes() {
         check("Path '/films/Ocean's Eleven (2001)' is already configured", "Path is already configured");
         check(r"Root folder 'D:\Films' does not exist", "Root folder does not exist");
         check("The folder (/tv) doesn't exist.", "The folder doesn't exist.");
     }
 
     #[test]
-    fn a_bare_path_goes_with_all_that_follows() {
+    fn bare_path_is_removed_with_the_rest() {
         check("No files found in /data/My Show/x.mkv", "No files found");
         check("A movie was not found. Path: /films/x", "A movie was not found.");
         check("Missing:\t/films", "Missing");
@@ -116,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_sentence_becomes_one_line_in_which_no_word_is_a_path(text in sentence()) {
+        fn any_message_becomes_one_line_without_paths(text in sentence()) {
             let plain = plain_message(&text);
             assert!(!plain.contains(['\n', '\r']), "{plain:?}");
             let is_path = |word: &str| word.starts_with('/') && word.trim_matches('/').starts_with(char::is_alphanumeric);

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_movie_imported_twice_is_one_entry() {
+    fn movie_imported_twice_is_one_entry() {
         let dune =
             |date: &str| json!({ "movieId": 7, "date": date, "movie": { "title": "Dune", "year": 2021 } });
         check(
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_library_lost_is_named_by_its_release() {
+    fn import_without_a_title_is_named_by_its_release() {
         check(
             json!([{ "sourceTitle": "Dune.x264", "date": "2026-05-01T10:00:00Z" }, { "sourceTitle": "undated" }]),
             &[("Dune.x264", "", "2026-05-01T10:00:00Z")],

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_read_wherever_the_pieces_part_them() {
+    fn records_are_parsed_across_chunk_borders() {
         let records = vec![
             json!({ "title": "a \"quoted\" {brace} \\", "year": 1999 }),
             json!({ "seasons": [{ "n": [1, 2] }, {}], "title": "Am\u{e9}lie \u{1f37f} ] } , {" }),
@@ -177,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_ends_in_the_middle_is_not_taken_for_a_short_one() {
+    fn truncated_list_is_an_error() {
         for list in ["", "[", r#"[{"id":1}"#, r#"[{"id":1},"#, r#"[{"id":1},{"id""#] {
             check(list, &Err("the list ends in the middle"));
         }
     }
 
     #[test]
-    fn what_is_no_list_of_records_is_refused() {
+    fn list_of_other_values_is_refused() {
         for list in ["<!doctype html>", r#"{"message":"no"}"#, "[1]", "[] []"] {
             check(list, &Err("expected a list of records"));
         }
@@ -193,20 +193,20 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_an_end_is_given_up() {
+    fn unterminated_record_is_refused() {
         let endless = format!(r#"[{{"title":"{}"#, "x".repeat(MAX_RECORD_BYTES));
         assert_eq!(read(&endless, 1 << 16), Err("a record is larger than 4 MiB".to_owned()));
     }
 
     proptest! {
         #[test]
-        fn any_records_are_read_however_large_the_pieces_are(words: Vec<(String, String)>, piece in 1..40_usize) {
+        fn any_records_are_parsed_with_any_chunk_size(words: Vec<(String, String)>, piece in 1..40_usize) {
             let records: Vec<Value> = words.iter().map(|(name, word)| json!({ (name): [word, { "x": word }] })).collect();
             assert_eq!(read(&Value::from(records.clone()).to_string(), piece), Ok(records));
         }
 
         #[test]
-        fn any_bytes_are_read_the_same_however_large_the_pieces_are(list in "[\\[\\]{}\",:\\\\ a1]{0,40}", piece in 1..40_usize) {
+        fn any_bytes_parse_alike_with_any_chunk_size(list in "[\\[\\]{}\",:\\\\ a1]{0,40}", piece in 1..40_usize) {
             assert_eq!(read(&list, piece).ok(), read(&list, list.len().max(1)).ok());
         }
     }

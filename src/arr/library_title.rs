@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_movie_is_read_with_what_it_is_sorted_by() {
+    fn movie_record_has_its_sort_fields() {
         check::<MovieRecord>(
             json!({ "id": 7, "tmdbId": 348, "title": "Alien", "year": 1979, "originalTitle": "Alien",
                 "alternateTitles": [{ "title": "Le huitieme passager" }, {}], "monitored": true, "hasFile": true,
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_specials_of_a_show_are_not_counted() {
+    fn specials_of_a_series_are_not_counted() {
         let season = |number, files, wanted, all| {
             json!({ "seasonNumber": number, "statistics":
                 { "episodeFileCount": files, "episodeCount": wanted, "totalEpisodeCount": all } })
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_record_is_no_trouble() {
+    fn empty_record_is_accepted() {
         check::<MovieRecord>(
             json!({}),
             &nothing(LibraryTitleDetails::Movie { has_file: false, available: false, collection: None }),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_no_disk_has_add_up() {
+    fn overflowing_sizes_are_saturated() {
         let season = |number| {
             json!({ "seasonNumber": number, "statistics": { "episodeFileCount": 0,
                 "episodeCount": u32::MAX, "totalEpisodeCount": u32::MAX } })

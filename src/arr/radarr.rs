@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hit_that_is_out_is_available_and_an_empty_record_is_no_trouble() {
+    async fn released_hit_is_available_and_an_empty_record_accepted() {
         let (radarr, _) = radarr(200, &json!([{ "status": "released" }, {}]));
         let empty = Movie { tmdb: 0, title: String::new(), year: 0, status: ReleaseStatus::Unclear, ..hit() };
         let out = Movie { available: true, status: ReleaseStatus::Released, ..empty.clone() };
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_movie_is_added_monitored_with_a_search_and_no_tags() {
+    async fn movie_is_added_monitored_with_a_search_and_no_tags() {
         let (radarr, asked) = radarr(201, &json!({}));
         assert_eq!(radarr.add_movie(&the_matrix()).await.unwrap(), AdditionOutcome::Added);
         check(
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_deletion_excludes_nothing_from_lists() {
+    async fn deletion_adds_no_list_exclusion() {
         let (radarr, asked) = radarr(200, &json!({}));
         assert_eq!(radarr.delete_movie(7, true).await.unwrap(), RemovalOutcome::Removed);
         check(
@@ -302,13 +302,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn deleting_what_is_gone_says_so() {
+    async fn deletion_of_a_missing_movie_is_already_gone() {
         let (radarr, _) = radarr(404, &json!({ "message": "Movie with ID 7 does not exist" }));
         assert_eq!(radarr.delete_movie(7, false).await.unwrap(), RemovalOutcome::AlreadyGone);
     }
 
     #[tokio::test]
-    async fn the_calendar_tells_the_release_that_lies_in_the_window() {
+    async fn calendar_uses_the_release_within_the_window() {
         let (radarr, asked) = radarr(
             200,
             &json!([
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_out_of_reach_has_no_free_space() {
+    async fn inaccessible_folder_has_no_free_space() {
         let (radarr, _) = radarr(
             200,
             &json!([{ "path": "/a", "accessible": true, "freeSpace": 5 }, { "path": "/b", "accessible": false }]),

@@ -97,12 +97,12 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_succeeds_without_a_body() {
+    fn deletion_succeeds_without_a_body() {
         check(status(200), "", "success");
     }
 
     #[test]
-    fn every_failed_validation_is_a_complaint() {
+    fn every_failed_validation_is_listed() {
         check(
             status(400),
             r#"[{"propertyName":"A","errorMessage":"Quality Profile does not exist"},
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_is_a_refusal() {
+    fn wrong_type_is_a_refusal() {
         check(
             status(400),
             r#"{"title":"One or more validation errors occurred.","errors":{"$.year":["not a number"]}}"#,
@@ -121,23 +121,23 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_is_a_refusal() {
+    fn conflict_is_a_refusal() {
         check(status(409), r#"{"message":"Folder is busy"}"#, r#"Refused(["Folder is busy"])"#);
     }
 
     #[test]
-    fn a_refusal_without_words_says_its_status() {
+    fn refusal_without_a_message_names_its_status() {
         check(status(409), "", r#"Refused(["conflict"])"#);
         check(status(400), r#"{"errors":{"$.year":["","\nat x.cs"]}}"#, r#"Refused(["bad request"])"#);
     }
 
     #[test]
-    fn a_missing_or_wrong_key_is_an_empty_401() {
+    fn missing_or_wrong_key_is_an_empty_401() {
         check(status(401), "", "Unauthorized");
     }
 
     #[test]
-    fn a_browser_sign_in_means_the_url_is_wrong() {
+    fn browser_sign_in_means_a_wrong_url() {
         check(
             status(401).header(WWW_AUTHENTICATE, "Basic realm=x"),
             "",
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_means_the_url_is_wrong_and_names_the_target_without_its_query() {
+    fn redirect_means_a_wrong_url_and_names_its_target() {
         check(
             status(302).header(LOCATION, "/login?returnUrl=%2Fapi"),
             "",
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_in_place_of_json_means_the_url_is_wrong() {
+    fn html_in_place_of_json_means_a_wrong_url() {
         check(
             status(200).header(CONTENT_TYPE, "text/html; charset=utf-8"),
             "<!doctype html>",
@@ -166,18 +166,18 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_item_is_not_found() {
+    fn missing_entry_is_not_found() {
         check(status(404), r#"{"title":"Not Found","status":404}"#, "NotFound");
     }
 
     #[test]
-    fn starting_up_and_a_catalogue_that_is_down_are_unavailable() {
+    fn startup_and_catalog_outage_are_unavailable() {
         check(status(503), r#"{"errorMessage":"starting up"}"#, r#"Unavailable("starting up")"#);
         check(status(503), r#"{"message":"search failed"}"#, r#"Unavailable("search failed")"#);
     }
 
     #[test]
-    fn a_stack_trace_is_never_passed_on() {
+    fn stack_trace_is_never_passed_on() {
         check(
             status(500),
             r#"{"message":"Value is null\n at C:\\x.cs","description":"System.Exception at /src/x.cs:12"}"#,

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_show_is_counted_without_its_specials() {
+    async fn series_is_counted_without_its_specials() {
         let season = |number: u32, monitored: bool, on_disk: u32, all: u32| {
             json!({ "seasonNumber": number, "monitored": monitored,
                     "statistics": { "episodeFileCount": on_disk, "totalEpisodeCount": all, "sizeOnDisk": 3 } })
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_show_is_added_with_exactly_the_wanted_seasons() {
+    async fn series_is_added_with_exactly_the_selected_seasons() {
         let (sonarr, asked) = sonarr((500, &json!({})), (201, &json!({})));
         let wanted = severance(vec![(0, false), (1, true), (2, false)]);
         assert_eq!(sonarr.add_series(&wanted).await.unwrap(), AdditionOutcome::Added);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_wants_the_latest_season_wants_those_to_come() {
+    fn latest_season_includes_future_seasons() {
         let body = addition_json(&severance(vec![(0, false), (2, true), (1, false)]));
         assert_eq!(body["monitorNewItems"], "all");
     }
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn deleting_a_show_that_is_gone_says_so_though_sonarr_calls_it_an_error() {
+    async fn deletion_of_a_missing_series_is_already_gone() {
         let failure = json!({ "message": "Expected query to return 1 rows but returned 0" });
         let (sonarr, asked) = sonarr((404, &json!({})), (500, &failure));
         assert_eq!(sonarr.delete_series(15, true).await.unwrap(), RemovalOutcome::AlreadyGone);
@@ -358,14 +358,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_deletion_of_a_show_that_is_still_there_is_a_failure() {
+    async fn failed_deletion_of_an_existing_series_is_an_error() {
         let (sonarr, _) = sonarr((200, &json!({ "id": 15 })), (500, &json!({ "message": "disk full" })));
         let error = sonarr.delete_series(15, false).await.unwrap_err();
         assert_eq!(error.to_string(), "have it work: status 500: disk full");
     }
 
     #[tokio::test]
-    async fn the_calendar_tells_episodes_by_show_and_number() {
+    async fn calendar_names_episodes_by_show_and_number() {
         let episode = |number: u32, air: &str| {
             json!({ "seasonNumber": 4, "episodeNumber": number, "title": "Groundhogs", "airDateUtc": air,
                     "hasFile": false, "series": { "title": "The Bear" } })

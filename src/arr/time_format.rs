@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_may_have_days_and_a_fraction() {
+    fn time_span_may_have_days_and_a_fraction() {
         check("00:25:53", Some(1553));
         check("1.02:03:04", Some(93_784));
         check("00:00:01.1672224", Some(1));
@@ -52,14 +52,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_span_is_none() {
+    fn malformed_time_span_is_none() {
         check("", None);
         check("12:30", None);
         check("-00:00:01", None);
     }
 
     #[test]
-    fn the_year_one_is_no_date() {
+    fn year_one_is_no_date() {
         assert_eq!(parse_instant(Some("0001-01-01T07:53:00Z")), None);
         assert_eq!(parse_instant(Some("soon")), None);
         assert_eq!(parse_day(Some("2026-12-18T00:00:00Z")), Some(jiff::civil::date(2026, 12, 18)));

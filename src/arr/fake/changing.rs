@@ -42,7 +42,7 @@ fn words(list: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_edit_changes_what_it_names_and_nothing_else() {
+async fn edit_changes_only_the_named_fields() {
     let (fake, client) = films();
     let id = fake.add(movie("Heat").year(1995).size_gb(8.0));
     let change =
@@ -58,7 +58,7 @@ async fn an_edit_changes_what_it_names_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_show_is_edited_without_touching_its_episodes() {
+async fn series_is_edited_without_its_episodes() {
     let (fake, client) = shows();
     let id = fake.add(series("Bleach").seasons(2).unmonitored_season(1));
     let change =
@@ -70,7 +70,7 @@ async fn a_show_is_edited_without_touching_its_episodes() {
 }
 
 #[tokio::test]
-async fn wanting_a_season_wants_its_episodes_and_leaves_the_others() {
+async fn monitored_season_monitors_its_episodes_only() {
     let (fake, client) = shows();
     let show = series("The Bear").seasons(3).episodes(6).unmonitored_season(2).unmonitored_episode(1, 2);
     let id = fake.add(show);
@@ -81,7 +81,7 @@ async fn wanting_a_season_wants_its_episodes_and_leaves_the_others() {
 }
 
 #[tokio::test]
-async fn single_episodes_are_wanted_and_their_files_deleted() {
+async fn episodes_are_monitored_and_their_files_deleted() {
     let (fake, client) = shows();
     let id = fake.add(series("The Bear").seasons(2).episodes(4).size_gb(4.0));
     let season = client.season_episodes(id, 2).await.unwrap();
@@ -100,7 +100,7 @@ async fn single_episodes_are_wanted_and_their_files_deleted() {
 }
 
 #[tokio::test]
-async fn a_film_s_file_goes_once_and_the_film_stays() {
+async fn movie_file_is_deleted_once_and_the_movie_stays() {
     let (fake, client) = films();
     let id = fake.add(movie("Heat").year(1995).size_gb(8.0));
     let file = client.fetch_movie(id).await.unwrap().unwrap().file.unwrap();
@@ -114,7 +114,7 @@ async fn a_film_s_file_goes_once_and_the_film_stays() {
 }
 
 #[tokio::test]
-async fn a_search_grabs_what_can_be_found() {
+async fn search_grabs_available_releases() {
     let (fake, client) = films();
     let heat = fake.add(movie("Heat").year(1995));
     let ronin = fake.add(movie("Ronin").year(1998));
@@ -133,7 +133,7 @@ async fn a_search_grabs_what_can_be_found() {
 }
 
 #[tokio::test]
-async fn a_season_search_leaves_what_is_not_wanted_and_an_episode_search_does_not() {
+async fn season_search_skips_unmonitored_episodes() {
     let (fake, client) = shows();
     let id = fake.add(series("The Bear").seasons(2).unmonitored_season(2));
     fake.can_find("The Bear S02E01");
@@ -147,7 +147,7 @@ async fn a_season_search_leaves_what_is_not_wanted_and_an_episode_search_does_no
 }
 
 #[tokio::test]
-async fn wanting_the_future_only_leaves_the_past_alone() {
+async fn monitoring_the_future_leaves_the_past_unmonitored() {
     let (fake, client) = shows();
     let next = "2026-04-01T20:00:00Z".parse().unwrap();
     let id = fake.add(series("The Bear").seasons(2).episodes(4).airs(2, 2, next));
@@ -158,7 +158,7 @@ async fn wanting_the_future_only_leaves_the_past_alone() {
 }
 
 #[tokio::test]
-async fn a_discarded_download_is_gone_and_replaced_only_where_that_is_meant() {
+async fn discarded_download_is_replaced_only_on_request() {
     let cases =
         [(DiscardMode::Forget, 0, 0), (DiscardMode::Block, 1, 0), (DiscardMode::BlockAndReplace, 1, 1)];
     for (how, blocked, replaced) in cases {
@@ -179,7 +179,7 @@ async fn a_discarded_download_is_gone_and_replaced_only_where_that_is_meant() {
 }
 
 #[tokio::test]
-async fn a_grab_that_was_bad_is_blocked_and_replaced_as_the_server_is_set() {
+async fn failed_grab_is_blocklisted_and_replaced_per_setting() {
     for replaces in [true, false] {
         let (fake, client) = films();
         let id = fake.add(movie("Heat").year(1995).size_gb(8.0));
@@ -199,7 +199,7 @@ async fn a_grab_that_was_bad_is_blocked_and_replaced_as_the_server_is_set() {
 }
 
 #[tokio::test]
-async fn disks_and_ailments_are_told() {
+async fn disks_and_health_problems_are_listed() {
     let (fake, client) = films();
     assert_eq!(client.common_api().fetch_health().await.unwrap(), []);
     fake.add_health_problem("error", "RootFolderCheck", "Missing root folder: /mnt/movies");
@@ -212,7 +212,7 @@ async fn disks_and_ailments_are_told() {
 }
 
 #[tokio::test]
-async fn a_collection_and_suggestions_say_what_the_library_has() {
+async fn collections_and_suggestions_mark_owned_titles() {
     let (fake, client) = films();
     fake.add(movie("Dune").year(2021).tmdb(438_631).collection(726_871, "Dune Collection"));
     fake.add_to_catalog(

@@ -52,7 +52,7 @@ fn wanted_film() -> NewMovie {
 }
 
 #[tokio::test]
-async fn a_film_reads_as_it_was_put_there() {
+async fn movie_is_read_as_stored() {
     let (fake, _) = world();
     let film =
         movie("Dune").year(2021).tmdb(438_631).size_gb(21.4).overview("Sand.").digital(date(2021, 10, 22));
@@ -92,7 +92,7 @@ async fn a_film_reads_as_it_was_put_there() {
 }
 
 #[tokio::test]
-async fn a_show_reads_as_it_was_put_there() {
+async fn series_is_read_as_stored() {
     let (_, fake) = world();
     let show = series("Severance").year(2022).tvdb(371_980).seasons(2).episodes(19).size_gb(41.0).missing(1);
     fake.add(show.id(3));
@@ -134,7 +134,7 @@ async fn a_show_reads_as_it_was_put_there() {
 }
 
 #[tokio::test]
-async fn a_film_is_added_once_and_deleted_once() {
+async fn movie_is_added_and_deleted_once() {
     let (fake, _) = world();
     fake.add_to_catalog(movie("The Matrix").year(1999).tmdb(603));
     let client = radarr(&fake);
@@ -148,7 +148,7 @@ async fn a_film_is_added_once_and_deleted_once() {
 }
 
 #[tokio::test]
-async fn a_show_is_added_with_its_seasons_and_deleted_once() {
+async fn series_is_added_with_seasons_and_deleted_once() {
     let (_, fake) = world();
     fake.add_to_catalog(series("Seinfeld").year(1989).tvdb(79_169).seasons(3));
     let client = sonarr(&fake);
@@ -172,7 +172,7 @@ async fn a_show_is_added_with_its_seasons_and_deleted_once() {
 }
 
 #[tokio::test]
-async fn downloads_are_told_one_by_one() {
+async fn downloads_are_listed_individually() {
     let (films, shows) = world();
     films.add(movie("Paddington").year(2014));
     films.add_to_queue(download("Paddington").size_gb(10.0).percent(60).minutes_left(12));
@@ -216,7 +216,7 @@ async fn downloads_are_told_one_by_one() {
 }
 
 #[tokio::test]
-async fn the_calendar_and_the_history_are_told_in_words() {
+async fn calendar_and_history_are_listed() {
     let (films, shows) = world();
     films.add(movie("Dune: Part Three").year(2026).digital(date(2026, 3, 12)));
     films.add(movie("Heat").year(1995));
@@ -250,7 +250,7 @@ async fn the_calendar_and_the_history_are_told_in_words() {
 }
 
 #[tokio::test]
-async fn settings_are_read() {
+async fn profiles_and_folders_are_read() {
     let (films, _) = world();
     films.root_folder("/offline", None);
     let client = radarr(&films);
@@ -267,7 +267,7 @@ async fn settings_are_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_are_told_apart() {
+async fn failures_are_classified() {
     let (fake, _) = world();
     fake.add_to_catalog(movie("The Matrix").year(1999).tmdb(603));
     let client = radarr(&fake);
@@ -291,7 +291,7 @@ async fn failures_are_told_apart() {
 }
 
 #[tokio::test]
-async fn the_demo_is_read_whole() {
+async fn demo_library_is_read_completely() {
     let (films, shows) = demo_library(now());
     let (radarr, sonarr) = (radarr(&films), sonarr(&shows));
     let (start, end) = (date(2026, 3, 6), date(2026, 3, 13));

@@ -286,7 +286,7 @@ fn complaints(runtime: &Runtime) -> Vec<Value> {
 }
 
 #[test]
-fn whatever_is_wrong_with_an_answer_it_is_read_or_refused_and_what_is_missing_is_no_trouble() {
+fn garbled_response_is_parsed_or_refused_and_missing_fields_are_harmless() {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let (well_formed, complaints) = (well_formed(&runtime), complaints(&runtime));
     proptest!(ProptestConfig::with_cases(CASES), |(

@@ -96,7 +96,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn a_search_finds_what_a_person_means() {
+async fn search_ranks_the_intended_title_first() {
     check_search("dune", &["Dune 2021", "Dune 1984", "Dune: Part Two 2024"]).await;
     check_search("Dune (1984)", &["Dune 1984", "Dune 2021", "Dune: Part Two 2024"]).await;
     check_search("dune part two", &["Dune: Part Two 2024"]).await;
@@ -110,7 +110,7 @@ async fn a_search_finds_what_a_person_means() {
 }
 
 #[tokio::test]
-async fn only_a_hit_that_the_library_has_carries_an_id() {
+async fn only_owned_hits_have_an_id() {
     let radarr = radarr();
     radarr.add(movie("Heat").year(1995).tmdb(949).id(8).size_gb(18.2));
     radarr.add_to_catalog(movie("Heat Wave").year(2022));
@@ -120,7 +120,7 @@ async fn only_a_hit_that_the_library_has_carries_an_id() {
 }
 
 #[tokio::test]
-async fn an_addition_is_created_and_a_second_one_refused() {
+async fn repeated_addition_is_refused() {
     let radarr = radarr();
     radarr.add_to_catalog(movie("Dune").year(2021).tmdb(438_631));
     let body = json!({ "tmdbId": 438_631, "title": "x", "qualityProfileId": 5, "rootFolderPath": "/movies", "tags": [] });
@@ -136,7 +136,7 @@ async fn an_addition_is_created_and_a_second_one_refused() {
 }
 
 #[tokio::test]
-async fn everything_wrong_with_an_addition_comes_at_once() {
+async fn all_errors_of_an_addition_are_returned_together() {
     let body = json!({ "tmdbId": 1, "qualityProfileId": 99, "rootFolderPath": "/nope" });
     let (status, refusal) = movies(&radarr(), Method::POST, "movie", body).await;
     let reasons = ["Quality Profile does not exist", "Root folder '/nope' does not exist"];
@@ -147,7 +147,7 @@ async fn everything_wrong_with_an_addition_comes_at_once() {
 }
 
 #[tokio::test]
-async fn an_id_outside_the_catalogue_and_an_odd_word_are_refused() {
+async fn unknown_catalog_id_and_value_are_refused() {
     let body = json!({ "tvdbId": 1, "title": "X", "qualityProfileId": 4, "rootFolderPath": "/tv" });
     let (_, refusal) = shows(&sonarr(), Method::POST, "series", body).await;
     assert_eq!(refusal[0]["errorMessage"], "A series with this ID was not found. Path: /tv");
@@ -157,7 +157,7 @@ async fn an_id_outside_the_catalogue_and_an_odd_word_are_refused() {
 }
 
 #[tokio::test]
-async fn with_skip_a_show_keeps_the_seasons_that_were_chosen() {
+async fn skip_keeps_the_selected_seasons() {
     let sonarr = sonarr();
     sonarr.add_to_catalog(series("Severance").year(2022).tvdb(371_980).seasons(2));
     let seasons = [(0, false), (1, false), (2, true)]
@@ -176,7 +176,7 @@ async fn with_skip_a_show_keeps_the_seasons_that_were_chosen() {
 }
 
 #[tokio::test]
-async fn a_show_is_unmonitored_unless_the_request_says_otherwise() {
+async fn added_series_is_unmonitored_by_default() {
     let sonarr = sonarr();
     sonarr.add_to_catalog(series("Severance").tvdb(371_980));
     let body =
@@ -186,7 +186,7 @@ async fn a_show_is_unmonitored_unless_the_request_says_otherwise() {
 }
 
 #[tokio::test]
-async fn what_is_gone_is_gone_in_each_server_s_own_way() {
+async fn missing_titles_get_the_response_of_each_server() {
     let (radarr, sonarr) = (radarr(), sonarr());
     let heat = radarr.add(movie("Heat"));
     let path = format!("movie/{heat}?deleteFiles=true&addImportExclusion=false");
@@ -200,7 +200,7 @@ async fn what_is_gone_is_gone_in_each_server_s_own_way() {
 }
 
 #[tokio::test]
-async fn the_library_is_asked_by_catalogue_id_too() {
+async fn library_is_filtered_by_catalog_id() {
     let sonarr = sonarr();
     sonarr.add(series("Severance").tvdb(371_980).seasons(2).episodes(19).size_gb(41.0).missing(1).id(3));
     sonarr.add(series("The Bear").tvdb(403_294));
@@ -218,7 +218,7 @@ async fn the_library_is_asked_by_catalogue_id_too() {
 }
 
 #[tokio::test]
-async fn a_season_pack_fills_a_row_per_episode() {
+async fn season_pack_has_a_row_per_episode() {
     let sonarr = sonarr();
     sonarr.add(series("The Bear").seasons(2).episodes(18).id(4));
     sonarr.add_to_queue(download("The Bear S02").percent(30).minutes_left(95).size_gb(20.0));
@@ -235,7 +235,7 @@ async fn a_season_pack_fills_a_row_per_episode() {
 }
 
 #[tokio::test]
-async fn the_queue_hides_unknown_items_and_pages() {
+async fn queue_hides_unknown_items_and_is_paged() {
     let radarr = radarr();
     (1..=12).for_each(|minutes| {
         radarr.add(movie(&format!("Film {minutes}")).id(minutes));
@@ -254,7 +254,7 @@ async fn the_queue_hides_unknown_items_and_pages() {
 }
 
 #[tokio::test]
-async fn a_download_says_why_it_is_stuck_or_failed() {
+async fn download_has_the_reason_it_is_stuck_or_failed() {
     let radarr = radarr();
     radarr.add(movie("Heat"));
     radarr.add_stuck_download("Heat", "No files found");
@@ -266,7 +266,7 @@ async fn a_download_says_why_it_is_stuck_or_failed() {
 }
 
 #[tokio::test]
-async fn plain_titles_find_their_server_and_their_day() {
+async fn plain_titles_select_their_server_and_day() {
     let fakes = FakeServers { radarr: radarr(), sonarr: sonarr() };
     fakes.radarr.add(movie("Paddington"));
     fakes.sonarr.add(series("The Bear").id(4).seasons(4).size_gb(44.0));
@@ -297,7 +297,7 @@ async fn plain_titles_find_their_server_and_their_day() {
 }
 
 #[tokio::test]
-async fn a_calendar_without_a_window_shows_two_days() {
+async fn calendar_without_a_window_covers_two_days() {
     let radarr = radarr();
     radarr.add(movie("Soon").cinema(date(2026, 3, 7)));
     radarr.add(movie("Later").physical(date(2026, 3, 20)));
@@ -308,7 +308,7 @@ async fn a_calendar_without_a_window_shows_two_days() {
 }
 
 #[tokio::test]
-async fn history_begins_at_the_date_and_keeps_to_the_kind_of_event() {
+async fn history_is_filtered_by_date_and_event() {
     let sonarr = sonarr();
     sonarr.add(series("The Bear").seasons(2).episodes(6));
     sonarr.add_import("The Bear S01E01", "2026-01-01T10:00:00Z".parse().unwrap());
@@ -321,7 +321,7 @@ async fn history_begins_at_the_date_and_keeps_to_the_kind_of_event() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_gets_an_empty_401_and_changes_nothing() {
+async fn wrong_key_gets_an_empty_401_and_changes_nothing() {
     let radarr = radarr();
     radarr.add(movie("Heat").id(8));
     let response =
@@ -334,7 +334,7 @@ async fn a_wrong_key_gets_an_empty_401_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn other_paths_are_for_people() {
+async fn other_paths_are_not_part_of_the_api() {
     let radarr = radarr();
     let login = send(radarr.in_process(), request(Method::GET, "/movies/api/v3/movie", "", &Value::Null))
         .await
@@ -351,13 +351,13 @@ async fn other_paths_are_for_people() {
 }
 
 #[tokio::test]
-async fn an_empty_search_term_is_answered_as_an_outage() {
+async fn empty_search_term_is_answered_as_an_outage() {
     assert_eq!(movies(&radarr(), Method::GET, "movie/lookup?term=", Value::Null).await.0, 503);
     assert_eq!(shows(&sonarr(), Method::GET, "series/lookup", Value::Null).await.0, 503);
 }
 
 #[tokio::test]
-async fn each_server_tells_its_name_profiles_and_folders() {
+async fn each_server_has_its_name_profiles_and_folders() {
     let sonarr = sonarr();
     sonarr.root_folder("/offline", None);
     assert_eq!(see_shows(&sonarr, "system/status").await["appName"], "Sonarr");
@@ -372,7 +372,7 @@ async fn each_server_tells_its_name_profiles_and_folders() {
 }
 
 #[tokio::test]
-async fn faults_strike_once_and_in_order() {
+async fn faults_occur_once_in_order() {
     let radarr = radarr();
     radarr.fail_next_n(2, 500);
     radarr.fail_next(503);
@@ -387,7 +387,7 @@ async fn faults_strike_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_down_answers_nothing_until_it_is_up() {
+async fn server_that_is_down_refuses_until_it_is_up() {
     let sonarr = sonarr();
     sonarr.set_down(true);
     let starting = json!({ "errorMessage": "Sonarr is starting up, please try again later" });
@@ -402,7 +402,7 @@ async fn expect_silence<D: Clone>(fake: &FakeServer<D>, peer: InProcess, path: &
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_is_work_that_was_done_and_a_hang_is_not() {
+async fn lost_response_is_executed_and_a_hang_is_not() {
     let sonarr = sonarr();
     sonarr.add(series("Severance").id(3));
     sonarr.hang_next();
@@ -414,7 +414,7 @@ async fn a_lost_answer_is_work_that_was_done_and_a_hang_is_not() {
 }
 
 #[tokio::test]
-async fn the_world_can_change_behind_everyone_s_back() {
+async fn library_can_change_outside_the_api() {
     let radarr = radarr();
     let dune = radarr.add(movie("Dune").size_gb(21.4));
     radarr.edit(dune, |item| item.size_bytes = 1);
@@ -424,7 +424,7 @@ async fn the_world_can_change_behind_everyone_s_back() {
 }
 
 #[tokio::test]
-async fn the_demo_has_something_for_every_question() {
+async fn demo_library_has_data_for_every_question() {
     let (radarr, sonarr) = demo_library(now());
     assert_eq!(column(&see_movies(&radarr, "movie").await, "/id").len(), 41);
     assert_eq!(column(&see_shows(&sonarr, "series").await, "/id").len(), 20);
