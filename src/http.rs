@@ -324,21 +324,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_is_taken_in_pieces_until_it_is_too_large() {
+    async fn response_is_read_in_chunks_up_to_its_limit() {
         let piece = Ok(PIECE_BYTES);
         check(1 << 20, &[piece, piece, piece, Ok(1)]).await;
         check(PIECE_BYTES as u64 + 1, &[piece, Err("the answer is larger than 0 MiB")]).await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_does_not_come_is_not_waited_for() {
+    async fn missing_response_times_out() {
         let silent = HttpClient::in_process(Arc::new(|_| std::future::pending().boxed()));
         let sent = silent.send(Request::new(Bytes::new()), Duration::from_secs(3)).await;
         assert_eq!(sent.unwrap_err().to_string(), "get an answer within 3 s");
     }
 
     #[tokio::test]
-    async fn a_refused_connection_is_told_in_words_and_without_its_address() {
+    async fn refused_connection_is_reported_without_its_address() {
         install_tls();
         // No program listens on port 1 of this machine.
         let request = Request::get("http://127.0.0.1:1/+15550100001?key=a-key").body(Bytes::new()).unwrap();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_redirect_is_an_answer_and_no_way() {
+    async fn redirect_is_returned_and_not_followed() {
         let (elsewhere, leading) = (MockServer::start().await, MockServer::start().await);
         let redirect = ResponseTemplate::new(307).insert_header("location", elsewhere.uri().as_str());
         Mock::given(matchers::any()).respond_with(redirect).mount(&leading).await;
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn twelve_answers_at_once_share_one_budget_in_their_order() {
+    async fn twelve_concurrent_responses_share_one_budget_in_order() {
         let (http, budget) = shared(100_000, 20_000);
         let served = Arc::new(Mutex::new(Vec::new()));
         let members = (0..12).map(|member| {
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answer_whose_limit_is_above_the_budget_is_refused() {
+    async fn response_with_a_limit_above_the_budget_is_refused() {
         let (http, budget) = shared(100_000, 1);
         let refused = http.send_within(Request::new(Bytes::new()), bounds(100_001)).await.unwrap_err();
         assert_eq!(telemetry::error_chain(&refused), "read the answer: reserve 100001 bytes of 100000");
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn announced_length_is_all_that_is_reserved_and_too_long_a_one_is_not_read() {
+    async fn announced_length_is_reserved_and_checked() {
         let budget = ResponseBudget::new(100_000);
         let peer = |_| {
             let body = Bytes::from(vec![b'x'; 500]);

@@ -77,19 +77,19 @@ mod tests {
     }
 
     #[test]
-    fn by_default_our_own_news_is_logged_and_the_http_stack_only_warns() {
+    fn default_filter_logs_own_events_and_http_warnings() {
         check(DEFAULT_FILTER, || enabled!(target: "dialarr", Level::INFO), true);
         check(DEFAULT_FILTER, || enabled!(target: "hyper_util", Level::INFO), false);
         check(DEFAULT_FILTER, || enabled!(target: "hyper_util", Level::WARN), true);
     }
 
     #[test]
-    fn the_operator_may_ask_for_more() {
+    fn operator_can_enable_debug_logs() {
         check("dialarr=debug", || enabled!(target: "dialarr::engine", Level::DEBUG), true);
     }
 
     #[test]
-    fn nothing_makes_the_model_client_log_what_people_wrote() {
+    fn model_client_never_logs_message_texts() {
         check("async_openai=trace", || enabled!(target: "async_openai", Level::ERROR), false);
         check("async_openai::error=trace", || enabled!(target: "async_openai::error", Level::ERROR), false);
         check("trace", || enabled!(target: "async_openai::client", Level::ERROR), false);

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_minute_is_forgiven() {
+    fn clock_difference_of_half_a_minute_is_accepted() {
         let told = [30, -30, 31, -3600]
             .map(|seconds| clock_finding(SignedDuration::from_secs(seconds), "Twilio").what);
         let expected = [

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_that_does_not_part_the_unrelated_from_the_related_is_told_with_a_better_one() {
+    fn unsuitable_similarity_floor_is_reported_with_a_better_one() {
         check_floor(0.21, 0.80, 0.30, (FindingGrade::Ok, None));
         check_floor(0.47, 0.80, 0.30, (FindingGrade::Warning, Some("set EMBEDDINGS_FLOOR=0.52")));
         check_floor(0.70, 0.74, 0.30, (FindingGrade::Warning, Some("set EMBEDDINGS_FLOOR=0.72")));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn letters_alone_tell_the_sentences_apart() {
+    async fn hashing_embedder_separates_the_sentences() {
         let findings = check_embeddings(Some(&HashingEmbedder), 0.30).await;
         insta::assert_snapshot!(findings[1].what, @"embeddings: unrelated sentences are up to 0.14 alike, related ones 0.56; the floor is 0.30");
     }

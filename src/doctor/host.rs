@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn little_room_is_a_warning_and_hardly_any_a_failure() {
+    fn little_free_space_is_a_warning_and_almost_none_a_failure() {
         let told = [2_500_000_000_000, 999_999_999, 99_999_999, 5].map(|free| {
             let finding = judge_room(free);
             (finding.grade, finding.what)
@@ -207,7 +207,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_database_on_a_network_file_system_is_a_warning() {
+    fn network_file_system_is_a_warning() {
         // ext4, btrfs, tmpfs, then NFS, SMB with and without a sign, sshfs.
         let local = [0xef53, 0x9123_683e, 0x0102_1994];
         let remote = [0x6969, 0xfe53_4d42, i128::from(0xff53_4d42_u32.cast_signed()), 0x6573_5546];

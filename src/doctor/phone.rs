@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unregistered_number_is_a_failure_until_something_was_delivered() {
+    fn unregistered_number_is_a_failure_until_a_delivery() {
         let blocked = fate(2, "undelivered", Some(30034));
         let what = "Twilio: 1 of the last 2 texts failed: the number is not registered for A2P 10DLC (30034)";
         check(&[blocked.clone(), fate(3, "delivered", None)], FindingGrade::Failure, what);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_at_home_is_out_of_twilios_reach() {
+    fn private_address_is_unreachable_for_twilio() {
         let grade = |url: &str| from_outside(&url.parse().unwrap()).map(|finding| finding.grade);
         for url in [
             "https://localhost:3000",
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn old_failures_and_those_of_one_phone_are_left_alone() {
+    fn old_failures_and_those_of_one_recipient_are_ignored() {
         let fine = "Twilio: no text of the last week failed for want of a registration";
         check(
             &[fate(1, "undelivered", Some(30005)), fate(200, "failed", Some(30034))],

@@ -84,7 +84,7 @@ mod tests {
     use super::local_address;
 
     #[test]
-    fn who_listens_everywhere_is_asked_on_this_machine() {
+    fn wildcard_address_is_queried_on_loopback() {
         let asked = ["0.0.0.0:3000", "[::]:3000", "192.168.1.9:80"]
             .map(|at| local_address(at.parse().unwrap()).to_string());
         assert_eq!(asked, ["127.0.0.1:3000", "[::1]:3000", "192.168.1.9:80"]);

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_shown_without_what_may_be_secret() {
+    fn address_is_shown_without_possible_secrets() {
         let shown = ["https://me:pass@old.example/sms?token=1#rc=2", "", "old", "https://old.example/sms"]
             .map(without_secrets);
         let expected = [
