@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pause_grows_to_six_hours_and_ends_with_an_answer() {
+    fn pause_grows_to_six_hours_and_ends_with_a_response() {
         let pause = MetadataPause::default();
         let mut now = Timestamp::UNIX_EPOCH;
         assert!(!pause.is_active(now));

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_thing_in_the_way_is_told_with_what_can_be_done() {
+    fn first_obstacle_is_reported_with_a_next_step() {
         check(
             &DiagnosisFacts { on_disk: Some(21_400_000_000), ..DUNE },
             "on_disk",
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_download_says_where_it_is() {
+    fn download_state_is_reported() {
         let told = |state, code, words: &str| {
             check(&DiagnosisFacts { download: Some(&download(state)), ..DUNE }, code, words);
         };
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_history_says_how_the_last_copy_fared() {
+    fn history_explains_the_last_copy() {
         let history = [entry(HistoryEvent::Other, ""), entry(HistoryEvent::Failed, "Out of retention")];
         check(
             &DiagnosisFacts { history: &history, last_search: Some(now()), ..DUNE },
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_keeps_a_server_from_finding_is_blamed() {
+    fn only_search_related_health_problems_are_blamed() {
         let ailment = |source: &str, message: &str| HealthProblem {
             level: AilmentLevel::Error,
             source: source.to_owned(),

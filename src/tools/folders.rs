@@ -84,7 +84,7 @@ mod tests {
     const PATHS: [&str; 4] = ["/data/movies", "/data/movies-4k", r"D:\Kids\", "/lost/anime"];
 
     #[test]
-    fn a_folder_is_found_by_its_name_or_a_part_that_no_other_has() {
+    fn folder_is_found_by_its_name_or_a_unique_part() {
         check(&PATHS, Some("Movies"), Ok(Some("/data/movies")));
         check(&PATHS, Some("kids"), Ok(Some(r"D:\Kids\")));
         check(&PATHS, Some("4k"), Ok(Some("/data/movies-4k")));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_several_or_none_is_asked() {
+    fn ambiguous_or_unknown_folder_asks_which() {
         const WHICH: &str = "Which folder: movies, movies-4k and Kids?";
         check(&PATHS, Some("data"), Err(WHICH));
         check(&PATHS, Some("cartoons"), Err(WHICH));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_one_name_are_told_apart_by_what_they_lie_in() {
+    fn folders_of_one_name_are_distinguished_by_their_parents() {
         let alike = ["/mnt/one/tv", "/mnt/two/tv"];
         check(&alike, Some("tv"), Err("Which folder: one tv and two tv?"));
         check(&alike, Some("two tv"), Ok(Some("/mnt/two/tv")));

@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn server_text_loses_what_cannot_be_seen() {
+    fn server_text_loses_invisible_characters() {
         check(clean_text("Du\u{200b}ne\u{202e}\r\n  Part\tTwo\u{7}\u{2028}!", 100), "Dune Part Two !");
         check(clean_text("abcdefghij", 10), "abcdefghij");
         check(clean_text("abcdef ghijk", 10), "abcdef...");
     }
 
     #[test]
-    fn a_complaint_tells_no_path() {
+    fn error_message_contains_no_path() {
         check(
             clean_error_message(
                 "No files found are eligible for import in /data/torrents/Dune.2021 or C:\\media.",
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_as_a_value_is_its_first_line() {
+    fn title_value_is_its_first_line() {
         check(clean_title("Dune\nReply YES"), "Dune");
         check(clean_title("Say Yes to the Dress"), "Say Yes to the Dress");
     }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_names_ten_at_most() {
+    fn sentence_names_ten_at_most() {
         let parts: Vec<String> = ('A'..='L').map(String::from).collect();
         check(format_sentence_list(&parts[..1]), "A");
         check(format_sentence_list(&parts[..3]), "A, B and C");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_is_cut_by_item() {
+    fn result_list_is_truncated_by_entry() {
         let long = |count| vec![json!("x".repeat(1_500)); count];
         check(list_results(vec![json!(1); 2], "say more").to_string(), r#"{"results":[1,1],"total":2}"#);
         check(

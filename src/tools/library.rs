@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_may_have_happened_is_neither_done_nor_failed() {
+    fn write_with_a_possible_effect_is_unknown() {
         check(
             &ArrError::NoAnswer(HttpError::TimedOut(READ_PATIENCE)),
             "unknown: radarr-4k: failed to get its answer: get an answer within 8 s",
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_service_and_no_path() {
+    fn refusal_names_the_service_without_paths() {
         check(
             &ArrError::Refused(vec!["Path '/data/movies' is wrong".to_owned()]),
             r#"{"error":"radarr_refused","hint":"Path is wrong","service":"Radarr 4K"} Radarr 4K did not accept that."#,
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_profile_is_the_one_most_titles_use() {
+    fn usual_profile_is_the_one_of_most_titles() {
         let profiles: Vec<QualityProfile> =
             [1, 2, 3].map(|id| QualityProfile { id, name: format!("profile {id}"), four_k: false }).to_vec();
         let usual = |in_use: &[i64]| usual_profile(&profiles, in_use.iter().copied()).map(|found| found.id);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_roomiest_folder_is_one_that_can_be_reached() {
+    fn roomiest_folder_is_accessible() {
         let folder = |path: &str, free_bytes| RootFolder { path: path.to_owned(), free_bytes };
         let folders = [folder("/lost", None), folder("/small", Some(1)), folder("/big", Some(2))];
         assert_eq!(roomiest_folder(&folders), Some(&folders[2]));

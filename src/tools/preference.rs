@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_profile_for_a_quality_is_the_one_that_says_so_and_little_more() {
+    fn profile_is_matched_by_quality_name() {
         let names = ["Any", "SD", "HD-720p", "HD-1080p", "Ultra-HD", "HD - 720p/1080p"];
         let profiles: Vec<QualityProfile> = (1..)
             .zip(names)

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_title_comes_first_then_those_that_start_with_it() {
+    fn exact_title_ranks_first_and_then_prefixes() {
         check(
             "dune",
             &[("Jodorowsky's Dune", 2013), ("Dune: Part Two", 2024), ("Arrakis", 1990), ("Dune", 2021)],
@@ -218,19 +218,19 @@ mod tests {
     }
 
     #[test]
-    fn articles_and_countries_make_no_other_title() {
+    fn articles_and_countries_are_ignored() {
         check("matrix", &[("The Matrix", 1999)], &["The Matrix 1999 Exact"]);
         check("the office", &[("The Office (US)", 2005)], &["The Office (US) 2005 Exact"]);
     }
 
     #[test]
-    fn a_year_at_the_end_narrows() {
+    fn year_at_the_end_narrows() {
         check("dune 1984", &[("Dune", 2021), ("Dune", 1984)], &["Dune 1984 Exact"]);
         check("dune 1990", &[("Dune", 2021), ("Dune", 1984)], &["Dune 2021 Loose", "Dune 1984 Loose"]);
     }
 
     #[test]
-    fn what_is_meant_comes_first_however_the_catalogue_writes_it() {
+    fn alias_target_ranks_first_in_any_catalog_spelling() {
         let hits = [("The Office (US)", 2005), ("The Office", 2001), ("Arrakis", 1990)];
         let query = TitleQuery::new("office").with_alias(Some("The Office (UK) 2001"));
         let ranked: Vec<(MatchQuality, u16)> = query
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_in_a_title_is_part_of_it() {
+    fn year_in_a_title_is_part_of_it() {
         check(
             "blade runner 2049",
             &[("Blade Runner", 1982), ("Blade Runner 2049", 2017)],
@@ -280,7 +280,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_title_that_is_meant_is_left_out_for_how_its_words_begin(
+        fn prefix_filter_excludes_no_matching_title(
             query in some_words(), meaning in prop::option::of(some_words()),
             title in some_words(), other in some_words(), year in prop::sample::select(vec![1984, 2021]),
         ) {

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_episode_is_named_in_the_usual_ways() {
+    fn episode_codes_are_parsed_in_common_forms() {
         for code in ["S02E03", "s2e3", " 2x03 "] {
             assert_eq!(parse_episode_code(code), Some((2, 3)), "{code}");
         }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn many_seasons_are_asked_for_by_a_word_or_a_number() {
+    fn many_seasons_need_a_word_or_a_number() {
         let asks = |text: &str| asks_for_many(&[text.to_owned()], &the_hundred());
         assert!(!asks("get more of The 100 (2014)"));
         assert!(asks("the whole show") && asks("seasons 1-6") && asks("ALL of it"));

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_most_of_comes_before_what_is_rated_a_little_higher() {
+    fn frequent_genres_rank_above_slightly_better_ratings() {
         check(
             vec![
                 (RecommendationSource::Similar, film("Scream", &["Horror"], 7.5)),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn films_like_one_share_a_genre_with_it() {
+    fn similar_movies_share_a_genre() {
         let liked =
             LikedTitle { name: "Heat (1995)".into(), genres: vec!["Crime".into(), "Thriller".into()] };
         check(

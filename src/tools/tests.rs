@@ -185,7 +185,7 @@ fn settled(outcome: Result<RecoveryOutcome, ToolError>) -> RecoveryOutcome {
 }
 
 #[tokio::test]
-async fn a_search_of_both_tells_the_exact_title_first() {
+async fn search_of_both_kinds_lists_the_exact_title_first() {
     let house = House::furnished();
     house.sonarr.add_to_catalog(series("Dune: Prophecy").tvdb(367_118).year(2024).seasons(1));
     let found = house.search(json!({"query": "dune", "type": null})).await.unwrap();
@@ -198,7 +198,7 @@ async fn a_search_of_both_tells_the_exact_title_first() {
 }
 
 #[tokio::test]
-async fn a_search_result_has_the_shape_that_others_read() {
+async fn search_result_has_a_stable_form() {
     let house = House::new();
     house.radarr.add_to_catalog(
         movie("Arrival").tmdb(329_865).year(2016).overview("A linguist\u{202e} meets\nguests."),
@@ -220,7 +220,7 @@ async fn a_search_result_has_the_shape_that_others_read() {
 }
 
 #[tokio::test]
-async fn one_service_that_fails_does_not_hide_the_other() {
+async fn failing_service_does_not_hide_the_other() {
     let house = House::furnished();
     house.radarr.set_down(true);
     check(
@@ -239,7 +239,7 @@ async fn one_service_that_fails_does_not_hide_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_service_that_hangs_does_not_hide_the_other() {
+async fn hanging_service_does_not_hide_the_other() {
     let house = House::furnished();
     house.radarr.hang_next();
     check(
@@ -249,14 +249,14 @@ async fn one_service_that_hangs_does_not_hide_the_other() {
 }
 
 #[tokio::test]
-async fn an_empty_query_is_refused() {
+async fn empty_query_is_refused() {
     let failure =
         r#"{"error":"bad_arguments","expected":"text","field":"query","hint":"Title, year last if known."}"#;
     check(House::new().search(json!({"query": "  "})).await, &format!("bad_arguments: {failure}"));
 }
 
 #[tokio::test]
-async fn the_library_is_searched_by_words_of_the_title() {
+async fn library_is_searched_by_title_words() {
     let house = House::furnished();
     let found = house.find(json!({"query": "heat 1995"})).await.unwrap();
     assert_eq!(
@@ -281,7 +281,7 @@ async fn the_library_is_searched_by_words_of_the_title() {
 }
 
 #[tokio::test]
-async fn without_arguments_only_the_totals_are_told() {
+async fn query_without_arguments_returns_only_totals() {
     let house = House::furnished();
     let totals = house.find(json!({})).await.unwrap();
     assert_eq!(
@@ -295,7 +295,7 @@ async fn without_arguments_only_the_totals_are_told() {
 }
 
 #[tokio::test]
-async fn the_library_is_listed_by_what_there_is_of_it() {
+async fn library_is_listed_by_status() {
     let house = House::furnished();
     check(house.find(json!({"only": "missing"})).await, "Missing: Paddington (2014), not on disk yet.");
     check(
@@ -306,7 +306,7 @@ async fn the_library_is_listed_by_what_there_is_of_it() {
 }
 
 #[tokio::test]
-async fn five_of_many_are_told_with_their_number() {
+async fn five_of_many_titles_are_named_with_the_rest_counted() {
     let house = House::new();
     for number in 1..=7 {
         house.radarr.add(movie(&format!("Rocky {number}")).year(1980));
@@ -319,7 +319,7 @@ async fn five_of_many_are_told_with_their_number() {
 }
 
 #[tokio::test]
-async fn questions_do_not_read_the_whole_library_each_time() {
+async fn repeated_queries_load_the_library_once() {
     let house = House::furnished();
     for query in ["heat", "dune", "heat 1995", "the bear"] {
         house.find(json!({"query": query})).await.unwrap();
@@ -329,7 +329,7 @@ async fn questions_do_not_read_the_whole_library_each_time() {
 }
 
 #[tokio::test]
-async fn those_who_ask_at_the_same_time_share_one_download() {
+async fn concurrent_queries_share_one_download() {
     let house = House::furnished();
     let asked = ["heat", "dune", "bear", "nothing"].map(|query| house.find(json!({"query": query})));
     for found in join_all(asked).await {
@@ -339,7 +339,7 @@ async fn those_who_ask_at_the_same_time_share_one_download() {
 }
 
 #[tokio::test]
-async fn what_we_add_and_delete_is_seen_at_once() {
+async fn own_additions_and_deletions_are_visible_at_once() {
     let house = House::furnished();
     let part_two = || house.find(json!({"query": "dune part two"}));
     check(part_two().await, "Nothing in the library matches \"dune part two\".");
@@ -351,7 +351,7 @@ async fn what_we_add_and_delete_is_seen_at_once() {
 }
 
 #[tokio::test]
-async fn what_others_delete_is_not_told_as_there() {
+async fn external_deletion_is_visible_at_once() {
     let house = House::furnished();
     house.find(json!({"query": "heat"})).await.unwrap();
     house.radarr.remove(8);
@@ -360,7 +360,7 @@ async fn what_others_delete_is_not_told_as_there() {
 }
 
 #[tokio::test]
-async fn of_a_library_that_cannot_be_asked_nothing_is_told() {
+async fn unreachable_library_returns_no_cached_titles() {
     let house = House::furnished();
     house.find(json!({"query": "dune"})).await.unwrap();
     house.radarr.set_down(true);
@@ -373,7 +373,7 @@ async fn of_a_library_that_cannot_be_asked_nothing_is_told() {
 }
 
 #[tokio::test]
-async fn a_list_that_breaks_off_is_told_as_a_failure() {
+async fn truncated_list_is_reported_as_a_failure() {
     let house = House::furnished();
     house.radarr.halve_next();
     let heat = || house.find(json!({"query": "heat", "type": "movie"}));
@@ -382,7 +382,7 @@ async fn a_list_that_breaks_off_is_told_as_a_failure() {
 }
 
 #[tokio::test]
-async fn a_movie_is_added_and_read_back() {
+async fn movie_is_added_and_verified() {
     let house = House::furnished();
     let added = house.add_movie().add_movie(&arguments(json!({"tmdb": "693134"})), &world()).await.unwrap();
     assert_eq!(added.result.for_model["status"], "added");
@@ -391,7 +391,7 @@ async fn a_movie_is_added_and_read_back() {
 }
 
 #[tokio::test]
-async fn a_movie_that_is_there_is_not_added_again() {
+async fn existing_movie_is_not_added_again() {
     let house = House::furnished();
     let add = house.add_movie();
     check(
@@ -407,7 +407,7 @@ async fn a_movie_that_is_there_is_not_added_again() {
 }
 
 #[tokio::test]
-async fn an_unreleased_movie_is_said_to_be_so() {
+async fn unreleased_movie_is_reported_as_unreleased() {
     check(
         House::furnished().add_movie().add_movie(&arguments(json!({"tmdb": 1_170_608})), &world()).await,
         "Added Dune: Part Three (2026). It is not out yet and will be fetched when it is.",
@@ -415,7 +415,7 @@ async fn an_unreleased_movie_is_said_to_be_so() {
 }
 
 #[tokio::test]
-async fn the_quality_is_found_by_name_or_by_use() {
+async fn quality_matches_by_name_or_usual_profile() {
     let house = House::furnished();
     house.radarr.set_profiles(&["SD", "HD-1080p", "Ultra-HD"]);
     let add = house.add_movie();
@@ -430,7 +430,7 @@ async fn the_quality_is_found_by_name_or_by_use() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_to_an_add_is_settled_by_looking() {
+async fn addition_with_a_lost_response_is_verified_by_a_read() {
     let house = House::furnished();
     let (add, args) = (house.add_movie(), arguments(json!({"tmdb": 603})));
     assert_eq!(settled(add.recover_addition(&args).await), RecoveryOutcome::NotDone);
@@ -447,7 +447,7 @@ async fn a_lost_answer_to_an_add_is_settled_by_looking() {
 }
 
 #[tokio::test]
-async fn a_number_that_no_catalogue_has_adds_nothing() {
+async fn unknown_catalog_id_adds_nothing() {
     let house = House::furnished();
     check(
         house.add_movie().add_movie(&arguments(json!({"tmdb": 1})), &world()).await,
@@ -460,7 +460,7 @@ async fn a_number_that_no_catalogue_has_adds_nothing() {
 }
 
 #[tokio::test]
-async fn a_long_show_is_not_added_before_the_seasons_are_known() {
+async fn long_show_is_added_only_with_selected_seasons() {
     let house = House::furnished();
     let add = house.add_series();
     check(
@@ -475,7 +475,7 @@ async fn a_long_show_is_not_added_before_the_seasons_are_known() {
 }
 
 #[tokio::test]
-async fn seasons_are_taken_by_word_or_number_if_they_exist() {
+async fn seasons_are_accepted_by_word_or_number_if_they_exist() {
     for (seasons, told) in [
         (json!(null), "Added Severance (2022)."),
         (json!("all"), "Added Severance (2022)."),
@@ -499,7 +499,7 @@ async fn seasons_are_taken_by_word_or_number_if_they_exist() {
 }
 
 #[tokio::test]
-async fn only_the_wanted_seasons_are_monitored() {
+async fn only_selected_seasons_are_monitored() {
     let house = House::furnished();
     house
         .add_series()
@@ -549,7 +549,7 @@ async fn specials_alone_are_added_without_later_seasons() {
 }
 
 #[tokio::test]
-async fn a_show_that_is_there_is_not_added_again() {
+async fn existing_show_is_not_added_again() {
     let house = House::furnished();
     check(
         house.add_series().add_series(&arguments(json!({"tvdb": 403_294})), &world()).await,
@@ -559,7 +559,7 @@ async fn a_show_that_is_there_is_not_added_again() {
 }
 
 #[tokio::test]
-async fn downloads_are_told_soonest_first_and_stuck_ones_with_their_reason() {
+async fn downloads_are_listed_soonest_first_and_stuck_ones_explained() {
     let house = House::furnished();
     check(fetch_status(&house.library, &world()).await, "Nothing is downloading.");
     house.radarr.add_download("Paddington", 62, 12);
@@ -573,7 +573,7 @@ async fn downloads_are_told_soonest_first_and_stuck_ones_with_their_reason() {
 }
 
 #[tokio::test]
-async fn what_comes_out_is_told_in_the_zone_of_the_user() {
+async fn upcoming_releases_use_the_users_time_zone() {
     let house = House::furnished();
     house.sonarr.add_calendar_entry("The Bear S04E03", "2026-03-12T02:00:00Z".parse().unwrap());
     house.radarr.add_calendar_entry("Dune: Part Three", date(2026, 3, 7));
@@ -599,7 +599,7 @@ async fn upcoming_covers_whole_local_days() {
 }
 
 #[tokio::test]
-async fn what_arrived_is_told_newest_first() {
+async fn recent_imports_are_listed_newest_first() {
     let house = House::furnished();
     house.radarr.add_import("Dune", "2026-03-05T12:00:00Z".parse().unwrap());
     house.sonarr.add_import("The Bear S02E03", "2026-03-06T12:00:00Z".parse().unwrap());
@@ -612,7 +612,7 @@ async fn what_arrived_is_told_newest_first() {
 }
 
 #[tokio::test]
-async fn a_removal_freezes_what_the_question_says() {
+async fn removal_freezes_the_prompted_items() {
     let house = House::furnished();
     let twice = json!({"items": [{"type": "movie", "id": 7}, {"type": "movie", "id": "7"}], "delete_files": true,
         "user_confirmed": true});
@@ -639,7 +639,7 @@ async fn a_removal_freezes_what_the_question_says() {
 }
 
 #[tokio::test]
-async fn a_removal_of_what_is_gone_or_of_too_much_is_not_asked() {
+async fn removal_of_missing_or_too_many_titles_is_refused() {
     let house = House::furnished();
     let preview = async |ids: &[i64]| {
         let items: Vec<Value> = ids.iter().map(|id| json!({"type": "movie", "id": id})).collect();
@@ -665,7 +665,7 @@ async fn a_removal_of_what_is_gone_or_of_too_much_is_not_asked() {
 }
 
 #[tokio::test]
-async fn a_deletion_runs_once_and_tells_what_it_freed() {
+async fn deletion_runs_once_and_reports_freed_space() {
     let house = House::furnished();
     let dune = house.frozen("movie", 7).await;
     assert_eq!(settled(house.removal().recover_removal(&dune).await), RecoveryOutcome::NotDone);
@@ -685,7 +685,7 @@ async fn a_deletion_runs_once_and_tells_what_it_freed() {
 }
 
 #[tokio::test]
-async fn what_changed_since_the_question_is_not_deleted() {
+async fn title_changed_since_the_prompt_is_not_deleted() {
     let house = House::furnished();
     let (dune, heat) = (house.frozen("movie", 7).await, house.frozen("movie", 8).await);
     house.radarr.edit(7, |movie| movie.size_bytes = 30_000_000_000);
@@ -699,7 +699,7 @@ async fn what_changed_since_the_question_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn a_deletion_that_cannot_be_tried_is_no_unknown() {
+async fn deletion_that_cannot_start_is_not_unknown() {
     let house = House::furnished();
     let dune = house.frozen("movie", 7).await;
     house.radarr.set_down(true);
@@ -708,7 +708,7 @@ async fn a_deletion_that_cannot_be_tried_is_no_unknown() {
 }
 
 #[test]
-fn a_check_names_the_ids_that_must_have_been_shown() {
+fn argument_check_names_the_required_ids() {
     let house = House::with_four_k();
     let uses = |tool: &dyn Tool, args| {
         tool.check_arguments(&arguments(args)).map_err(|failure| failure.for_model["expected"].clone())
@@ -763,7 +763,7 @@ async fn told_of_facts(tool: &dyn Tool, args: Value, world: &ToolContext) -> Str
 }
 
 #[tokio::test]
-async fn a_fact_is_noted_only_as_far_as_its_person_said_it_and_there_is_room() {
+async fn fact_needs_the_users_words_and_free_space() {
     let said = world_knowing("the office means the UK one, in 4k", &[]);
     let noted = |args| told_of_facts(&RememberFact, args, &said);
     assert_eq!(
@@ -788,7 +788,7 @@ async fn a_fact_is_noted_only_as_far_as_its_person_said_it_and_there_is_room() {
 }
 
 #[tokio::test]
-async fn the_fact_that_is_forgotten_is_the_one_that_is_named() {
+async fn named_fact_is_forgotten() {
     let world = world_knowing(
         "please forget that",
         &[
@@ -817,7 +817,7 @@ async fn the_fact_that_is_forgotten_is_the_one_that_is_named() {
 
 /// Checks the tools that an admin and a member are offered, in the form that is sent.
 #[test]
-fn all_that_the_model_is_told_of_the_tools_is_small() {
+fn tool_descriptions_are_small() {
     let admin = world().rights;
     let member = UserRights { role: UserRole::Member, delete: false, four_k: false, ..admin };
     for house in [House::furnished(), House::with_four_k()] {
@@ -834,7 +834,7 @@ fn all_that_the_model_is_told_of_the_tools_is_small() {
 }
 
 #[test]
-fn the_model_reads_these_schemas() {
+fn tool_schemas_match_the_snapshot() {
     let house = House::furnished();
     let schemas: Vec<String> = house
         .tools()

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn it_tells_what_follows_a_place_it_knows_and_nothing_of_others() {
+    fn buffer_returns_events_after_a_known_cursor() {
         let mut ring = EventBuffer::starting_after(EventSeq(10));
         ring.extend([12, 15, 16, 20].map(|seq| delta(seq, "x")).into(), EventSeq(22));
         let told = [9, 10, 12, 14, 20, 22, 30].map(|place| seqs(&ring, place));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn it_drops_what_is_gone_and_sends_those_before_it_elsewhere() {
+    fn buffer_drops_pruned_events_and_their_cursors() {
         let mut ring = EventBuffer::starting_after(EventSeq(10));
         ring.extend([12, 15, 16].map(|seq| delta(seq, "x")).into(), EventSeq(16));
         ring.drop_up_to(EventSeq(15));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn it_keeps_neither_too_many_events_nor_too_many_bytes() {
+    fn buffer_is_limited_by_events_and_bytes() {
         let mut ring = EventBuffer::starting_after(EventSeq(0));
         ring.extend((1..=600).map(|seq| delta(seq, "x")).collect(), EventSeq(600));
         assert_eq!((ring.events.len(), seqs(&ring, 87)), (MAX_EVENTS, None));

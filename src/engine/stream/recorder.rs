@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn deltas_that_come_together_share_a_row_and_blocks_end_where_others_begin() {
+    async fn concurrent_deltas_share_a_row_and_blocks_end_at_the_next() {
         let Recording { _folder, db, conversation, mut recorder, .. } = a_recording().await;
         (0..3).for_each(|_| recorder.queue_delta(ResponseDelta::Thinking("1234".to_owned())));
         (0..100).for_each(|_| recorder.queue_delta(ResponseDelta::Text("12".to_owned())));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_at_once_is_left_to_the_response() {
+    async fn immediate_response_is_not_streamed() {
         let Recording { _folder, db, conversation, mut recorder, .. } = a_recording().await;
         recorder.queue_delta(ResponseDelta::Text("Six downloads are running.".to_owned()));
         assert_eq!(recorder.finish().await, []);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_after_an_attempt_was_given_up_is_left_out() {
+    async fn deltas_after_an_abandoned_attempt_are_dropped() {
         let Recording { _folder, db, conversation, attempt, mut recorder } = a_recording().await;
         db.write(move |conn| model_steps::abandon_unfinished(conn, attempt.turn, Timestamp::UNIX_EPOCH))
             .await

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_genre_is_meant_by_the_beginnings_of_its_words() {
+    fn genre_matches_by_word_prefixes() {
         check("horror", &["Horror"]);
         check("Sci-Fi", &["Science Fiction"]);
         check("western", &[]);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn genres_beyond_those_that_are_told_apart_are_left_out() {
+    fn genres_over_the_limit_are_left_out() {
         let names: Vec<String> = (0..=MAX_GENRES).map(|number| format!("genre {number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut entries = CachedTitles::default();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_small() {
+    fn cached_title_is_small() {
         assert!(size_of::<CachedTitle>() <= 160, "{}", size_of::<CachedTitle>());
     }
 }

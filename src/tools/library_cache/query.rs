@@ -272,21 +272,21 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_meant_by_its_words_and_the_exact_one_comes_first() {
+    fn title_matches_by_words_with_the_exact_one_first() {
         check(&called("alien"), &["Alien", "Alien: Earth", "Aliens"]);
         check(&called("thing 1982"), &["The Thing"]);
         check(&called("thing 2011"), &[]);
     }
 
     #[test]
-    fn a_title_is_meant_by_its_other_names_and_its_collection() {
+    fn title_matches_by_alternate_names_and_collection() {
         check(&called("der profi"), &["Leon: The Professional"]);
         check(&called("der profi 1994"), &["Leon: The Professional"]);
         check(&called("Alien collection"), &["Alien", "Aliens"]);
     }
 
     #[test]
-    fn titles_are_chosen_by_what_there_is_of_them() {
+    fn titles_are_filtered_by_status() {
         check(
             &LibraryQuery { only: Some(StatusFilter::OnDisk), ..all() },
             &["Aliens", "Alien: Earth", "The Thing"],
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_are_chosen_by_genre_and_sorted() {
+    fn titles_are_filtered_by_genre_and_sorted() {
         let genre =
             |name: &str, sort| LibraryQuery { genre: Some(name.to_owned()), sort: Some(sort), ..all() };
         check(&genre("horror", SortOrder::Oldest), &["Alien", "The Thing"]);

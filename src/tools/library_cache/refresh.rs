@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_library_is_read_again_when_it_is_old_or_known_to_have_changed() {
+    async fn library_is_reloaded_when_old_or_changed() {
         check(
             Duration::from_millis(200),
             &[
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_is_slow_to_read_is_read_behind_the_answer_unless_it_changed() {
+    async fn slow_library_is_reloaded_in_the_background_unless_changed() {
         check(
             Duration::from_secs(3),
             &[
@@ -348,21 +348,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_not_there_is_looked_for_again_where_that_is_quick() {
+    async fn missing_title_reloads_a_fast_library() {
         let missed = missed();
         let takes = Duration::from_millis(200);
         check(takes, &[(0, 0, FreshnessPolicy::Usual, 1), (1, 0, missed, 2), (2, 0, missed, 3)]).await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn those_who_ask_at_the_same_time_share_a_reading() {
+    async fn concurrent_queries_share_a_load() {
         let library = Read::taking(Duration::from_secs(1));
         let answered = join_all((0..5).map(|_| library.ask(0, 0, FreshnessPolicy::Usual))).await;
         assert_eq!(answered, [1; 5]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_knows_of_a_change_waits_for_a_reading_that_began_after_it() {
+    async fn query_after_a_change_waits_for_a_later_load() {
         let library = Read::taking(Duration::from_secs(1));
         let (before, after) = tokio::join!(
             library.ask(0, 0, FreshnessPolicy::Usual),
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reading_goes_on_when_nobody_waits_for_it_any_more() {
+    async fn load_continues_without_waiting_queries() {
         let library = Read::taking(Duration::from_secs(30));
         let patience = Duration::from_secs(8);
         let given_up =
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reading_that_fails_is_told_to_all_who_wait_and_tried_again() {
+    async fn failed_load_is_reported_to_all_waiting_queries_and_retried() {
         let shelf = LibraryCache::default();
         let readings = AtomicU64::new(0);
         let moment = QueryMoment { now: BEGIN, changes: 0 };

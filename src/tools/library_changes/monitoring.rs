@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_season_is_wanted_whatever_its_flag_says() {
+    async fn season_is_monitored_regardless_of_its_flag() {
         let second = || MonitoringChange::Monitor(SeriesPart::Seasons(vec![2]));
         let all = vec![(1, 1), (1, 2), (2, 1), (2, 2)];
         let off = wished(the_bear().unmonitored_season(2), second()).await;
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_a_show_that_nobody_looked_for_only_the_wish_is_looked_for() {
+    async fn only_the_requested_part_of_an_unmonitored_show_is_monitored() {
         let one =
             wished(the_bear().unmonitored(), MonitoringChange::Monitor(SeriesPart::Seasons(vec![1]))).await;
         assert_eq!(one, (vec![(1, 1), (1, 2)], true, true, vec![1]));
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_future_is_added_without_the_past() {
+    async fn future_is_monitored_without_the_past() {
         let show = the_bear().unmonitored_season(1).unmonitored_season(2);
         assert_eq!(
             wished(show, MonitoringChange::Monitor(SeriesPart::Future)).await,
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn less_is_wanted_of_a_season_an_episode_or_all() {
+    async fn season_episode_or_show_can_be_unmonitored() {
         let season = wished(the_bear(), MonitoringChange::Unmonitor(SeriesPart::Seasons(vec![1]))).await;
         assert_eq!(season, (vec![(2, 1), (2, 2)], true, true, vec![]));
         let episode =
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_on_disk_is_no_gain() {
+    async fn episodes_on_disk_are_not_gained() {
         let show = series("The Bear").seasons(2).episodes(4).size_gb(3.0).missing(1);
         let show = show.unmonitored_season(1).unmonitored_season(2);
         let (wanted, _, _, gained) =
