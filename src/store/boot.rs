@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn start_after_clock_was_set_back_counts() {
+    fn start_after_a_clock_step_back_counts() {
         assert_eq!(resumes_after(&[100, 40]), 2);
     }
 }

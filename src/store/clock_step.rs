@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_waits_as_long_as_before_whichever_way_the_clock_goes() {
+    fn retry_delay_is_unchanged_by_any_clock_step() {
         for step in [-DAY, -HOUR, HOUR, DAY] {
             let mut conn = scratch();
             let id = text_to_try_again(&mut conn);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn session_link_and_code_end_where_the_clock_went_back() {
+    fn session_link_and_code_end_after_a_clock_step_back() {
         let mut conn = scratch();
         let (session, link) = (TokenHash([1; 32]), TokenHash([2; 32]));
         console_access::open_session(&mut conn, session, noon(), noon() + DAY).unwrap();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn cursor_of_the_carriers_list_goes_back_with_the_clock() {
+    fn carrier_cursor_moves_back_with_the_clock() {
         let mut conn = scratch();
         boot::recover_interrupted_work(&mut conn, noon()).unwrap();
         cursors::store_carrier_cursor(&mut conn, "twilio:+15550100000", noon(), noon()).unwrap();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_after_the_clock_went_back_is_later_than_a_start_before() {
+    fn stop_after_a_clock_step_back_overrides_an_earlier_start() {
         let mut conn = scratch();
         let ann = ann(&mut conn);
         people::opt_in(&mut conn, ann, noon(), noon()).unwrap();

@@ -438,14 +438,14 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_never_open_twice() {
+    fn code_is_never_open_twice() {
         let mut conn = scratch();
         asked(&mut conn, "+15550100001", &[4821]);
         assert_eq!(asked(&mut conn, "+15550100002", &[4821, 4821, 17]).code, code(17));
     }
 
     #[test]
-    fn three_wrong_codes_kill_every_open_one_until_it_is_told_afresh() {
+    fn three_wrong_codes_invalidate_open_codes_until_renewed() {
         let mut conn = scratch();
         let approval = asked(&mut conn, "+15550100001", &[4821]);
         for _ in 0..3 {
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_works_once_and_for_a_day() {
+    fn code_works_once_and_for_a_day() {
         let mut conn = scratch();
         let approval = asked(&mut conn, "+15550100001", &[4821]);
         assert!(matches!(

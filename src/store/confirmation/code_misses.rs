@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn five_wrong_codes_of_a_day_suspend_their_user_until_the_next() {
+    fn five_wrong_codes_suspend_the_user_until_the_next_day() {
         let mut conn = scratch();
         let ann = admin(&mut conn);
         for _ in 0..4 {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_gives_no_further_guesses() {
+    fn clock_step_back_allows_no_further_guesses() {
         let mut conn = scratch();
         let ann = admin(&mut conn);
         for hours in [49, 49, 49, 1] {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lifted_suspension_gives_five_further_guesses_and_is_recorded() {
+    fn lifted_suspension_allows_five_guesses_and_is_audited() {
         let mut conn = scratch();
         let ann = admin(&mut conn);
         let lifted = |conn: &mut Conn| lift_suspension(conn, ann, &day(0), Actor::Shell, time(0)).unwrap();

@@ -429,7 +429,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     #[test]
-    fn a_turn_that_was_taken_back_a_moment_ago_asks_nothing_more() {
+    fn canceled_turn_holds_no_deletion() {
         let mut conn = scratch();
         let conn = &mut conn;
         let phone = PhoneNumber::parse("+15550100001").unwrap();

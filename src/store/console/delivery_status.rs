@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn once_the_carrier_has_a_text_its_word_counts() {
+    fn carrier_status_counts_after_acceptance() {
         check("+15550100001", "queued", None, DeliveryStatus::Waiting);
         check("+15550100001", "accepted", None, DeliveryStatus::Sent);
         check("+15550100001", "accepted", Some("queued"), DeliveryStatus::Sent);

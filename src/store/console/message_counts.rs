@@ -89,7 +89,7 @@ mod tests {
     use super::find_first_id_since;
 
     #[test]
-    fn the_first_row_of_a_time_is_found_among_gaps() {
+    fn first_row_of_a_time_is_found_among_gaps() {
         let rows = [(2, 10), (3, 20), (9, 20), (10, 30), (40, 50)];
         let first = |from: i64| {
             let find = |id| Ok(rows.iter().copied().find(|(row, _)| *row >= id));

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_on_both_sides_newest_first_and_the_last_may_be_a_beginning() {
+    fn words_match_both_sides_newest_first_with_a_last_prefix() {
         check("dune", &["Yes, [Dune] (2021) is here.", "do we have <b>[Dune]</b>?"]);
         check("DUN", &["and [dunkirk]", "Yes, [Dune] (2021) is here.", "do we have <b>[Dune]</b>?"]);
         check("have dune", &["do we [have] <b>[Dune]</b>?"]);
@@ -263,7 +263,7 @@ mod tests {
     /// Checks the location of a notification and a reaction after the turns, of STOP after the conversation, and of the
     /// reply to it.
     #[test]
-    fn a_text_without_a_turn_is_found_where_it_was_said() {
+    fn message_without_a_turn_is_located_by_its_time() {
         let mut conn = scratch();
         conn.batch_execute(SAID).unwrap();
         conn.batch_execute(
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_outside_any_conversation_is_told_whole_and_one_in_it_around_the_words() {
+    fn message_outside_conversations_is_whole_and_others_excerpts() {
         let mut conn = scratch();
         conn.batch_execute(SAID).unwrap();
         let long = format!("{}dune{}", "sand ".repeat(40), " worm".repeat(40));
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_erased_is_found_no_more_whether_it_had_a_turn_or_not() {
+    fn erased_messages_are_not_found() {
         let mut conn = scratch();
         conn.batch_execute(SAID).unwrap();
         conn.batch_execute(
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_never_a_query_of_its_own() {
+    fn search_input_is_never_query_syntax() {
         for typed in
             ["dune\"", "\"", "dune*", "body:dune", "dune AND (", "NEAR(dune", "-dune", "{a} : b", "a\0b"]
         {
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_is_found_once_going_down_the_pages() {
+    fn paged_search_finds_every_message_once() {
         let mut conn = scratch();
         conn.batch_execute(SAID).unwrap();
         for n in 3..80 {

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backup_replaces_what_a_killed_one_left_and_no_other_file() {
+    fn backup_replaces_only_leftovers_of_a_killed_one() {
         let folder = tempfile::tempdir().unwrap();
         let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         drop(Db::open_simulated(&name("a.db"), 0).unwrap());
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_backed_up_where_there_is_nothing() {
+    fn missing_or_empty_database_is_not_backed_up() {
         let folder = tempfile::tempdir().unwrap();
         let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         fs::write(name("a.db"), "").unwrap();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_used_database_is_not_backed_up_by_a_hard_link() {
+    fn used_database_is_not_backed_up_by_a_hard_link() {
         let folder = tempfile::tempdir().unwrap();
         let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let _used = Db::open_simulated(&name("a.db"), 0).unwrap();

@@ -101,7 +101,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     #[test]
-    fn the_version_of_a_file_is_told_also_while_a_program_uses_it() {
+    fn schema_state_is_readable_while_the_program_runs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.db");
         let path = path.to_str().unwrap();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_written_over_is_damaged() {
+    fn overwritten_file_is_damaged() {
         use std::io::{Seek, SeekFrom, Write};
 
         let folder = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_long_is_counted() {
+    fn overdue_work_is_counted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.db");
         let path = path.to_str().unwrap();

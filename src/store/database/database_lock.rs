@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lock_is_released_while_a_starting_child_has_a_copy_of_the_descriptor() {
+    fn lock_is_released_while_a_starting_child_holds_a_copy() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
         let open = || DatabaseHandle::open_or_create(path.to_str().unwrap()).unwrap();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_replaced_before_sqlite_opens_it_is_refused() {
+    fn file_replaced_before_sqlite_opens_it_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
         let handle = Arc::new(DatabaseHandle::open_or_create(path.to_str().unwrap()).unwrap());

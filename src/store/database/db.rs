@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_or_panicking_write_undoes_only_itself() {
+    async fn failed_or_panicking_write_rolls_back_only_itself() {
         let (_dir, db) = open();
         let failed = db.write(|conn| insert(conn, 1).and(Err::<(), _>(QueryError::NotFound)));
         let panicked = db.write(|conn| insert(conn, 2).map(|_| assert!(conn.batch_execute("").is_err())));
@@ -570,7 +570,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn however_many_watch_who_answers_texts_finds_a_reader_free() {
+    async fn background_reads_leave_a_reader_for_messages() {
         let (_dir, db) = open();
         let (closed, gate) = std::sync::mpsc::channel::<()>();
         let gate = Arc::new(Mutex::new(gate));
@@ -594,7 +594,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_second_program_is_kept_out() {
+    async fn second_process_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.db").to_str().unwrap().to_owned();
         let db = Db::open(&path).unwrap();
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_second_program_is_refused_under_every_name_of_the_file() {
+    async fn second_process_is_refused_under_every_file_name() {
         let (dir, db) = open();
         let name = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         std::os::unix::fs::symlink(name("a.db"), name("symlink.db")).unwrap();
@@ -616,7 +616,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_joins_the_program_by_a_symlink_but_not_by_a_hard_link() {
+    async fn command_joins_by_a_symlink_but_not_by_a_hard_link() {
         let (dir, db) = open();
         let name = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         std::os::unix::fs::symlink(name("a.db"), name("symlink.db")).unwrap();
@@ -631,7 +631,7 @@ mod tests {
     /// Guards the locks: closing a further descriptor of the file would release the locks.
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn sqlite_keeps_its_own_locks_while_the_program_runs() {
+    async fn sqlite_locks_are_kept_while_the_program_runs() {
         use std::os::unix::fs::MetadataExt;
 
         let (dir, db) = open();
@@ -648,7 +648,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_closed_database_opens_again_while_handles_of_it_are_left() {
+    async fn closed_database_reopens_while_handles_remain() {
         let (dir, db) = open();
         let left = db.clone();
         db.close().await;
@@ -657,7 +657,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_visitor_writes_beside_a_running_program() {
+    async fn visitor_writes_beside_a_running_program() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.db").to_str().unwrap().to_owned();
         assert!(matches!(visit_database(&path, |conn| insert(conn, 1)), Err(VisitError::Missing(_))));
@@ -668,7 +668,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_visitor_of_another_version_is_turned_away_while_a_program_runs() {
+    async fn visitor_of_another_version_is_refused_while_the_program_runs() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.db").to_str().unwrap().to_owned();
         let db = Db::open(&path).unwrap();
@@ -683,7 +683,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visit_that_fails_changes_nothing() {
+    fn failed_visit_changes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.db").to_str().unwrap().to_owned();
         std::fs::write(&path, "").unwrap();

@@ -105,7 +105,7 @@ fn undo_down_to(conn: &mut Conn, version: &str) {
 }
 
 #[test]
-fn without_the_console_nothing_is_left_that_the_program_before_it_cannot_read() {
+fn down_migration_of_console_leaves_only_older_values() {
     let mut conn = crate::store::scratch();
     conn.batch_execute(LIFE).unwrap();
 
@@ -155,7 +155,7 @@ fn without_the_console_nothing_is_left_that_the_program_before_it_cannot_read() 
 }
 
 #[test]
-fn without_the_asides_the_log_tells_of_no_text_that_waits() {
+fn down_migration_of_asides_removes_waiting_message_events() {
     let mut conn = crate::store::scratch();
     conn.batch_execute(LIFE).unwrap();
     let waiting = "SELECT 'text ' || subject_id AS line FROM stream_events WHERE kind = 'text_in' AND state = 'waiting'";
@@ -173,7 +173,7 @@ fn without_the_asides_the_log_tells_of_no_text_that_waits() {
 }
 
 #[test]
-fn without_the_audit_changes_no_question_has_a_code_of_four_digits() {
+fn down_migration_of_audit_removes_four_digit_codes() {
     let mut conn = crate::store::scratch();
     conn.batch_execute(LIFE).unwrap();
     let four_digits = "UPDATE pending_actions SET code = iif(id = 2, '4821', '48');

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_copy_lacks_what_was_changed_and_is_as_private_as_the_file() {
+    fn copy_predates_the_change_and_is_as_private_as_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let (mut conn, path, from) = earlier(folder.path());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_from_before_the_same_change_gives_way_to_a_newer_one() {
+    fn copy_of_the_same_migration_is_replaced_by_a_newer_one() {
         let folder = tempfile::tempdir().unwrap();
         let (mut conn, path, from) = earlier(folder.path());
         for leftover in ["", ".part"] {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_fails_leaves_the_disk_as_it_was() {
+    fn failed_copy_leaves_no_files() {
         let folder = tempfile::tempdir().unwrap();
         let (mut conn, path, from) = earlier(folder.path());
         // The copy can be written but not renamed.
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_program_is_known_by_its_id_or_its_tables() {
+    fn foreign_file_is_recognized_by_its_id_or_tables() {
         let foreign = [
             "PRAGMA application_id = 252006674",
             "CREATE TABLE songs (id INTEGER)",
@@ -326,14 +326,14 @@ mod tests {
     }
 
     #[test]
-    fn a_database_of_the_first_release_is_ours_without_an_id() {
+    fn database_of_the_first_release_is_accepted_without_an_id() {
         let mut conn = crate::store::scratch();
         conn.batch_execute("PRAGMA application_id = 0").unwrap();
         assert_eq!(load_schema_state(&mut conn).unwrap(), SchemaState::Current);
     }
 
     #[test]
-    fn where_no_copy_can_be_made_nothing_is_changed() {
+    fn migration_without_a_copy_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let (mut conn, path, from) = earlier(folder.path());
         fs::create_dir(format!("{path}.before-{from}.part")).unwrap();

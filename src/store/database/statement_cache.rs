@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_is_prepared_once() {
+    fn update_is_prepared_once() {
         let rename = || diesel::update(conversations::table.find(1)).set(conversations::name.eq("A talk"));
         assert_eq!(kept(|conn| assert_eq!(rename().cached().execute(conn), Ok(0))), 1);
         // If this fails, diesel caches the statement and this type can be removed.
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_that_is_written_out_is_prepared_once() {
+    fn sql_query_is_prepared_once() {
         #[derive(Debug, PartialEq, QueryableByName)]
         struct Name {
             #[diesel(sql_type = diesel::sql_types::Text)]
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_that_an_update_changed_are_counted_without_those_of_triggers() {
+    fn changed_rows_are_counted_without_those_of_triggers() {
         let mut conn = scratch();
         conn.batch_execute(
             "INSERT INTO users(id, phone, status, created_at, updated_at) VALUES (1, '+15550100001', 'active', 0, 0);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matter_is_stored_once_per_library_and_comes_back_as_it_was() {
+    fn matter_is_stored_once_per_library_and_loaded_unchanged() {
         let mut conn = scratch();
         let reports = reports();
         assert_eq!(store_arr_events(&mut conn, "radarr", &reports, NOW), Ok(7));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_taken_together_and_once_and_forgotten_when_old() {
+    fn events_are_claimed_together_once_and_deleted_when_old() {
         let mut conn = scratch();
         store_arr_events(&mut conn, "radarr", &reports(), NOW).unwrap();
         assert_eq!(claim_events(&mut conn, &[1, 2], NOW), Ok(EventClaimOutcome::Claimed));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn how_far_a_history_was_read_is_known_for_each_library() {
+    fn history_cursor_is_stored_per_library() {
         let mut conn = scratch();
         assert_eq!(load_history_cursor(&mut conn, "radarr"), Ok(None));
         let later = NOW + jiff::SignedDuration::from_secs(60);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_season_is_told_to_those_who_follow_it_and_to_those_who_follow_the_show() {
+    fn season_notifies_its_followers_and_those_of_the_show() {
         let mut conn = scratch();
         let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
         for (user, what) in [(ann, None), (ann, Some(2)), (bob, Some(2)), (bob, Some(2))] {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stops_following_a_show_follows_none_of_its_seasons_and_others_go_on() {
+    fn unfollowing_a_show_ends_the_seasons_of_that_user_only() {
         let mut conn = scratch();
         let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
         for (user, what) in [(ann, None), (ann, Some(1)), (ann, Some(2)), (bob, Some(2))] {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_is_followed_by_nobody_and_can_be_followed_again() {
+    fn ended_follow_has_no_followers_and_can_be_renewed() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn following_again_counts_from_the_last_time() {
+    fn repeated_follow_counts_from_the_last_time() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         let later = NOW + jiff::SignedDuration::from_hours(1);

@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_person_has_waiting_of_a_title_waits_once_and_their_last_word_counts() {
+    fn title_waits_once_per_user_with_the_latest_request() {
         let mut conn = scratch();
         let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
         for (user, call, title) in [(ann, 1, ""), (ann, 2, "Dune"), (bob, 3, "")] {
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_try_is_begun_once_and_stays_open_until_its_outcome_is_known() {
+    fn attempt_starts_once_and_stays_open_until_its_outcome() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &wanted(""));
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_title_by_another_way_waits_no_longer() {
+    fn title_obtained_otherwise_ends_the_waiting_request() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &wanted(""));
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn addition_whose_time_cannot_be_read_is_due() {
+    fn addition_with_an_unreadable_time_is_due() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &wanted(""));
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn season_queued_during_a_try_waits_in_a_row_of_its_own() {
+    fn season_queued_during_an_attempt_waits_in_its_own_row() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &seasons(&[1]));
@@ -613,7 +613,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_withdrawn_is_not_tried() {
+    fn withdrawn_addition_is_not_attempted() {
         let mut conn = scratch();
         let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
         queues(&mut conn, ann, 1, &wanted(""));

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_holds_under_the_number_of_the_older_and_saying_it_again_changes_nothing() {
+    fn newest_fact_keeps_the_older_number_and_repeats_change_nothing() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         say(&mut conn, ann, &dislikes("horror"), 1);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_stays_with_its_fact_and_is_not_given_to_the_next_once_that_is_forgotten() {
+    fn number_of_a_forgotten_fact_is_not_reused() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         for (second, what) in [(1, "horror"), (2, "musicals"), (3, "westerns")] {
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_begin_again_where_none_is_left_and_none_is_had_twice() {
+    fn fact_numbers_restart_and_are_never_assigned_twice() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         say(&mut conn, ann, &quality("4K"), 0);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_leaves_no_word_of_itself_or_of_what_it_replaced() {
+    fn forgotten_fact_and_its_predecessors_are_erased() {
         let mut conn = scratch();
         let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
         for (second, what) in [(1, "4K"), (2, "1080p")] {
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_meant_before_goes_with_it_whatever_its_article() {
+    fn forgotten_alias_erases_earlier_targets_despite_an_article() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         for (second, name, title) in [(1, "office", "The Office (US)"), (2, "the office", "The Office (UK)")]
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_more_facts_than_are_kept_and_an_older_one_can_still_be_replaced() {
+    fn facts_are_limited_and_can_still_be_replaced() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         say(&mut conn, ann, &quality("4K"), 0);
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suggestion_holds_only_once_it_is_kept_and_does_not_come_back_dismissed() {
+    fn suggestion_needs_acceptance_and_stays_dismissed() {
         let mut conn = scratch();
         let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
         for fact in [quality("4K"), dislikes("horror"), dislikes("horror")] {
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn suggestions_are_few_and_what_is_said_or_old_ends_them() {
+    fn suggestions_are_limited_and_end_by_statement_or_age() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         for second in 1..=7 {
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_no_longer_hold_go_with_their_time_and_others_stay() {
+    fn superseded_facts_are_erased_after_their_time() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         for (second, what) in [(1, "720p"), (2, "1080p"), (9, "4K")] {

@@ -107,7 +107,7 @@ fn found(conn: &mut Conn, viewer: UserId, query: &str) -> Vec<i64> {
 }
 
 #[test]
-fn a_person_finds_their_own_what_was_said_to_them_together_and_what_is_for_everybody() {
+fn user_finds_own_group_and_global_answers() {
     let mut conn = scratch();
     let [ann, bob, cal] = [1, 2, 3].map(|n| user(&mut conn, n));
     let anns = own(&mut conn, 1, ann, ("add heat", "Added Heat."));
@@ -128,7 +128,7 @@ fn a_person_finds_their_own_what_was_said_to_them_together_and_what_is_for_every
 }
 
 #[test]
-fn what_one_person_heard_alone_is_no_matter_of_a_group() {
+fn message_to_one_recipient_creates_no_group() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     groups::remember_shared_message(
@@ -142,7 +142,7 @@ fn what_one_person_heard_alone_is_no_matter_of_a_group() {
 }
 
 #[test]
-fn an_answer_is_remembered_once_and_worked_on_once() {
+fn answer_is_stored_and_indexed_once() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     let id = says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("add heat", "Added Heat."));
@@ -163,7 +163,7 @@ fn an_answer_is_remembered_once_and_worked_on_once() {
 }
 
 #[test]
-fn a_row_that_was_taken_is_left_alone_for_a_while_and_its_tries_are_counted() {
+fn claimed_row_is_reserved_for_a_time_and_counts_attempts() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("add heat", "Added Heat."));
@@ -180,7 +180,7 @@ fn a_row_that_was_taken_is_left_alone_for_a_while_and_its_tries_are_counted() {
 }
 
 #[test]
-fn the_same_words_again_are_found_once() {
+fn repeated_exchange_is_found_once() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     own(&mut conn, 1, ann, ("add heat", "Added Heat."));
@@ -192,7 +192,7 @@ fn the_same_words_again_are_found_once() {
 }
 
 #[test]
-fn the_opposite_is_not_the_same_however_alike() {
+fn negated_question_is_not_a_repeat() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     own(&mut conn, 1, ann, ("delete heat", "ok"));
@@ -201,7 +201,7 @@ fn the_opposite_is_not_the_same_however_alike() {
 }
 
 #[test]
-fn a_greeting_is_not_found() {
+fn excluded_answer_is_not_found() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     let id = says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("hello walrus", "Hi walrus."));
@@ -211,7 +211,7 @@ fn a_greeting_is_not_found() {
 }
 
 #[test]
-fn vectors_of_another_model_count_for_nothing_until_they_are_made_anew() {
+fn vectors_of_another_model_are_ignored_until_replaced() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     let id = says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("q", "a"));
@@ -232,7 +232,7 @@ fn vectors_of_another_model_count_for_nothing_until_they_are_made_anew() {
 }
 
 #[test]
-fn what_cannot_be_embedded_is_tried_three_times_and_found_by_words() {
+fn answer_that_cannot_be_embedded_is_tried_three_times() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     let id = says(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("walrus", "a"));
@@ -252,7 +252,7 @@ fn what_cannot_be_embedded_is_tried_three_times_and_found_by_words() {
 }
 
 #[test]
-fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
+fn same_answer_to_two_users_becomes_a_shared_suggestion() {
     let mut conn = scratch();
     let [ann, bob, cal] = [1, 2, 3].map(|n| user(&mut conn, n));
     let suggest = |conn: &mut Conn, n: i64, by: UserId, question: &str| {
@@ -307,7 +307,7 @@ fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
 }
 
 #[test]
-fn who_only_tries_things_out_is_none_of_two_people() {
+fn test_user_does_not_count_as_a_second_user() {
     let mut conn = scratch();
     let [ann, tester] = [1, 2].map(|n| user(&mut conn, n));
     conn.batch_execute("UPDATE users SET test = 1 WHERE id = 2").unwrap();
@@ -329,7 +329,7 @@ fn who_only_tries_things_out_is_none_of_two_people() {
 }
 
 #[test]
-fn an_admins_word_settles_a_suggestion_once() {
+fn admin_decides_a_suggestion_once() {
     let mut conn = scratch();
     let [ann, bob] = [1, 2].map(|n| user(&mut conn, n));
     let id =
@@ -355,7 +355,7 @@ fn an_admins_word_settles_a_suggestion_once() {
 }
 
 #[test]
-fn words_that_are_signs_of_the_search_are_only_words() {
+fn search_operators_are_plain_words() {
     let mut conn = scratch();
     let [ann, bob] = [1, 2].map(|n| user(&mut conn, n));
     own(&mut conn, 1, bob, ("walrus", "walrus"));
@@ -377,7 +377,7 @@ fn words_that_are_signs_of_the_search_are_only_words() {
 }
 
 #[test]
-fn a_rare_word_counts_for_more_than_a_common_one_and_a_note_for_half() {
+fn rare_words_weigh_more_and_metadata_half() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     let rare = own(&mut conn, 1, ann, ("severance", "A show about work."));
@@ -398,7 +398,7 @@ fn a_rare_word_counts_for_more_than_a_common_one_and_a_note_for_half() {
 }
 
 #[test]
-fn what_others_say_changes_nothing_in_the_order_of_what_somebody_finds() {
+fn answers_of_others_do_not_affect_the_ranking() {
     let order = |others: usize| {
         let mut conn = scratch();
         let (ann, bob) = (user(&mut conn, 1), user(&mut conn, 2));
@@ -420,7 +420,7 @@ fn what_others_say_changes_nothing_in_the_order_of_what_somebody_finds() {
 }
 
 #[test]
-fn what_is_before_the_readers_eyes_is_not_told_again() {
+fn answers_in_the_prompt_are_not_recalled_again() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     own(&mut conn, 1, ann, ("walrus", "walrus"));
@@ -481,7 +481,7 @@ proptest! {
     /// received together with others, and those that the operator added for everyone; and that the index that was
     /// updated through all changes finds the same as a new one.
     #[test]
-    fn no_row_crosses_whatever_the_query(acts in acts()) {
+    fn no_row_crosses_between_users(acts in acts()) {
         let mut conn = scratch();
         let people: Vec<UserId> = (0..5).map(|n| user(&mut conn, n)).collect();
         let mut index = VectorIndex::default();
@@ -564,7 +564,7 @@ proptest! {
 }
 
 #[test]
-fn retention_takes_old_answers_and_leaves_what_the_operator_added() {
+fn retention_erases_old_answers_except_those_of_the_operator() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     own(&mut conn, 1, ann, ("walrus", "walrus"));
@@ -593,7 +593,7 @@ fn pages_with(conn: &mut Conn, bytes: &str) -> i64 {
 }
 
 #[test]
-fn what_much_was_said_of_is_found_no_more_at_once_and_soon_gone() {
+fn bulk_erasure_is_immediate_and_overwritten_soon() {
     let mut conn = scratch();
     let (ann, bob) = (user(&mut conn, 1), user(&mut conn, 2));
     for n in 0..400 {
@@ -619,7 +619,7 @@ fn what_much_was_said_of_is_found_no_more_at_once_and_soon_gone() {
 
 /// Tests the words by which the index orders its pages, which are not overwritten with their text.
 #[test]
-fn words_by_which_the_index_is_ordered_go_soon_after_a_person_and_a_week_after_old_texts() {
+fn index_terms_are_compacted_soon_after_an_erasure() {
     let day = SignedDuration::from_hours(24);
     let mut conn = scratch();
     let (ann, bob) = (user(&mut conn, 1), user(&mut conn, 2));
@@ -655,7 +655,7 @@ fn words_by_which_the_index_is_ordered_go_soon_after_a_person_and_a_week_after_o
 }
 
 #[test]
-fn what_the_model_noted_is_found_by_its_own_words_until_it_is_forgotten() {
+fn metadata_is_searchable_until_erased() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     let id =

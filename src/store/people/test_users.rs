@@ -69,7 +69,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     #[test]
-    fn a_free_test_user_is_used_again_and_a_number_of_the_household_never() {
+    fn free_test_user_is_reused_and_real_numbers_never() {
         let mut conn = scratch();
         let real = PhoneNumber::parse("+15550100110").unwrap();
         people::ensure_user(&mut conn, &real, FirstContactRole::Admin, NOW).unwrap();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_user_is_no_admin_whatever_they_are_made() {
+    fn test_user_is_never_an_admin() {
         let mut conn = scratch();
         let id = find_free_test_user(&mut conn, NOW).unwrap().unwrap();
         diesel::update(users::table).set(users::role.eq("admin")).execute(&mut conn).unwrap();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_run_out() {
+    fn test_numbers_run_out() {
         let mut conn = scratch();
         for _ in NUMBERS {
             let user = find_free_test_user(&mut conn, NOW).unwrap().unwrap();

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_recorded_with_what_it_was_but_without_the_name() {
+    fn change_is_audited_with_old_values_except_the_name() {
         let mut conn = scratch();
         let sam = admin(&mut conn, "+15550100001");
         let changes = UserChanges {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_admins_one_can_be_demoted_and_a_blocked_one_does_not_count() {
+    fn last_active_admin_cannot_be_demoted() {
         let mut conn = scratch();
         let (first, second) = (admin(&mut conn, "+15550100001"), admin(&mut conn, "+15550100002"));
         people::set_status(&mut conn, second, UserStatus::Blocked, NOW).unwrap();

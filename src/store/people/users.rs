@@ -223,7 +223,7 @@ mod tests {
     use crate::store::scratch;
 
     #[test]
-    fn keyword_from_a_clock_ahead_of_ours_does_not_outlast_the_next_keyword() {
+    fn keyword_from_a_future_clock_is_overridden_by_the_next() {
         let mut conn = scratch();
         let phone = PhoneNumber::parse("+15550100001").unwrap();
         let now = Timestamp::UNIX_EPOCH;
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_never_undoes_a_block_or_a_promotion() {
+    fn restart_never_undoes_a_block_or_a_promotion() {
         let mut conn = scratch();
         let phone = PhoneNumber::parse("+15550100001").unwrap();
         let now = Timestamp::UNIX_EPOCH;

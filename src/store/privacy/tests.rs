@@ -365,7 +365,7 @@ fn reads_back(conn: &mut Conn, turn: TurnId) {
 }
 
 #[test]
-fn erased_talk_leaves_no_word_and_can_still_be_read() {
+fn erased_conversation_has_no_text_and_stays_readable() {
     let mut conn = scratch();
     let (sam, _) = household(&mut conn);
     let told = talks(&mut conn, "SM1", at(0));
@@ -394,7 +394,7 @@ fn erased_talk_leaves_no_word_and_can_still_be_read() {
 }
 
 #[test]
-fn a_text_that_waits_for_its_turn_keeps_its_words() {
+fn message_waiting_for_its_turn_keeps_its_text() {
     let mut conn = scratch();
     let (sam, _) = household(&mut conn);
     talks(&mut conn, "SM1", at(0));
@@ -405,7 +405,7 @@ fn a_text_that_waits_for_its_turn_keeps_its_words() {
 }
 
 #[test]
-fn nothing_of_a_forgotten_person_is_left_in_any_column() {
+fn erased_user_leaves_no_value_in_any_column() {
     let mut conn = scratch();
     let (sam, _) = household(&mut conn);
     let told = talks(&mut conn, "SM1", at(0));
@@ -435,7 +435,7 @@ fn nothing_of_a_forgotten_person_is_left_in_any_column() {
 const AUDIT: &str = "20261123120000";
 
 #[test]
-fn upgrade_takes_names_of_others_out_of_old_audit_rows() {
+fn upgrade_removes_names_of_others_from_audit_rows() {
     let mut conn = scratch();
     while conn.applied_migrations().unwrap().iter().any(|version| version.to_string().as_str() >= AUDIT) {
         conn.revert_last_migration(MIGRATIONS).unwrap();
@@ -457,7 +457,7 @@ fn upgrade_takes_names_of_others_out_of_old_audit_rows() {
 }
 
 #[test]
-fn forgetting_twice_changes_nothing_more() {
+fn second_erasure_changes_nothing() {
     let mut conn = scratch();
     let (sam, _) = household(&mut conn);
     talks(&mut conn, "SM1", at(0));
@@ -469,7 +469,7 @@ fn forgetting_twice_changes_nothing_more() {
 }
 
 #[test]
-fn the_last_admin_cannot_be_forgotten_until_there_is_another() {
+fn last_admin_cannot_be_erased() {
     let mut conn = scratch();
     let (_, ann) = household(&mut conn);
     assert_eq!(forget_user(&mut conn, ann, Actor::Shell, at(0)).unwrap(), ErasureOutcome::LastAdmin);
@@ -478,7 +478,7 @@ fn the_last_admin_cannot_be_forgotten_until_there_is_another() {
 }
 
 #[test]
-fn nobody_is_forgotten_while_a_text_of_theirs_is_worked_on() {
+fn user_with_a_running_turn_is_not_erased() {
     let mut conn = scratch();
     let (sam, _) = household(&mut conn);
     begins(&mut conn, "SM1", at(0));
@@ -496,7 +496,7 @@ fn days_left(conn: &mut Conn) -> [Vec<i64>; 3] {
 }
 
 #[test]
-fn a_sweep_erases_old_words_a_few_at_a_time_and_keeps_younger_ones() {
+fn retention_erases_old_texts_in_batches() {
     let mut conn = scratch();
     household(&mut conn);
     let oldest = talks(&mut conn, "SM0", at(0));
@@ -517,7 +517,7 @@ fn a_sweep_erases_old_words_a_few_at_a_time_and_keeps_younger_ones() {
 }
 
 #[test]
-fn a_sweep_reaches_every_word_of_what_is_over() {
+fn retention_erases_every_text_of_finished_work() {
     let mut conn = scratch();
     let (sam, _) = household(&mut conn);
     talks(&mut conn, "SM1", at(0));
@@ -534,7 +534,7 @@ fn a_sweep_reaches_every_word_of_what_is_over() {
 }
 
 #[test]
-fn what_is_still_to_be_added_or_told_outlives_a_sweep_and_goes_with_its_person() {
+fn open_requests_and_follows_survive_retention_but_not_erasure() {
     let mut conn = scratch();
     let (sam, _) = household(&mut conn);
     run(
@@ -552,7 +552,7 @@ fn what_is_still_to_be_added_or_told_outlives_a_sweep_and_goes_with_its_person()
 }
 
 #[test]
-fn what_is_still_open_keeps_its_words_and_those_behind_it_until_it_is_over() {
+fn open_turn_and_later_texts_survive_retention() {
     let mut conn = scratch();
     household(&mut conn);
     talks(&mut conn, "SM0", at(0));
@@ -570,7 +570,7 @@ fn what_is_still_open_keeps_its_words_and_those_behind_it_until_it_is_over() {
 }
 
 #[test]
-fn an_export_tells_everything_that_is_kept_of_a_person() {
+fn export_contains_all_data_of_a_user() {
     let mut conn = scratch();
     let (sam, _) = household(&mut conn);
     talks(&mut conn, "SM1", at(0));

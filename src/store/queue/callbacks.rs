@@ -59,7 +59,7 @@ mod tests {
     use super::CallbackWord;
 
     #[test]
-    fn a_word_has_32_digits_and_equals_only_itself() {
+    fn callback_word_has_32_digits_and_equals_only_itself() {
         let (one, two) = (CallbackWord::random(), CallbackWord::random());
         assert!(one.as_str().len() == 32 && one.as_str().bytes().all(|byte| byte.is_ascii_hexdigit()));
         assert_eq!(one, CallbackWord::from_stored(one.as_str()));

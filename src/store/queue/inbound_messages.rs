@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_the_console_makes_nobody_known() {
+    fn console_message_creates_no_user() {
         let mut conn = scratch();
         let typed = ReceivedMessage { channel: ChannelKind::Console, ..text("api:1", 0) };
         assert_eq!(admit_message(&mut conn, &typed, PACE).unwrap(), AdmissionOutcome::NoUser);
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_text_changes_nothing() {
+    fn duplicate_message_changes_nothing() {
         let mut conn = scratch();
         let AdmissionOutcome::New { user, .. } = admit_message(&mut conn, &text("SM1", 0), PACE).unwrap()
         else {
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_another_way_or_one_that_wants_no_answer_neither_hurries_what_waits_nor_joins_it() {
+    fn messages_of_other_channels_do_not_affect_the_debounce() {
         let mut conn = scratch();
         let elsewhere = |sid, at| ReceivedMessage { to: Address::console(), ..text(sid, at) };
         let AdmissionOutcome::New { user, .. } = admit_message(&mut conn, &text("phone", 0), PACE).unwrap()
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_texts_wait_for_each_other_but_not_for_ever() {
+    fn quick_messages_are_debounced_up_to_a_limit() {
         let mut conn = scratch();
         for (sid, at, due) in [("a", 0, 1_200), ("b", 1_000, 2_200), ("c", 2_000, 3_200), ("d", 3_100, 4_000)]
         {

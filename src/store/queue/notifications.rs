@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matter_is_told_once_and_again_to_whoever_began_to_wait_for_it_anew() {
+    fn matter_is_notified_once_per_follow() {
         let mut conn = scratch();
         let ann = ann(&mut conn);
         new(&mut conn, ann, "movie:radarr:7", minute(5));
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_last_is_found_by_how_its_matter_begins() {
+    fn last_notification_is_found_by_matter_prefix() {
         let mut conn = scratch();
         let ann = ann(&mut conn);
         for (matter, at) in
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_waits_can_say_more_and_counts_once() {
+    fn waiting_notification_is_extended_and_counts_once() {
         let mut conn = scratch();
         let ann = ann(&mut conn);
         let first = new(&mut conn, ann, "movie:radarr:7", minute(1));
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_wants_is_remembered_and_no_means_also_what_waits() {
+    fn notification_preference_applies_to_waiting_messages() {
         let mut conn = scratch();
         let ann = ann(&mut conn);
         assert_eq!(load_notification_setting(&mut conn, ann), Ok(NotificationSetting::On(None)));
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn code_for_an_admin_never_waits_for_the_end_of_quiet_hours() {
+    fn admin_code_never_waits_for_the_end_of_quiet_hours() {
         let mut conn = scratch();
         let ann = ann(&mut conn);
         for key in ["approval:1:user:1", "ready:1", "request:1"] {
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn forgotten_notification_of_unknown_delivery_is_not_sent_again() {
+    fn erased_notification_of_unknown_delivery_is_not_resent() {
         let mut conn = scratch();
         let ann = ann(&mut conn);
         let id = outbox::queue_message(&mut conn, &text(ann, 1, "Dune is ready."), NOW).unwrap();
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn old_notices_are_forgotten() {
+    fn old_notifications_are_deleted() {
         let mut conn = scratch();
         let ann = ann(&mut conn);
         new(&mut conn, ann, "movie:radarr:7", minute(1));

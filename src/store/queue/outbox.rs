@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_to_somebody_who_was_blocked_since_it_was_seen_to_be_due() {
+    fn message_to_a_user_blocked_meanwhile_is_dropped() {
         let mut conn = scratch();
         let id = queued_text(&mut conn, OutboundKind::Reply, "turn:1:reply");
         diesel::update(users::table).set(users::status.eq("blocked")).execute(&mut conn).unwrap();
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_waits_for_a_question_that_was_asked_since_it_was_seen_to_be_due() {
+    fn notification_waits_for_a_prompt_queued_meanwhile() {
         use diesel::connection::SimpleConnection;
 
         let mut conn = scratch();
@@ -569,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_waits_for_a_picture_that_is_being_handed_over() {
+    fn prompt_waits_for_a_picture_in_transmission() {
         let mut conn = scratch();
         let picture = queued_text(&mut conn, OutboundKind::Notice, "poster:1");
         diesel::update(outbox::table).set(outbox::media_url.eq("http://poster")).execute(&mut conn).unwrap();
@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_looks_that_began_together_only_one_counts() {
+    fn concurrent_lookups_count_once() {
         let mut conn = scratch();
         let id = lost_text(&mut conn);
         let mut look = |before| {
@@ -608,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_text_by_phone_costs_segments() {
+    fn only_phone_messages_cost_segments() {
         let ways = [
             (Address::new("+15550100000"), vec![1]),
             (Address::local(), vec![]),
@@ -628,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_report_has_settled_stays_settled() {
+    fn reported_delivery_is_final() {
         let mut conn = scratch();
         let id = lost_text(&mut conn);
         is_taken(&mut conn, id);

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_goes_and_who_stood_before_it_is_told() {
+    fn ended_events_are_pruned_and_their_readers_reset() {
         let mut conn = scratch();
         let (done, turn) = a_talk(&mut conn, "+15550100001");
         let (running, _) = a_talk(&mut conn, "+15550100002");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn much_is_forgotten_in_pieces() {
+    fn pruning_deletes_in_batches() {
         let mut conn = scratch();
         let (conversation, _) = a_talk(&mut conn, "+15550100001");
         for _ in 0..LOOKED_AT {

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn each_notice_stands_on_the_page_of_the_turn_before_it() {
+    fn each_notification_is_on_the_page_of_its_preceding_turn() {
         let mut conn = scratch();
         let talk = a_talk(&mut conn);
         let notices = |turns: [i64; 2]| turns.map(|turn| format!("after turn {turn}")).to_vec();
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_waits_the_newest_is_told_and_that_there_is_more() {
+    fn newest_waiting_messages_are_shown_with_a_more_flag() {
         let mut conn = scratch();
         let talk = a_talk(&mut conn);
         let mut waits = |texts: std::ops::RangeInclusive<i64>| {
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_page_reads_nothing_of_newer_turns() {
+    fn older_page_does_not_read_newer_turns() {
         let mut conn = scratch();
         let talk = a_talk(&mut conn);
         let unreadable = tool_calls::table.filter(tool_calls::turn_id.ge(3));

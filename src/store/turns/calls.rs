@@ -208,7 +208,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     #[test]
-    fn a_call_of_a_turn_that_was_taken_back_meanwhile_is_not_started() {
+    fn call_of_a_canceled_turn_is_not_started() {
         let conn = &mut scratch();
         let phone = PhoneNumber::parse("+15550100001").unwrap();
         let user = users::ensure_user(conn, &phone, FirstContactRole::Member, NOW).unwrap();

@@ -223,14 +223,14 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_the_households() {
+    fn budget_day_is_in_the_household_zone() {
         let at: Timestamp = "2026-11-21T04:59:00Z".parse().unwrap();
         let day = |zone| Day::from_timestamp(at, &TimeZone::get(zone).unwrap()).to_string();
         assert_eq!([day("UTC"), day("America/New_York")], ["2026-11-21", "2026-11-20"]);
     }
 
     #[test]
-    fn a_call_is_settled_once_with_what_it_came_to() {
+    fn call_is_settled_once_with_its_actual_cost() {
         for (charge, expected) in
             [(USED, (95, 7)), (ModelCharge::Input, (100, 6)), (ModelCharge::Nothing, (0, 0))]
         {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_everybody_share_the_budget_of_a_day() {
+    fn calls_of_all_users_share_the_daily_budget() {
         let mut conn = scratch();
         let [ann, bob, cid] =
             ["+15550100001", "+15550100002", "+15550100003"].map(|phone| call(&mut conn, phone));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_counts_for_the_day_on_which_it_was_made() {
+    fn call_counts_for_the_day_of_its_start() {
         let mut conn = scratch();
         let call = BudgetedCall { day: Day("1969-12-31".to_owned()), ..call(&mut conn, "+15550100001") };
         reserve_call_cost(&mut conn, &call, TOKENS).unwrap();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_a_panic_or_a_crash_ended_counts_its_request() {
+    fn interrupted_call_counts_its_request() {
         let ends: [fn(&mut Conn, TurnId); 2] = [
             |conn, turn| model_steps::abandon_unfinished(conn, turn, NOW).unwrap(),
             |conn, _| {

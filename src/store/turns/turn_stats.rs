@@ -139,7 +139,7 @@ mod tests {
     use super::covered_millis;
 
     #[test]
-    fn what_ran_together_counts_once() {
+    fn overlapping_spans_count_once() {
         assert_eq!(covered_millis([(0, 10), (2, 5), (8, 12), (20, 25)].into_iter()), 17);
         assert_eq!(covered_millis(std::iter::empty()), 0);
     }
