@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn topic_is_the_beginning_of_the_first_message() {
-        let told = [
+        let topics = [
             "add dune",
             "  add\n  dune \u{1f3ac} ",
             "please find me the newest season of that show with the chefs",
@@ -92,7 +92,7 @@ mod tests {
         ]
         .map(|text| format_topic(text).unwrap());
         assert_eq!(
-            told,
+            topics,
             [
                 "add dune",
                 "add dune",

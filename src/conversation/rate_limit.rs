@@ -106,8 +106,8 @@ impl RateLimit {
         }
         let begin = now - self.period;
         // A time ahead of the clock dates from before the clock was set back, and its real age is unknown.
-        let lately = |at: &Timestamp| *at > begin && *at <= now;
-        let live: Vec<(Timestamp, u32)> = counted.iter().copied().filter(|(at, _)| lately(at)).collect();
+        let is_recent = |at: &Timestamp| *at > begin && *at <= now;
+        let live: Vec<(Timestamp, u32)> = counted.iter().copied().filter(|(at, _)| is_recent(at)).collect();
         let used = live.iter().fold(0_u32, |sum, (_, amount)| sum.saturating_add(*amount));
         let mut over = used.saturating_add(more).saturating_sub(self.max);
         if over == 0 {

@@ -54,11 +54,12 @@ mod tests {
 
     #[test]
     fn backoff_grows_to_a_cap_that_also_limits_the_peers_delay() {
-        let pace =
+        let policy =
             BackoffPolicy { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
-        let seconds =
-            |attempt, wish: Option<u64>| pace.pause_after(attempt, wish.map(Duration::from_secs)).as_secs();
+        let seconds = |attempt, retry_after: Option<u64>| {
+            policy.pause_after(attempt, retry_after.map(Duration::from_secs)).as_secs()
+        };
         assert_eq!([1, 2, 3, 8, 9, 100].map(|attempt| seconds(attempt, None)), [2, 4, 8, 256, 300, 300]);
-        assert_eq!([Some(7), Some(4_000)].map(|wish| seconds(1, wish)), [7, 300]);
+        assert_eq!([Some(7), Some(4_000)].map(|retry_after| seconds(1, retry_after)), [7, 300]);
     }
 }

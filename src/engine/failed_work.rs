@@ -64,7 +64,7 @@ fn report_removal_request(
     let told = match &request.about {
         About::Join => return Ok(()),
         About::Removal(item) => deletion_messages::format_removal_outcome(item, outcome),
-        About::UnreadableRemoval => deletion_messages::untitled_wish_outcome(outcome),
+        About::UnreadableRemoval => deletion_messages::format_untitled_removal(outcome),
     };
     let member = users::load_user(conn, request.user)?;
     let notice = ReplyAddress::load_for_user(conn, &member, number)?

@@ -103,7 +103,7 @@ pub fn format_removal_expired(item: Option<&DeletionTarget>) -> String {
 }
 
 /// Outcome of an approved removal request whose title cannot be read.
-pub fn untitled_wish_outcome(outcome: ItemOutcome) -> String {
+pub fn format_untitled_removal(outcome: ItemOutcome) -> String {
     match outcome {
         ItemOutcome::Unknown => {
             "An admin agreed to your removal request, but I could not find out whether the title is deleted."
@@ -250,24 +250,30 @@ pub fn format_deletion_report(items: &[(DeletionTarget, ItemOutcome)]) -> String
         [(RADARR, movies), (SONARR, series)]
     };
     let mut sentences = format_completed(&with(ItemOutcome::Deleted));
-    let mut tell = |items: &[&DeletionTarget], say: &dyn Fn(&str) -> String| {
+    let mut push_sentence = |items: &[&DeletionTarget], format: &dyn Fn(&str) -> String| {
         if !items.is_empty() {
-            sentences.push(capitalize_sentence(&say(&format_target_list(items))));
+            sentences.push(capitalize_sentence(&format(&format_target_list(items))));
         }
     };
     let gone_before = with(ItemOutcome::AlreadyGone);
     let were = if gone_before.len() > 1 { "were" } else { "was" };
-    tell(&gone_before, &|names| format!("{names} {were} already gone."));
-    tell(&with(ItemOutcome::Changed), &|names| format!("{names} changed since I asked, so I kept it."));
+    push_sentence(&gone_before, &|names| format!("{names} {were} already gone."));
+    push_sentence(&with(ItemOutcome::Changed), &|names| {
+        format!("{names} changed since I asked, so I kept it.")
+    });
     for (service, refused) in by_service(ItemOutcome::Failed) {
-        tell(&refused, &|names| format!("{service} could not delete {names}. Please try again later."));
+        push_sentence(&refused, &|names| {
+            format!("{service} could not delete {names}. Please try again later.")
+        });
     }
     for (service, left) in by_service(ItemOutcome::StillThere) {
-        tell(&left, &|_| format_still_there(service, &left));
+        push_sentence(&left, &|_| format_still_there(service, &left));
     }
-    tell(&with(ItemOutcome::NotPermitted), &|names| format!("You may not delete titles, so I kept {names}."));
-    tell(&with(ItemOutcome::Stopped), &|names| format!("I was interrupted and kept {names}."));
-    tell(&with(ItemOutcome::Unknown), &|names| {
+    push_sentence(&with(ItemOutcome::NotPermitted), &|names| {
+        format!("You may not delete titles, so I kept {names}.")
+    });
+    push_sentence(&with(ItemOutcome::Stopped), &|names| format!("I was interrupted and kept {names}."));
+    push_sentence(&with(ItemOutcome::Unknown), &|names| {
         format!("I could not find out whether {names} was deleted. Please check.")
     });
     sentences.join(" ")
@@ -311,18 +317,18 @@ fn format_completed(items: &[&DeletionTarget]) -> Vec<String> {
     let keeps_files = gone.iter().any(|item| !item.delete_files && item.fingerprint.size_bytes > 0);
     let deletes_files = gone.iter().any(|item| item.delete_files);
     let mut sentences = Vec::new();
-    let mut tell = |items: &[&DeletionTarget], say: &dyn Fn(&str) -> String| {
+    let mut push_sentence = |items: &[&DeletionTarget], format: &dyn Fn(&str) -> String| {
         if !items.is_empty() {
-            sentences.push(say(&format_target_list(items)));
+            sentences.push(format(&format_target_list(items)));
         }
     };
-    tell(&gone, &|names| match (deletes_files, keeps_files) {
+    push_sentence(&gone, &|names| match (deletes_files, keeps_files) {
         (true, _) => format!("Deleted {names}. Freed {}.", message_format::format_size(freed)),
         (false, true) => format!("Removed {names} from the library. The files are kept."),
         (false, false) => format!("Removed {names} from the library."),
     });
-    tell(&downloads, &|names| format!("Removed {names}."));
-    tell(&copies, &|names| format!("Deleted {names}."));
+    push_sentence(&downloads, &|names| format!("Removed {names}."));
+    push_sentence(&copies, &|names| format!("Deleted {names}."));
     if !copies.is_empty() || !another.is_empty() {
         sentences.push("I am looking for another copy.".to_owned());
     }

@@ -278,10 +278,10 @@ fn is_yes_phrase(words: &[&str], lexicon: &ReplyLexicon) -> bool {
             .map(|phrase| phrase.split(' ').collect::<Vec<_>>())
             .find_map(|phrase| words.starts_with(&phrase).then_some(phrase.len()))
     };
-    let (mut rest, mut said_yes) = (words, false);
+    let (mut rest, mut found_yes) = (words, false);
     while !rest.is_empty() {
         let length = if let Some(length) = strip(&lexicon.yes, rest) {
-            said_yes = true;
+            found_yes = true;
             length
         } else if let Some(length) = strip(&DELETE_PHRASES, rest) {
             length
@@ -290,7 +290,7 @@ fn is_yes_phrase(words: &[&str], lexicon: &ReplyLexicon) -> bool {
         };
         rest = &rest[length..];
     }
-    said_yes
+    found_yes
 }
 
 /// Returns the base word of a stretched word such as "yesss" and "noo"; any other word is returned unchanged.
@@ -470,7 +470,7 @@ mod tests {
     }
 
     /// Replies made of words that are common in replies, and words that invalidate a yes.
-    fn said() -> impl Strategy<Value = String> {
+    fn reply_text() -> impl Strategy<Value = String> {
         let words = [
             "yes",
             "Yes!",
@@ -507,7 +507,7 @@ mod tests {
     proptest! {
         #[test]
         fn yes_contains_no_refusal_and_ignores_case(
-            text in prop_oneof![said(), any::<String>()],
+            text in prop_oneof![reply_text(), any::<String>()],
             code in prop_oneof![Just(None), Just(two_digits(42)), Just(two_digits(7))],
         ) {
             let all = ["es", "fr", "de", "pt", "it", "nl"].map(|code| ReplyLanguage::parse(code).unwrap());
@@ -528,7 +528,7 @@ mod tests {
 
         #[test]
         fn yes_contains_only_the_code_and_a_no_needs_none(
-            text in prop_oneof![said(), any::<String>(), "(yes|ok|no)? ?[0-9]{0,3} ?(yes|[0-9]{1,2})?"],
+            text in prop_oneof![reply_text(), any::<String>(), "(yes|ok|no)? ?[0-9]{0,3} ?(yes|[0-9]{1,2})?"],
             code in prop_oneof![Just(42), Just(7), 0..100_u8],
         ) {
             let digits: String = text.chars().filter(char::is_ascii_digit).collect();

@@ -258,7 +258,7 @@ const FOLLOW_PHRASES: [&str; 12] = [
 const QUOTES: [char; 5] = ['"', '\u{201C}', '\u{201D}', '\u{201E}', '\''];
 
 /// Highest season number; a larger number is a typo.
-const MOST_SEASONS: u16 = 100;
+const MAX_SEASON: u16 = 100;
 
 /// Words for deletion, in the form of [`normalize_title`].
 const DELETION_WORDS: &str = "delete, deletes, deleted, deleting, deletion, del, remove, removes, removed, removing, \
@@ -350,7 +350,7 @@ fn parse_season_numbers(text: &str) -> Option<Vec<u16>> {
         let (first, last) = part.split_once(['-', '\u{2013}']).unwrap_or((part, part));
         // The text is not a list of seasons if any part is not a number.
         let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last > MOST_SEASONS {
+        if first > last || last > MAX_SEASON {
             return None;
         }
         seasons.extend(first..=last);

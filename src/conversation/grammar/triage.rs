@@ -47,28 +47,28 @@ pub fn triage_hint(text: &str) -> TriageHint {
         return if text.contains('?') { TriageHint::Respond } else { TriageHint::SmallTalk };
     }
     let plain = normalize_title(text);
-    let said: Vec<&str> = plain.split(' ').collect();
+    let words: Vec<&str> = plain.split(' ').collect();
     let courteous = |word: &&str| FILLERS.contains(word) || is_courtesy(word);
     if !text.contains('?')
-        && said.len() <= LONGEST_COURTESY
-        && said.iter().any(|word| is_courtesy(word))
-        && said.iter().all(courteous)
+        && words.len() <= MAX_COURTESY_WORDS
+        && words.iter().any(|word| is_courtesy(word))
+        && words.iter().all(courteous)
     {
         return TriageHint::SmallTalk;
     }
     let wants = text.contains('?')
-        || said.len() > LONGEST_REMARK
+        || words.len() > MAX_REMARK_WORDS
         || text.chars().any(|c| c.is_ascii_digit())
         || keyword_grammar::parse_command(text).is_some()
         || keyword_grammar::parse_keyword_request(text).is_some()
-        || said.iter().any(|word| REQUESTS.contains(word));
+        || words.iter().any(|word| REQUESTS.contains(word));
     if wants { TriageHint::Respond } else { TriageHint::None }
 }
 
 /// Maximum number of words of plain thanks.
-const LONGEST_COURTESY: usize = 7;
+const MAX_COURTESY_WORDS: usize = 7;
 /// Maximum number of words of a message without content of its own.
-const LONGEST_REMARK: usize = 14;
+const MAX_REMARK_WORDS: usize = 14;
 
 const COURTESIES: [&str; 34] = [
     "thanks",

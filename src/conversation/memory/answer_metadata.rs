@@ -182,8 +182,8 @@ pub fn is_informative(answer: &str) -> bool {
 
 /// Returns whether a question has a meaning of its own: "2" and "yes" do not, "what can you do" does.
 pub fn is_meaningful_question(question: &str) -> bool {
-    let telling = content_words(question).iter().any(|word| word.chars().any(char::is_alphabetic));
-    telling
+    let has_content_word = content_words(question).iter().any(|word| word.chars().any(char::is_alphabetic));
+    has_content_word
         || normalize_title(question).split(' ').filter(|word| word.chars().any(char::is_alphabetic)).count()
             >= 3
 }

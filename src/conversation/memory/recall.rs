@@ -329,10 +329,10 @@ mod tests {
         assert_eq!(recalled.similar_questions.len(), 3);
         assert_eq!(recalled.user_answers.len(), 3);
         assert_eq!(recalled.group_answers.len(), 2);
-        let mut told = all(&recalled);
-        told.sort_unstable();
-        told.dedup();
-        assert_eq!(told.len(), 8);
+        let mut recalled_ids = all(&recalled);
+        recalled_ids.sort_unstable();
+        recalled_ids.dedup();
+        assert_eq!(recalled_ids.len(), 8);
         assert!(ids(&recalled.group_answers).iter().all(|id| (8..=10).contains(id)));
     }
 

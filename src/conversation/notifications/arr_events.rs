@@ -120,10 +120,10 @@ pub struct EventGroup {
     pub events: Vec<PendingArrEvent>,
 }
 
-/// Groups events. `untold` is in the order of arrival; a group takes the position of its first event.
-pub fn group_events(untold: Vec<PendingArrEvent>) -> Vec<EventGroup> {
+/// Groups events. `pending` is in the order of arrival; a group takes the position of its first event.
+pub fn group_events(pending: Vec<PendingArrEvent>) -> Vec<EventGroup> {
     let mut groups: Vec<EventGroup> = Vec::new();
-    for one in untold {
+    for one in pending {
         let subject = match &one.event {
             ArrEvent::MovieImported(movie, _) => EventSubject::Movie(movie.id),
             ArrEvent::EpisodeImported { show, .. } => EventSubject::Series(show.id),
@@ -163,17 +163,17 @@ pub enum SendTime {
     At(Timestamp),
 }
 
-/// Plans the send time of a notification. `lately` holds the creation times of the notifications within the last hour.
+/// Plans the send time of a notification. `recent` holds the creation times of the notifications within the last hour.
 /// A time that is ahead of `now` does not count: the clock was set back since.
 pub fn plan_send_time(
     quiet: Option<QuietHours>,
-    lately: &[Timestamp],
+    recent: &[Timestamp],
     now: Timestamp,
     zone: &TimeZone,
 ) -> SendTime {
-    let mut lately: Vec<Timestamp> = lately.iter().copied().filter(|at| *at <= now).collect();
-    lately.sort_unstable();
-    let over = lately.len().checked_sub(MAX_NOTIFICATIONS_PER_HOUR).and_then(|place| lately.get(place));
+    let mut recent: Vec<Timestamp> = recent.iter().copied().filter(|at| *at <= now).collect();
+    recent.sort_unstable();
+    let over = recent.len().checked_sub(MAX_NOTIFICATIONS_PER_HOUR).and_then(|place| recent.get(place));
     let at = over.map_or(now, |oldest| (*oldest + HOUR).max(now));
     match quiet.and_then(|quiet| quiet.next_end(at, zone)) {
         Some(morning) => SendTime::At(morning),
@@ -318,15 +318,15 @@ mod tests {
         ArrEvent::EpisodeImported { show: the_bear(), season: 2, number, copy: ImportKind::First }
     }
 
-    fn untold(id: i64, at: i64, report: ArrEvent) -> PendingArrEvent {
+    fn pending(id: i64, at: i64, report: ArrEvent) -> PendingArrEvent {
         PendingArrEvent { id, instance: "sonarr".into(), event: report, received_at: second(at) }
     }
 
     #[track_caller]
     fn check_show(complete: &[u32], episodes: &[(u32, u32)], sentence: &str, phrase: &str) {
-        let NotificationText { sentence: said, phrase: listed } =
+        let NotificationText { sentence: ready_sentence, phrase: listed } =
             format_show_ready(&the_bear(), complete, episodes);
-        assert_eq!((said.as_str(), listed.as_str()), (sentence, phrase));
+        assert_eq!((ready_sentence.as_str(), listed.as_str()), (sentence, phrase));
     }
 
     #[test]
@@ -368,9 +368,9 @@ mod tests {
         );
         let message =
             "Indexers unavailable due to failures: Alpha, Beta, Gamma, Delta, Epsilon, Zeta, Eta, Theta.";
-        let told = format_health_issue(message, "Radarr").sentence;
+        let issue_sentence = format_health_issue(message, "Radarr").sentence;
         assert_eq!(
-            told,
+            issue_sentence,
             "Radarr has a problem: Indexers unavailable due to failures: Alpha, Beta, Gamma, Delta, Epsilon, Zeta, \
              Eta. See System, Status there."
         );
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn season_pack_is_collected_until_quiet_or_a_time_limit() {
-        let reports: Vec<PendingArrEvent> = (0..20).map(|at| untold(at, at * 50, episode(1))).collect();
+        let reports: Vec<PendingArrEvent> = (0..20).map(|at| pending(at, at * 50, episode(1))).collect();
         let group = |count: usize| group_events(reports[..count].to_vec()).remove(0);
         assert_eq!(group(1).ready_at(), second(60));
         assert_eq!(group(3).ready_at(), second(160));
@@ -414,9 +414,9 @@ mod tests {
 
     #[test]
     fn resolved_health_problem_is_ready_at_once() {
-        let ill = untold(1, 0, ArrEvent::HealthIssue { check: "Indexer".into(), message: "down".into() });
-        let well = untold(2, 30, ArrEvent::HealthRestored { check: "Indexer".into() });
-        let other = untold(3, 40, ArrEvent::HealthIssue { check: "Disk".into(), message: "full".into() });
+        let ill = pending(1, 0, ArrEvent::HealthIssue { check: "Indexer".into(), message: "down".into() });
+        let well = pending(2, 30, ArrEvent::HealthRestored { check: "Indexer".into() });
+        let other = pending(3, 40, ArrEvent::HealthIssue { check: "Disk".into(), message: "full".into() });
         let ready: Vec<i64> =
             group_events(vec![ill, well, other]).iter().map(|group| group.ready_at().as_second()).collect();
         assert_eq!(ready, [0, 640]);

@@ -100,8 +100,8 @@ pub fn parse_preference(text: &str) -> Option<NotificationPreference> {
 }
 
 /// Reply to a changed preference.
-pub fn format_preference_saved(wish: NotificationPreference) -> String {
-    match wish {
+pub fn format_preference_saved(preference: NotificationPreference) -> String {
+    match preference {
         NotificationPreference::On => "OK, I'll text you when something is ready.".to_owned(),
         NotificationPreference::Off => {
             "OK, no more notices. I still answer you. Text NOTIFY ON to get them again.".to_owned()

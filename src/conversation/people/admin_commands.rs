@@ -171,8 +171,8 @@ mod tests {
         check("block 4821", Some(&AdminCommand::Decide(AdminDecision::Block, code("4821"))));
         check("approve", Some(&AdminCommand::Decide(AdminDecision::Approve, None)));
         check("approve 482", Some(&AdminCommand::Decide(AdminDecision::Approve, None)));
-        for talk in ["approve of dune", "approve 4821 and dune", "block buster", "deny everything"] {
-            check(talk, None);
+        for ordinary in ["approve of dune", "approve 4821 and dune", "block buster", "deny everything"] {
+            check(ordinary, None);
         }
     }
 

@@ -170,15 +170,15 @@ impl UserFact {
         let (of_key, of_value) = (significant_words(&key), significant_words(&value));
         let four_k = is_four_k(&self.value);
         texts.into_iter().any(|text| {
-            let said = normalize_title(text);
-            let says = |word: &&str| said.split(' ').any(|other| is_same_word(word, other));
-            let count = |words: &[&str]| words.iter().filter(|word| says(word)).count();
+            let stated = normalize_title(text);
+            let contains_word = |word: &&str| stated.split(' ').any(|other| is_same_word(word, other));
+            let count = |words: &[&str]| words.iter().filter(|word| contains_word(word)).count();
             match self.kind {
                 FactKind::Alias => {
                     let of_the_name = |word: &&str| of_key.iter().any(|other| is_same_word(word, other));
                     !of_key.is_empty()
                         && count(&of_key) == of_key.len()
-                        && of_value.iter().any(|word| says(word) || of_the_name(word))
+                        && of_value.iter().any(|word| contains_word(word) || of_the_name(word))
                 }
                 FactKind::Quality if four_k && is_four_k(text) => true,
                 FactKind::Quality
@@ -269,14 +269,14 @@ impl UserFacts {
             return self.find_by_number(number);
         }
         let words = normalize_title(what);
-        let is_told = |known: &&StoredFact| normalize_title(&known.fact.to_sentence()) == words;
+        let has_sentence = |known: &&StoredFact| normalize_title(&known.fact.to_sentence()) == words;
         let mut alike = self.0.iter().filter(|known| {
             let UserFact { value, .. } = &known.fact;
             !words.is_empty()
                 && (contains_phrase(&known.fact.to_sentence(), &words)
                     || contains_phrase(&words, &normalize_title(value)))
         });
-        self.0.iter().find(is_told).or_else(|| alike.next().filter(|_| alike.next().is_none()))
+        self.0.iter().find(has_sentence).or_else(|| alike.next().filter(|_| alike.next().is_none()))
     }
 
     /// Formats the list of facts for the user who asks for it. Only a model can note facts from messages.
@@ -324,16 +324,18 @@ pub fn prepend_unreported_facts<'a>(
     answer: &'a str,
     results: impl IntoIterator<Item = &'a CallResult>,
 ) -> String {
-    let tells = NOTED_PHRASES.iter().any(|words| contains_phrase(answer, words));
-    let mut told: Vec<&str> = Vec::new();
+    let is_reported = NOTED_PHRASES.iter().any(|words| contains_phrase(answer, words));
+    let mut sentences: Vec<&str> = Vec::new();
     for result in results {
-        let said = |value: &str| tells && contains_phrase(answer, &normalize_title(value));
-        if fact_value(result).is_some_and(|value| !said(value)) && !told.contains(&result.for_user.as_str()) {
-            told.push(&result.for_user);
+        let names_value = |value: &str| is_reported && contains_phrase(answer, &normalize_title(value));
+        if fact_value(result).is_some_and(|value| !names_value(value))
+            && !sentences.contains(&result.for_user.as_str())
+        {
+            sentences.push(&result.for_user);
         }
     }
-    told.push(answer);
-    told.join(" ")
+    sentences.push(answer);
+    sentences.join(" ")
 }
 
 /// Phrases by which an answer reports that a fact applies from now on, or no longer applies.
@@ -359,8 +361,8 @@ const NOTED_PHRASES: [&str; 16] = [
 /// Returns the text of the fact that a call was about.
 fn fact_value(result: &CallResult) -> Option<&str> {
     // A repeated call contains the result of the earlier one inside its own.
-    let told = result.for_model.get("result").unwrap_or(&result.for_model);
-    let (status, value) = (told.get("status")?.as_str()?, told.get("value")?.as_str()?);
+    let result = result.for_model.get("result").unwrap_or(&result.for_model);
+    let (status, value) = (result.get("status")?.as_str()?, result.get("value")?.as_str()?);
     matches!(status, NOTED | FORGOT).then_some(value)
 }
 
@@ -394,12 +396,12 @@ pub fn may_retract_fact(text: &str) -> bool {
 
 /// Returns whether a preference names an unwanted quality or a bound: "no 4K", "anything but 4K", "up to 4K". Code
 /// cannot apply such a preference.
-pub fn is_refusal(wish: &str) -> bool {
+pub fn is_refusal(instruction: &str) -> bool {
     const WORDS: [&str; 15] = [
         "no", "not", "never", "dont", "without", "but", "except", "below", "under", "up", "max", "maximum",
         "less", "instead", "nothing",
     ];
-    let plain = normalize_title(wish);
+    let plain = normalize_title(instruction);
     WORDS.iter().any(|word| contains_phrase(&plain, word))
 }
 
@@ -529,12 +531,12 @@ mod tests {
 
     #[test]
     fn prompt_lists_facts_used_by_code_first_and_then_the_newest() {
-        let said = facts(vec![
+        let known = facts(vec![
             fact(FactKind::Dislike, None, "horror"),
             fact(FactKind::Quality, None, "4K"),
             fact(FactKind::Like, None, "Pixar"),
         ]);
-        assert_eq!(said.prompt_lines(), ["4K quality", "Likes Pixar", "Dislikes horror"]);
+        assert_eq!(known.prompt_lines(), ["4K quality", "Likes Pixar", "Dislikes horror"]);
         let many = facts((0..40).map(|n| fact(FactKind::Like, None, &format!("film {n}"))).collect());
         assert_eq!(many.prompt_lines().len(), 12);
         assert_eq!(many.prompt_lines()[0], "Likes film 39");
@@ -560,29 +562,29 @@ mod tests {
 
     #[test]
     fn quality_for_one_kind_overrides_the_general_quality() {
-        let said = facts(vec![
+        let known = facts(vec![
             fact(FactKind::Quality, None, "1080p"),
             fact(FactKind::Quality, Some("movies"), "4K"),
         ]);
-        assert_eq!(said.preferred_quality(MediaKind::Movie), Some("4K"));
-        assert_eq!(said.preferred_quality(MediaKind::Series), Some("1080p"));
+        assert_eq!(known.preferred_quality(MediaKind::Movie), Some("4K"));
+        assert_eq!(known.preferred_quality(MediaKind::Series), Some("1080p"));
         assert_eq!(UserFacts::default().preferred_quality(MediaKind::Series), None);
     }
 
     #[test]
     fn alias_matches_with_or_without_its_article() {
-        let said = facts(vec![fact(FactKind::Alias, Some("the office"), "The Office (UK) 2001")]);
+        let known = facts(vec![fact(FactKind::Alias, Some("the office"), "The Office (UK) 2001")]);
         for query in ["the office", "Office", "The Office!"] {
-            assert_eq!(said.resolve_alias(query), Some("The Office (UK) 2001"), "{query}");
+            assert_eq!(known.resolve_alias(query), Some("The Office (UK) 2001"), "{query}");
         }
         for query in ["the office us", "off", ""] {
-            assert_eq!(said.resolve_alias(query), None, "{query}");
+            assert_eq!(known.resolve_alias(query), None, "{query}");
         }
     }
 
     #[test]
     fn fact_is_selected_by_number_or_unambiguous_words() {
-        let said = facts(vec![
+        let known = facts(vec![
             fact(FactKind::Dislike, None, "horror"),
             fact(FactKind::Like, None, "Pixar"),
             fact(FactKind::Alias, Some("the office"), "The Office (UK)"),
@@ -598,7 +600,7 @@ mod tests {
             ("4", None),
             ("", None),
         ] {
-            assert_eq!(said.find_by_text(what).map(|known| known.number), number, "{what}");
+            assert_eq!(known.find_by_text(what).map(|known| known.number), number, "{what}");
         }
         let two = facts(vec![fact(FactKind::Like, None, "Pixar"), fact(FactKind::Like, None, "Dune")]);
         assert_eq!(two.find_by_text("likes"), None);
@@ -672,8 +674,8 @@ mod tests {
             "1. 4K quality\n2. Dislikes horror\nText FORGET and the number to remove one."
         );
         assert_eq!(UserFacts::default().format_list(Responder::Keyword), "I know nothing about you yet.");
-        let how_to_tell = UserFacts::default().format_list(Responder::Model);
-        assert!(how_to_tell.is_ascii() && how_to_tell.len() <= 160, "{}", how_to_tell.len());
+        let list_hint = UserFacts::default().format_list(Responder::Model);
+        assert!(list_hint.is_ascii() && list_hint.len() <= 160, "{}", list_hint.len());
     }
 
     fn anything() -> impl Strategy<Value = Vec<(usize, Option<String>, String)>> {
@@ -692,14 +694,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_fact_is_one_limited_line_and_survives_parsing(said in anything()) {
-            let kept = said.iter().filter_map(|(kind, about, value)| {
+        fn any_fact_is_one_limited_line_and_survives_parsing(statements in anything()) {
+            let kept = statements.iter().filter_map(|(kind, about, value)| {
                 UserFact::new(FactKind::ALL[*kind], about.as_deref(), value).ok()
             });
             let kept: Vec<UserFact> = kept.collect();
             for fact in &kept {
-                let told = fact.to_sentence();
-                assert!(!told.contains(['\n', '\r', '[', ']']) && !told.chars().any(char::is_control), "{told:?}");
+                let sentence = fact.to_sentence();
+                assert!(!sentence.contains(['\n', '\r', '[', ']']) && !sentence.chars().any(char::is_control), "{sentence:?}");
                 assert!(fact.value.chars().count() <= 80 && fact.key.chars().count() <= 80);
                 assert!(!fact.value.is_empty());
                 let again = UserFact::new(fact.kind, Some(&fact.key), &fact.value).map(|again| again.value);

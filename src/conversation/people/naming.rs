@@ -11,12 +11,12 @@ pub struct UserName(String);
 pub struct InvalidUserName;
 
 impl UserName {
-    const LONGEST: usize = 30;
+    const MAX_CHARS: usize = 30;
 
     pub fn parse(text: &str) -> Result<Self, InvalidUserName> {
         let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let may_stand = |mark: char| mark.is_alphanumeric() || " -'\u{2019}".contains(mark);
-        let is_name = name.chars().count() <= Self::LONGEST
+        let is_name = name.chars().count() <= Self::MAX_CHARS
             && name.chars().all(may_stand)
             && name.chars().any(char::is_alphanumeric);
         if is_name { Ok(Self(name)) } else { Err(InvalidUserName) }

@@ -64,12 +64,12 @@ pub fn parse_introduction(text: &str) -> Option<UserName> {
         word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '-'))
             && word.starts_with(char::is_alphabetic)
     };
-    let talk = words.iter().any(|word| REJECTED_NAMES.contains(&word.to_lowercase().as_str()))
+    let is_conversation = words.iter().any(|word| REJECTED_NAMES.contains(&word.to_lowercase().as_str()))
         || keyword_grammar::parse_command(core).is_some()
         || keyword_grammar::parse_keyword_request(core).is_some()
         || keyword_grammar::opt_word(core).is_some()
         || confirmation_reply::parse_confirmation_reply(core, None, &[]) != ConfirmationReply::Unrelated;
-    let fits = (1..=3).contains(&words.len()) && words.iter().all(is_word) && !talk;
+    let fits = (1..=3).contains(&words.len()) && words.iter().all(is_word) && !is_conversation;
     // A name that is too long is rejected.
     if fits { UserName::parse(core).ok() } else { None }
 }

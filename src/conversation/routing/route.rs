@@ -264,10 +264,10 @@ pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage])
         return MessageUrgency::CancelsTurnOrAnswers;
     }
     let answer = parse_confirmation_reply(&received.body, None, languages);
-    let stands_alone = opt_word.is_some()
+    let is_command = opt_word.is_some()
         || command.is_some()
         || admin_commands::parse_admin_command(&received.body).is_some();
-    if answer != ConfirmationReply::Unrelated || stands_alone {
+    if answer != ConfirmationReply::Unrelated || is_command {
         MessageUrgency::Immediate
     } else {
         MessageUrgency::MayWait
@@ -390,12 +390,12 @@ fn is_valid_confirmation(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
         MessageSource::Webhook | MessageSource::Local => true,
         MessageSource::Fallback | MessageSource::Recovery => false,
     };
-    let heard = event.to.transport() == prompt.transport;
+    let same_transport = event.to.transport() == prompt.transport;
     // The operator answers this prompt by its button in the console, regardless of later messages.
     let undisturbed = !prompt.was_followed || event.origin == MessageOrigin::Button;
     direct
         && event.authority.may_act()
-        && heard
+        && same_transport
         && undisturbed
         && prompt.armed_at.is_some_and(|armed| event.received_at > armed)
 }
@@ -490,7 +490,7 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
         Some(TextCommand::ForgetFact(number)) => Route::ForgetFact(number),
         Some(TextCommand::Commands) => Route::Commands,
         Some(TextCommand::More) => Route::More,
-        Some(TextCommand::SetNotifications(wish)) => Route::SetNotifications(wish),
+        Some(TextCommand::SetNotifications(preference)) => Route::SetNotifications(preference),
         Some(TextCommand::Status | TextCommand::Upcoming) => Route::Turn(Responder::Keyword),
         Some(TextCommand::Number(_)) if context.last_list == LastListSource::Code => {
             Route::Turn(Responder::Keyword)
@@ -664,8 +664,8 @@ mod tests {
                 assert_eq!(route_message(&context, &with(authority)), unverified, "{body}");
             }
         }
-        let talk = InboundEvent { authority: FieldAuthority::Ambiguous, ..text("add Toy Story") };
-        assert!(!would_act(&asked, &talk));
+        let addition = InboundEvent { authority: FieldAuthority::Ambiguous, ..text("add Toy Story") };
+        assert!(!would_act(&asked, &addition));
     }
 
     #[test]
@@ -753,19 +753,19 @@ mod tests {
     #[test]
     fn small_talk_without_an_open_prompt_gets_no_reply() {
         let ann = ann();
-        let said = |body: &str| {
+        let recent_message = |body: &str| {
             [RecentMessage {
                 message: MessageRef::Outbound(OutboxId(1)),
                 body: body.to_owned(),
                 asks_nothing: false,
             }]
         };
-        let (told, asked, listed) = (
-            said("Added Dune (2021)."),
-            said("Which one?\n1. Dune\n2. Dune"),
-            said("1. A\n2. B\nReply 1 or 2."),
+        let (informed, asked, listed) = (
+            recent_message("Added Dune (2021)."),
+            recent_message("Which one?\n1. Dune\n2. Dune"),
+            recent_message("1. A\n2. B\nReply 1 or 2."),
         );
-        let quiet = RoutingContext { recent: &told, ..routing_context(&ann) };
+        let quiet = RoutingContext { recent: &informed, ..routing_context(&ann) };
         for body in ["thanks!", "\u{1f44d}", "ok cool"] {
             assert_eq!(route_message(&quiet, &text(body)), Route::Skip(NoReplyReason::SmallTalk), "{body}");
         }

@@ -94,8 +94,8 @@ fn split_quoted(line: &str) -> Option<(&str, &str)> {
                 .is_some_and(|(season, number)| is_number(season) && is_number(number))
             || is_number(word)
     };
-    let stands_apart = ending.is_empty() || ending.starts_with(' ');
-    let is_part = stands_apart && ending.split_whitespace().all(names_a_part);
+    let is_separate = ending.is_empty() || ending.starts_with(' ');
+    let is_part = is_separate && ending.split_whitespace().all(names_a_part);
     (!inner.trim().is_empty() && is_part && utf16_units(ending) <= MAX_ENDING_UNITS)
         .then_some((inner, ending))
 }
@@ -126,11 +126,11 @@ const REPLY_WORDS: &str = "yes y yeah yep no n nope ok okay confirm confirmed ap
     si vale claro cancelar oui ouais non annuler ja jawohl nein abbrechen sim nao annulla nee";
 
 /// Maximum number of words between the verb and the reply: "Reply with the word YES".
-const MOST_WORDS_BETWEEN: usize = 3;
+const MAX_WORDS_BETWEEN: usize = 3;
 
 fn asks_for_reply(words: &[&str]) -> bool {
     let verb_then_reply = words.iter().enumerate().any(|(at, word)| {
-        let mut next = words[at + 1..].iter().take(MOST_WORDS_BETWEEN + 1);
+        let mut next = words[at + 1..].iter().take(MAX_WORDS_BETWEEN + 1);
         is_listed(SEND_VERBS, word) && next.any(|word| is_listed(REPLY_WORDS, word))
     });
     // Matches "STOP to end" and "YES or NO".

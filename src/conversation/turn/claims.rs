@@ -54,10 +54,10 @@ pub(super) fn imitates_prompt(text: &str) -> bool {
     const VERBS: &str =
         "reply respond answer text send type responde antworte repondez reponds rispondi antwoord";
     const REPLIES: &str = "yes approve deny si oui ja sim";
-    const MOST_WORDS_BETWEEN: usize = 3;
+    const MAX_WORDS_BETWEEN: usize = 3;
     straighten_quotes(text).split(['.', '!', '?', '\n']).map(tokenize_clause).any(|words| {
         words.iter().enumerate().any(|(at, verb)| {
-            let mut next = words[at + 1..].iter().take(MOST_WORDS_BETWEEN + 1);
+            let mut next = words[at + 1..].iter().take(MAX_WORDS_BETWEEN + 1);
             verb.is_in(VERBS) && next.any(|word| word.is_in(REPLIES))
         })
     })
@@ -212,8 +212,10 @@ fn find_claims(clause: &ClaimClause) -> Vec<EffectClaim> {
 fn find_claim_at(tokens: &[ClaimToken], at: usize, grammar: &ClaimGrammar) -> Option<EffectClaim> {
     let (effect, form) = find_verb_at(tokens, at, grammar)?;
     // The stated content begins after the verb of speech: "I can confirm that".
-    let from =
-        tokens[..at].iter().rposition(|token| token.is_in(grammar.reporting)).map_or(0, |said| said + 1);
+    let from = tokens[..at]
+        .iter()
+        .rposition(|token| token.is_in(grammar.reporting))
+        .map_or(0, |verb_index| verb_index + 1);
     let before = &tokens[from..at];
     let stops = |token: &ClaimToken| token.is_in(grammar.negations) || token.is_in(grammar.unreal);
     let denied_after = tokens.get(at + 1).is_some_and(|token| token.is_in(NOTHING));

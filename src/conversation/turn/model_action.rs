@@ -59,7 +59,7 @@ pub struct Emoji(String);
 impl Emoji {
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        (reaction::is_emoji(text) && text.chars().count() <= MOST_CHARACTERS).then(|| Self(text.to_owned()))
+        (reaction::is_emoji(text) && text.chars().count() <= MAX_CHARACTERS).then(|| Self(text.to_owned()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -68,7 +68,7 @@ impl Emoji {
 }
 
 /// Maximum number of characters, which a family with skin tones needs.
-const MOST_CHARACTERS: usize = 11;
+const MAX_CHARACTERS: usize = 11;
 
 /// Returns the reaction that a call has made, if it made one.
 pub fn reaction_from_call(call: &ToolCall) -> Option<Emoji> {

@@ -131,9 +131,13 @@ impl Turn {
                 facts::prepend_unreported_facts(&text, self.write_results()),
             )),
             ResponseVerdict::Fallback(excuse) => {
-                let told = facts::prepend_unreported_facts(excuse.text(), self.write_results());
-                let unsaid = told != excuse.text();
-                NextStep::Reply(if unsaid { TurnReply::Tools(told) } else { TurnReply::Code(excuse) })
+                let reply = facts::prepend_unreported_facts(excuse.text(), self.write_results());
+                let has_unreported = reply != excuse.text();
+                NextStep::Reply(if has_unreported {
+                    TurnReply::Tools(reply)
+                } else {
+                    TurnReply::Code(excuse)
+                })
             }
             ResponseVerdict::Retry(nudge) => {
                 if let (RetryHint::Empty, Some(emoji)) = (nudge, self.last_reaction()) {
@@ -170,22 +174,22 @@ impl Turn {
         if now >= self.deadline {
             return self.end_without_model(FallbackReply::WentWrong);
         }
-        let Some((brain, after)) = self.choose_responder(now, limits) else {
+        let Some((responder, after)) = self.choose_responder(now, limits) else {
             return self.end_without_model(FallbackReply::WentWrong);
         };
         let last = self.steps.len() + 1 >= limits.model_calls;
         let style = if last || self.is_looping(limits) { ModelCallStyle::Closing } else { style };
         let attempt = u32::try_from(self.failures.len() + 1).unwrap_or(u32::MAX);
         let step = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
-        NextStep::CallModel(ModelCallPlan { responder: brain, step, attempt, style, delay: after })
+        NextStep::CallModel(ModelCallPlan { responder, step, attempt, style, delay: after })
     }
 
     /// Returns the responder that answers and the pause before it; `None` if the completed changes are answer enough.
     fn choose_responder(&self, now: Timestamp, limits: &TurnLimits) -> Option<(Responder, Duration)> {
-        let brain = self.steps.last().map_or(self.responder, |step| step.responder);
-        let Some(last) = self.failures.last() else { return Some((brain, Duration::ZERO)) };
+        let responder = self.steps.last().map_or(self.responder, |step| step.responder);
+        let Some(last) = self.failures.last() else { return Some((responder, Duration::ZERO)) };
         let counted = self.failures.iter().filter(|failure| **failure != StepFailure::Interrupted).count();
-        if brain == Responder::Keyword {
+        if responder == Responder::Keyword {
             return (counted < limits.attempts).then_some((Responder::Keyword, Duration::ZERO));
         }
         let wait = match last {
@@ -269,19 +273,19 @@ impl Turn {
     /// Returns the final reply without the model's text: the effects of the tools, else their last findings, else a
     /// fallback reply.
     fn end_without_model(&self, excuse: FallbackReply) -> NextStep {
-        let said = |tier: EffectLevel| {
+        let result_texts = |tier: EffectLevel| {
             self.calls().filter(move |call| call.effect_level == tier).filter_map(|call| match &call.state {
                 CallState::Done(result) => Some(result.for_user.as_str()),
                 CallState::Failed(failure) => failure.for_user.as_deref(),
                 _ => None,
             })
         };
-        let mut done: Vec<&str> = said(EffectLevel::Write).filter(|text| !text.is_empty()).collect();
+        let mut done: Vec<&str> = result_texts(EffectLevel::Write).filter(|text| !text.is_empty()).collect();
         done.dedup();
         if !done.is_empty() {
             return NextStep::Reply(TurnReply::Tools(done.join(" ")));
         }
-        let found = said(EffectLevel::Read).filter(|text| !text.is_empty()).last();
+        let found = result_texts(EffectLevel::Read).filter(|text| !text.is_empty()).last();
         // Search results do not answer a user who wanted a change.
         let wanted_more = excuse == FallbackReply::WentWrong
             && self.calls().any(|call| call.effect_level != EffectLevel::Read);

@@ -19,7 +19,7 @@ impl Turn {
     /// Returns the successes and failures of the turn, in the order of its log: a sentence for each successful write,
     /// and for each call that failed and was not tried again in a later step.
     pub fn preamble_sentences(&self) -> Vec<&str> {
-        let mut told: Vec<&str> = Vec::new();
+        let mut sentences: Vec<&str> = Vec::new();
         for call in self.calls().filter(|call| call.effect_level != EffectLevel::Read) {
             let sentence = match &call.state {
                 CallState::Done(result) if call.effect_level == EffectLevel::Write => {
@@ -33,9 +33,10 @@ impl Turn {
                 | CallState::Failed(_)
                 | CallState::Canceled(_) => None,
             };
-            told.extend(sentence.filter(|sentence| !sentence.is_empty() && !told.contains(sentence)));
+            sentences
+                .extend(sentence.filter(|sentence| !sentence.is_empty() && !sentences.contains(sentence)));
         }
-        told
+        sentences
     }
 
     /// Returns the deletions that the last response requests in addition to `call` and that have no result yet.
@@ -65,14 +66,14 @@ fn failure_sentence<'a>(call: &ToolCall, failure: &'a CallFailure) -> Option<&'a
 
 /// Joins the sentences before a prompt: the closing of an earlier prompt, then as many of the sentences as fit, then
 /// the number of deletions that follow this prompt, which is about `asked` titles.
-pub fn format_prompt_preamble(closing: Option<&str>, told: &[&str], asked: usize, more: usize) -> String {
+pub fn format_prompt_preamble(closing: Option<&str>, results: &[&str], asked: usize, more: usize) -> String {
     let after = (more > 0).then(|| match asked {
         1 => format!("First this one, and {more} more after this."),
         _ => format!("First these {asked}, and {more} more after these."),
     });
     let required = closing.map_or(0, str::len) + after.as_ref().map_or(0, String::len) + COUNT_SENTENCE_BYTES;
     let mut left = MAX_PREAMBLE_BYTES.saturating_sub(required);
-    let shown = told.iter().take_while(|sentence| match left.checked_sub(sentence.len() + 1) {
+    let shown = results.iter().take_while(|sentence| match left.checked_sub(sentence.len() + 1) {
         Some(rest) => {
             left = rest;
             true
@@ -81,7 +82,7 @@ pub fn format_prompt_preamble(closing: Option<&str>, told: &[&str], asked: usize
     });
     let mut sentences: Vec<String> = closing.into_iter().map(str::to_owned).collect();
     sentences.extend(shown.map(|sentence| (*sentence).to_owned()));
-    let hidden = told.len() + usize::from(closing.is_some()) - sentences.len();
+    let hidden = results.len() + usize::from(closing.is_some()) - sentences.len();
     if hidden > 0 {
         sentences.push(format!("{hidden} more results do not fit here."));
     }

@@ -71,14 +71,14 @@ mod tests {
         check(text, stop, &ClaimEvidence::default(), expected);
     }
 
-    fn say(text: &str) -> ResponseVerdict {
+    fn sends(text: &str) -> ResponseVerdict {
         ResponseVerdict::Send(text.to_owned())
     }
 
     #[test]
     fn plain_responses_are_sent() {
         for text in ["Paddington is 62% done.", "You already have it.", "I haven't added it. Shall I?"] {
-            check_without_evidence(text, StopReason::Done, &say(text));
+            check_without_evidence(text, StopReason::Done, &sends(text));
         }
         let read = vec![r#"{"title":"Dune","id":7,"added":"2024-05-03"}"#.to_owned()];
         let text = "Dune was added in May.";
@@ -86,7 +86,7 @@ mod tests {
             text,
             StopReason::Done,
             &ClaimEvidence { read_results: read, ..ClaimEvidence::default() },
-            &say(text),
+            &sends(text),
         );
     }
 
@@ -112,7 +112,7 @@ mod tests {
         let again = ResponseVerdict::Retry(RetryHint::FalseClaim);
         for text in ["Added Dune.", "OK, added it!", "I've added Dune for you.", "I have just queued it"] {
             check_without_evidence(text, StopReason::Done, &again);
-            check(text, StopReason::Done, &added, &say(text));
+            check(text, StopReason::Done, &added, &sends(text));
         }
         for text in ["Deleted Dune.", "I've removed it.", "Added Heat."] {
             check(text, StopReason::Done, &added, &again);
@@ -124,13 +124,13 @@ mod tests {
         let promised =
             ClaimEvidence { requested: vec!["Dune is queued.".to_owned()], ..ClaimEvidence::default() };
         check("Added Dune.", StopReason::Done, &promised, &ResponseVerdict::Retry(RetryHint::FalseClaim));
-        check("I've queued it.", StopReason::Done, &promised, &say("I've queued it."));
+        check("I've queued it.", StopReason::Done, &promised, &sends("I've queued it."));
     }
 
     #[test]
     fn truncated_text_keeps_its_complete_sentences() {
-        check_without_evidence("One. Two. Thr", StopReason::Length, &say("One. Two."));
-        check_without_evidence("No end", StopReason::Length, &say("No end"));
+        check_without_evidence("One. Two. Thr", StopReason::Length, &sends("One. Two."));
+        check_without_evidence("No end", StopReason::Length, &sends("No end"));
     }
 
     #[test]

@@ -55,8 +55,8 @@ fn calls(step: u32, names: &[&str]) -> ModelStep {
     ModelStep { calls: names.iter().enumerate().map(call).collect(), ..says("") }
 }
 
-fn result(said: &str) -> CallResult {
-    CallResult { for_model: json!({}), for_user: said.into(), shown: vec![MediaRef::Tmdb(1)] }
+fn result(text: &str) -> CallResult {
+    CallResult { for_model: json!({}), for_user: text.into(), shown: vec![MediaRef::Tmdb(1)] }
 }
 
 /// Test world that runs a scripted model and instant tools over the log, stopping after `steps` changes of it.
@@ -70,8 +70,8 @@ impl World {
     fn apply(&mut self, turn: &mut Turn, step: NextStep) -> Option<NextStep> {
         match step {
             NextStep::CallModel(ask) => {
-                let said = self.script.get(ask.step as usize).cloned().unwrap_or_else(|| says(""));
-                turn.steps.push(said);
+                let response = self.script.get(ask.step as usize).cloned().unwrap_or_else(|| says(""));
+                turn.steps.push(response);
             }
             // A confirmation prompt ends the turn.
             asks @ NextStep::StartCalls(_) if asks_a_question(turn, &asks) => return Some(asks),
