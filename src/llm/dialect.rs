@@ -247,13 +247,13 @@ mod tests {
             .adapt_to(ParameterError { param: "max_tokens", message: "" })
             .unwrap();
         check(&once, "max_completion_tokens", "", None);
-        let told = ServerDialect::from_host(
+        let configured = ServerDialect::from_host(
             &Url::parse("https://api.openai.com/v1").unwrap(),
             &AutoSetting::Fixed("low".to_owned()),
             &AutoSetting::Fixed(TokenLimitField::MaxTokens),
         );
-        check(&told, "max_tokens", "", None);
-        check(&told, "reasoning_effort", "", None);
+        check(&configured, "max_tokens", "", None);
+        check(&configured, "reasoning_effort", "", None);
     }
 
     #[test]

@@ -113,20 +113,20 @@ impl OpenAiModel {
         dialect: &mut ServerDialect,
         sink: DeltaSink<'_>,
     ) -> Result<ModelResponse, AttemptError> {
-        let mut told = SinkState::Nothing;
-        let mut heard = |delta| {
-            told = SinkState::Something;
+        let mut sink_state = SinkState::Nothing;
+        let mut forward = |delta| {
+            sink_state = SinkState::Something;
             sink(delta);
         };
-        let answer = self.read_stream(request, dialect, &mut heard).await?;
+        let answer = self.read_stream(request, dialect, &mut forward).await?;
         if answer.flaw().is_none() {
-            return Ok(answer.into_response(&mut heard));
+            return Ok(answer.into_response(&mut forward));
         }
         dialect.streaming = dialect.streaming.after_flaw();
         // The setting is stored at once, because it is valid regardless of the second attempt's outcome.
         self.lock_dialect().streaming = dialect.streaming;
         let first = answer.usage().unwrap_or_default();
-        let step = match told {
+        let step = match sink_state {
             SinkState::Nothing => self.request_whole(request, dialect, sink).await?,
             // A second stream would be appended to the first. Viewers get the step when it is recorded.
             SinkState::Something => self.request_whole(request, dialect, &mut |_| {}).await?,

@@ -575,7 +575,7 @@ mod tests {
     }
 
     /// Returns the thoughts, the text and the calls that the sink received.
-    fn told(deltas: Vec<ResponseDelta>) -> (String, String, Vec<RawCall>) {
+    fn collect_deltas(deltas: Vec<ResponseDelta>) -> (String, String, Vec<RawCall>) {
         let (mut thinking, mut text) = (String::new(), String::new());
         let mut calls: Vec<(String, String)> = Vec::new();
         for delta in deltas {
@@ -630,7 +630,7 @@ mod tests {
             assert_eq!(read([at_once(&words, &calls)]).0, whole);
             let step = cut.unwrap().0;
             assert_eq!(step.calls, calls.into_iter().map(raw_call).collect::<Vec<_>>());
-            assert_eq!(told(deltas), (step.thinking, step.text, step.calls));
+            assert_eq!(collect_deltas(deltas), (step.thinking, step.text, step.calls));
         }
 
         #[test]
@@ -640,7 +640,7 @@ mod tests {
             let (outcome, deltas) = read(chunks.clone());
             assert_eq!(read(chunks.into_iter().map(as_message)).0, outcome);
             let step = outcome.unwrap().0;
-            assert_eq!(told(deltas), (step.thinking, step.text, step.calls));
+            assert_eq!(collect_deltas(deltas), (step.thinking, step.text, step.calls));
         }
     }
 }

@@ -253,8 +253,8 @@ mod tests {
             arguments: r#"{"q":"up"}"#.to_owned(),
         };
         assert_eq!(ask(&model).await, (Ok(plain_response(String::new(), vec![call])), vec![delta]));
-        let said = ResponseDelta::Text("Done.".to_owned());
-        assert_eq!(ask(&model).await, (Ok(plain_response("Done.".to_owned(), vec![])), vec![said]));
+        let delta = ResponseDelta::Text("Done.".to_owned());
+        assert_eq!(ask(&model).await, (Ok(plain_response("Done.".to_owned(), vec![])), vec![delta]));
         assert_eq!(ask(&model).await, (Ok(cut), vec![ResponseDelta::Text("Well,".to_owned())]));
         assert_eq!(ask(&model).await, (Ok(plain_response(String::new(), vec![])), vec![]));
         assert_eq!((model.request_count(), model.requests()), (5, vec![request(vec![user("hi")]); 5]));

@@ -54,7 +54,7 @@ impl ServerRefusal {
     pub fn into_error(self) -> ModelError {
         let context_too_long = self.is_context_too_long();
         let quota_spent = self.is_quota_spent();
-        let said = if self.message.trim().is_empty() {
+        let message = if self.message.trim().is_empty() {
             format!("HTTP {}", self.status.as_u16())
         } else {
             self.message
@@ -62,14 +62,14 @@ impl ServerRefusal {
         match self.status.as_u16() {
             _ if context_too_long => ModelError::ContextTooLong,
             // Google reports a wrong key with status 400.
-            400 if contains_key(&said) => ModelError::Unauthorized(said),
-            401 | 403 => ModelError::Unauthorized(said),
-            402 => ModelError::QuotaSpent(said),
-            429 if quota_spent => ModelError::QuotaSpent(said),
+            400 if contains_key(&message) => ModelError::Unauthorized(message),
+            401 | 403 => ModelError::Unauthorized(message),
+            402 => ModelError::QuotaSpent(message),
+            429 if quota_spent => ModelError::QuotaSpent(message),
             429 => ModelError::RateLimited { retry_after: self.retry_after },
             408 => ModelError::Timeout,
-            500.. => ModelError::Unavailable(said),
-            _ => ModelError::Rejected(said),
+            500.. => ModelError::Unavailable(message),
+            _ => ModelError::Rejected(message),
         }
     }
 
@@ -142,11 +142,11 @@ pub(super) fn error_in_response(error: &Value) -> Option<ModelError> {
 /// Returns the error in a form for logs and pages: the server's message is short, on one line, and without our key.
 pub(super) fn redact_error(error: ModelError, key: &str) -> ModelError {
     match error {
-        ModelError::Unavailable(said) => ModelError::Unavailable(shorten_message(&said, key)),
-        ModelError::Garbled(said) => ModelError::Garbled(shorten_message(&said, key)),
-        ModelError::Unauthorized(said) => ModelError::Unauthorized(shorten_message(&said, key)),
-        ModelError::QuotaSpent(said) => ModelError::QuotaSpent(shorten_message(&said, key)),
-        ModelError::Rejected(said) => ModelError::Rejected(shorten_message(&said, key)),
+        ModelError::Unavailable(message) => ModelError::Unavailable(shorten_message(&message, key)),
+        ModelError::Garbled(message) => ModelError::Garbled(shorten_message(&message, key)),
+        ModelError::Unauthorized(message) => ModelError::Unauthorized(shorten_message(&message, key)),
+        ModelError::QuotaSpent(message) => ModelError::QuotaSpent(shorten_message(&message, key)),
+        ModelError::Rejected(message) => ModelError::Rejected(shorten_message(&message, key)),
         ModelError::RateLimited { .. } | ModelError::Timeout | ModelError::ContextTooLong => error,
     }
 }
@@ -239,18 +239,22 @@ mod tests {
 
     #[test]
     fn refusal_is_parsed_from_any_envelope() {
-        let said = || "no".to_owned();
+        let message = || "no".to_owned();
         check(
             401,
             r#"{"error":{"message":"no","type":"auth","param":null,"code":null}}"#,
-            &ModelError::Unauthorized(said()),
+            &ModelError::Unauthorized(message()),
         );
-        check(403, r#"{"error":"no"}"#, &ModelError::Unauthorized(said()));
-        check(402, r#"{"error":{"code":402,"message":"no"},"user_id":"u"}"#, &ModelError::QuotaSpent(said()));
-        check(404, r#"{"message":"no"}"#, &ModelError::Rejected(said()));
-        check(422, r#"{"detail":"no"}"#, &ModelError::Rejected(said()));
-        check(400, "no", &ModelError::Rejected(said()));
-        check(500, r#"{"error":{"message":"no"}}"#, &ModelError::Unavailable(said()));
+        check(403, r#"{"error":"no"}"#, &ModelError::Unauthorized(message()));
+        check(
+            402,
+            r#"{"error":{"code":402,"message":"no"},"user_id":"u"}"#,
+            &ModelError::QuotaSpent(message()),
+        );
+        check(404, r#"{"message":"no"}"#, &ModelError::Rejected(message()));
+        check(422, r#"{"detail":"no"}"#, &ModelError::Rejected(message()));
+        check(400, "no", &ModelError::Rejected(message()));
+        check(500, r#"{"error":{"message":"no"}}"#, &ModelError::Unavailable(message()));
         check(502, "<html>502 Bad Gateway</html>", &ModelError::Unavailable("HTTP 502".to_owned()));
         check(301, "", &ModelError::Rejected("HTTP 301".to_owned()));
         check(408, "", &ModelError::Timeout);

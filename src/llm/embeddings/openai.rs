@@ -87,13 +87,13 @@ impl From<ModelError> for EmbedError {
     fn from(error: ModelError) -> Self {
         match error {
             ModelError::RateLimited { retry_after } => Self::RateLimited { retry_after },
-            ModelError::Unavailable(said) => Self::Unavailable(said),
+            ModelError::Unavailable(message) => Self::Unavailable(message),
             ModelError::Timeout => Self::Timeout,
-            ModelError::Garbled(said) => Self::Garbled(said),
+            ModelError::Garbled(message) => Self::Garbled(message),
             ModelError::ContextTooLong => Self::Rejected("a text is too long for the model".to_owned()),
-            ModelError::Unauthorized(said) => Self::Unauthorized(said),
-            ModelError::QuotaSpent(said) => Self::QuotaSpent(said),
-            ModelError::Rejected(said) => Self::Rejected(said),
+            ModelError::Unauthorized(message) => Self::Unauthorized(message),
+            ModelError::QuotaSpent(message) => Self::QuotaSpent(message),
+            ModelError::Rejected(message) => Self::Rejected(message),
         }
     }
 }
@@ -125,8 +125,8 @@ impl EmbeddingsResponse {
         }
         let mut entries = self.data.unwrap_or_default();
         if entries.len() != count {
-            let said = format!("{} vectors for {count} texts", entries.len());
-            return Err(ModelError::Garbled(said));
+            let message = format!("{} vectors for {count} texts", entries.len());
+            return Err(ModelError::Garbled(message));
         }
         // If no entry has a number, the order of the texts is the only order available.
         if entries.iter().any(|entry| entry.index.is_some()) {
@@ -220,8 +220,8 @@ mod tests {
         check(json!({ "object": "list", "data": data, "model": "m" }), expected).await;
     }
 
-    fn garbled(said: &str) -> Result<Vec<Vec<f32>>, EmbedError> {
-        Err(EmbedError::Garbled(said.to_owned()))
+    fn garbled(reason: &str) -> Result<Vec<Vec<f32>>, EmbedError> {
+        Err(EmbedError::Garbled(reason.to_owned()))
     }
 
     #[tokio::test]
@@ -247,10 +247,10 @@ mod tests {
         let expected = || Ok(vec![vec![1.0, 0.0], vec![0.0, 1.0]]);
         check_data(json!([entry(1, &second), entry(0, &first)]), expected()).await;
         check_data(json!([{ "embedding": first }, { "index": null, "embedding": second }]), expected()).await;
-        let said = "the vectors are not numbered as the texts are";
-        check_data(json!([entry(0, &first), entry(0, &second)]), garbled(said)).await;
-        check_data(json!([entry(1, &first), entry(2, &second)]), garbled(said)).await;
-        check_data(json!([{ "embedding": first }, entry(1, &second)]), garbled(said)).await;
+        let reason = "the vectors are not numbered as the texts are";
+        check_data(json!([entry(0, &first), entry(0, &second)]), garbled(reason)).await;
+        check_data(json!([entry(1, &first), entry(2, &second)]), garbled(reason)).await;
+        check_data(json!([{ "embedding": first }, entry(1, &second)]), garbled(reason)).await;
     }
 
     #[tokio::test]
@@ -294,14 +294,18 @@ mod tests {
             assert_eq!(requests(&server).await.len(), 1);
             error
         };
-        let said = |text: &str| text.to_owned();
+        let reason = |text: &str| text.to_owned();
         for (status, error, expected) in [
-            (401, json!("no secret-key here"), EmbedError::Unauthorized(said("no (key) here"))),
-            (404, json!("model \"m\" not found"), EmbedError::Rejected(said("model \"m\" not found"))),
-            (402, json!("no"), EmbedError::QuotaSpent(said("no"))),
-            (503, json!("secret-key?"), EmbedError::Unavailable(said("(key)?"))),
+            (401, json!("no secret-key here"), EmbedError::Unauthorized(reason("no (key) here"))),
+            (404, json!("model \"m\" not found"), EmbedError::Rejected(reason("model \"m\" not found"))),
+            (402, json!("no"), EmbedError::QuotaSpent(reason("no"))),
+            (503, json!("secret-key?"), EmbedError::Unavailable(reason("(key)?"))),
             (429, json!("slow"), EmbedError::RateLimited { retry_after: Some(Duration::from_secs(40)) }),
-            (400, json!("input is too long"), EmbedError::Rejected(said("a text is too long for the model"))),
+            (
+                400,
+                json!("input is too long"),
+                EmbedError::Rejected(reason("a text is too long for the model")),
+            ),
         ] {
             assert_eq!(refused(status, error).await, expected, "{status}");
         }

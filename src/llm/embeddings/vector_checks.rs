@@ -59,8 +59,8 @@ mod tests {
 
     #[test]
     fn incomparable_vectors_are_refused() {
-        let check = |vectors: Vec<Vec<f32>>, said: &str| {
-            assert_eq!(normalize_vectors(vectors), Err(EmbedError::Garbled(said.to_owned())));
+        let check = |vectors: Vec<Vec<f32>>, reason: &str| {
+            assert_eq!(normalize_vectors(vectors), Err(EmbedError::Garbled(reason.to_owned())));
         };
         check(vec![vec![1.0, 0.0], vec![1.0]], "vectors of different lengths");
         check(vec![vec![1.0, 0.0], vec![0.0, 0.0]], "a vector without a direction");

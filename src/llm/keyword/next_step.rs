@@ -26,25 +26,27 @@ pub(super) fn next_keyword_step(request: &ModelRequest, unread: &'static str) ->
         return KeywordStep::Reply(unread.to_owned());
     };
     let (before, turn) = request.messages.split_at(at);
-    let talk = KeywordTurn { request, before, turn, unread };
+    let keyword_turn = KeywordTurn { request, before, turn, unread };
     let mut keywords: Vec<_> = user_lines(&turn[0]).map(keyword_grammar::parse_keyword_request).collect();
     keywords.sort_by_key(|keyword| {
         matches!(keyword, Some(KeywordRequest::Remove(_) | KeywordRequest::Reference(KeywordVerb::Remove, _)))
     });
-    let mut sayings = Vec::new();
+    let mut replies = Vec::new();
     for keyword in keywords {
-        let next = keyword
-            .map_or_else(|| KeywordStep::Reply(unread.to_owned()), |keyword| talk.follow_keyword(keyword));
+        let next = keyword.map_or_else(
+            || KeywordStep::Reply(unread.to_owned()),
+            |keyword| keyword_turn.follow_keyword(keyword),
+        );
         match next {
-            KeywordStep::Reply(text) if sayings.contains(&text) => {}
-            KeywordStep::Reply(text) => sayings.push(text),
+            KeywordStep::Reply(text) if replies.contains(&text) => {}
+            KeywordStep::Reply(text) => replies.push(text),
             KeywordStep::Call { .. } if request.tool_choice == ToolChoice::None => {
-                sayings.push(UNFINISHED.to_owned())
+                replies.push(UNFINISHED.to_owned())
             }
             call @ KeywordStep::Call { .. } => return call,
         }
     }
-    KeywordStep::Reply(if sayings.is_empty() { unread.to_owned() } else { sayings.join("\n") })
+    KeywordStep::Reply(if replies.is_empty() { unread.to_owned() } else { replies.join("\n") })
 }
 
 pub(super) const FAILED: &str = "That did not work. Please try again later.";
@@ -95,7 +97,7 @@ impl KeywordTurn<'_> {
             KeywordRequest::Reference(verb, reference) => self.follow_reference(verb, reference),
             KeywordRequest::Add(_) | KeywordRequest::Search(_) | KeywordRequest::Remove(_) => {
                 match TitleSearch::from_keyword(keyword) {
-                    Some(hunt) => self.search_title(&hunt),
+                    Some(search) => self.search_title(&search),
                     None => KeywordStep::Reply(self.unread.to_owned()),
                 }
             }
@@ -103,17 +105,17 @@ impl KeywordTurn<'_> {
     }
 
     /// Searches for the title and acts on the matching one, or lists the results.
-    fn search_title(&self, hunt: &TitleSearch<'_>) -> KeywordStep {
-        let result = match self.find_result_or_call(hunt.tool(), hunt.arguments()) {
+    fn search_title(&self, search: &TitleSearch<'_>) -> KeywordStep {
+        let result = match self.find_result_or_call(search.tool(), search.arguments()) {
             Ok(result) => result,
             Err(next) => return next,
         };
         let Some(found) = parse_titles(result.content) else {
             return KeywordStep::Reply(result.reply_text(FAILED));
         };
-        match hunt.choose_title(&found) {
-            TitleChoice::Nothing => KeywordStep::Reply(result.reply_text(hunt.nothing_found_reply())),
-            TitleChoice::One(item, deed) => self.act_on_title(item, &deed),
+        match search.choose_title(&found) {
+            TitleChoice::Nothing => KeywordStep::Reply(result.reply_text(search.nothing_found_reply())),
+            TitleChoice::One(item, action) => self.act_on_title(item, &action),
             TitleChoice::List => KeywordStep::Reply(format_title_list(&found)),
         }
     }
@@ -133,7 +135,7 @@ impl KeywordTurn<'_> {
                 self.act_on_title(&item, &TitleAction::Remove)
             }
             KeywordVerb::Remove => match TitleSearch::from_keyword(KeywordRequest::Remove(&name)) {
-                Some(hunt) => self.search_title(&hunt),
+                Some(search) => self.search_title(&search),
                 None => KeywordStep::Reply(self.unread.to_owned()),
             },
         }
@@ -174,10 +176,10 @@ impl KeywordTurn<'_> {
 
     /// Acts on item `number` of the list from the last search.
     fn pick_from_list(&self, number: usize) -> KeywordStep {
-        let Some((hunt, found)) = self.last_list() else { return KeywordStep::Reply(NO_LIST.to_owned()) };
+        let Some((search, found)) = self.last_list() else { return KeywordStep::Reply(NO_LIST.to_owned()) };
         let mut shown = found.iter().take(LONGEST_LIST);
         match number.checked_sub(1).and_then(|index| shown.nth(index)) {
-            Some(item) => self.act_on_title(item, &hunt.title_action()),
+            Some(item) => self.act_on_title(item, &search.title_action()),
             None => KeywordStep::Reply(format_title_list(&found)),
         }
     }
@@ -194,13 +196,13 @@ impl KeywordTurn<'_> {
         });
         let (at, name, arguments, content) = searches.next()?;
         let asked = self.before[..at].iter().rfind(|message| matches!(message, ModelMessage::User(_)))?;
-        let mut hunts = user_lines(asked)
+        let mut searches = user_lines(asked)
             .filter_map(keyword_grammar::parse_keyword_request)
             .filter_map(TitleSearch::from_keyword);
-        let hunt = hunts.find(|hunt| hunt.tool() == name && hunt.arguments() == *arguments)?;
+        let search = searches.find(|search| search.tool() == name && search.arguments() == *arguments)?;
         let found = parse_titles(content)?;
-        match hunt.choose_title(&found) {
-            TitleChoice::List => Some((hunt, found)),
+        match search.choose_title(&found) {
+            TitleChoice::List => Some((search, found)),
             TitleChoice::One(..) | TitleChoice::Nothing => None,
         }
     }
@@ -216,8 +218,8 @@ impl KeywordTurn<'_> {
         parse_single_title(content, arguments.get("query").and_then(Value::as_str))
     }
 
-    fn act_on_title(&self, item: &FoundTitle, deed: &TitleAction) -> KeywordStep {
-        let (name, arguments) = match (deed, item.kind) {
+    fn act_on_title(&self, item: &FoundTitle, action: &TitleAction) -> KeywordStep {
+        let (name, arguments) = match (action, item.kind) {
             // For a user who may add titles, the tool also reports the state of the search and the requester of the
             // title.
             (TitleAction::Add | TitleAction::AddSeasons(_), _)

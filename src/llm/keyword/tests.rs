@@ -84,7 +84,7 @@ impl Story {
         self.ran("find_in_library", json!({ "query": query }), &content, "")
     }
 
-    fn said(mut self, text: &str) -> Self {
+    fn replied(mut self, text: &str) -> Self {
         self.request.messages.push(ModelMessage::Assistant { text: text.to_owned(), calls: Vec::new() });
         self
     }
@@ -227,7 +227,7 @@ fn list_has_at_most_five_entries() {
     let list = "1. Robin Hood (2001)\n2. Robin Hood (2002)\n3. Robin Hood (2003)\n4. Robin Hood (2004)\n\
         5. Robin Hood (2005)\nReply 1-5";
     check(text("search robin hood").searched("robin hood", &found()), &says(list));
-    check(text("search robin hood").searched("robin hood", &found()).said(list).text("6"), &says(list));
+    check(text("search robin hood").searched("robin hood", &found()).replied(list).text("6"), &says(list));
 }
 
 #[test]
@@ -249,21 +249,21 @@ fn empty_result_is_reported() {
 
 #[test]
 fn number_selects_from_the_last_list() {
-    let story = || text("add dune").searched("dune", &dunes()).said(DUNE_LIST);
+    let story = || text("add dune").searched("dune", &dunes()).replied(DUNE_LIST);
     check(story().text("3."), &calls("add_movie", json!({ "tmdb": 693134 })));
     check(story().text("1"), &calls("add_movie", json!({ "tmdb": 438631 })));
     check(story().text("4"), &says(DUNE_LIST));
     let seasons =
-        text("add office season 2").searched("office", &offices()).said("1. The Office (2005)\nReply 1");
+        text("add office season 2").searched("office", &offices()).replied("1. The Office (2005)\nReply 1");
     check(seasons.text("1"), &calls("add_series", json!({ "tvdb": 73244, "seasons": [2] })));
 }
 
 #[test]
 fn number_without_a_list_adds_nothing() {
     check(text("2"), &says(NO_LIST));
-    let added = text("add the matrix").searched("the matrix", &matrix()).said("Added The Matrix (1999).");
+    let added = text("add the matrix").searched("the matrix", &matrix()).replied("Added The Matrix (1999).");
     check(added.text("2"), &says(NO_LIST));
-    let talk = text("anything like dune?").searched("dune", &dunes()).said("Dune is from 2021.");
+    let talk = text("anything like dune?").searched("dune", &dunes()).replied("Dune is from 2021.");
     check(talk.text("2"), &says(NO_LIST));
 }
 
@@ -287,16 +287,17 @@ fn pronoun_means_the_single_title_shown_last() {
         "remove_media",
         json!({ "items": [{ "type": "movie", "id": 3, "instance": "radarr" }], "delete_files": true }),
     );
-    let shown = || text("have heat").looked_up("heat", &heat()).said("In the library: Heat (1995).");
+    let shown = || text("have heat").looked_up("heat", &heat()).replied("In the library: Heat (1995).");
     for typed in ["delete it", "Get rid of her.", "remove the movie", "delete that one"] {
         check(shown().text(typed), &removal);
     }
     let held = json!({ "items": [{ "type": "movie", "id": 3, "instance": "radarr" }], "delete_files": true });
     let kept = shown().text("delete heat").ran("remove_media", held, &json!({ "status": "not_done" }), "");
-    check(kept.said("OK, kept.").text("delete it"), &removal);
+    check(kept.replied("OK, kept.").text("delete it"), &removal);
 
-    let found =
-        || text("search the office").searched("the office", &offices()).said("1. The Office (2005)\nReply 1");
+    let found = || {
+        text("search the office").searched("the office", &offices()).replied("1. The Office (2005)\nReply 1")
+    };
     check(found().text("add it"), &calls("add_series", json!({ "tvdb": 73244 })));
     check(found().text("have it?"), &calls("find_in_library", json!({ "query": "The Office (2005)" })));
     let label = json!({ "query": "The Office (2005)" });
@@ -305,7 +306,7 @@ fn pronoun_means_the_single_title_shown_last() {
 
 #[test]
 fn pronoun_without_exactly_one_title_asks_which() {
-    let shown = || text("have heat").looked_up("heat", &heat()).said("In the library: Heat (1995).");
+    let shown = || text("have heat").looked_up("heat", &heat()).replied("In the library: Heat (1995).");
     for typed in ["delete all", "remove everything", "remove them", "delete the show"] {
         check(shown().text(typed), &says(WHICH_REMOVAL));
     }
@@ -318,7 +319,7 @@ fn pronoun_without_exactly_one_title_asks_which() {
     ] {
         check(text(typed), &says(which));
         check(
-            text("have dun?").looked_up("dun", &owned()).said("In the library: Dune.").text(typed),
+            text("have dun?").looked_up("dun", &owned()).replied("In the library: Dune.").text(typed),
             &says(which),
         );
     }
@@ -342,7 +343,7 @@ fn number_after_a_removal_list_removes() {
     check(story(), &says(list));
     let item = json!({ "type": "movie", "id": 9, "instance": "radarr" });
     check(
-        story().said(list).text("2"),
+        story().replied(list).text("2"),
         &calls("remove_media", json!({ "items": [item], "delete_files": true })),
     );
 }
@@ -363,12 +364,12 @@ fn queries_are_answered_with_the_text_of_the_tool() {
 fn tell_me_follows_the_title_mentioned_last() {
     let there =
         json!({ "status": "already_exists", "type": "movie", "title": "Dune", "year": 2021, "tmdb": 438631 });
-    let told = text("add dune").ran("add_movie", json!({ "tmdb": 438631 }), &there, "Dune is there.");
+    let found_title = text("add dune").ran("add_movie", json!({ "tmdb": 438631 }), &there, "Dune is there.");
     let follow = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": 438631 }));
-    check(told.said("Dune is there.").text("Me too!"), &follow);
+    check(found_title.replied("Dune is there.").text("Me too!"), &follow);
 
     let follow = calls("tell_me_when_ready", json!({ "type": "movie", "id": 7, "instance": "radarr" }));
-    let found = || text("have dune?").looked_up("dune", &owned()).said("In the library: Dune.");
+    let found = || text("have dune?").looked_up("dune", &owned()).replied("In the library: Dune.");
     check(found().text("tell me when it's ready"), &follow);
     check(found().text("let me know please"), &follow);
 }
@@ -376,7 +377,7 @@ fn tell_me_follows_the_title_mentioned_last() {
 #[test]
 fn tell_me_without_a_title_asks_which() {
     check(text("me too"), &says(WHICH_TITLE));
-    let found = text("have dun?").looked_up("dun", &owned()).said("In the library: Dune, Dune: Part Two.");
+    let found = text("have dun?").looked_up("dun", &owned()).replied("In the library: Dune, Dune: Part Two.");
     check(found.text("tell me"), &says(WHICH_TITLE));
 }
 
@@ -420,11 +421,11 @@ fn deletion_waits_for_the_other_messages() {
 
 #[tokio::test]
 async fn unknown_message_lists_keywords_and_mentions_an_unavailable_model() {
-    for (brain, told) in
+    for (responder, expected) in
         [(KeywordResponder::NoModel, KEYWORDS_TEXT), (KeywordResponder::ModelUnavailable, MODEL_OFF_TEXT)]
     {
         let request = text("what should we watch tonight?").request;
-        assert_eq!(brain.next_response(&request, &mut |_| {}).await.unwrap().text, told);
+        assert_eq!(responder.next_response(&request, &mut |_| {}).await.unwrap().text, expected);
     }
 }
 
