@@ -64,11 +64,11 @@ use crate::web::stream_limit::StreamLimit;
 use crate::web::{TwilioVerification, WebhookState};
 
 /// Time that running turns get to end after a signal; with the steps that follow, the program exits within 10 s.
-const PATIENCE: Duration = Duration::from_secs(6);
+const TURN_SHUTDOWN_TIME: Duration = Duration::from_secs(6);
 /// Time that messages being sent get after the turns have ended.
-const LAST_TEXTS: Duration = Duration::from_secs(2);
+const MESSAGE_SHUTDOWN_TIME: Duration = Duration::from_secs(2);
 /// Time limit of each reading of the carrier's message list.
-const FETCH_TIME: Duration = Duration::from_secs(10);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Parts of a program, with real or simulated peers.
 pub struct AppBlueprint {
@@ -114,7 +114,7 @@ pub struct App {
     pub db: Db,
     clock: Clock,
     stop: CancellationToken,
-    upkeep: Maintenance,
+    maintenance: Maintenance,
     tasks: BackgroundTasks,
 }
 
@@ -122,7 +122,7 @@ pub struct App {
 struct BackgroundTasks {
     relay: JoinHandle<()>,
     inbox: Option<JoinHandle<()>>,
-    upkeep: JoinHandle<()>,
+    maintenance: JoinHandle<()>,
     retries: JoinHandle<()>,
     learning: JoinHandle<()>,
     files: JoinHandle<()>,
@@ -134,10 +134,10 @@ impl BackgroundTasks {
         engine: &Engine,
         relay: &OutboxRelay,
         missed: Option<MissedMessageSource>,
-        pace: RecoveryDelays,
-        upkeep: &Maintenance,
+        delays: RecoveryDelays,
+        maintenance: &Maintenance,
     ) -> Result<Self, DbError> {
-        let Maintenance { db, clock, stop, .. } = upkeep;
+        let Maintenance { db, clock, stop, .. } = maintenance;
         let watch = ClockWatch { engine: engine.clone(), db: db.clone(), clock: clock.clone() };
         let watch = tokio::spawn(watch.run(stop.clone()));
         let relay = tokio::spawn({
@@ -150,16 +150,24 @@ impl BackgroundTasks {
                 None
             }
             Some(MissedMessageSource { twilio, number }) => {
-                let too_young = pace.too_young;
+                let too_young = delays.too_young;
                 let (db, clock, left_waiting) = (db.clone(), clock.clone(), Arc::default());
                 let inbox = InboundLog { twilio, number, db, clock, too_young, left_waiting };
-                Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone())))
+                Some(tokio::spawn(fetch_missed(inbox, engine.clone(), delays, stop.clone())))
             }
         };
         let retries = tokio::spawn(engine.clone().run_addition_retries(stop.clone()));
         let learning = tokio::spawn(engine.clone().run_indexing(stop.clone()));
         let files = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
-        Ok(Self { relay, inbox, upkeep: tokio::spawn(upkeep.clone().run()), retries, learning, watch, files })
+        Ok(Self {
+            relay,
+            inbox,
+            maintenance: tokio::spawn(maintenance.clone().run()),
+            retries,
+            learning,
+            watch,
+            files,
+        })
     }
 }
 
@@ -197,14 +205,14 @@ impl App {
         let AppBlueprint { db, clock, settings, embedder, admin, members, missed, .. } = blueprint;
         let floor = settings.similarity_floor;
         let checkup = ConnectionTester::new(blueprint.config, &blueprint.library, embedder.clone(), floor);
-        let (library, pace) = (Arc::new(blueprint.library), settings.recovery_delays);
+        let (library, delays) = (Arc::new(blueprint.library), settings.recovery_delays);
         let now = begin_run(&db, &clock, &settings, (admin, members)).await?;
         let tools = all_tools(&library, settings.pictures);
         let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
         let (confirm_for, zone, quiet) = (blueprint.confirm_for, settings.zone.clone(), settings.quiet_hours);
         let terms = AcceptancePolicy { confirm_for, zone, quiet };
         let access = Arc::new(ConsoleAccess::from_rules(blueprint.console, &db, now).await?);
-        let (doorbell, stop) = (OutboxSignal::default(), CancellationToken::new());
+        let (signal, stop) = (OutboxSignal::default(), CancellationToken::new());
         let engine = Engine::new(EngineParts {
             db: db.clone(),
             clock: clock.clone(),
@@ -215,25 +223,25 @@ impl App {
             tools: ToolRegistry::new(tools),
             metrics: metrics.clone(),
             library,
-            outbox: doorbell.clone(),
+            outbox: signal.clone(),
             carrier: blueprint.channels.carrier.clone(),
         });
         let relay = OutboxRelay::new(outbox_relay::RelayParts {
             db: db.clone(),
             clock: clock.clone(),
             channels: blueprint.channels,
-            doorbell,
-            waits: RelayTimeouts { terms: terms.clone(), looks: pace.looks },
+            signal,
+            waits: RelayTimeouts { terms: terms.clone(), looks: delays.looks },
             metrics: metrics.clone(),
         });
-        let upkeep = Maintenance {
+        let maintenance = Maintenance {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),
             retention: blueprint.retention,
             stop: stop.clone(),
         };
-        let tasks = BackgroundTasks::spawn(&engine, &relay, missed, pace, &upkeep).await?;
+        let tasks = BackgroundTasks::spawn(&engine, &relay, missed, delays, &maintenance).await?;
         engine.start_notifications();
         let health = HealthChecker::new(db.clone(), clock.clone());
         let webhooks = WebhookState {
@@ -260,20 +268,20 @@ impl App {
             health,
             checkup,
         };
-        Ok(Self { engine, relay, webhooks, console, db, clock, stop, upkeep, tasks })
+        Ok(Self { engine, relay, webhooks, console, db, clock, stop, maintenance, tasks })
     }
 
     /// Ends running work within 10 s: running turns and messages get a moment to end, and the rest resumes at the next
     /// start. Call this before the listener closes, so that messages are accepted until the end.
     pub async fn drain_turns(&self) {
-        self.engine.drain(PATIENCE).await;
+        self.engine.drain(TURN_SHUTDOWN_TIME).await;
         self.stop.cancel();
     }
 
     /// Closes the database, once no task uses it any longer.
     pub async fn close(self) {
         self.stop.cancel();
-        let Self { engine, relay, webhooks, console, db, clock, upkeep, tasks, .. } = self;
+        let Self { engine, relay, webhooks, console, db, clock, maintenance, tasks, .. } = self;
         if let Some(task) = tasks.inbox {
             // The task only reads, and the messages that it admitted are stored.
             task.abort();
@@ -286,26 +294,26 @@ impl App {
         }
         // No task sends work to the engine any longer; an engine task that still runs would keep the database open.
         engine.abort().await;
-        if tokio::time::timeout(LAST_TEXTS, tasks.relay).await.is_err() {
+        if tokio::time::timeout(MESSAGE_SHUTDOWN_TIME, tasks.relay).await.is_err() {
             // The intent to send remains stored; the next start determines the outcome.
             relay.abort_sends().await;
         }
         let retries = tasks.retries.abort_handle();
-        if tokio::time::timeout(LAST_TEXTS, tasks.retries).await.is_err() {
+        if tokio::time::timeout(MESSAGE_SHUTDOWN_TIME, tasks.retries).await.is_err() {
             // The intent to add remains stored; the next start determines the outcome.
             retries.abort();
         }
         // The stop signal woke this task; as with messages, the wait for its last piece of work is bounded.
-        match tokio::time::timeout(LAST_TEXTS, tasks.upkeep).await {
+        match tokio::time::timeout(MESSAGE_SHUTDOWN_TIME, tasks.maintenance).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%error, "the upkeep of the database had ended by itself"),
-            Err(_) => tracing::warn!("the upkeep of the database did not end in time"),
+            Ok(Err(error)) => tracing::error!(%error, "database maintenance had ended early"),
+            Err(_) => tracing::warn!("database maintenance did not stop in time"),
         }
         let now: Timestamp = clock.now();
         if let Err(error) = db.write(move |conn| boot::record_clean_shutdown(conn, now)).await {
             tracing::warn!(%error, "failed to record the end of this run");
         }
-        drop((engine, relay, webhooks, console, upkeep));
+        drop((engine, relay, webhooks, console, maintenance));
         db.close().await;
     }
 }
@@ -348,11 +356,11 @@ async fn fetch_missed_messages(inbox: &InboundLog, engine: &Engine) -> anyhow::R
 
 /// Reads the carrier's list at the start, before any turn begins, so that old messages come before new ones; then every
 /// few minutes. A carrier that does not answer delays the start only briefly.
-async fn fetch_missed(inbox: InboundLog, engine: Engine, pace: RecoveryDelays, stop: CancellationToken) {
+async fn fetch_missed(inbox: InboundLog, engine: Engine, delays: RecoveryDelays, stop: CancellationToken) {
     let mut first = true;
     while !stop.is_cancelled() {
         let fetched = tokio::select! {
-            fetched = tokio::time::timeout(FETCH_TIME, fetch_missed_messages(&inbox, &engine)) => fetched,
+            fetched = tokio::time::timeout(FETCH_TIMEOUT, fetch_missed_messages(&inbox, &engine)) => fetched,
             () = stop.cancelled() => return,
         };
         let next = match fetched {
@@ -373,8 +381,8 @@ async fn fetch_missed(inbox: InboundLog, engine: Engine, pace: RecoveryDelays, s
             first = true;
         }
         let pause = match next {
-            PollDelay::Later => pace.list_every,
-            PollDelay::Soon => pace.list_soon,
+            PollDelay::Later => delays.list_every,
+            PollDelay::Soon => delays.list_soon,
         };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -386,7 +394,7 @@ async fn fetch_missed(inbox: InboundLog, engine: Engine, pace: RecoveryDelays, s
 impl App {
     /// Runs one round of the maintenance that otherwise runs every ten minutes.
     pub async fn keep_up_once(&self) {
-        self.upkeep.run_once().await;
+        self.maintenance.run_once().await;
     }
 
     /// Reads the arr events that were not reported, sends all notifications that are due, and checks the followed
@@ -400,17 +408,17 @@ impl App {
 
     /// Stops immediately, as a kill would, and leaves the database as it is: for crash tests.
     pub async fn kill(self) {
-        let BackgroundTasks { relay, inbox, upkeep, retries, learning, watch, files } = self.tasks;
-        for task in [relay, upkeep, retries, learning, watch, files].into_iter().chain(inbox) {
+        let BackgroundTasks { relay, inbox, maintenance, retries, learning, watch, files } = self.tasks;
+        for task in [relay, maintenance, retries, learning, watch, files].into_iter().chain(inbox) {
             task.abort();
             // An aborted task ends with an error that reports the abort.
             let _ = task.await;
         }
         // Aborted last, because these tasks give it work.
         self.engine.abort().await;
-        let Self { engine, relay, webhooks, console, db, upkeep, .. } = self;
+        let Self { engine, relay, webhooks, console, db, maintenance, .. } = self;
         relay.abort_sends().await;
-        drop((engine, relay, webhooks, console, upkeep));
+        drop((engine, relay, webhooks, console, maintenance));
         db.close().await;
     }
 }

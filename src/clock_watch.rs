@@ -10,9 +10,9 @@ use crate::engine::Engine;
 use crate::store::boot;
 use crate::store::database::db::{Db, DbError};
 
-const EVERY: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 /// Number of clock checks between two records that this run is alive.
-const LOOKS_PER_NOTE: u32 = 60;
+const CHECKS_PER_HEARTBEAT: u32 = 60;
 
 pub(crate) struct ClockWatch {
     pub engine: Engine,
@@ -24,7 +24,7 @@ impl ClockWatch {
     pub(crate) async fn run(self, stop: CancellationToken) {
         for look in 1_u32.. {
             tokio::select! {
-                () = tokio::time::sleep(EVERY) => {}
+                () = tokio::time::sleep(INTERVAL) => {}
                 () = stop.cancelled() => return,
             }
             if let Err(error) = self.check_clock(look).await {
@@ -38,7 +38,7 @@ impl ClockWatch {
             let step = self.engine.adopt_clock_step().await?;
             tracing::warn!(seconds = step.as_secs(), "wall clock stepped, shifted the pending waits");
         }
-        if !look.is_multiple_of(LOOKS_PER_NOTE) {
+        if !look.is_multiple_of(CHECKS_PER_HEARTBEAT) {
             return Ok(());
         }
         self.db.write_in_order(|| self.clock.now(), boot::record_heartbeat).await

@@ -18,16 +18,16 @@ use crate::store::queue::notifications;
 use crate::store::stream::pruning::{self, PruneProgress};
 
 /// Time that events are stored after they were logged and their turn has ended.
-const EVENTS_KEPT: SignedDuration = SignedDuration::from_hours(1);
+const EVENT_RETENTION: SignedDuration = SignedDuration::from_hours(1);
 /// Time that an arr event is stored after all its notifications were sent; the history of a server is read no further
 /// back.
-const REPORTS_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+const ARR_EVENT_RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Time that a copy from before an upgrade is stored: after that time no operator returns to the earlier program.
-const COPIES_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
-const EVERY: Duration = Duration::from_mins(10);
+const COPY_RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
+const INTERVAL: Duration = Duration::from_mins(10);
 /// Rows of each table in one transaction. The number is small because incoming messages wait for the end of the
 /// transaction.
-const ROWS_SWEPT: i64 = 50;
+const BATCH_ROWS: i64 = 50;
 
 #[derive(Clone)]
 pub struct Maintenance {
@@ -47,7 +47,7 @@ impl Maintenance {
         }
         loop {
             tokio::select! {
-                () = tokio::time::sleep(EVERY) => {}
+                () = tokio::time::sleep(INTERVAL) => {}
                 () = self.stop.cancelled() => return,
             }
             self.run_once().await;
@@ -78,7 +78,7 @@ impl Maintenance {
 
     /// Deletes old events piece by piece, until none are left or the program stops.
     async fn forget_events(&self) -> Result<(), DbError> {
-        let before = self.clock.now() - EVENTS_KEPT;
+        let before = self.clock.now() - EVENT_RETENTION;
         let mut after = EventSeq(0);
         while !self.stop.is_cancelled() {
             match self.db.write(move |conn| pruning::prune_events(conn, after, before)).await? {
@@ -96,7 +96,7 @@ impl Maintenance {
 
     async fn forget_notices(&self) -> Result<(), DbError> {
         let now = self.clock.now();
-        let (told, reported) = (now - self.retention, now - REPORTS_KEPT);
+        let (told, reported) = (now - self.retention, now - ARR_EVENT_RETENTION);
         let forget = move |conn: &mut _| {
             notifications::delete_old_notifications(conn, told)?;
             arr_events::delete_reported_events(conn, reported)
@@ -105,7 +105,7 @@ impl Maintenance {
     }
 
     async fn forget_copies(&self) -> Result<(), DbError> {
-        let before = self.clock.now() - COPIES_KEPT;
+        let before = self.clock.now() - COPY_RETENTION;
         self.db.read(move |conn| migration::remove_old_copies(conn, before)).await
     }
 
@@ -114,7 +114,7 @@ impl Maintenance {
         let now = self.clock.now();
         let before = now - self.retention;
         while !self.stop.is_cancelled() {
-            match self.db.write(move |conn| erase_expired_text(conn, before, ROWS_SWEPT, now)).await? {
+            match self.db.write(move |conn| erase_expired_text(conn, before, BATCH_ROWS, now)).await? {
                 RetentionProgress::More => {}
                 RetentionProgress::Done => return Ok(()),
             }

@@ -61,7 +61,7 @@ pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
 }
 
 /// Logs once at the start the features that this installation lacks, and the reasons.
-pub(crate) fn tell_what_is_missing(config: &Config) {
+pub(crate) fn log_missing_connections(config: &Config) {
     for misspelling in &config.misspelt {
         tracing::warn!("{misspelling}");
     }
@@ -118,7 +118,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
             .embeddings
             .as_ref()
             .map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor),
-        recovery_delays: config::pace(),
+        recovery_delays: config::recovery_delays(),
     })
 }
 

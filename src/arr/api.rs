@@ -516,16 +516,16 @@ mod tests {
     #[tokio::test]
     async fn key_is_sent_only_in_its_header() {
         let headers = |request: Request<Bytes>| {
-            let told: Vec<String> =
+            let headers: Vec<String> =
                 request.headers().iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
-            async move { Response::new(Bytes::from(json!(told).to_string())) }.boxed()
+            async move { Response::new(Bytes::from(json!(headers).to_string())) }.boxed()
         };
         let api = ApiClient::new(
             HttpClient::in_process(Arc::new(headers)),
             "http://nas".parse().unwrap(),
             SecretString::from("k3y"),
         );
-        let told: Vec<String> = api.get("queue", &[]).await.unwrap();
-        assert_eq!(told, [r#"accept: "application/json""#, "x-api-key: Sensitive"]);
+        let headers: Vec<String> = api.get("queue", &[]).await.unwrap();
+        assert_eq!(headers, [r#"accept: "application/json""#, "x-api-key: Sensitive"]);
     }
 }

@@ -37,7 +37,7 @@ pub struct DiskSpace {
 /// Problem that the instance reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthProblem {
-    pub level: AilmentLevel,
+    pub level: HealthLevel,
     /// Name of the check, such as `IndexerStatusCheck`.
     pub source: String,
     /// Message without file paths.
@@ -45,7 +45,7 @@ pub struct HealthProblem {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AilmentLevel {
+pub enum HealthLevel {
     Notice,
     Warning,
     Error,
@@ -220,10 +220,10 @@ impl HealthCheck {
     fn into_problem(self) -> Option<HealthProblem> {
         let level = match self.r#type.as_deref() {
             Some("ok") => return None,
-            Some("notice") => AilmentLevel::Notice,
-            Some("error") => AilmentLevel::Error,
+            Some("notice") => HealthLevel::Notice,
+            Some("error") => HealthLevel::Error,
             // An unknown level deserves a check, but is no alarm.
-            Some(_) | None => AilmentLevel::Warning,
+            Some(_) | None => HealthLevel::Warning,
         };
         let message = self.message.as_deref().map(error_message::plain_message).unwrap_or_default();
         Some(HealthProblem { level, source: self.source.unwrap_or_default(), message })

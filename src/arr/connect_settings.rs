@@ -68,13 +68,13 @@ impl ConnectEntry {
 
     /// Returns the names of the events that the entry is notified of, such as `onDownload`.
     pub fn events(&self) -> Vec<&str> {
-        let told =
+        let events =
             self.0.iter().filter(|(name, value)| is_event(name, value) && value.as_bool() == Some(true));
-        told.map(|(name, _)| name.as_str()).collect()
+        events.map(|(name, _)| name.as_str()).collect()
     }
 
     /// Returns whether this version of the instance can notify the entry of the event.
-    pub fn can_be_told(&self, event: &str) -> bool {
+    pub fn supports_event(&self, event: &str) -> bool {
         let supports = event.strip_prefix("on").map(|rest| format!("supportsOn{rest}"));
         let unsupported = supports.and_then(|name| self.0.get(&name)).and_then(Value::as_bool) == Some(false);
         self.0.get(event).is_some_and(Value::is_boolean) && !unsupported
@@ -111,7 +111,7 @@ impl ConnectEntry {
     }
 
     /// Limits the notifications to these events and no others, for everything in the library.
-    pub fn tell_only(&mut self, events: &[&str]) {
+    pub fn limit_events(&mut self, events: &[&str]) {
         for (name, value) in &mut self.0 {
             if is_event(name, value) {
                 *value = json!(events.contains(&name.as_str()));

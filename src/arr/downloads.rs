@@ -60,7 +60,7 @@ pub enum DownloadState {
 }
 
 /// Maximum number of queue rows that are read: a season pack has one for each of its episodes.
-pub(super) const MOST_ROWS: &str = "1000";
+pub(super) const MAX_ROWS: &str = "1000";
 
 /// Reads the downloads, in the order of their first rows.
 pub(super) fn read_downloads(page: ResourcePage<QueueRow>) -> Vec<Download> {
@@ -160,9 +160,11 @@ fn download_state(row: &QueueRow) -> DownloadState {
 
 fn stuck_reason(row: &QueueRow) -> String {
     let statuses = row.status_messages.as_deref().unwrap_or_default();
-    let said = statuses.iter().filter_map(|status| status.messages.as_deref()).flatten().map(String::as_str);
+    let messages =
+        statuses.iter().filter_map(|status| status.messages.as_deref()).flatten().map(String::as_str);
     let titles = statuses.iter().filter_map(|status| status.title.as_deref());
-    said.chain(row.error_message.as_deref())
+    messages
+        .chain(row.error_message.as_deref())
         .chain(titles)
         .map(error_message::plain_message)
         .find(|text| !text.is_empty())
@@ -178,14 +180,14 @@ mod tests {
     #[track_caller]
     fn check(rows: &Value, expected: &[&str]) {
         let page = serde_json::from_value(json!({ "records": rows })).unwrap();
-        let told: Vec<String> = read_downloads(page)
+        let downloads: Vec<String> = read_downloads(page)
             .into_iter()
             .map(|it| {
                 let left = it.time_left.map_or("-".into(), |left| format!("{} s", left.as_secs()));
                 format!("{}: {:?}, {} of {}, {left}", it.title, it.state, it.left_bytes, it.size_bytes)
             })
             .collect();
-        assert_eq!(told, expected);
+        assert_eq!(downloads, expected);
     }
 
     fn bear(download: &str, season: u32, episode: u32) -> Value {

@@ -40,7 +40,7 @@ pub enum HistoryEvent {
 }
 
 /// Maximum time between the deletion of a file and the import of its replacement.
-const REPLACED_WITHIN: SignedDuration = SignedDuration::from_mins(10);
+const REPLACEMENT_PERIOD: SignedDuration = SignedDuration::from_mins(10);
 
 impl HistoryEntry {
     /// Returns whether a user marked the release as failed.
@@ -55,7 +55,7 @@ pub fn is_upgrade(entries: &[HistoryEntry], import: &HistoryEntry) -> bool {
         let of_same = entry.of == import.of && entry.episode == import.episode;
         let upgraded =
             entry.event == HistoryEvent::FileDeleted && entry.reason.eq_ignore_ascii_case("upgrade");
-        of_same && upgraded && entry.at.duration_since(import.at).abs() <= REPLACED_WITHIN
+        of_same && upgraded && entry.at.duration_since(import.at).abs() <= REPLACEMENT_PERIOD
     })
 }
 

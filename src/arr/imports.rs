@@ -76,13 +76,13 @@ mod tests {
 
     #[track_caller]
     fn check(rows: Value, expected: &[(&str, &str, &str)]) {
-        let told: Vec<(String, String, String)> = imports_from_rows(serde_json::from_value(rows).unwrap())
+        let entries: Vec<(String, String, String)> = imports_from_rows(serde_json::from_value(rows).unwrap())
             .into_iter()
             .map(|it| (it.title, it.detail, it.at.to_string()))
             .collect();
         let expected: Vec<(String, String, String)> =
             expected.iter().map(|&(title, detail, at)| (title.into(), detail.into(), at.into())).collect();
-        assert_eq!(told, expected);
+        assert_eq!(entries, expected);
     }
 
     fn bear(id: i64, season: i64, episode: i64, date: &str) -> Value {

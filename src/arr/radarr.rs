@@ -89,7 +89,7 @@ impl Radarr {
     pub async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
         let query = [
             ("page", "1"),
-            ("pageSize", downloads::MOST_ROWS),
+            ("pageSize", downloads::MAX_ROWS),
             ("sortKey", "timeleft"),
             ("sortDirection", "ascending"),
             ("includeUnknownMovieItems", "true"),
@@ -319,7 +319,7 @@ mod tests {
             ]),
         );
         let upcoming = radarr.fetch_calendar(date(2026, 3, 2), date(2026, 3, 9)).await.unwrap();
-        let told = |title: &str, day, release, on_disk| CalendarEntry {
+        let entry = |title: &str, day, release, on_disk| CalendarEntry {
             title: title.into(),
             when: UpcomingWhen::Released(day, release),
             on_disk,
@@ -327,8 +327,8 @@ mod tests {
         assert_eq!(
             upcoming,
             [
-                told("Sooner", date(2026, 3, 3), ReleaseKind::Cinema, false),
-                told("Later (2026)", date(2026, 3, 9), ReleaseKind::Digital, true),
+                entry("Sooner", date(2026, 3, 3), ReleaseKind::Cinema, false),
+                entry("Later (2026)", date(2026, 3, 9), ReleaseKind::Digital, true),
             ]
         );
         check(

@@ -51,7 +51,7 @@ fn redirect_target(response: &Response<Bytes>) -> String {
 /// Returns the error messages of the instance, in every form that it uses. Its `description` is a stack trace and is
 /// not read.
 fn validation_messages(response: &Response<Bytes>) -> Vec<String> {
-    let said = match serde_json::from_slice(response.body()) {
+    let message = match serde_json::from_slice(response.body()) {
         Ok(Value::Array(failures)) => {
             failures.iter().filter_map(|it| text_field(it, "errorMessage")).collect()
         }
@@ -59,7 +59,7 @@ fn validation_messages(response: &Response<Bytes>) -> Vec<String> {
         // With a bare value or no JSON, the status is the only information.
         Ok(_) | Err(_) => Vec::new(),
     };
-    if said.is_empty() { vec![status_reason(response.status())] } else { said }
+    if message.is_empty() { vec![status_reason(response.status())] } else { message }
 }
 
 fn object_complaints(body: &Value) -> Vec<String> {
@@ -88,8 +88,8 @@ mod tests {
     #[track_caller]
     fn check(response: http::response::Builder, body: &'static str, expected: &str) {
         let outcome = check_response(&response.body(Bytes::from(body)).unwrap());
-        let told = outcome.map_or_else(|error| format!("{error:?}"), |()| "success".into());
-        assert_eq!(told, expected);
+        let result = outcome.map_or_else(|error| format!("{error:?}"), |()| "success".into());
+        assert_eq!(result, expected);
     }
 
     fn status(code: u16) -> http::response::Builder {

@@ -88,7 +88,7 @@ impl Sonarr {
     pub async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
         let query = [
             ("page", "1"),
-            ("pageSize", downloads::MOST_ROWS),
+            ("pageSize", downloads::MAX_ROWS),
             ("sortKey", "timeleft"),
             ("sortDirection", "ascending"),
             ("includeUnknownSeriesItems", "true"),
@@ -378,7 +378,7 @@ mod tests {
             (500, &json!({})),
         );
         let [start, end] = ["2026-06-24T00:00:00Z", "2026-07-01T00:00:00Z"].map(|at| at.parse().unwrap());
-        let told = |title: &str, at: &str| CalendarEntry {
+        let entry = |title: &str, at: &str| CalendarEntry {
             title: title.into(),
             when: UpcomingWhen::Airs(at.parse().unwrap()),
             on_disk: false,
@@ -386,8 +386,8 @@ mod tests {
         assert_eq!(
             sonarr.fetch_calendar(start, end).await.unwrap(),
             [
-                told("The Bear S04E01", "2026-06-25T01:00:00Z"),
-                told("The Bear S04E02", "2026-06-25T02:00:00Z")
+                entry("The Bear S04E01", "2026-06-25T01:00:00Z"),
+                entry("The Bear S04E02", "2026-06-25T02:00:00Z")
             ]
         );
         check(

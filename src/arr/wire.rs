@@ -394,12 +394,12 @@ impl From<SystemStatusResource> for super::SystemStatus {
 }
 
 /// Size limit in bytes above that of any title on a disk: a petabyte.
-const LARGEST: i64 = 1 << 50;
+const MAX_SIZE_BYTES: i64 = 1 << 50;
 
 /// Converts a size. Returns 0 if absent or larger than any disk, so that the sizes of thousands of files can be added
 /// up.
 pub(super) fn bytes_or_zero(number: Option<i64>) -> u64 {
-    whole_or_default(number.filter(|&bytes| bytes <= LARGEST))
+    whole_or_default(number.filter(|&bytes| bytes <= MAX_SIZE_BYTES))
 }
 
 /// Returns the sum of numbers from an instance, which may be arbitrary. The sum saturates.

@@ -23,7 +23,7 @@ pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
     // The service fetches the messages that it missed; in this command only the terminal sends messages.
     blueprint.missed = None;
     let app = App::start(blueprint).await?;
-    wiring::tell_what_is_missing(config);
+    wiring::log_missing_connections(config);
     eprintln!("Talk to Dialarr. Ctrl-D ends, \"commands\" tells what you can say.");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut signals = StopSignals::listen()?;
@@ -35,7 +35,7 @@ pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
                 () = signals.wait_for_signal() => break,
             }
             app.relay.flush().await?;
-            tell_of_beginning(&app, &admin).await?;
+            print_new_conversation(&app, &admin).await?;
         }
     }
     app.drain_turns().await;
@@ -44,7 +44,7 @@ pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
 }
 
 /// Prints a note below a reply that began a conversation.
-async fn tell_of_beginning(app: &App, admin: &PhoneNumber) -> anyhow::Result<()> {
+async fn print_new_conversation(app: &App, admin: &PhoneNumber) -> anyhow::Result<()> {
     let phone = admin.clone();
     let look = move |conn: &mut _| match users::find_user_by_phone(conn, &phone)? {
         Some(user) => conversations::load_last_lifecycle(conn, user.id),

@@ -16,7 +16,7 @@ use crate::web;
 use crate::web::http_server::{self, ListenerLimits, serve_sockets};
 
 /// Time that running requests get at shutdown.
-const LAST_REQUESTS: Duration = Duration::from_secs(1);
+const REQUEST_SHUTDOWN_TIME: Duration = Duration::from_secs(1);
 
 /// Sockets bound before anything else starts, so that nothing starts if a socket is not available.
 pub(super) struct BoundSockets {
@@ -66,10 +66,10 @@ impl RunningListeners {
     /// Closes the listeners and lets running requests end, within a time limit.
     pub(super) async fn close_listeners(self) -> anyhow::Result<()> {
         self.stop.cancel();
-        let patience = Instant::now() + LAST_REQUESTS;
+        let deadline = Instant::now() + REQUEST_SHUTDOWN_TIME;
         for server in self.servers {
             let abort = server.abort_handle();
-            match timeout_at(patience, server).await {
+            match timeout_at(deadline, server).await {
                 Ok(served) => served.context("serve")?.context("serve")?,
                 // A client sends a request very slowly. The carrier repeats a message that was not acknowledged.
                 Err(_) => abort.abort(),

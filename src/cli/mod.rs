@@ -24,9 +24,9 @@ use crate::store::database::migration::MigrationError;
 use crate::telemetry::{self, LogFormat, LogSettings};
 
 /// Log level of a demo.
-const QUIET: &str = "warn";
+const DEMO_LOG_LEVEL: &str = "warn";
 /// Log level of an evaluation. Simulated failures are expected; only errors of the program are shown.
-const SILENT: &str = "error";
+const EVAL_LOG_LEVEL: &str = "error";
 /// Number of blocking threads: enough for the readers of the database and a few DNS lookups. Each thread retains memory
 /// that it once used.
 const BLOCKING_THREADS: usize = 8;
@@ -78,7 +78,7 @@ pub struct DemoArguments {
 }
 
 /// Exit code of an error that no restart fixes, so that none is tried: EX_CONFIG of sysexits.h.
-const NOT_MENDED_BY_A_RESTART: u8 = 78;
+const CONFIGURATION_EXIT_CODE: u8 = 78;
 
 /// Returns the exit code of the process after an error.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
@@ -89,7 +89,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
         );
         unusable || cause.is::<ConfigProblems>()
     });
-    if lasts { NOT_MENDED_BY_A_RESTART } else { 1 }
+    if lasts { CONFIGURATION_EXIT_CODE } else { 1 }
 }
 
 /// Runs the requested command; an error is for standard error and [`exit_code`].
@@ -104,7 +104,7 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
             CliCommand::Demo(demo) => {
                 telemetry::start_logging(&LogSettings {
                     format: LogFormat::Pretty,
-                    filter: QUIET.to_owned(),
+                    filter: DEMO_LOG_LEVEL.to_owned(),
                 })?;
                 demo::run_demo(demo).await
             }
@@ -113,7 +113,7 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
             CliCommand::Doctor(asked) => {
                 telemetry::start_logging(&LogSettings {
                     format: LogFormat::Pretty,
-                    filter: SILENT.to_owned(),
+                    filter: EVAL_LOG_LEVEL.to_owned(),
                 })?;
                 doctor::run_doctor(Config::load(), asked).await
             }
@@ -126,7 +126,7 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
                 let config = options.live.then(Config::load).transpose()?;
                 telemetry::start_logging(&LogSettings {
                     format: LogFormat::Pretty,
-                    filter: SILENT.to_owned(),
+                    filter: EVAL_LOG_LEVEL.to_owned(),
                 })?;
                 eval::run(options, config.as_ref()).await
             }

@@ -63,7 +63,7 @@ pub(super) async fn run_setup(config: &Config, asked: &SetupArguments) -> anyhow
         namesakes: if asked.take_over { ConflictPolicy::TakeOver } else { ConflictPolicy::Leave },
     };
     let http = HttpClient::network().context("set up the HTTP client; hint: install ca-certificates")?;
-    let mut told = Vec::new();
+    let mut outcomes = Vec::new();
     for instance in configured_instances(&config.libraries, &http) {
         let what = format!("{} webhook", instance.label);
         let outcome = match WebhookTarget::from_config(config, &instance) {
@@ -71,20 +71,20 @@ pub(super) async fn run_setup(config: &Config, asked: &SetupArguments) -> anyhow
             None => no_hook(config, &instance),
         };
         print_outcome(&outcome, &what);
-        told.push(outcome);
+        outcomes.push(outcome);
     }
     match &config.twilio {
-        Some(twilio) => told.extend(at_twilio(twilio, &http, work).await),
+        Some(twilio) => outcomes.extend(at_twilio(twilio, &http, work).await),
         None => {
             let outcome = SetupOutcome::Skipped {
                 why: "no account is configured".to_owned(),
                 hint: "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER".to_owned(),
             };
             print_outcome(&outcome, "Twilio number");
-            told.push(outcome);
+            outcomes.push(outcome);
         }
     }
-    conclude_setup(&told, work)
+    conclude_setup(&outcomes, work)
 }
 
 async fn at_twilio(twilio: &config::Twilio, http: &HttpClient, work: SetupRequest) -> Vec<SetupOutcome> {
@@ -112,14 +112,14 @@ fn no_hook(config: &Config, instance: &ArrInstance) -> SetupOutcome {
     SetupOutcome::Skipped { why: why.to_owned(), hint }
 }
 
-fn conclude_setup(told: &[SetupOutcome], work: SetupRequest) -> anyhow::Result<()> {
-    if told.iter().any(|outcome| matches!(outcome, SetupOutcome::Planned(_))) {
+fn conclude_setup(outcomes: &[SetupOutcome], work: SetupRequest) -> anyhow::Result<()> {
+    if outcomes.iter().any(|outcome| matches!(outcome, SetupOutcome::Planned(_))) {
         print_line("Nothing was changed yet");
         let renew = if work.secret == WebhookSecret::Renew { " --renew-secret" } else { "" };
         let take_over = if work.namesakes == ConflictPolicy::TakeOver { " --take-over" } else { "" };
         print_line(&format!("  hint: dialarr setup --apply{renew}{take_over}"));
     }
-    let failed = told.iter().filter(|outcome| matches!(outcome, SetupOutcome::Failed { .. })).count();
-    anyhow::ensure!(failed == 0, "set up {failed} of {}", told.len());
+    let failed = outcomes.iter().filter(|outcome| matches!(outcome, SetupOutcome::Failed { .. })).count();
+    anyhow::ensure!(failed == 0, "set up {failed} of {}", outcomes.len());
     Ok(())
 }

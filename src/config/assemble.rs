@@ -36,7 +36,7 @@ const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 /// Tokens of about 430 messages to a model.
 const DAILY_TOKENS: u64 = 3_000_000;
-const MOST_DAILY_TOKENS: u64 = 1_000_000_000_000;
+const MAX_DAILY_TOKENS: u64 = 1_000_000_000_000;
 const WITH_TWILIO: &str = "with Twilio";
 
 impl Config {
@@ -397,8 +397,8 @@ fn parse_daily_tokens(text: &str) -> Result<Option<u64>, String> {
     if text.eq_ignore_ascii_case("off") {
         return Ok(None);
     }
-    let tokens = text.parse().ok().filter(|tokens| (1..=MOST_DAILY_TOKENS).contains(tokens));
-    tokens.map(Some).ok_or_else(|| format!("not off or a whole number from 1 to {MOST_DAILY_TOKENS}"))
+    let tokens = text.parse().ok().filter(|tokens| (1..=MAX_DAILY_TOKENS).contains(tokens));
+    tokens.map(Some).ok_or_else(|| format!("not off or a whole number from 1 to {MAX_DAILY_TOKENS}"))
 }
 
 fn parse_quiet(text: &str) -> Result<Option<QuietHours>, String> {

@@ -7,9 +7,9 @@ use super::variables;
 
 /// Shortest variable name that is compared. Shorter names have too many neighbors: `HOST` and `POST`, `RUST_LOG` and
 /// `RUSTC_LOG`.
-const SHORTEST: usize = 9;
+const MIN_NAME_LENGTH: usize = 9;
 /// Length from which on a name is recognized with two typos in it.
-const LONG: usize = 14;
+const LONG_NAME_LENGTH: usize = 14;
 /// Prefixes of programs that run beside Sonarr and Radarr and have similar names.
 const OTHERS: [&str; 3] = ["BAZARR_", "LIDARR_", "READARR_"];
 
@@ -44,9 +44,9 @@ fn closest_variable(name: &str) -> Option<&'static str> {
     if known.clone().any(|known| known == name) || OTHERS.iter().any(|other| upper.starts_with(other)) {
         return None;
     }
-    let near = known.filter(|known| known.len() >= SHORTEST).filter_map(|known| {
+    let near = known.filter(|known| known.len() >= MIN_NAME_LENGTH).filter_map(|known| {
         let slips = strsim::osa_distance(&upper, known);
-        let forgiven = if known.len() < LONG { 1 } else { 2 };
+        let forgiven = if known.len() < LONG_NAME_LENGTH { 1 } else { 2 };
         (slips <= forgiven).then_some((slips, known))
     });
     near.min().map(|(_, known)| known)

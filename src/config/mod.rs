@@ -46,13 +46,13 @@ pub fn failpoint() -> Option<(String, u32)> {
 
 /// Delays of a production build, which cannot be configured.
 #[cfg(not(feature = "failpoints"))]
-pub fn pace() -> RecoveryDelays {
+pub fn recovery_delays() -> RecoveryDelays {
     RecoveryDelays::STANDARD
 }
 
 /// Delays for crash tests, whose peers run on this machine and respond at once.
 #[cfg(feature = "failpoints")]
-pub fn pace() -> RecoveryDelays {
+pub fn recovery_delays() -> RecoveryDelays {
     RecoveryDelays {
         grace: Duration::from_millis(250),
         looks: [Duration::from_millis(300), Duration::from_millis(1_500)],

@@ -31,8 +31,8 @@ fn good(lines: &str) -> Config {
 
 #[track_caller]
 fn check(lines: &str, expected: &str) {
-    let told = read(lines).err().map(|problems| problems.to_string()).unwrap_or_default();
-    assert_eq!(told.trim_start_matches("read the configuration\n  "), expected);
+    let message = read(lines).err().map(|problems| problems.to_string()).unwrap_or_default();
+    assert_eq!(message.trim_start_matches("read the configuration\n  "), expected);
 }
 
 #[test]
@@ -117,15 +117,18 @@ fn embeddings_use_the_models_server_unless_another_is_set() {
         let key = embeddings.api_key.map(|key| key.expose_secret().to_owned());
         (embeddings.base_url.to_string(), key)
     };
-    let told = |url: &str, key: Option<&str>| (url.to_owned(), key.map(str::to_owned));
+    let expected = |url: &str, key: Option<&str>| (url.to_owned(), key.map(str::to_owned));
     let llm = "LLM_API_KEY=sk-1\nLLM_MODEL=gpt-5.4-mini\nEMBEDDINGS_MODEL=text-embedding-3-small";
     let openai = "https://api.openai.com/v1";
-    assert_eq!(server(llm), told(openai, Some("sk-1")));
-    assert_eq!(server(&format!("{llm}\nEMBEDDINGS_API_KEY=sk-2")), told(openai, Some("sk-2")));
+    assert_eq!(server(llm), expected(openai, Some("sk-1")));
+    assert_eq!(server(&format!("{llm}\nEMBEDDINGS_API_KEY=sk-2")), expected(openai, Some("sk-2")));
     let here = "http://localhost:11434/v1";
-    assert_eq!(server(&format!("EMBEDDINGS_MODEL=all-minilm\nEMBEDDINGS_BASE_URL={here}")), told(here, None));
+    assert_eq!(
+        server(&format!("EMBEDDINGS_MODEL=all-minilm\nEMBEDDINGS_BASE_URL={here}")),
+        expected(here, None)
+    );
     let both_here = "LLM_MODEL=llama\nEMBEDDINGS_MODEL=all-minilm";
-    assert_eq!(server(&format!("LLM_BASE_URL={here}\n{both_here}")), told(here, None));
+    assert_eq!(server(&format!("LLM_BASE_URL={here}\n{both_here}")), expected(here, None));
     assert!(good("EMBEDDINGS_BASE_URL=http://localhost:11434/v1").embeddings.is_none());
 }
 
@@ -165,8 +168,8 @@ fn embeddings_model_needs_a_server_and_a_similarity_floor() {
     };
     assert_eq!(["", "0", "0.45", "1"].map(floor), [0.3, 0.0, 0.45, 1.0]);
     for wrong in ["1.01", "-0.1", "NaN", "0,3", "inf"] {
-        let said = "not a number from 0 to 1, e.g. EMBEDDINGS_FLOOR=0.30";
-        check(&format!("EMBEDDINGS_FLOOR={wrong}"), &format!("EMBEDDINGS_FLOOR: {said}"));
+        let problem = "not a number from 0 to 1, e.g. EMBEDDINGS_FLOOR=0.30";
+        check(&format!("EMBEDDINGS_FLOOR={wrong}"), &format!("EMBEDDINGS_FLOOR: {problem}"));
     }
 }
 
@@ -459,17 +462,18 @@ fn malformed_lines_are_reported_with_bad_values_and_not_quoted() {
 
 #[test]
 fn misspelled_name_is_reported_without_its_value() {
-    let told = |config: Config| config.misspelt.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let misspelled_names =
+        |config: Config| config.misspelt.iter().map(ToString::to_string).collect::<Vec<_>>();
     let config =
         load("LLM_MODLE=hunter2\nRATE_LIMIT=off", "LLM_MODLE=gpt\nADMIN_PHONES=+15550100123").unwrap();
     assert_eq!(
-        told(config),
+        misspelled_names(config),
         [
             "ADMIN_PHONES: not a setting; ADMIN_PHONE may be meant",
             "LLM_MODLE: not a setting; LLM_MODEL may be meant"
         ]
     );
-    assert_eq!(told(load("SOMETHING=else", "PATH=/bin").unwrap()), [""; 0]);
+    assert_eq!(misspelled_names(load("SOMETHING=else", "PATH=/bin").unwrap()), [""; 0]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::http::HttpClient;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
-const MOST: SignedDuration = SignedDuration::from_secs(30);
+const MAX_DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// Compares the local clock with Twilio's, or else with that of the model's server.
 pub(super) async fn check_clock(config: &Config, http: &HttpClient) -> Option<Finding> {
@@ -41,8 +41,8 @@ async fn time_at(url: &Url, http: &HttpClient) -> Option<Timestamp> {
 
 fn clock_finding(ahead: SignedDuration, whose: &str) -> Finding {
     let off = ahead.abs();
-    if off <= MOST {
-        return Finding::ok(format!("clock: within {} s of that of {whose}", MOST.as_secs()));
+    if off <= MAX_DIFFERENCE {
+        return Finding::ok(format!("clock: within {} s of that of {whose}", MAX_DIFFERENCE.as_secs()));
     }
     let way = if ahead.is_negative() { "behind" } else { "ahead of" };
     Finding::warning(
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn clock_difference_of_half_a_minute_is_accepted() {
-        let told = [30, -30, 31, -3600]
+        let findings = [30, -30, 31, -3600]
             .map(|seconds| clock_finding(SignedDuration::from_secs(seconds), "Twilio").what);
         let expected = [
             "clock: within 30 s of that of Twilio",
@@ -65,6 +65,6 @@ mod tests {
             "clock: 31 s ahead of that of Twilio",
             "clock: 3600 s behind that of Twilio",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(findings, expected);
     }
 }

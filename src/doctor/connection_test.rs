@@ -15,7 +15,7 @@ use crate::setup::connect::WebhookTarget;
 use crate::tools::library::ArrInstances;
 
 /// Time limit of a test.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Connection that work comes from or goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,9 +110,9 @@ impl ConnectionTester {
     /// Tests one connection. Tests do not wait in line: a test that hangs would block all others.
     pub(crate) async fn check_connection(&self, connection: ConnectionKind) -> TestOutcome {
         let Ok(_place) = self.0.place.try_acquire() else { return TestOutcome::Busy };
-        let found = tokio::time::timeout(PATIENCE, self.find_problems(connection)).await;
+        let found = tokio::time::timeout(TEST_TIMEOUT, self.find_problems(connection)).await;
         TestOutcome::Found(found.unwrap_or_else(|_| {
-            let what = format!("{}: no answer within {} s", connection.label(), PATIENCE.as_secs());
+            let what = format!("{}: no answer within {} s", connection.label(), TEST_TIMEOUT.as_secs());
             vec![Finding::failure(what, "check its address, and whether it runs")]
         }))
     }

@@ -54,20 +54,20 @@ fn mean_similarities(vectors: &[Vec<f32>]) -> (f32, f32) {
 }
 
 fn similarity_finding(strangers: f32, kin: f32, floor: f32) -> Finding {
-    let said =
+    let summary =
         format!("embeddings: unrelated sentences are up to {strangers:.2} alike, related ones {kin:.2}");
     if kin <= strangers {
         let hint = "set EMBEDDINGS_MODEL to another one; until then leave it empty, and words are searched";
-        return Finding::warning(format!("{said}: it cannot tell them apart"), hint);
+        return Finding::warning(format!("{summary}: it cannot tell them apart"), hint);
     }
     let better = (strangers + MARGIN).min(f32::midpoint(strangers, kin)).max(0.0);
     let hint = format!("set EMBEDDINGS_FLOOR={better:.2}");
     if strangers >= floor {
-        Finding::warning(format!("{said}, but {floor:.2} is enough to be remembered by"), hint)
+        Finding::warning(format!("{summary}, but {floor:.2} is enough to be remembered by"), hint)
     } else if kin < floor {
-        Finding::warning(format!("{said}, but {floor:.2} is needed to be remembered by"), hint)
+        Finding::warning(format!("{summary}, but {floor:.2} is needed to be remembered by"), hint)
     } else {
-        Finding::ok(format!("{said}; the floor is {floor:.2}"))
+        Finding::ok(format!("{summary}; the floor is {floor:.2}"))
     }
 }
 

@@ -12,9 +12,9 @@ use crate::store::database::database_inspection::{
 };
 use crate::store::memory::stats::StoredAnswerStats;
 
-const LITTLE_ROOM: u64 = 1_000_000_000;
+const LOW_SPACE_BYTES: u64 = 1_000_000_000;
 /// Free bytes below which the write-ahead log of a busy day may not fit.
-const NO_ROOM: u64 = 100_000_000;
+const MIN_SPACE_BYTES: u64 = 100_000_000;
 
 pub(super) fn check_host(path: &Path) -> Vec<Finding> {
     let mut findings = check_database(path);
@@ -175,9 +175,9 @@ pub(crate) fn disk_finding(path: &Path) -> Finding {
 
 fn judge_room(free: u64) -> Finding {
     let what = format!("disk: {} free beside the database", format_size(free));
-    if free < NO_ROOM {
+    if free < MIN_SPACE_BYTES {
         Finding::failure(what, "make room: without it no text can be stored, and Twilio is told to come back")
-    } else if free < LITTLE_ROOM {
+    } else if free < LOW_SPACE_BYTES {
         Finding::warning(what, "make room soon")
     } else {
         Finding::ok(what)
@@ -191,18 +191,18 @@ mod tests {
 
     #[test]
     fn little_free_space_is_a_warning_and_almost_none_a_failure() {
-        let told = [2_500_000_000_000, 999_999_999, 99_999_999, 5].map(|free| {
+        let findings = [2_500_000_000_000, 999_999_999, 99_999_999, 5].map(|free| {
             let finding = judge_room(free);
             (finding.grade, finding.what)
         });
-        let said = |size: &str| format!("disk: {size} free beside the database");
+        let message = |size: &str| format!("disk: {size} free beside the database");
         let expected = [
-            (FindingGrade::Ok, said("2.5 TB")),
-            (FindingGrade::Warning, said("999.9 MB")),
-            (FindingGrade::Failure, said("99.9 MB")),
-            (FindingGrade::Failure, said("less than 1 MB")),
+            (FindingGrade::Ok, message("2.5 TB")),
+            (FindingGrade::Warning, message("999.9 MB")),
+            (FindingGrade::Failure, message("99.9 MB")),
+            (FindingGrade::Failure, message("less than 1 MB")),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(findings, expected);
     }
 
     #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! Check of one Sonarr or Radarr: availability, its own health report, and the webhook that sends events to Dialarr.
 
 use super::{Finding, format_size};
-use crate::arr::common_api::{AilmentLevel, HealthProblem, ServerKind};
+use crate::arr::common_api::{HealthLevel, HealthProblem, ServerKind};
 use crate::arr::{ArrError, RootFolder, SystemStatus};
 use crate::setup::ConflictPolicy;
 use crate::setup::arr_instance::ArrInstance;
@@ -26,7 +26,7 @@ pub(super) async fn check_instance(instance: &ArrInstance, reporting: WebhookChe
     if status.app_name != app.name() {
         return vec![first];
     }
-    let (folders, profiles, ailments, webhook) = tokio::join!(
+    let (folders, profiles, health_problems, webhook) = tokio::join!(
         server.root_folders(),
         server.fetch_profiles(),
         server.fetch_health(),
@@ -45,8 +45,8 @@ pub(super) async fn check_instance(instance: &ArrInstance, reporting: WebhookChe
         Ok(profiles) => Finding::ok(format!("{label}: quality profiles: {}", profiles.len())),
         Err(error) => unusable_instance(label, &error),
     });
-    match ailments {
-        Ok(ailments) => findings.extend(health_findings(label, &ailments)),
+    match health_problems {
+        Ok(health_problems) => findings.extend(health_findings(label, &health_problems)),
         Err(error) => findings.push(unusable_instance(label, &error)),
     }
     findings.extend(webhook);
@@ -93,19 +93,19 @@ fn root_folders(label: &str, folders: &[RootFolder]) -> Finding {
 
 /// Returns the health problems that a server reports, at any level: most of them do not keep messages from being
 /// answered.
-fn health_findings(label: &str, ailments: &[HealthProblem]) -> Vec<Finding> {
-    let told: Vec<Finding> = ailments
+fn health_findings(label: &str, health_problems: &[HealthProblem]) -> Vec<Finding> {
+    let problems: Vec<Finding> = health_problems
         .iter()
-        .filter(|ailment| ailment.level > AilmentLevel::Notice)
-        .map(|ailment| {
-            let what = format!("{label}: it says: {}", ailment.message.trim_end_matches('.'));
+        .filter(|problem| problem.level > HealthLevel::Notice)
+        .map(|problem| {
+            let what = format!("{label}: it says: {}", problem.message.trim_end_matches('.'));
             Finding::warning(what, "see System, Status there")
         })
         .collect();
-    if told.is_empty() {
+    if problems.is_empty() {
         vec![Finding::ok(format!("{label}: finds nothing wrong with itself"))]
     } else {
-        told
+        problems
     }
 }
 

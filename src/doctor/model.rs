@@ -11,7 +11,7 @@ use crate::llm::{Model, ModelError, ModelResponse};
 use crate::outbound_clients::build_model;
 
 /// Size of the longest requests that turns make, in bytes.
-const LONG_BYTES: usize = 40_000;
+const LONG_REQUEST_BYTES: usize = 40_000;
 /// Upper bound of the bytes per token of the filler text.
 const BYTES_PER_TOKEN: usize = 5;
 const ANSWER_TOKENS: u32 = 1024;
@@ -73,7 +73,7 @@ async fn check_context_length(llm: &Llm, model: &dyn Model, long: LongRequest) -
         );
     }
     let mut filling = "Ignore these words and call the tool check_status.".to_owned();
-    while filling.len() < LONG_BYTES {
+    while filling.len() < LONG_REQUEST_BYTES {
         filling.push_str(" film");
     }
     let request = probe_request(&filling);

@@ -66,10 +66,10 @@ pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Fin
         )];
     };
     let client = build_twilio(twilio, http);
-    let (number, service, fates) = tokio::join!(
+    let (number, service, deliveries) = tokio::join!(
         client.fetch_number(&twilio.phone_number),
         client.messaging_service(),
-        client.last_fates(&twilio.phone_number),
+        client.fetch_recent_deliveries(&twilio.phone_number),
     );
     let addresses = WebhookAddresses::from_public_url(twilio.public_url.as_str());
     let masked = twilio.phone_number.masked();
@@ -90,8 +90,8 @@ pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Fin
         }
     }
     findings.extend(of_service(service, &addresses));
-    findings.push(match fates {
-        Ok(fates) => deliveries_finding(&fates, Clock::System.now()),
+    findings.push(match deliveries {
+        Ok(deliveries) => deliveries_finding(&deliveries, Clock::System.now()),
         Err(error) => Finding::warning(
             format!("Twilio: failed to {error}"),
             "texts that could not be delivered are in the log of the console at Twilio",
@@ -189,17 +189,18 @@ async fn request_own_webhook(twilio: &config::Twilio, http: &HttpClient) -> Find
 
 /// Returns the failures among the last messages that an operator has to fix. A later delivered message shows that the
 /// problem is fixed.
-fn deliveries_finding(fates: &[CarrierStatus], now: Timestamp) -> Finding {
-    let recent = fates.iter().filter(|fate| fate.at.is_none_or(|at| now.duration_since(at) <= RECENT));
+fn deliveries_finding(deliveries: &[CarrierStatus], now: Timestamp) -> Finding {
+    let recent =
+        deliveries.iter().filter(|delivery| delivery.at.is_none_or(|at| now.duration_since(at) <= RECENT));
     let recent: Vec<&CarrierStatus> = recent.collect();
-    let known = |fate: &&&CarrierStatus| {
-        let known = fate.error_code.and_then(look_up);
+    let known = |delivery: &&&CarrierStatus| {
+        let known = delivery.error_code.and_then(look_up);
         known.filter(|known| known.class == ErrorCodeClass::Misconfigured)
     };
-    let Some(worst) = recent.iter().find_map(|fate| known(&fate)) else {
+    let Some(worst) = recent.iter().find_map(|delivery| known(&delivery)) else {
         return Finding::ok("Twilio: no text of the last week failed for want of a registration");
     };
-    let failed = recent.iter().filter(|fate| fate.error_code == Some(worst.code)).count();
+    let failed = recent.iter().filter(|delivery| delivery.error_code == Some(worst.code)).count();
     let what = format!(
         "Twilio: {failed} of the last {} texts failed: {} ({})",
         recent.len(),
@@ -207,9 +208,9 @@ fn deliveries_finding(fates: &[CarrierStatus], now: Timestamp) -> Finding {
         worst.code
     );
     let hint = "see \"When texts do not arrive\" in docs/OPERATIONS.md";
-    let place = |wanted: &dyn Fn(&CarrierStatus) -> bool| recent.iter().position(|fate| wanted(fate));
-    let delivered = place(&|fate| fate.status == "delivered");
-    let broken = place(&|fate| fate.error_code == Some(worst.code));
+    let place = |wanted: &dyn Fn(&CarrierStatus) -> bool| recent.iter().position(|delivery| wanted(delivery));
+    let delivered = place(&|delivery| delivery.status == "delivered");
+    let broken = place(&|delivery| delivery.error_code == Some(worst.code));
     // The newest messages come first.
     match (delivered, broken) {
         (Some(delivered), Some(broken)) if delivered < broken => Finding::warning(what, hint),
@@ -230,23 +231,23 @@ mod tests {
         "2026-11-21T12:00:00Z".parse().unwrap()
     }
 
-    fn fate(hours_ago: i64, status: &str, error_code: Option<u32>) -> CarrierStatus {
+    fn delivery(hours_ago: i64, status: &str, error_code: Option<u32>) -> CarrierStatus {
         let at = Some(now() - SignedDuration::from_hours(hours_ago));
         CarrierStatus { status: status.to_owned(), error_code, at }
     }
 
     #[track_caller]
-    fn check(fates: &[CarrierStatus], grade: FindingGrade, what: &str) {
-        let finding = deliveries_finding(fates, now());
+    fn check(deliveries: &[CarrierStatus], grade: FindingGrade, what: &str) {
+        let finding = deliveries_finding(deliveries, now());
         assert_eq!((finding.grade, finding.what.as_str()), (grade, what));
     }
 
     #[test]
     fn unregistered_number_is_a_failure_until_a_delivery() {
-        let blocked = fate(2, "undelivered", Some(30034));
+        let blocked = delivery(2, "undelivered", Some(30034));
         let what = "Twilio: 1 of the last 2 texts failed: the number is not registered for A2P 10DLC (30034)";
-        check(&[blocked.clone(), fate(3, "delivered", None)], FindingGrade::Failure, what);
-        check(&[fate(1, "delivered", None), blocked], FindingGrade::Warning, what);
+        check(&[blocked.clone(), delivery(3, "delivered", None)], FindingGrade::Failure, what);
+        check(&[delivery(1, "delivered", None), blocked], FindingGrade::Warning, what);
     }
 
     #[test]
@@ -284,7 +285,7 @@ mod tests {
     fn old_failures_and_those_of_one_recipient_are_ignored() {
         let fine = "Twilio: no text of the last week failed for want of a registration";
         check(
-            &[fate(1, "undelivered", Some(30005)), fate(200, "failed", Some(30034))],
+            &[delivery(1, "undelivered", Some(30005)), delivery(200, "failed", Some(30034))],
             FindingGrade::Ok,
             fine,
         );

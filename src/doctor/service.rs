@@ -11,9 +11,9 @@ use tokio::net::TcpStream;
 use super::Finding;
 
 /// Time limit for an answer of the service, whose own checks take two seconds.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const SERVICE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Size limit of a response, larger than any response of the service.
-const LONGEST_ANSWER: u64 = 64 << 10;
+const MAX_RESPONSE_BYTES: u64 = 64 << 10;
 
 /// Response of the service, in parts.
 pub(crate) struct ServiceResponse {
@@ -35,7 +35,7 @@ struct ReadyCheck {
 
 /// Returns each failing check of `/ready`. If no service answers, there is no finding: doctor also runs before a start.
 pub(super) async fn check_service(listen: SocketAddr) -> Vec<Finding> {
-    let Ok(Ok(response)) = tokio::time::timeout(PATIENCE, ask_service(listen, "/ready")).await else {
+    let Ok(Ok(response)) = tokio::time::timeout(SERVICE_TIMEOUT, ask_service(listen, "/ready")).await else {
         return Vec::new();
     };
     // A different program may be listening on that port.
@@ -62,7 +62,7 @@ pub(crate) async fn ask_service(listen: SocketAddr, path: &str) -> io::Result<Se
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
-    stream.take(LONGEST_ANSWER).read_to_string(&mut answer).await?;
+    stream.take(MAX_RESPONSE_BYTES).read_to_string(&mut answer).await?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.lines().next().unwrap_or_default().to_owned();
     Ok(ServiceResponse { status, body: body.to_owned() })

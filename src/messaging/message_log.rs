@@ -71,16 +71,19 @@ pub struct CarrierStatus {
 
 impl Twilio {
     /// Fetches the delivery status of the last messages from `number`, one page, newest first.
-    pub async fn last_fates(&self, number: &PhoneNumber) -> Result<Vec<CarrierStatus>, LookError> {
+    pub async fn fetch_recent_deliveries(
+        &self,
+        number: &PhoneNumber,
+    ) -> Result<Vec<CarrierStatus>, LookError> {
         let query = [("From", number.as_str()), ("PageSize", PAGE_SIZE)];
         let query = serde_urlencoded::to_string(query).map_err(|error| LookError(error.to_string()))?;
         let page = self.read_page(&format!("{}?{query}", self.messages_url())).await?;
         let ours = page.messages.into_iter().filter(|entry| entry.direction.starts_with("outbound"));
-        let fate = |entry: LogEntry| {
+        let status = |entry: LogEntry| {
             let at = entry.created_at();
             CarrierStatus { status: entry.status, error_code: entry.error_code, at }
         };
-        Ok(ours.map(fate).collect())
+        Ok(ours.map(status).collect())
     }
 
     /// Returns messages to the recipient of `text` that could be the same message: outbound, with its body, no older

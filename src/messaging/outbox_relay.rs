@@ -23,19 +23,19 @@ use crate::store::queue::outbox::{self, AcceptedMessage, DueMessage, SendClaim, 
 use crate::store::queue::outbox_schedule::{self, OutboxSchedule, OutboxTask};
 
 /// Messages that are sent concurrently.
-const PARALLEL: usize = 16;
+const MAX_PARALLEL_SENDS: usize = 16;
 /// Delays between attempts for a message that was certainly not accepted.
-const SEND_PACE: BackoffPolicy =
+const SEND_BACKOFF: BackoffPolicy =
     BackoffPolicy { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
 /// Delay before the carrier's list is read again after it did not respond.
-const LOOK_PAUSE: Duration = Duration::from_secs(30);
+const LOOKUP_DELAY: Duration = Duration::from_secs(30);
 /// Time limit of the carrier's list for a message from before the start.
-const LIST_TIME: Duration = Duration::from_secs(10);
+const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval at which the relay checks the outbox without a signal, should one be lost.
-const SWEEP: Duration = Duration::from_secs(30);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Delay between two checks for messages that are still being sent.
-const GLANCE: Duration = Duration::from_millis(2);
+const CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Signal that the outbox has something to send. It has no content and may be repeated.
 #[derive(Debug, Clone, Default)]
@@ -80,7 +80,7 @@ pub struct RelayParts {
     pub db: Db,
     pub clock: Clock,
     pub channels: OutboundChannels,
-    pub doorbell: OutboxSignal,
+    pub signal: OutboxSignal,
     pub waits: RelayTimeouts,
     pub metrics: Metrics,
 }
@@ -97,7 +97,7 @@ impl OutboxRelay {
     pub fn new(parts: RelayParts) -> Self {
         Self {
             parts,
-            places: Arc::new(Semaphore::new(PARALLEL)),
+            places: Arc::new(Semaphore::new(MAX_PARALLEL_SENDS)),
             sending: TaskTracker::new(),
             aborting: CancellationToken::new(),
         }
@@ -107,14 +107,14 @@ impl OutboxRelay {
     pub async fn run(&self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let wait = match self.start_due_sends().await {
-                Ok(next) => next.map_or(SWEEP, |at| self.time_until(at).min(SWEEP)),
+                Ok(next) => next.map_or(SWEEP_INTERVAL, |at| self.time_until(at).min(SWEEP_INTERVAL)),
                 Err(error) => {
                     tracing::error!(%error, "failed to read the outbox");
-                    SEND_PACE.first
+                    SEND_BACKOFF.first
                 }
             };
             tokio::select! {
-                () = self.parts.doorbell.0.notified() => {}
+                () = self.parts.signal.0.notified() => {}
                 () = tokio::time::sleep(wait) => {}
                 () = stop.cancelled() => {}
             }
@@ -154,7 +154,7 @@ impl OutboxRelay {
             if agenda.due.is_empty() && on_the_way == 0 {
                 return Ok(());
             }
-            tokio::time::sleep(GLANCE).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
     }
 
@@ -179,7 +179,7 @@ impl OutboxRelay {
                     () = relay.aborting.cancelled() => {}
                 }
                 drop(place);
-                relay.parts.doorbell.notify();
+                relay.parts.signal.notify();
             });
         }
         Ok(next_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()))
@@ -226,7 +226,7 @@ impl OutboxRelay {
         let now = self.parts.clock.now();
         let begin = move |conn: &mut _| lookups::start_lookup_before_sending(conn, id, now);
         let Some(sought) = self.parts.db.write(begin).await? else { return Ok(()) };
-        match tokio::time::timeout(LIST_TIME, self.find_in_log(&sought)).await {
+        match tokio::time::timeout(LIST_TIMEOUT, self.find_in_log(&sought)).await {
             Ok(Ok(Some(listed))) => {
                 tracing::info!(outbox = %id, "found a message from before the start in the carrier's list");
                 self.record_attempt(id, sought.due.attempt, Ok(listed)).await
@@ -282,7 +282,7 @@ impl OutboxRelay {
             Err(ListError::Look(error)) => {
                 tracing::warn!(outbox = %id, %error, "failed to look up the delivery status of a message");
                 let now = self.parts.clock.now();
-                let at = now + LOOK_PAUSE;
+                let at = now + LOOKUP_DELAY;
                 self.parts.db.write(move |conn| lookups::postpone_lookup(conn, id, at, now)).await
             }
         }
@@ -299,7 +299,7 @@ impl OutboxRelay {
     async fn hand_over(&self, due: &DueMessage) -> Result<CarrierReceipt, SendError> {
         let Some(channel) = self.channel_for(&due.from) else {
             let reason = "no account is configured".to_owned();
-            return Err(SendError::Later { retry_after: Some(SEND_PACE.longest), reason });
+            return Err(SendError::Later { retry_after: Some(SEND_BACKOFF.longest), reason });
         };
         channel.send(&outbound_message(due)).await
     }
@@ -326,7 +326,7 @@ impl OutboxRelay {
                 Ok(())
             }
             Err(error @ (SendError::Later { .. } | SendError::Misconfigured { .. })) => {
-                let at = now + SEND_PACE.pause_after(attempt, error.failure_class().retry_after);
+                let at = now + SEND_BACKOFF.pause_after(attempt, error.failure_class().retry_after);
                 let reason = error.to_string();
                 self.parts.db.write(move |conn| outbox::postpone_message(conn, id, at, &reason, now)).await
             }

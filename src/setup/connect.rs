@@ -185,7 +185,7 @@ fn webhook_diffs(connection: &ConnectEntry, app: ServerKind, hook: &WebhookTarge
 
 fn amend_webhook(connection: &mut ConnectEntry, app: ServerKind, hook: &WebhookTarget) {
     let events = supported_events(connection, app);
-    connection.tell_only(&events);
+    connection.limit_events(&events);
     connection.set_field("url", &json!(hook.address.as_str()));
     connection.set_field("method", &json!(POST));
     if connection.text_field("username").is_none() {
@@ -199,11 +199,11 @@ fn amend_webhook(connection: &mut ConnectEntry, app: ServerKind, hook: &WebhookT
 /// that are not complete; for a version that sends only the latter, those are wanted.
 fn supported_events(connection: &ConnectEntry, app: ServerKind) -> Vec<&'static str> {
     let imported = match app {
-        ServerKind::Sonarr if connection.can_be_told("onImportComplete") => "onImportComplete",
+        ServerKind::Sonarr if connection.supports_event("onImportComplete") => "onImportComplete",
         ServerKind::Sonarr | ServerKind::Radarr => "onDownload",
     };
     let wanted = [imported, "onManualInteractionRequired", "onHealthIssue", "onHealthRestored"];
-    wanted.into_iter().filter(|event| connection.can_be_told(event)).collect()
+    wanted.into_iter().filter(|event| connection.supports_event(event)).collect()
 }
 
 /// Formats `onImportComplete` as `import complete`, in alphabetical order.
@@ -218,9 +218,9 @@ fn in_words(events: &[&str]) -> String {
         }
         words
     };
-    let mut told: Vec<String> = events.iter().map(words).collect();
-    told.sort_unstable();
-    told.join(", ")
+    let mut names: Vec<String> = events.iter().map(words).collect();
+    names.sort_unstable();
+    names.join(", ")
 }
 
 fn failed_outcome(

@@ -7,7 +7,7 @@ use jiff::{Timestamp, Zoned};
 
 use super::activity::format_download;
 use super::formatting::clean_error_message;
-use crate::arr::common_api::{AilmentLevel, HealthProblem};
+use crate::arr::common_api::{HealthLevel, HealthProblem};
 use crate::arr::history::{HistoryEntry, HistoryEvent};
 use crate::arr::{Download, DownloadState};
 use crate::conversation::text::message_format;
@@ -238,7 +238,7 @@ fn shows_grab_outcome(event: HistoryEvent) -> bool {
 /// them.
 fn stops_searches(ailment: &HealthProblem) -> bool {
     // A warning concerns only one of several indexers, download clients or folders.
-    ailment.level == AilmentLevel::Error
+    ailment.level == HealthLevel::Error
         && ["Indexer", "DownloadClient", "RootFolder", "Mount"]
             .iter()
             .any(|part| ailment.source.contains(part))
@@ -412,7 +412,7 @@ mod tests {
     #[test]
     fn only_search_related_health_problems_are_blamed() {
         let ailment = |source: &str, message: &str| HealthProblem {
-            level: AilmentLevel::Error,
+            level: HealthLevel::Error,
             source: source.to_owned(),
             message: message.to_owned(),
         };

@@ -13,7 +13,7 @@ use super::arguments::{argument_schema, parse_arguments};
 use super::formatting::{add_failed_services, append_failed_services, clean_error_message, clean_title};
 use super::library::{ArrInstances, Instance, READ_PATIENCE, query_all};
 use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
-use crate::arr::common_api::{AilmentLevel, HealthProblem};
+use crate::arr::common_api::{HealthLevel, HealthProblem};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, RootFolder};
@@ -101,7 +101,7 @@ async fn fetch_sonarr_state(sonarr: &Sonarr) -> Result<ServerState, ArrError> {
 fn build_report<Client>(instance: &Instance<Client>, (folders, mut ailments): ServerState) -> ServerReport {
     ailments.sort_by_key(|ailment| std::cmp::Reverse(ailment.level));
     // A notice, such as one about a new version, concerns only the operator of the instance.
-    ailments.retain(|ailment| ailment.level > AilmentLevel::Notice);
+    ailments.retain(|ailment| ailment.level > HealthLevel::Notice);
     ServerReport { label: instance.display_name(), folders, ailments }
 }
 

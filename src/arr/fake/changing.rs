@@ -9,7 +9,7 @@ use super::radarr::FakeRadarr;
 use super::sonarr::FakeSonarr;
 use crate::arr::changes::{EditorChange, MovieChange, SeriesChange, SeriesSearch};
 use crate::arr::collections::SuggestionSource;
-use crate::arr::common_api::{AilmentLevel, CommandState, DiscardMode};
+use crate::arr::common_api::{CommandState, DiscardMode, HealthLevel};
 use crate::arr::history::HistoryEvent;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
@@ -121,12 +121,12 @@ async fn search_grabs_available_releases() {
     fake.can_find("Heat");
     let found = client.search_movie(heat).await.unwrap();
     let none = client.search_movie(ronin).await.unwrap();
-    let told = |count| {
+    let entry = |count| {
         let words = format!("Completed search for 1 movies. {count} reports downloaded.");
         Some(CommandState::Completed(words))
     };
-    assert_eq!(client.common_api().fetch_command(found).await.unwrap(), told(1));
-    assert_eq!(client.common_api().fetch_command(none).await.unwrap(), told(0));
+    assert_eq!(client.common_api().fetch_command(found).await.unwrap(), entry(1));
+    assert_eq!(client.common_api().fetch_command(none).await.unwrap(), entry(0));
     assert_eq!(client.common_api().fetch_command(99).await.unwrap(), None);
     assert_eq!(client.fetch_downloads().await.unwrap().len(), 1);
     assert_eq!(fake.action_record().searches, ["Heat", "Ronin"]);
@@ -204,9 +204,9 @@ async fn disks_and_health_problems_are_listed() {
     assert_eq!(client.common_api().fetch_health().await.unwrap(), []);
     fake.add_health_problem("error", "RootFolderCheck", "Missing root folder: /mnt/movies");
     let ailments = client.common_api().fetch_health().await.unwrap();
-    let told: Vec<_> =
+    let problems: Vec<_> =
         ailments.iter().map(|it| (it.level, it.source.as_str(), it.message.as_str())).collect();
-    assert_eq!(told, [(AilmentLevel::Error, "RootFolderCheck", "Missing root folder")]);
+    assert_eq!(problems, [(HealthLevel::Error, "RootFolderCheck", "Missing root folder")]);
     let disks = client.common_api().fetch_disks().await.unwrap();
     assert_eq!(disks.iter().map(|disk| disk.free_bytes).collect::<Vec<_>>(), [1_200 * GB]);
 }
@@ -219,10 +219,16 @@ async fn collections_and_suggestions_mark_owned_titles() {
         movie("Dune: Part Two").year(2024).tmdb(693_134).collection(726_871, "Dune Collection"),
     );
     fake.add_suggestion(movie("Arrival").year(2016).tmdb(329_865).genres(&["Science Fiction"]).rating(7.6));
-    let told = |films: Vec<crate::arr::collections::SuggestedMovie>| -> Vec<(i64, bool)> {
+    let ownership = |films: Vec<crate::arr::collections::SuggestedMovie>| -> Vec<(i64, bool)> {
         films.into_iter().map(|film| (film.tmdb, film.in_library)).collect()
     };
-    assert_eq!(told(client.fetch_collection(726_871).await.unwrap()), [(438_631, true), (693_134, false)]);
-    assert_eq!(told(client.fetch_collection(1).await.unwrap()), []);
-    assert_eq!(told(client.fetch_suggestions(SuggestionSource::Similar).await.unwrap()), [(329_865, false)]);
+    assert_eq!(
+        ownership(client.fetch_collection(726_871).await.unwrap()),
+        [(438_631, true), (693_134, false)]
+    );
+    assert_eq!(ownership(client.fetch_collection(1).await.unwrap()), []);
+    assert_eq!(
+        ownership(client.fetch_suggestions(SuggestionSource::Similar).await.unwrap()),
+        [(329_865, false)]
+    );
 }

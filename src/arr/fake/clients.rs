@@ -239,13 +239,13 @@ async fn calendar_and_history_are_listed() {
 
     let since = "2026-03-01T00:00:00Z".parse().unwrap();
     let at = "2026-03-05T10:00:00Z".parse().unwrap();
-    let told = |title: &str, detail: &str| ImportedDownload {
+    let import = |title: &str, detail: &str| ImportedDownload {
         title: title.to_owned(),
         detail: detail.to_owned(),
         at,
     };
-    assert_eq!(radarr(&films).imported_since(since).await.unwrap(), [told("Heat (1995)", "")]);
-    let season = told("The Bear", "season 2 (8 episodes)");
+    assert_eq!(radarr(&films).imported_since(since).await.unwrap(), [import("Heat (1995)", "")]);
+    let season = import("The Bear", "season 2 (8 episodes)");
     assert_eq!(sonarr(&shows).imported_since(since).await.unwrap(), [season]);
 }
 

@@ -81,7 +81,7 @@ async fn monitor_episodes(State(sonarr): State<FakeSonarr>, body: Bytes) -> Resp
         let of_show = show.clone();
         let named = |season, number| episode_ids.contains(&episode_id(&of_show, season, number));
         if of_show.all_episodes().iter().any(|one| named(one.season, one.number)) {
-            let named = show.told_apart().iter_mut().filter(|one| named(one.season, one.number));
+            let named = show.separate_episodes().iter_mut().filter(|one| named(one.season, one.number));
             named.for_each(|one| one.monitored = monitored);
         }
     }
@@ -112,7 +112,7 @@ async fn delete_files(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
         if !all.iter().any(|one| one.on_disk && meant(one.season, one.number)) {
             continue;
         }
-        for one in show.told_apart() {
+        for one in show.separate_episodes() {
             if one.on_disk && meant(one.season, one.number) {
                 one.on_disk = false;
                 deleted.push(format!("{} S{:02}E{:02}", of_show.title, one.season, one.number));

@@ -49,7 +49,7 @@ pub(super) struct FakeLibraryState<D> {
     pub record: ActionRecord,
     /// Titles for which another copy can be found. The next field counts the copies that were grabbed.
     pub copies: Vec<String>,
-    pub copies_said: usize,
+    pub copies_announced: usize,
     /// Catalog ids of the suggested titles.
     pub suggested: Vec<i64>,
     /// Catalog ids of the popular titles, and then of those that no list may add.
@@ -106,7 +106,7 @@ impl<D: Clone> FakeServer<D> {
             history: Vec::new(),
             record: ActionRecord::default(),
             copies: Vec::new(),
-            copies_said: 0,
+            copies_announced: 0,
             suggested: Vec::new(),
             popular: Vec::new(),
             excluded: Vec::new(),

@@ -38,11 +38,11 @@ use crate::conversation::text::title::clean_title;
 use crate::http::{HttpClient, InProcess};
 
 const NOW: &str = "2026-03-06T19:00:00Z";
-const EVER: Timestamp = Timestamp::UNIX_EPOCH;
-const FIRST: Date = date(2026, 3, 1);
-const LAST: Date = date(2026, 3, 31);
+const SINCE: Timestamp = Timestamp::UNIX_EPOCH;
+const FIRST_DAY: Date = date(2026, 3, 1);
+const LAST_DAY: Date = date(2026, 3, 31);
 /// Maximum size in bytes: a petabyte, so that the sizes of thousands of files can be added up.
-const MOST_BYTES: u64 = 1 << 50;
+const MAX_BYTES: u64 = 1 << 50;
 const CASES: u32 = 1_500;
 
 struct Clients {
@@ -62,12 +62,12 @@ const READS: [(&str, Read); 34] = [
     ("movies held", |it| it.radarr.each_holding(|held| check_holding(&held)).boxed()),
     ("movie held", |it| it.radarr.fetch_library_title(7).map_ok(each(check_holding)).boxed()),
     ("movies to come", |it| {
-        it.radarr.fetch_calendar(FIRST, LAST).map_ok(|them| check_releases(&them)).boxed()
+        it.radarr.fetch_calendar(FIRST_DAY, LAST_DAY).map_ok(|them| check_releases(&them)).boxed()
     }),
     ("movies downloading", |it| it.radarr.fetch_downloads().map_ok(|them| check_downloads(&them)).boxed()),
-    ("movies imported", |it| it.radarr.imported_since(EVER).map_ok(|them| check_imports(&them)).boxed()),
+    ("movies imported", |it| it.radarr.imported_since(SINCE).map_ok(|them| check_imports(&them)).boxed()),
     ("history of a movie", |it| it.radarr.fetch_history(7).map_ok(|them| check_history(&them)).boxed()),
-    ("history of movies", |it| it.radarr.history_since(EVER).map_ok(|them| check_history(&them)).boxed()),
+    ("history of movies", |it| it.radarr.history_since(SINCE).map_ok(|them| check_history(&them)).boxed()),
     ("collection", |it| it.radarr.fetch_collection(8_091).map_ok(drop).boxed()),
     ("suggestions", |it| it.radarr.fetch_suggestions(SuggestionSource::Similar).map_ok(drop).boxed()),
     ("shows", |it| it.sonarr.all_series().map_ok(each(check_show)).boxed()),
@@ -77,15 +77,15 @@ const READS: [(&str, Read); 34] = [
     ("shows held", |it| it.sonarr.each_holding(|held| check_holding(&held)).boxed()),
     ("show held", |it| it.sonarr.fetch_library_title(15).map_ok(each(check_holding)).boxed()),
     ("episodes to come", |it| {
-        it.sonarr.fetch_calendar(EVER, Timestamp::MAX).map_ok(|them| check_airings(&them)).boxed()
+        it.sonarr.fetch_calendar(SINCE, Timestamp::MAX).map_ok(|them| check_airings(&them)).boxed()
     }),
     ("episodes downloading", |it| it.sonarr.fetch_downloads().map_ok(|them| check_downloads(&them)).boxed()),
-    ("episodes imported", |it| it.sonarr.imported_since(EVER).map_ok(|them| check_imports(&them)).boxed()),
+    ("episodes imported", |it| it.sonarr.imported_since(SINCE).map_ok(|them| check_imports(&them)).boxed()),
     ("history of a show", |it| it.sonarr.fetch_history(15).map_ok(|them| check_history(&them)).boxed()),
-    ("history of shows", |it| it.sonarr.history_since(EVER).map_ok(|them| check_history(&them)).boxed()),
+    ("history of shows", |it| it.sonarr.history_since(SINCE).map_ok(|them| check_history(&them)).boxed()),
     ("episodes", |it| it.sonarr.fetch_episodes(15).map_ok(|them| check_episodes(&them)).boxed()),
     ("episodes missing", |it| it.sonarr.fetch_missing_episodes(50).map_ok(drop).boxed()),
-    ("health", |it| it.radarr.common_api().fetch_health().map_ok(each(check_ailment)).boxed()),
+    ("health", |it| it.radarr.common_api().fetch_health().map_ok(each(check_problem)).boxed()),
     ("command", |it| it.radarr.common_api().fetch_command(1).map_ok(each(check_command)).boxed()),
     ("connections", |it| it.radarr.common_api().fetch_connect_entries().map_ok(drop).boxed()),
     ("disks", |it| it.sonarr.common_api().fetch_disks().map_ok(drop).boxed()),
@@ -101,20 +101,20 @@ fn each<T, I: IntoIterator<Item = T>>(check: fn(&T)) -> impl FnOnce(I) {
 
 fn check_movie(movie: &Movie) {
     check_title(&movie.title);
-    assert!(movie.size_bytes <= MOST_BYTES && movie.id.is_none_or(|id| id > 0));
+    assert!(movie.size_bytes <= MAX_BYTES && movie.id.is_none_or(|id| id > 0));
 }
 
 fn check_show(show: &Series) {
     check_title(&show.title);
-    assert!(show.size_bytes <= MOST_BYTES && show.id.is_none_or(|id| id > 0));
-    assert!(show.seasons.iter().all(|season| season.number > 0 && season.size_bytes <= MOST_BYTES));
+    assert!(show.size_bytes <= MAX_BYTES && show.id.is_none_or(|id| id > 0));
+    assert!(show.seasons.iter().all(|season| season.number > 0 && season.size_bytes <= MAX_BYTES));
     let most = show.seasons.iter().map(|season| season.episodes_on_disk).max();
     assert!(show.episodes_on_disk >= most.unwrap_or_default());
 }
 
 fn check_holding(holding: &LibraryTitle) {
     check_title(&holding.title);
-    assert!(holding.size_bytes <= MOST_BYTES);
+    assert!(holding.size_bytes <= MAX_BYTES);
 }
 
 fn check_releases(upcoming: &[CalendarEntry]) {
@@ -123,7 +123,7 @@ fn check_releases(upcoming: &[CalendarEntry]) {
         UpcomingWhen::Airs(_) => panic!("a film that airs"),
     });
     assert!(
-        days.clone().is_sorted() && days.clone().all(|day| (FIRST..=LAST).contains(&day)),
+        days.clone().is_sorted() && days.clone().all(|day| (FIRST_DAY..=LAST_DAY).contains(&day)),
         "{upcoming:?}"
     );
     upcoming.iter().for_each(|entry| check_title(&entry.title));
@@ -163,13 +163,13 @@ fn check_episodes(episodes: &[Episode]) {
     assert!(episodes.is_sorted_by_key(|episode| (episode.season, episode.number)), "{episodes:?}");
 }
 
-fn check_ailment(ailment: &HealthProblem) {
-    check_line(&ailment.message);
+fn check_problem(problem: &HealthProblem) {
+    check_line(&problem.message);
 }
 
 fn check_command(state: &CommandState) {
-    if let CommandState::Completed(said) | CommandState::Failed(said) = state {
-        check_line(said);
+    if let CommandState::Completed(text) | CommandState::Failed(text) = state {
+        check_line(text);
     }
 }
 
@@ -179,13 +179,13 @@ fn check_title(title: &str) {
     assert!(!clean.is_empty() && !clean.contains(char::is_control), "{clean:?}");
 }
 
-fn check_reason(said: &str) {
-    assert!(!said.is_empty());
-    check_line(said);
+fn check_reason(text: &str) {
+    assert!(!text.is_empty());
+    check_line(text);
 }
 
-fn check_line(said: &str) {
-    assert!(!said.contains(['\n', '\r']), "{said:?}");
+fn check_line(text: &str) {
+    assert!(!text.contains(['\n', '\r']), "{text:?}");
 }
 
 fn check_refusal(refusal: &ArrError) {
@@ -194,7 +194,7 @@ fn check_refusal(refusal: &ArrError) {
             assert!(!complaints.is_empty());
             complaints.iter().for_each(|complaint| check_reason(complaint));
         }
-        ArrError::Unavailable(said) | ArrError::WrongUrl(said) => check_reason(said),
+        ArrError::Unavailable(text) | ArrError::WrongUrl(text) => check_reason(text),
         ArrError::Server { message, .. } => check_reason(message),
         ArrError::Unauthorized | ArrError::NotFound | ArrError::Unreadable(_) => {}
         ArrError::Unreachable(_) | ArrError::NoAnswer(_) => panic!("it was answered"),
@@ -247,31 +247,31 @@ fn furnished() -> (FakeRadarr, FakeSonarr) {
 /// Returns the responses of the furnished servers to each read.
 fn well_formed(runtime: &Runtime) -> Vec<Value> {
     let (radarr, sonarr) = furnished();
-    let heard = Arc::new(Mutex::new(Value::Null));
-    let overheard = |peer: InProcess| -> InProcess {
-        let heard = heard.clone();
+    let last_response = Arc::new(Mutex::new(Value::Null));
+    let recorded = |peer: InProcess| -> InProcess {
+        let last_response = last_response.clone();
         Arc::new(move |request: Request<Bytes>| {
-            let (answer, heard) = (peer(request), heard.clone());
+            let (answer, last_response) = (peer(request), last_response.clone());
             async move {
                 let answer = answer.await;
-                *heard.lock().unwrap() = serde_json::from_slice(answer.body()).unwrap();
+                *last_response.lock().unwrap() = serde_json::from_slice(answer.body()).unwrap();
                 answer
             }
             .boxed()
         })
     };
-    let clients = clients(overheard(radarr.in_process()), overheard(sonarr.in_process()));
+    let clients = clients(recorded(radarr.in_process()), recorded(sonarr.in_process()));
     runtime.block_on(clients.radarr.search_movie(7)).unwrap();
-    let hear = |(name, read): &(&str, Read)| {
+    let read_response = |(name, read): &(&str, Read)| {
         runtime.block_on(read(&clients)).unwrap_or_else(|error| panic!("{name}: {error}"));
-        heard.lock().unwrap().clone()
+        last_response.lock().unwrap().clone()
     };
-    READS.iter().map(hear).collect()
+    READS.iter().map(read_response).collect()
 }
 
 /// Returns error responses of a server, with an unsuccessful status.
 fn complaints(runtime: &Runtime) -> Vec<Value> {
-    let said = [
+    let answers = [
         responses::failure_response(400),
         responses::malformed_body_response("$.year"),
         responses::failure_response(404),
@@ -282,7 +282,7 @@ fn complaints(runtime: &Runtime) -> Vec<Value> {
         let body = runtime.block_on(to_bytes(response.into_body(), usize::MAX)).unwrap();
         serde_json::from_slice(&body).unwrap()
     };
-    said.into_iter().map(read).collect()
+    answers.into_iter().map(read).collect()
 }
 
 #[test]

@@ -300,7 +300,7 @@ impl FakeSeries {
         let (monitored, on_disk) = (self.details.specials_monitored, self.size_bytes > 0);
         let special =
             |number| ShowEpisode { season: 0, number, monitored, on_disk, airs: None, last_search: None };
-        self.told_apart().extend((1..=count).map(special));
+        self.separate_episodes().extend((1..=count).map(special));
         self
     }
 
@@ -385,14 +385,14 @@ impl FakeSeries {
     }
 
     /// Lists the episodes individually, so that a change can apply to one of them.
-    pub(super) fn told_apart(&mut self) -> &mut Vec<ShowEpisode> {
+    pub(super) fn separate_episodes(&mut self) -> &mut Vec<ShowEpisode> {
         self.details.episodes = self.all_episodes();
         &mut self.details.episodes
     }
 
     fn change_episode(&mut self, season: u32, number: u32, change: impl Fn(&mut ShowEpisode)) {
         let meant = |episode: &&mut ShowEpisode| (episode.season, episode.number) == (season, number);
-        self.told_apart().iter_mut().filter(meant).for_each(change);
+        self.separate_episodes().iter_mut().filter(meant).for_each(change);
     }
 }
 

@@ -58,7 +58,7 @@ impl ReleaseSearch for SeriesDetails {
         let Some(show) = world.title_named(meant.show) else { return };
         let (id, numbers) = (show.id, episode_numbers(show, &meant));
         let Some(show) = world.library.iter_mut().find(|show| show.id == id) else { return };
-        for one in show.told_apart() {
+        for one in show.separate_episodes() {
             one.on_disk |= one.season == meant.season && numbers.contains(&one.number);
         }
         show.size_bytes += download.size_bytes;
@@ -122,7 +122,7 @@ impl FakeLibraryState<SeriesDetails> {
             .collect();
         if let Some(show) = self.library.iter_mut().find(|show| show.id == id) {
             let searched = |one: &&mut ShowEpisode| wanted.contains(&(one.season, one.number));
-            show.told_apart().iter_mut().filter(searched).for_each(|one| one.last_search = Some(now));
+            show.separate_episodes().iter_mut().filter(searched).for_each(|one| one.last_search = Some(now));
         }
         let mut grabbed = 0;
         while let Some(copy) = self.copies.iter().position(|copy| self.copy_matches(copy, id, &wanted)) {
@@ -149,8 +149,8 @@ impl<D> FakeLibraryState<D> {
     /// Starts to download a copy and removes it from the available copies.
     fn grab_copy(&mut self, copy: usize) {
         let mut found = download(&self.copies.remove(copy)).minutes_left(TIME_TAKEN);
-        self.copies_said += 1;
-        found.release.push_str(&self.copies_said.to_string());
+        self.copies_announced += 1;
+        found.release.push_str(&self.copies_announced.to_string());
         self.enqueue_download(found);
         if let Some(found) = self.downloads.last().cloned() {
             self.record_event(&found, "grabbed", None);

@@ -44,7 +44,7 @@ pub(super) async fn replace_series(
     let wanted = |number: u32| {
         seasons.iter().any(|season| season["seasonNumber"] == json!(number) && season["monitored"] == true)
     };
-    show.told_apart();
+    show.separate_episodes();
     let details = &mut show.details;
     if details.specials_monitored != wanted(0) {
         details.specials_monitored = wanted(0);
@@ -138,7 +138,7 @@ async fn season_pass(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
 pub(super) fn apply_preset(show: &mut FakeSeries, word: &str, now: Timestamp) {
     let numbers = || show.details.seasons.iter().map(|season| season.number);
     let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
-    for one in show.told_apart() {
+    for one in show.separate_episodes() {
         one.monitored = match word {
             "all" => true,
             "missing" => !one.on_disk,

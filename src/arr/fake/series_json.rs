@@ -39,12 +39,12 @@ pub(super) fn dated_episodes(world: &FakeLibraryState<SeriesDetails>, item: &Fak
     };
     let entries: Vec<&CalendarFixture> = world.calendar.iter().filter(of_it).collect();
     let date = |mut one: ShowEpisode| {
-        let said = entries.iter().find(|entry| {
+        let scheduled = entries.iter().find(|entry| {
             parse_title_episodes(&entry.title).is_some_and(|meant| {
                 meant.season == one.season && meant.episode.is_none_or(|number| number == one.number)
             })
         });
-        one.airs = one.airs.or_else(|| said.map(|entry| entry.at)).or_else(|| long_ago(&one));
+        one.airs = one.airs.or_else(|| scheduled.map(|entry| entry.at)).or_else(|| long_ago(&one));
         one.on_disk &= one.airs.is_some_and(|airs| airs <= world.clock.now());
         one
     };
@@ -242,6 +242,6 @@ fn next_airing(
         show.is_some_and(|show| show.id == item.id)
     };
     let listed = all.iter().filter(|one| one.monitored).filter_map(|one| one.airs);
-    let said = world.calendar.iter().filter(of_it).map(|entry| entry.at);
-    said.chain(listed).filter(|at| *at > now).min().map(wire_time)
+    let scheduled = world.calendar.iter().filter(of_it).map(|entry| entry.at);
+    scheduled.chain(listed).filter(|at| *at > now).min().map(wire_time)
 }

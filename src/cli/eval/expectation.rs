@@ -92,9 +92,9 @@ fn write_differences(expected: &ExpectedEffects, observed: &ObservedEffects) -> 
         found.push(format!("writes {:?}, expected {writes:?}", observed.writes));
     }
     for (path, wanted) in &expected.state {
-        let stands = observed.state.get(path).unwrap_or(&Value::Null);
-        if stands != wanted {
-            found.push(format!("{path} is {stands}, expected {wanted}"));
+        let actual = observed.state.get(path).unwrap_or(&Value::Null);
+        if actual != wanted {
+            found.push(format!("{path} is {actual}, expected {wanted}"));
         }
     }
     for (id, quality) in &expected.added_quality {
@@ -133,21 +133,21 @@ fn path_differences(expected: &ExpectedEffects, observed: &ObservedEffects) -> V
 /// case does not count there.
 fn reply_differences(
     expected: &ReplyEntry,
-    said: &UserMessages,
+    observed: &UserMessages,
     what: &str,
     judging: JudgmentMode,
 ) -> Vec<String> {
-    let UserMessages { texts, pictures, words: said } = said;
+    let UserMessages { texts, pictures, words } = observed;
     let has = |part: &str| match judging {
-        JudgmentMode::Path => said.contains(part),
-        JudgmentMode::End => said.to_lowercase().contains(&part.to_lowercase()),
+        JudgmentMode::Path => words.contains(part),
+        JudgmentMode::End => words.to_lowercase().contains(&part.to_lowercase()),
     };
     let missing = expected.all.iter().filter(|part| !has(part));
     let mut found: Vec<String> = missing.map(|part| format!("{what} lacks {part:?}")).collect();
     let missing = expected.any.iter().filter(|group| !group.iter().any(|part| has(part)));
     found.extend(missing.map(|group| format!("{what} lacks every one of {group:?}")));
-    found.extend(unwanted_parts(said, what, &expected.none));
-    if expected.empty && !said.is_empty() {
+    found.extend(unwanted_parts(words, what, &expected.none));
+    if expected.empty && !words.is_empty() {
         found.push(format!("{what} should be empty"));
     }
     if let Some(wanted) = expected.texts
@@ -161,12 +161,12 @@ fn reply_differences(
         found.push(format!("{what}: {pictures} pictures, expected {wanted}"));
     }
     if let Some(most) = expected.max_chars
-        && said.chars().count() > most
+        && words.chars().count() > most
     {
         found.push(format!("{what} is longer than {most} characters"));
     }
     if let Some(most) = expected.max_questions
-        && said.matches('?').count() > most
+        && words.matches('?').count() > most
     {
         found.push(format!("{what} asks more than {most} questions"));
     }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(differences(&expected, observed, JudgmentMode::End), differences_found);
     }
 
-    fn said(reply: &str) -> ObservedEffects {
+    fn replied(reply: &str) -> ObservedEffects {
         ObservedEffects { reply: one_text(reply), ..ObservedEffects::default() }
     }
 
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn unstated_expectation_is_not_checked() {
-        check("{}", &ObservedEffects { pending: Some(vec![]), ..said("Hi") }, &[]);
+        check("{}", &ObservedEffects { pending: Some(vec![]), ..replied("Hi") }, &[]);
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
             calls: vec!["search_media".to_owned()],
             llm_calls: 5,
             writes: vec![("add_movie".into(), 603)],
-            ..said("the matrix is on its way.")
+            ..replied("the matrix is on its way.")
         };
         let expected = r#"{"calls":["find_in_library"],"llm_calls_max":2,"writes":[["add_movie",603]],
             "reply":{"all":["The Matrix"],"any":[["added","on its way"]]}}"#;
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn model_failure_is_a_problem_unless_the_script_expects_it() {
         let failure = Some("get an answer from the model in time".to_owned());
-        let observed = ObservedEffects { failure, ..said("Added.") };
+        let observed = ObservedEffects { failure, ..replied("Added.") };
         check("{}", &observed, &[]);
         check_live(
             "{}",
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn texts_are_checked_for_the_sender_and_other_users() {
         let told = BTreeMap::from([("dad".to_owned(), one_text("Bob asks. Really? Now?"))]);
-        let observed = ObservedEffects { told, ..said("I asked the admins.") };
+        let observed = ObservedEffects { told, ..replied("I asked the admins.") };
         check(
             r#"{"reply":{"all":["asked"]},"told":{"dad":{"all":["Bob"]},"kid":{"empty":true}}}"#,
             &observed,
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn state_is_compared_as_a_value() {
         let state = BTreeMap::from([("series.3.seasons".to_owned(), serde_json::json!([1, 2]))]);
-        let observed = ObservedEffects { state, ..said("Done.") };
+        let observed = ObservedEffects { state, ..replied("Done.") };
         check(r#"{"state":{"series.3.seasons":[1,2]}}"#, &observed, &[]);
         check(
             r#"{"state":{"series.3.seasons":[1]}}"#,

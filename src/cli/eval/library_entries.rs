@@ -21,7 +21,7 @@ pub(super) struct LibraryEntry {
     pub(super) can_find: Vec<String>,
     /// Movies that Radarr would suggest.
     pub(super) suggested: Vec<TitleEntry>,
-    pub(super) health: Vec<AilmentEntry>,
+    pub(super) health: Vec<HealthProblemEntry>,
     /// Additional Radarr and Sonarr for 4K.
     pub(super) four_k: Option<Box<LibraryEntry>>,
 }
@@ -141,7 +141,7 @@ pub(super) struct CalendarEntry {
 
 /// Health problem that a server reports about itself.
 #[derive(Debug, Deserialize)]
-pub(super) struct AilmentEntry {
+pub(super) struct HealthProblemEntry {
     pub(super) server: ServerEntry,
     /// Level of the problem: `notice`, `warning` or `error`.
     pub(super) level: String,

@@ -58,7 +58,7 @@ pub(super) async fn run(options: &Eval, config: Option<&Config>) -> anyhow::Resu
         times: options.times,
         prices: crate::conversation::model_cost::ModelPrices::default(),
     };
-    let (brain, at_once) = match config {
+    let (model, at_once) = match config {
         None => (EvalModel::Scripted, SCRIPTED_RUNS),
         Some(config) => {
             let llm = config.llm.as_ref();
@@ -77,7 +77,7 @@ pub(super) async fn run(options: &Eval, config: Option<&Config>) -> anyhow::Resu
             serde_json::from_str(&text).with_context(|| format!("read {} as scenarios", path.display()))?;
         let play = repetitions::EvalPlan {
             file: Arc::new(file),
-            brain: brain.clone(),
+            model: model.clone(),
             times: options.times.into(),
             at_once,
         };

@@ -15,21 +15,24 @@ const DIGITS_OF_A_NUMBER: usize = 7;
 /// Scenarios to play, and the settings to play them with.
 pub(super) struct EvalPlan {
     pub(super) file: Arc<ScenarioFile>,
-    pub(super) brain: EvalModel,
+    pub(super) model: EvalModel,
     pub(super) times: usize,
     /// Number of concurrent runs.
     pub(super) at_once: usize,
 }
 
 impl EvalPlan {
-    /// Returns the scenario runs in the order of the file, and passes each one to `told` as soon as that scenario and
-    /// those before it are finished.
-    pub(super) async fn run_scenarios(&self, mut told: impl FnMut(&ScenarioRuns)) -> Vec<ScenarioRuns> {
+    /// Returns the scenario runs in the order of the file, and passes each one to `report_runs` as soon as that scenario
+    /// and those before it are finished.
+    pub(super) async fn run_scenarios(
+        &self,
+        mut report_runs: impl FnMut(&ScenarioRuns),
+    ) -> Vec<ScenarioRuns> {
         let scenarios = &self.file.scenarios;
         let plays =
             scenarios.iter().map(|scenario| if self.includes_scenario(scenario) { self.times } else { 0 });
         let jobs = plays.clone().enumerate().flat_map(|(place, plays)| (0..plays).map(move |_| place));
-        let runs = jobs.map(|place| run_repetition(self.file.clone(), place, self.brain.clone()));
+        let runs = jobs.map(|place| run_repetition(self.file.clone(), place, self.model.clone()));
         let mut runs = stream::iter(runs).buffered(self.at_once.max(1));
         let mut rounds = Vec::new();
         for (scenario, plays) in scenarios.iter().zip(plays) {
@@ -43,14 +46,14 @@ impl EvalPlan {
                 verdict: runs_verdict(scenario, &of_scenario),
                 runs: of_scenario,
             };
-            told(&round);
+            report_runs(&round);
             rounds.push(round);
         }
         rounds
     }
 
     fn includes_scenario(&self, scenario: &Scenario) -> bool {
-        match self.brain {
+        match self.model {
             EvalModel::Scripted => true,
             EvalModel::Live { .. } => scenario.scripted_only.is_none(),
         }
@@ -58,9 +61,9 @@ impl EvalPlan {
 }
 
 /// Runs one repetition in a separate task, so that a run which panics fails alone.
-async fn run_repetition(file: Arc<ScenarioFile>, place: usize, brain: EvalModel) -> ScenarioRun {
+async fn run_repetition(file: Arc<ScenarioFile>, place: usize, model: EvalModel) -> ScenarioRun {
     let played =
-        tokio::spawn(async move { runner::run_scenario(&file, &file.scenarios[place], &brain).await });
+        tokio::spawn(async move { runner::run_scenario(&file, &file.scenarios[place], &model).await });
     match played.await {
         Ok(Ok(run)) => without_private_values(run),
         Ok(Err(error)) => stopped_run(&format!("{error:#}")),

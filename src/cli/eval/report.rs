@@ -138,22 +138,21 @@ fn simulation_note(head: &ReportHead) -> &'static str {
 fn figure_rows(head: &ReportHead, rounds: &[ScenarioRuns]) -> Vec<(String, String)> {
     let (whole, runs) = pass_shares(rounds);
     let all = RunStats::from_runs(rounds.iter().flat_map(|round| &round.runs));
-    let told = |what: &str, figure: String| (what.to_owned(), figure);
-    let mut figures = vec![told("scenarios passed", whole.to_string())];
+    let row = |what: &str, figure: String| (what.to_owned(), figure);
+    let mut figures = vec![row("scenarios passed", whole.to_string())];
     if head.times > 1 {
         figures = vec![
             (format!("scenarios passed in all {} runs (pass^{})", head.times, head.times), whole.to_string()),
-            told("runs passed (pass^1)", runs.to_string()),
+            row("runs passed (pass^1)", runs.to_string()),
         ];
     }
     if head.model.is_some() {
         let latency = format!("p50 {}, p95 {}", all.format_latency(50), all.format_latency(95));
-        figures.push(told("latency per turn", latency));
-        figures.push(told("tokens", all.format_tokens()));
+        figures.push(row("latency per turn", latency));
+        figures.push(row("tokens", all.format_tokens()));
     }
-    figures
-        .extend(all.format_cost(head.prices).map(|cost| told("cost, in the currency of the prices", cost)));
-    figures.push(told("SMS segments sent", all.format_segments()));
+    figures.extend(all.format_cost(head.prices).map(|cost| row("cost, in the currency of the prices", cost)));
+    figures.push(row("SMS segments sent", all.format_segments()));
     figures
 }
 
@@ -167,14 +166,14 @@ fn passed_text(round: &ScenarioRuns) -> String {
 /// Lists the problems of all runs; a problem that several runs share is listed once.
 fn problem_lines(round: &ScenarioRuns) -> Vec<String> {
     let [run] = &round.runs[..] else {
-        let mut told: Vec<(Vec<usize>, &[String])> = Vec::new();
+        let mut groups: Vec<(Vec<usize>, &[String])> = Vec::new();
         for (number, run) in (1..).zip(&round.runs).filter(|(_, run)| !run.has_passed()) {
-            match told.iter_mut().find(|(_, problems)| *problems == run.problems) {
+            match groups.iter_mut().find(|(_, problems)| *problems == run.problems) {
                 Some((numbers, _)) => numbers.push(number),
-                None => told.push((vec![number], &run.problems)),
+                None => groups.push((vec![number], &run.problems)),
             }
         }
-        let lines = told.into_iter().flat_map(|(numbers, problems)| {
+        let lines = groups.into_iter().flat_map(|(numbers, problems)| {
             let numbers = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
             let indented = problems.iter().map(|problem| format!("  {problem}"));
             std::iter::once(format!("run {numbers}:")).chain(indented).collect::<Vec<_>>()

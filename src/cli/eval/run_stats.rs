@@ -187,13 +187,13 @@ mod tests {
     #[test]
     fn unmeasured_statistic_is_a_dash() {
         let figures = RunStats::from_runs(&[ScenarioRun::default()]);
-        let told = [
+        let values = [
             figures.format_latency(50),
             figures.format_latency(95),
             figures.format_tokens(),
             figures.format_segments(),
         ];
-        assert_eq!(told, ["-"; 4]);
+        assert_eq!(values, ["-"; 4]);
     }
 
     #[test]

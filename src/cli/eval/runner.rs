@@ -34,9 +34,9 @@ use crate::store::people::users;
 use crate::store::turns::calls;
 
 /// Delay after which a confirmation prompt is accepted, counted from the message that led to it.
-const ACCEPTANCE: Duration = Duration::from_secs(2);
+const ACCEPTANCE_DELAY: Duration = Duration::from_secs(2);
 /// Interval between two messages after which the program runs its regular maintenance.
-const UPKEEP_AFTER: SignedDuration = SignedDuration::from_mins(10);
+const MAINTENANCE_INTERVAL: SignedDuration = SignedDuration::from_mins(10);
 
 /// Model that answers the messages.
 #[derive(Clone)]
@@ -51,13 +51,13 @@ pub(super) enum EvalModel {
 pub(super) async fn run_scenario(
     file: &ScenarioFile,
     scenario: &Scenario,
-    brain: &EvalModel,
+    model_kind: &EvalModel,
 ) -> anyhow::Result<ScenarioRun> {
-    let stage = ScenarioStage::build_stage(file, scenario, brain).await?;
+    let stage = ScenarioStage::build_stage(file, scenario, model_kind).await?;
     let mut run = ScenarioRun::default();
     for (number, text) in (1..).zip(&scenario.turns) {
         let (observed, played) = stage.send_text(file, text, number).await?;
-        let problems = expectation::differences(&text.expect, &observed, brain.judgment_mode());
+        let problems = expectation::differences(&text.expect, &observed, model_kind.judgment_mode());
         run.problems.extend(problems.into_iter().map(|problem| format!("text {number}: {problem}")));
         run.texts.push(played);
     }
@@ -89,14 +89,14 @@ impl ScenarioStage {
     async fn build_stage(
         file: &ScenarioFile,
         scenario: &Scenario,
-        brain: &EvalModel,
+        model_kind: &EvalModel,
     ) -> anyhow::Result<Self> {
         let start = file.start_time()?;
         let clock = Clock::stopped_at(start);
         let library = file.libraries.get(&scenario.library);
         let library = library.with_context(|| format!("find the library {:?}", scenario.library))?;
         let world = ScenarioServers::from_entry(library, &clock);
-        world.peers.twilio.set_latency(ACCEPTANCE);
+        world.peers.twilio.set_latency(ACCEPTANCE_DELAY);
         let folder = tempfile::tempdir().context("make a folder for the database")?;
         let database = folder.path().join("eval.db");
         let database = database.to_str().context("use a temporary folder that is not UTF-8")?;
@@ -107,7 +107,7 @@ impl ScenarioStage {
         if scenario.reactions_as_text {
             settings.reactions = SmsReactions::Text;
         }
-        let (script, model): (_, Arc<dyn Model>) = match brain {
+        let (script, model): (_, Arc<dyn Model>) = match model_kind {
             EvalModel::Scripted => {
                 let script = Arc::new(ScriptedModel::new(Vec::new()));
                 (Some(script.clone()), script)
@@ -146,7 +146,7 @@ impl ScenarioStage {
                 self.world.change_value(path, value)?;
             }
         }
-        if passed >= UPKEEP_AFTER {
+        if passed >= MAINTENANCE_INTERVAL {
             self.app.keep_up_once().await;
         }
         self.world.take_writes();
@@ -199,12 +199,12 @@ impl ScenarioStage {
         }
         let mut state = BTreeMap::new();
         for path in text.expect.state.keys() {
-            let stands = match path.split('.').next() {
+            let current = match path.split('.').next() {
                 Some("people") => scenario_users::read_user_value(&self.app.db, file, path).await?,
                 Some("followers") => scenario_users::read_followers(&self.app.db, file, path).await?,
                 Some(_) | None => self.world.read_value(path)?,
             };
-            state.insert(path.clone(), stands);
+            state.insert(path.clone(), current);
         }
         let offered = seen.requests.iter().flat_map(|request| &request.tools);
         Ok(ObservedEffects {
@@ -271,9 +271,9 @@ fn kind_word(kind: MediaKind) -> &'static str {
 }
 
 fn prompt_text(request: &ModelRequest) -> String {
-    let said = request.messages.iter().map(|message| match message {
+    let texts = request.messages.iter().map(|message| match message {
         ModelMessage::User(text) | ModelMessage::Assistant { text, .. } => text.as_str(),
         ModelMessage::ToolResult { content, .. } => content.as_str(),
     });
-    std::iter::once(request.system.as_str()).chain(said).collect::<Vec<_>>().join("\n")
+    std::iter::once(request.system.as_str()).chain(texts).collect::<Vec<_>>().join("\n")
 }

@@ -20,7 +20,7 @@ use crate::simulation;
 use crate::store::database::db::Db;
 
 /// Minimum number of this project's own scenarios, besides those from other sources.
-const AT_LEAST: usize = 30;
+const MIN_SCENARIOS: usize = 30;
 
 async fn played() -> Vec<ScenarioRuns> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/evals");
@@ -37,7 +37,7 @@ async fn played() -> Vec<ScenarioRuns> {
             assert!(scenario.turns.iter().any(ends), "{} is not judged by how it ends", scenario.id);
         }
         let plan =
-            EvalPlan { file: Arc::new(file), brain: EvalModel::Scripted, times: 1, at_once: SCRIPTED_RUNS };
+            EvalPlan { file: Arc::new(file), model: EvalModel::Scripted, times: 1, at_once: SCRIPTED_RUNS };
         rounds.extend(plan.run_scenarios(|_| ()).await);
     }
     rounds
@@ -65,7 +65,7 @@ async fn included_scenarios_pass_and_use_every_tool() {
         .map(super::report::scenario_line)
         .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-    assert!(rounds.len() >= AT_LEAST, "{} scenarios", rounds.len());
+    assert!(rounds.len() >= MIN_SCENARIOS, "{} scenarios", rounds.len());
     let ids: BTreeSet<&str> = rounds.iter().map(|round| round.id.as_str()).collect();
     assert_eq!(ids.len(), rounds.len(), "two scenarios have one id");
 

@@ -44,11 +44,11 @@ pub(super) fn show_user(config: &Config, number: &PhoneNumber) -> anyhow::Result
             ))
         })
     })?;
-    let (person, talks) = found.with_context(|| unknown_user_text(number))?;
+    let (person, conversations) = found.with_context(|| unknown_user_text(number))?;
     print_text(&format!(
         "{}\n{}",
         in_full(&person, &config.time_zone),
-        conversation_table(&talks, &config.time_zone)
+        conversation_table(&conversations, &config.time_zone)
     ))
 }
 
@@ -73,15 +73,15 @@ pub(super) fn in_full(person: &UserAccount, zone: &TimeZone) -> String {
     format!("{lines}{}", suspended.unwrap_or_default())
 }
 
-fn conversation_table(talks: &[ConversationOverview], zone: &TimeZone) -> String {
+fn conversation_table(conversations: &[ConversationOverview], zone: &TimeZone) -> String {
     let head = ["STARTED", "ENDED", "REASON", "TEXTS", "NAME"].map(str::to_owned);
-    let rows = talks.iter().map(|talk| {
+    let rows = conversations.iter().map(|conversation| {
         [
-            format_moment(talk.started_at, zone),
-            talk.ended_at.map_or_else(no_users_text, |at| format_moment(at, zone)),
-            talk.end_reason.clone().unwrap_or_else(no_users_text),
-            talk.message_count.to_string(),
-            talk.name.clone(),
+            format_moment(conversation.started_at, zone),
+            conversation.ended_at.map_or_else(no_users_text, |at| format_moment(at, zone)),
+            conversation.end_reason.clone().unwrap_or_else(no_users_text),
+            conversation.message_count.to_string(),
+            conversation.name.clone(),
         ]
     });
     format_table(&[head].into_iter().chain(rows).collect::<Vec<_>>())

@@ -57,8 +57,8 @@ impl FakeTwilio {
         let number = self.account.number.as_str();
         match (path, request.method()) {
             (".json", &Method::GET) => {
-                let told = wanted.is_none_or(|(_, wanted)| number.contains(wanted.as_ref()));
-                let numbers: Vec<Value> = if told { vec![self.number_json()] } else { Vec::new() };
+                let matches = wanted.is_none_or(|(_, wanted)| number.contains(wanted.as_ref()));
+                let numbers: Vec<Value> = if matches { vec![self.number_json()] } else { Vec::new() };
                 Ok((200, json!({ "incoming_phone_numbers": numbers, "page": 0, "next_page_uri": null })))
             }
             (path, &Method::GET) if path == one => Ok((200, self.number_json())),
@@ -117,15 +117,15 @@ impl FakeTwilio {
 
 /// Parses the fields of a form; `SmsUrl` becomes `sms_url`.
 fn form_fields(form: &[u8]) -> Vec<(String, String)> {
-    let told = |name: &str| {
-        let mut told = String::new();
+    let snake_case = |name: &str| {
+        let mut snake_case = String::new();
         for letter in name.chars() {
-            if letter.is_ascii_uppercase() && !told.is_empty() {
-                told.push('_');
+            if letter.is_ascii_uppercase() && !snake_case.is_empty() {
+                snake_case.push('_');
             }
-            told.push(letter.to_ascii_lowercase());
+            snake_case.push(letter.to_ascii_lowercase());
         }
-        told
+        snake_case
     };
-    form_urlencoded::parse(form).map(|(name, value)| (told(&name), value.into_owned())).collect()
+    form_urlencoded::parse(form).map(|(name, value)| (snake_case(&name), value.into_owned())).collect()
 }

@@ -23,7 +23,7 @@ const OTHER_SID: &str = "SM00000000000000000000000000000002";
 const ADMIN: &str = "+15550100999";
 const MEMBER: &str = "+14155550199";
 const OURS: &str = "+15550100000";
-const MOST_STEPS: usize = 2_000;
+const MAX_STEPS: usize = 2_000;
 
 type Pairs = Vec<(String, String)>;
 
@@ -76,7 +76,7 @@ fn without(form: Pairs, name: &str) -> Pairs {
 
 /// Returns the ways to read `rest` as fields of the table in the order of the signature, the values in their shapes.
 fn splits(rest: &str, table: &[DocumentedField]) -> Vec<Pairs> {
-    let mut search = SplitSearch { table, steps: MOST_STEPS, found: Vec::new() };
+    let mut search = SplitSearch { table, steps: MAX_STEPS, found: Vec::new() };
     search.go_on(rest, &mut Vec::new());
     search.found
 }
