@@ -7,7 +7,7 @@ mod trusted_proxies;
 
 pub use hosts::{AllowedHosts, parse_host};
 pub use password::ConsolePassword;
-pub(crate) use password::LONGEST_PASSWORD;
+pub(crate) use password::MAX_PASSWORD_BYTES;
 pub use trusted_proxies::{ClientAddress, TrustedProxies, parse_network};
 
 /// Configured rules for access to the console.

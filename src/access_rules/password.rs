@@ -5,9 +5,9 @@ use argon2::password_hash::phc::PasswordHash;
 use secrecy::SecretString;
 
 /// Longest password that is checked, in bytes.
-pub(crate) const LONGEST_PASSWORD: usize = 1024;
+pub(crate) const MAX_PASSWORD_BYTES: usize = 1024;
 /// Shortest password, in characters.
-const SHORTEST_PASSWORD: usize = 10;
+const MIN_PASSWORD_CHARS: usize = 10;
 
 /// Configured console password. Its debug output shows neither the password nor its hash.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub enum ConsolePassword {
 impl ConsolePassword {
     /// Parses the configured password or hash. The error is a fragment that fits after the variable's name and a colon.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        if text.len() > LONGEST_PASSWORD {
+        if text.len() > MAX_PASSWORD_BYTES {
             return Err("longer than 1024 bytes");
         }
         if !text.starts_with("$argon2") {
@@ -41,7 +41,7 @@ impl ConsolePassword {
         if is_of_a_hash || (text.contains(",t=") && text.contains(",p=")) {
             return Err("a part of an argon2id hash; put the whole hash in single quotes");
         }
-        if text.chars().count() < SHORTEST_PASSWORD {
+        if text.chars().count() < MIN_PASSWORD_CHARS {
             return Err("shorter than 10 characters, and so too easy to guess");
         }
         Ok(Self::Plain(text.into()))

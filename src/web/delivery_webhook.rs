@@ -30,10 +30,10 @@ async fn record_callback(webhooks: &WebhookState, request: Request) -> Result<()
         .write_or_busy(move |conn| delivery_reports::record_delivery_report(conn, &report, &terms, now))
         .await;
     match recorded {
-        Ok(ReportOutcome::New(acceptance, fate)) => {
+        Ok(ReportOutcome::New(acceptance, delivery)) => {
             webhooks.metrics.text_accepted(acceptance);
-            if let Some(fate) = fate {
-                webhooks.metrics.text_over(fate);
+            if let Some(delivery) = delivery {
+                webhooks.metrics.text_over(delivery);
             }
         }
         Ok(ReportOutcome::Known) => {}

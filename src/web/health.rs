@@ -22,15 +22,15 @@ use crate::store::queue::backlog::{AssistantState, Backlog, QueueDepth, load_bac
 use crate::store::queue::carrier_cursors;
 
 /// Time limit for an empty operation. A slower database counts as failed.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Shortest interval between two checks.
-const KEPT: SignedDuration = SignedDuration::from_secs(1);
+const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
 /// Period for which a successful write is cached: each costs a disk sync.
-const WRITE_KEPT: SignedDuration = SignedDuration::from_secs(10);
+const WRITE_CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 /// Longest normal wait. A turn takes two minutes at most, and few messages of one user wait for each other.
-const LONGEST_WAITING: SignedDuration = SignedDuration::from_mins(10);
+const MAX_INBOUND_AGE: SignedDuration = SignedDuration::from_mins(10);
 /// Longest normal delay of an outbound message: by then several attempts have failed.
-const LONGEST_UNSENT: SignedDuration = SignedDuration::from_mins(15);
+const MAX_UNSENT_AGE: SignedDuration = SignedDuration::from_mins(15);
 
 /// Health checks of the program; clones share the cached results.
 #[derive(Clone)]
@@ -145,7 +145,7 @@ impl HealthChecker {
         let _turn = kept.turn.acquire().await;
         let last = kept.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((at, report)) = last
-            && self.is_fresh(at, KEPT)
+            && self.is_fresh(at, CHECK_INTERVAL)
         {
             return report;
         }
@@ -165,7 +165,7 @@ impl HealthChecker {
 
     /// Checks that the writer starts and completes a task. A task without changes causes no sync.
     async fn check_writer(&self) -> HealthCheckResult {
-        let answered = tokio::time::timeout(PATIENCE, self.0.db.write(|_| Ok(()))).await;
+        let answered = tokio::time::timeout(CHECK_TIMEOUT, self.0.db.write(|_| Ok(()))).await;
         HealthCheckResult::new("database", describe_failure(answered).map(|()| "answers".to_owned()))
     }
 
@@ -178,7 +178,8 @@ impl HealthChecker {
 
     async fn check_migrations(&self) -> HealthCheckResult {
         let tables =
-            tokio::time::timeout(PATIENCE, self.0.db.read(database_inspection::has_current_tables)).await;
+            tokio::time::timeout(CHECK_TIMEOUT, self.0.db.read(database_inspection::has_current_tables))
+                .await;
         let outcome = match describe_failure(tables) {
             Ok(true) => Ok("as this version needs them".to_owned()),
             Ok(false) => Err("the tables are those of another version".to_owned()),
@@ -189,12 +190,12 @@ impl HealthChecker {
 
     async fn check_writing(&self) -> HealthCheckResult {
         let last = *self.0.written_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_some_and(|at| self.is_fresh(at, WRITE_KEPT)) {
+        if last.is_some_and(|at| self.is_fresh(at, WRITE_CHECK_INTERVAL)) {
             return HealthCheckResult::new("writing", Ok("works".to_owned()));
         }
         let now = self.0.clock.now();
         let probe = self.0.db.write(move |conn| carrier_cursors::probe_write(conn, now));
-        let outcome = describe_failure(tokio::time::timeout(PATIENCE, probe).await);
+        let outcome = describe_failure(tokio::time::timeout(CHECK_TIMEOUT, probe).await);
         let written = outcome.as_ref().ok().map(|()| now);
         *self.0.written_at.lock().unwrap_or_else(PoisonError::into_inner) = written;
         HealthCheckResult::new("writing", outcome.map(|()| "works".to_owned()))
@@ -203,7 +204,7 @@ impl HealthChecker {
     async fn check_backlog(&self) -> Vec<HealthCheckResult> {
         let now = self.0.clock.now();
         let read = self.0.db.read(move |conn| load_backlog(conn, now));
-        match describe_failure(tokio::time::timeout(PATIENCE, read).await) {
+        match describe_failure(tokio::time::timeout(CHECK_TIMEOUT, read).await) {
             Ok(backlog) => {
                 let reading = HealthCheckResult::new("reading", Ok("works".to_owned()));
                 vec![reading, check_inbound(&backlog, now), check_outbound(&backlog, now)]
@@ -214,7 +215,7 @@ impl HealthChecker {
 }
 
 fn check_inbound(backlog: &Backlog, now: Timestamp) -> HealthCheckResult {
-    let outcome = match (backlog.assistant, check_age(backlog.waiting, LONGEST_WAITING, now)) {
+    let outcome = match (backlog.assistant, check_age(backlog.waiting, MAX_INBOUND_AGE, now)) {
         (AssistantState::Paused, _) => {
             Ok(format!("{} wait, the assistant is paused", backlog.waiting.length))
         }
@@ -227,7 +228,7 @@ fn check_inbound(backlog: &Backlog, now: Timestamp) -> HealthCheckResult {
 }
 
 fn check_outbound(backlog: &Backlog, now: Timestamp) -> HealthCheckResult {
-    let outcome = match check_age(backlog.unsent, LONGEST_UNSENT, now) {
+    let outcome = match check_age(backlog.unsent, MAX_UNSENT_AGE, now) {
         Ok(()) => Ok(format!("{} to send", backlog.unsent.length)),
         Err(minutes) => Err(format!("{} to send, the oldest for {minutes} minutes", backlog.unsent.length)),
     };
@@ -252,6 +253,6 @@ fn describe_failure<T>(
             tracing::warn!(error = format!("{:#}", anyhow::Error::from(error)), "the database refuses work");
             Err("the database refuses it".to_owned())
         }
-        Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("no answer within {} s", CHECK_TIMEOUT.as_secs())),
     }
 }

@@ -75,7 +75,7 @@ const UNPROVEN_CONNECTIONS: usize = 512;
 /// Largest header, and the most of a body that is buffered before it is read.
 const MAX_BUFFER_BYTES: usize = 32 << 10;
 /// Time in which a connection that lost its slot can still get a response.
-const LAST_ANSWER: Duration = Duration::from_millis(250);
+const DISPLACED_RESPONSE_TIME: Duration = Duration::from_millis(250);
 
 /// Files that are open while both listeners serve the maximum number of connections, with ample reserve.
 const FILES: u64 = 4096;
@@ -240,7 +240,7 @@ async fn serve_connection<S>(
         }
         () = exchange.wait_displaced() => {
             connection.as_mut().graceful_shutdown();
-            match timeout(LAST_ANSWER, connection).await {
+            match timeout(DISPLACED_RESPONSE_TIME, connection).await {
                 Ok(ended) => ended,
                 Err(_) => return,
             }
@@ -276,9 +276,9 @@ mod tests {
     use super::{ConnectionReuse, ListenerLimits, serve_sockets};
 
     /// Time limit of the tests. Nothing here takes this long unless it hangs.
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(20);
     /// Duration that no test waits for.
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 
     struct Served {
         address: SocketAddr,
@@ -301,7 +301,7 @@ mod tests {
 
         async fn stops(self) {
             self.stop.cancel();
-            timeout(PATIENCE, self.server).await.unwrap().unwrap().unwrap();
+            timeout(TEST_TIMEOUT, self.server).await.unwrap().unwrap().unwrap();
         }
     }
 
@@ -317,18 +317,18 @@ mod tests {
         }
 
         /// Reads one response, whose body is a single character.
-        async fn is_told(&mut self) -> String {
+        async fn read_answer(&mut self) -> String {
             let mut answer = String::new();
             while !answer.contains("\r\n\r\n") {
-                answer.push(char::from(timeout(PATIENCE, self.0.read_u8()).await.unwrap().unwrap()));
+                answer.push(char::from(timeout(TEST_TIMEOUT, self.0.read_u8()).await.unwrap().unwrap()));
             }
-            char::from(timeout(PATIENCE, self.0.read_u8()).await.unwrap().unwrap()).to_string()
+            char::from(timeout(TEST_TIMEOUT, self.0.read_u8()).await.unwrap().unwrap()).to_string()
         }
 
         /// Reads until the server closes the connection.
         async fn is_cut_off(&mut self) -> String {
             let mut rest = String::new();
-            timeout(PATIENCE, self.0.read_to_string(&mut rest)).await.unwrap().unwrap();
+            timeout(TEST_TIMEOUT, self.0.read_to_string(&mut rest)).await.unwrap().unwrap();
             rest
         }
     }
@@ -351,28 +351,28 @@ mod tests {
         assert_eq!(silent.is_cut_off().await, "");
         let mut resting = served.connect().await;
         resting.asks().await;
-        assert_eq!(resting.is_told().await, "1");
+        assert_eq!(resting.read_answer().await, "1");
         assert_eq!(resting.is_cut_off().await, "");
         served.stops().await;
     }
 
     #[tokio::test]
     async fn connection_over_the_limit_waits_for_another_to_end() {
-        let limits = ListenerLimits { connections: 2, header: LONG, ..ListenerLimits::PAGES };
+        let limits = ListenerLimits { connections: 2, header: LONG_TIMEOUT, ..ListenerLimits::PAGES };
         let served = Served::within(counting(), limits).await;
         let (mut first, mut second) = (served.connect().await, served.connect().await);
         first.asks().await;
-        assert_eq!(first.is_told().await, "1");
+        assert_eq!(first.read_answer().await, "1");
         second.asks().await;
-        assert_eq!(second.is_told().await, "2");
+        assert_eq!(second.read_answer().await, "2");
         let mut third = served.connect().await;
         third.asks().await;
-        for told in ["3", "4", "5"] {
+        for expected in ["3", "4", "5"] {
             first.asks().await;
-            assert_eq!(first.is_told().await, told);
+            assert_eq!(first.read_answer().await, expected);
         }
         drop(second);
-        assert_eq!(third.is_told().await, "6");
+        assert_eq!(third.read_answer().await, "6");
         served.stops().await;
     }
 
@@ -387,7 +387,7 @@ mod tests {
                 "1"
             })
         };
-        let limits = ListenerLimits { header: LONG, ..ListenerLimits::PAGES };
+        let limits = ListenerLimits { header: LONG_TIMEOUT, ..ListenerLimits::PAGES };
         let served = Served::within(Router::new().route("/", slow), limits).await;
         let mut resting = served.connect().await;
         let mut busy = served.connect().await;
@@ -396,7 +396,7 @@ mod tests {
         served.stop.cancel();
         assert_eq!(resting.is_cut_off().await, "");
         release.notify_one();
-        assert_eq!(busy.is_told().await, "1");
+        assert_eq!(busy.read_answer().await, "1");
         served.stops().await;
     }
     #[tokio::test]
@@ -414,12 +414,16 @@ mod tests {
 
     #[tokio::test]
     async fn connection_without_reuse_is_closed_after_its_response() {
-        let limits = ListenerLimits { reuse: ConnectionReuse::One, header: LONG, ..ListenerLimits::PAGES };
+        let limits =
+            ListenerLimits { reuse: ConnectionReuse::One, header: LONG_TIMEOUT, ..ListenerLimits::PAGES };
         let served = Served::within(counting(), limits).await;
         let mut proxy = served.connect().await;
         proxy.asks().await;
-        let told = proxy.is_cut_off().await;
-        assert!(told.contains("\r\nconnection: close\r\n") && told.ends_with("\r\n\r\n1"), "{told}");
+        let response = proxy.is_cut_off().await;
+        assert!(
+            response.contains("\r\nconnection: close\r\n") && response.ends_with("\r\n\r\n1"),
+            "{response}"
+        );
         served.stops().await;
     }
 }

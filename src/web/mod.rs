@@ -55,9 +55,9 @@ use health::HealthChecker;
 /// Radarr, whose sender is known from the header, have this long for their body as well.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
 /// Largest body that the console accepts.
-const LARGEST_FORM: usize = 64 * 1024;
+const MAX_FORM_BYTES: usize = 64 * 1024;
 /// Longest time for the arrival of a form.
-const SLOWEST_FORM: Duration = Duration::from_secs(10);
+const MAX_FORM_TIME: Duration = Duration::from_secs(10);
 
 /// Dependencies of the webhooks.
 #[derive(Clone)]
@@ -150,8 +150,8 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/audit", get(audit::show_audit))
         .route("/health-checks", get(checks::show_health).post(checks::check_connection))
         // The layers that follow apply to the routes above them, and only to those.
-        .layer(DefaultBodyLimit::max(LARGEST_FORM))
-        .layer(RequestBodyDeadlineLayer::new(SLOWEST_FORM))
+        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+        .layer(RequestBodyDeadlineLayer::new(MAX_FORM_TIME))
         .layer(from_fn_with_state(console.clone(), auth::request_guard::guard_request))
         .layer(CatchPanicLayer::new())
         .layer(map_response(auth::headers::add_security_headers))

@@ -89,8 +89,8 @@ pub(super) async fn follow_conversation(
         .engine
         .follow_conversation(conversation, after, move |conn| snapshot::load_snapshot(conn, conversation));
     let waiting = VecDeque::from([Event::default().retry(RETRY)]);
-    let told = ConversationEventStream { db: console.db, reader, waiting };
-    Ok(event_stream_response(place, told.into_event_stream().take_until(console.stop.cancelled_owned())))
+    let stream = ConversationEventStream { db: console.db, reader, waiting };
+    Ok(event_stream_response(place, stream.into_event_stream().take_until(console.stop.cancelled_owned())))
 }
 
 /// Cursor of the client; `None` at the beginning.
@@ -113,7 +113,7 @@ pub(in crate::web) fn parse_cursor(
 pub(in crate::web) struct InvalidEventId;
 
 /// Longest duration of a stream. Its client reconnects with its cursor: a session may have expired meanwhile.
-const OPEN_FOR: Duration = Duration::from_secs(300);
+const MAX_STREAM_TIME: Duration = Duration::from_secs(300);
 
 /// Returns a stream as a browser reads it, with headers against proxies that would buffer it. The stream ends at once
 /// when its reader loses access.
@@ -125,7 +125,7 @@ pub(in crate::web) fn event_stream_response(
     // The slot is held until the stream ends.
     let over = async move {
         tokio::select! {
-            () = tokio::time::sleep(OPEN_FOR) => {}
+            () = tokio::time::sleep(MAX_STREAM_TIME) => {}
             () = place.wait_ended() => {}
         }
     };
@@ -192,11 +192,11 @@ impl ConversationEventStream {
             }
             StreamBatch::Events(events) => {
                 let details = self.load_details(&events).await?;
-                let told = events.iter().zip(details).map(|(event, details)| {
+                let payloads = events.iter().zip(details).map(|(event, details)| {
                     let (name, data) = sse_events::event_payload(event, details);
                     Event::default().event(name.wire_name()).id(event.seq.to_string()).json_data(data)
                 });
-                told.collect::<Result<_, _>>()?
+                payloads.collect::<Result<_, _>>()?
             }
             StreamBatch::CaughtUp => {
                 let caught_up =

@@ -14,9 +14,9 @@ use super::console_state::ConsoleState;
 use super::problem::ProblemDetails;
 
 /// Most streams that are open concurrently.
-const MOST: usize = 640;
+const MAX_STREAMS: usize = 640;
 /// Most streams of one caller: a caller who opens too many must leave room for others.
-const MOST_OF_ONE: usize = 512;
+const MAX_STREAMS_PER_OWNER: usize = 512;
 
 /// Slots for open streams; clones share them.
 #[derive(Clone, Default)]
@@ -70,11 +70,11 @@ impl StreamLimit {
         if taken.ended_owners.contains(&follower) {
             return StreamLeaseOutcome::AccessLost;
         }
-        if taken.streams.values().map(|streams| streams.open).sum::<usize>() >= MOST {
+        if taken.streams.values().map(|streams| streams.open).sum::<usize>() >= MAX_STREAMS {
             return StreamLeaseOutcome::TotalLimitReached;
         }
         let theirs = taken.streams.entry(follower.clone()).or_default();
-        if theirs.open >= MOST_OF_ONE {
+        if theirs.open >= MAX_STREAMS_PER_OWNER {
             return StreamLeaseOutcome::OwnerLimitReached;
         }
         theirs.open += 1;
@@ -150,7 +150,7 @@ impl FromRequestParts<ConsoleState> for StreamOwner {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, MOST_OF_ONE, StreamLease, StreamLimit, StreamOwner};
+    use super::{MAX_STREAMS, MAX_STREAMS_PER_OWNER, StreamLease, StreamLimit, StreamOwner};
 
     fn take(places: &StreamLimit, key: i64, count: usize) -> Vec<StreamLease> {
         (0..count).map_while(|_| places.acquire_lease(StreamOwner::Key(key)).into_lease().ok()).collect()
@@ -167,11 +167,11 @@ mod tests {
     #[test]
     fn streams_are_limited_per_caller_and_in_total() {
         let places = StreamLimit::default();
-        let mut greedy = take(&places, 1, MOST);
-        assert_eq!(greedy.len(), MOST_OF_ONE);
+        let mut greedy = take(&places, 1, MAX_STREAMS);
+        assert_eq!(greedy.len(), MAX_STREAMS_PER_OWNER);
         assert_eq!([one_more(&places, 1), one_more(&places, 2)], [429, 200]);
-        let others = take(&places, 2, MOST);
-        assert_eq!(others.len(), MOST - MOST_OF_ONE);
+        let others = take(&places, 2, MAX_STREAMS);
+        assert_eq!(others.len(), MAX_STREAMS - MAX_STREAMS_PER_OWNER);
         assert_eq!([1, 2, 3].map(|key| one_more(&places, key)), [503, 503, 503]);
         greedy.pop();
         assert_eq!(one_more(&places, 3), 200);

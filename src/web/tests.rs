@@ -100,9 +100,9 @@ impl Door {
     fn unbound(&self) -> usize {
         let now = Timestamp::UNIX_EPOCH;
         let backlog = self.runtime.block_on(self.app.db.read(move |conn| load_backlog(conn, now))).unwrap();
-        let told = self.app.webhooks.metrics.render(&backlog, now).unwrap();
+        let metrics = self.app.webhooks.metrics.render(&backlog, now).unwrap();
         let name = "dialarr_webhook_refusals_total{webhook=\"status\",reason=\"unbound\"} ";
-        told.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |count| count.parse().unwrap())
+        metrics.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |count| count.parse().unwrap())
     }
 }
 

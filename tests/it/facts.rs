@@ -342,7 +342,7 @@ async fn presses(app: &TestApp, button: &str, fields: &[(&str, &str)]) -> (Strin
     assert_eq!(answer.status, 303, "{}", answer.says());
     let location = answer.location.unwrap();
     let page = browser.get(&location).await;
-    (location.trim_start_matches("/users/1?said=").to_owned(), page.says())
+    (location.trim_start_matches("/users/1?flash=").to_owned(), page.says())
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ async fn approve_button_equals_the_approve_message() {
     by_text.sms("approve 4747").await;
     let (location, page) = presses(&by_button, "/users/2/approve", &[("from", "home")]).await;
 
-    assert_eq!((location.as_str(), by_button.people().await), ("/?said=let-in", by_text.people().await));
+    assert_eq!((location.as_str(), by_button.people().await), ("/?flash=let-in", by_text.people().await));
     assert_eq!(by_button.heard_by(SAM), by_text.heard_by(SAM));
     assert_eq!(changes(&by_button).await, ["approve user:2 by console"]);
     check_says(&page, &["They can text now.", "All clear."]);
@@ -103,7 +103,7 @@ async fn newcomer_blocked_by_button_gets_no_reply() {
 
     let (location, page) = presses(&app, "/users/2/block", &[]).await;
 
-    assert_eq!(location, "/users/2?said=blocked");
+    assert_eq!(location, "/users/2?flash=blocked");
     check_says(&page, &["Sam Blocked", "Let in again"]);
     assert_eq!(app.sms_from(SAM, "hello?").await, "");
     assert_eq!(app.sms("approve 4747").await, "That number was blocked already.");
@@ -120,7 +120,7 @@ async fn removal_request_approved_by_button_deletes_once() {
     let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
     let (again, _) = presses(&app, "/wishes/1/approve", &[]).await;
 
-    assert_eq!((location.as_str(), again.as_str()), ("/?said=approved", "/?said=too-late"));
+    assert_eq!((location.as_str(), again.as_str()), ("/?flash=approved", "/?flash=too-late"));
     check_says(&page, &["Deletion started.", "All clear."]);
     assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.last_to(BOB), "An admin agreed: Dune (2021) is deleted.");
@@ -155,7 +155,7 @@ async fn failed_approval_is_repeated_under_a_new_code() {
     app.post(app.text(ANN, "hold on, what was that?")).await;
     model.holds().await;
     let in_vain = app.browser().await.submit("/wishes/1/approve", &[]).await;
-    assert_eq!(in_vain.location.as_deref(), Some("/?said=approved"));
+    assert_eq!(in_vain.location.as_deref(), Some("/?flash=approved"));
     app.pass(1);
     app.post(app.text(ANN, "STOP")).await;
     app.settle().await;
@@ -164,7 +164,7 @@ async fn failed_approval_is_repeated_under_a_new_code() {
 
     let (location, _) = presses(&app, "/wishes/1/approve", &[]).await;
 
-    assert_eq!(location, "/?said=approved");
+    assert_eq!(location, "/?flash=approved");
     assert_eq!(app.radarr().removed_ids(), [dune]);
     let codes = "SELECT code || ' ' || state AS line FROM approvals ORDER BY id";
     assert_eq!(app.lines(codes).await, ["4747 replaced", "4748 approved"]);
@@ -176,7 +176,7 @@ async fn deny_button_equals_the_deny_message() {
 
     let (location, _) = presses(&app, "/wishes/1/deny", &[]).await;
 
-    assert_eq!(location, "/?said=denied");
+    assert_eq!(location, "/?flash=denied");
     assert_eq!(app.last_to(BOB), "An admin would like to keep Dune (2021), so it stays.");
     assert_eq!(app.sms("approve 4747").await, "That was denied already.");
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
@@ -189,7 +189,7 @@ async fn removal_request_needs_an_admin_who_gets_messages() {
 
     let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
 
-    assert_eq!(location, "/?said=no-admin");
+    assert_eq!(location, "/?flash=no-admin");
     check_says(&page, &["Nothing was done", "Deletion request Dune (2021)", "An admin has opted out Ann"]);
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
@@ -201,7 +201,7 @@ async fn expired_removal_request_is_not_executed() {
 
     let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
 
-    assert_eq!(location, "/?said=too-late");
+    assert_eq!(location, "/?flash=too-late");
     check_says(&page, &["All clear."]);
 }
 
@@ -215,11 +215,11 @@ async fn pause_is_shown_and_ended_by_button() {
 
     let (location, page) = presses(&app, "/resume", &[]).await;
 
-    assert_eq!(location, "/?said=resumed");
+    assert_eq!(location, "/?flash=resumed");
     check_says(&page, &["All clear."]);
     assert_eq!(app.last_to(BOB), "Nothing is downloading.");
     assert_eq!(changes(&app).await, ["pause household by +15550100002", "resume household by console"]);
-    assert_eq!(presses(&app, "/resume", &[]).await.0, "/?said=not-paused");
+    assert_eq!(presses(&app, "/resume", &[]).await.0, "/?flash=not-paused");
 }
 
 #[tokio::test]
@@ -335,9 +335,9 @@ async fn refused_message_is_resent_once() {
 
     let (location, page) = presses(&app, "/deliveries/1/again", &[]).await;
 
-    assert_eq!(location, "/deliveries?said=sent-again");
+    assert_eq!(location, "/deliveries?flash=sent-again");
     assert!(!page.says().contains("Send again"), "{}", page.says());
-    assert_eq!(presses(&app, "/deliveries/1/again", &[]).await.0, "/deliveries?said=not-sent-again");
+    assert_eq!(presses(&app, "/deliveries/1/again", &[]).await.0, "/deliveries?flash=not-sent-again");
     assert_eq!(app.heard_by(ANN), ["Nothing is downloading."]);
     assert_eq!(changes(&app).await, ["send_again user:1 by console"]);
 }
@@ -351,7 +351,7 @@ async fn delivered_messages_and_prompts_are_not_resent() {
     app.sms("remove dune").await;
 
     for text in ["/deliveries/1/again", "/deliveries/2/again"] {
-        assert_eq!(presses(&app, text, &[]).await.0, "/deliveries?said=not-sent-again", "{text}");
+        assert_eq!(presses(&app, text, &[]).await.0, "/deliveries?flash=not-sent-again", "{text}");
     }
     assert_eq!(app.heard_by(ANN), ["Nothing is downloading."]);
 }
@@ -364,12 +364,12 @@ async fn user_page_changes_settings_like_the_shell() {
 
     let (location, page) = presses(&app, "/users/2/settings", &settings).await;
 
-    assert_eq!(location, "/users/2?said=saved");
+    assert_eq!(location, "/users/2?flash=saved");
     check_says(&page, &["Saved.", "Robert Active", "Role Admin"]);
     assert_eq!(changes(&app).await, ["set user:2 by console"]);
     let audit = app.browser().await.get("/audit?kind=set").await;
     check_says(&audit, &["You, in the console Changed settings Robert", "movies: 3", "role: admin"]);
-    assert_eq!(presses(&app, "/users/2/settings", &settings).await.0, "/users/2?said=unchanged");
+    assert_eq!(presses(&app, "/users/2/settings", &settings).await.0, "/users/2?flash=unchanged");
     assert_eq!(changes(&app).await.len(), 1);
 }
 
@@ -393,10 +393,10 @@ async fn invalid_settings_are_refused_and_change_nothing() {
         (with("", "admin", "many"), "bad-limit"),
     ] {
         let (location, page) = presses(&app, "/users/1/settings", &settings).await;
-        assert_eq!(location, format!("/users/1?said={said}"));
+        assert_eq!(location, format!("/users/1?flash={said}"));
         check_says(&page, &["Role Admin"]);
     }
-    assert_eq!(presses(&app, "/users/1/block", &[]).await.0, "/users/1?said=last-admin");
+    assert_eq!(presses(&app, "/users/1/block", &[]).await.0, "/users/1?flash=last-admin");
     assert_eq!(changes(&app).await, Vec::<String>::new());
 }
 
@@ -406,17 +406,17 @@ async fn user_is_erased_only_with_the_typed_word() {
     app.knows_as("Bob", BOB, Has::AddRight).await;
     app.sms_from(BOB, "status").await;
 
-    assert_eq!(presses(&app, "/users/2/forget", &[("word", "forget")]).await.0, "/users/2?said=not-typed");
+    assert_eq!(presses(&app, "/users/2/forget", &[("word", "forget")]).await.0, "/users/2?flash=not-typed");
     let (location, page) = presses(&app, "/users/2/forget", &[("word", "FORGET")]).await;
 
-    assert_eq!(location, "/users?said=forgotten");
+    assert_eq!(location, "/users?flash=forgotten");
     assert!(!page.says().contains("Bob"), "{}", page.says());
     assert_eq!(app.browser().await.get("/users/2").await.status, 404);
     check_says(
         &app.browser().await.get("/deliveries").await,
         &["Somebody forgotten", "The words are erased."],
     );
-    assert_eq!(presses(&app, "/users/1/forget", &[("word", "FORGET")]).await.0, "/users/1?said=last-admin");
+    assert_eq!(presses(&app, "/users/1/forget", &[("word", "FORGET")]).await.0, "/users/1?flash=last-admin");
 }
 
 #[tokio::test]
@@ -479,7 +479,7 @@ async fn unknown_address_is_a_plain_page() {
     for path in ["/users/99/approve", "/users/99/block", "/users/99/export"] {
         assert_eq!(browser.submit(path, &[]).await.status, 404, "{path}");
     }
-    let page = browser.get("/?said=%3Cscript%3E").await;
+    let page = browser.get("/?flash=%3Cscript%3E").await;
     assert!(page.says().starts_with("Home Needs attention"), "{}", page.says());
 }
 

@@ -82,7 +82,7 @@ async fn overlong_message_stays_in_its_field_with_an_error() {
         page.html
             .contains(&format!("maxlength=\"1600\" required>\n{}</textarea>", long.replace("\r\n", "\n")))
     );
-    assert_eq!(blank.location.as_deref(), Some("/conversations/1?said=no-words#tail"));
+    assert_eq!(blank.location.as_deref(), Some("/conversations/1?flash=no-words#tail"));
     assert_eq!(app.lines("SELECT body AS line FROM inbound_events").await, Vec::<String>::new());
 }
 
@@ -93,7 +93,7 @@ async fn console_cannot_write_as_a_real_user() {
     app.sms("hi dialarr").await;
     let mut browser = app.browser().await;
     let refused = browser.types(1, "delete everything").await;
-    assert_eq!(refused.location.as_deref(), Some("/conversations/1?said=not-here#tail"));
+    assert_eq!(refused.location.as_deref(), Some("/conversations/1?flash=not-here#tail"));
     assert_eq!(app.lines("SELECT body AS line FROM inbound_events").await, ["hi dialarr"]);
     assert!(!browser.get("/conversations/1").await.html.contains("Text as"));
 }
@@ -136,14 +136,14 @@ async fn deletion_approved_on_the_page_is_reported_by_phone() {
     let before = app.twilio().sent_messages().len();
 
     let taken = browser.answers(1, "yes").await;
-    assert_eq!(taken.location.as_deref(), Some("/conversations/1?said=taken#tail"));
+    assert_eq!(taken.location.as_deref(), Some("/conversations/1?flash=taken#tail"));
     assert_eq!(app.texts_to(ANN, before), DELETED);
     assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.done_in_the_console().await, ["approve_question tool_call:2"]);
     assert!(browser.get("/conversations/1").await.says().contains("YES 21:04 you in the console"));
 
     let again = browser.submit("/conversations/1/question", &[("question", "1"), ("answer", "yes")]).await;
-    assert_eq!(again.location.as_deref(), Some("/conversations/1?said=closed#tail"));
+    assert_eq!(again.location.as_deref(), Some("/conversations/1?flash=closed#tail"));
     app.settle().await;
     assert_eq!(app.radarr().removed_ids(), [dune]);
 }
@@ -202,7 +202,7 @@ async fn button_of_a_replaced_prompt_does_nothing() {
     app.pass(1);
     let mut browser = app.browser().await;
     let stale = browser.submit("/conversations/1/question", &[("question", "1"), ("answer", "yes")]).await;
-    assert_eq!(stale.location.as_deref(), Some("/conversations/1?said=closed#tail"));
+    assert_eq!(stale.location.as_deref(), Some("/conversations/1?flash=closed#tail"));
     app.settle().await;
     assert_eq!(app.radarr().removed_ids(), NONE);
     assert!(browser.get("/conversations/1").await.says().contains("Delete Heat (1995)"));
@@ -245,7 +245,7 @@ async fn ended_conversation_is_reopened_and_continued() {
     assert!(ended.starts_with("first things With") && ended.contains("ended by the user"), "{ended}");
 
     let opened = browser.submit("/conversations/1/reopen", &[]).await;
-    assert_eq!(opened.location.as_deref(), Some("/conversations/1?said=reopened#tail"));
+    assert_eq!(opened.location.as_deref(), Some("/conversations/1?flash=reopened#tail"));
     app.sms("third things").await;
     let page = browser.get("/conversations/1").await.says();
     assert!(page.contains("Open") && page.contains("third things"), "{page}");
@@ -479,7 +479,7 @@ async fn prompt_of_an_ended_conversation_is_not_answered_in_another() {
     tab.follow(&browser, 2, usize::MAX).await;
     assert!(!tab.shows("Awaiting confirmation"), "{:#?}", tab.pieces);
     let stale = browser.submit("/conversations/2/question", &[("question", "1"), ("answer", "yes")]).await;
-    assert_eq!(stale.location.as_deref(), Some("/conversations/2?said=closed#tail"));
+    assert_eq!(stale.location.as_deref(), Some("/conversations/2?flash=closed#tail"));
     assert_eq!(app.sms("yes").await, "That question is closed. Dune (2021) is kept. Ask again to delete.");
     assert_eq!(app.radarr().removed_ids(), NONE);
 }

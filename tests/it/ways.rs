@@ -84,7 +84,7 @@ async fn removal_request_approved_twice_by_button_runs_once() {
     app.app().engine.abort().await;
     for _ in 0..2 {
         let answer = app.browser().await.submit("/wishes/1/approve", &[]).await;
-        assert_eq!(answer.location.as_deref(), Some("/?said=approved"));
+        assert_eq!(answer.location.as_deref(), Some("/?flash=approved"));
         app.pass(61);
     }
 

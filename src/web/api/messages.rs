@@ -34,10 +34,10 @@ use crate::web::sse_snapshot::format_iso;
 /// Longest message, in characters.
 const MAX_CHARACTERS: usize = 1600;
 const MAX_KEY_CHARACTERS: usize = 255;
-const LONGEST_WAIT: Duration = Duration::from_secs(90);
+const MAX_RESPONSE_WAIT: Duration = Duration::from_secs(90);
 const KEY: &str = "idempotency-key";
 /// Period in which a client repeats a request that it sent before an upgrade.
-const REPEATED_FOR: SignedDuration = SignedDuration::from_hours(24);
+const REPEAT_PERIOD: SignedDuration = SignedDuration::from_hours(24);
 
 /// Message in the name of a user.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -315,7 +315,7 @@ async fn known_before_upgrade(
     let find =
         move |conn: &mut _| message_results::find_stored_message(conn, ChannelKind::Console, &external_id);
     let known = console.db.read(find).await.map_err(database_unavailable)?;
-    let since = console.clock.now() - REPEATED_FOR;
+    let since = console.clock.now() - REPEAT_PERIOD;
     let known = known.filter(|known| known.received_at >= since);
     Ok(known.and_then(|known| request.match_stored(&known).ok()))
 }
@@ -392,7 +392,7 @@ fn preferred_wait(headers: &HeaderMap) -> Duration {
             None if preference.trim() == "respond-async" => Some(Duration::ZERO),
             Some(_) | None => None,
         })
-        .map_or(LONGEST_WAIT, |wanted| wanted.min(LONGEST_WAIT))
+        .map_or(MAX_RESPONSE_WAIT, |wanted| wanted.min(MAX_RESPONSE_WAIT))
 }
 
 fn reply_json(event: EventId, answer: MessageResult) -> MessageReply {
@@ -400,7 +400,7 @@ fn reply_json(event: EventId, answer: MessageResult) -> MessageReply {
         MessageAction::React(emoji) => ReplyAction::React { emoji: emoji.as_str().to_owned() },
         MessageAction::SendPoster { name, url } => ReplyAction::SendPoster { title: name, url },
     };
-    let stands_in = |found: lifecycle::ConversationLifecycle| MessageConversation {
+    let conversation_of = |found: lifecycle::ConversationLifecycle| MessageConversation {
         is_new_conversation: found.is_new_conversation,
         conversation_id: found.conversation_id.0,
         conversation_name: found.conversation_name,
@@ -410,7 +410,7 @@ fn reply_json(event: EventId, answer: MessageResult) -> MessageReply {
         message_id: event.0,
         content: answer.content,
         actions: answer.actions.into_iter().map(action).collect(),
-        lifecycle: answer.lifecycle.map(stands_in),
+        lifecycle: answer.lifecycle.map(conversation_of),
         turn: answer.turn.map(message_turn_json),
     }
 }

@@ -7,8 +7,8 @@ use utoipa::{IntoParams, ToSchema};
 use crate::store::console::{NEWEST, ResultPage};
 use crate::web::problem::ProblemDetails;
 
-const USUAL: usize = 50;
-const MOST: usize = 100;
+const DEFAULT_LIMIT: usize = 50;
+const MAX_LIMIT: usize = 100;
 
 /// Requested part of a list.
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
@@ -31,11 +31,11 @@ pub(super) struct PageCursor {
 
 impl PageCursor {
     pub(super) fn from_params(before: Option<i64>, limit: Option<usize>) -> Result<Self, ProblemDetails> {
-        let fits = limit.unwrap_or(USUAL);
-        if !(1..=MOST).contains(&fits) {
+        let fits = limit.unwrap_or(DEFAULT_LIMIT);
+        if !(1..=MAX_LIMIT).contains(&fits) {
             return Err(ProblemDetails::new(
                 StatusCode::BAD_REQUEST,
-                format!("limit is a number from 1 to {MOST}"),
+                format!("limit is a number from 1 to {MAX_LIMIT}"),
             ));
         }
         Ok(Self { before: before.unwrap_or(NEWEST), fits })

@@ -13,13 +13,13 @@ use crate::web::stream_limit::StreamOwner;
 /// Prefix that makes a leaked key recognizable as such, e.g. in a repository.
 pub(super) const PREFIX: &str = "dlr_";
 /// Number of last characters that are stored, so that the owner can identify the key.
-const ENDING: usize = 4;
+const ENDING_LENGTH: usize = 4;
 
 /// Creates a key and returns it. The key cannot be retrieved later.
 pub(in crate::web) async fn create_key(db: &Db, name: String, now: Timestamp) -> Result<String, DbError> {
     let token = SecretToken::random();
     let key = format!("{PREFIX}{}", token.as_str());
-    let ending = key[key.len() - ENDING..].to_owned();
+    let ending = key[key.len() - ENDING_LENGTH..].to_owned();
     let make = move |conn: &mut Conn| {
         let id = console_access::create_api_key(conn, token.hash(), &name, &ending, now)?;
         let detail = json!({ "name": name });

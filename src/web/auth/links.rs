@@ -10,7 +10,7 @@ use crate::store::{Conn, QueryResult, console_access};
 
 /// Path of the page that sign-in links open.
 pub const LINK_PATH: &str = "/sign-in/link";
-const LASTS: SignedDuration = SignedDuration::from_mins(10);
+const LINK_LIFETIME: SignedDuration = SignedDuration::from_mins(10);
 
 /// Creates a sign-in link and returns the part of it that follows the console's address.
 pub fn create_link(conn: &mut Conn, by: Actor, now: Timestamp) -> QueryResult<String> {
@@ -18,6 +18,6 @@ pub fn create_link(conn: &mut Conn, by: Actor, now: Timestamp) -> QueryResult<St
         NewAuditEntry { actor: by, kind: "sign_in_link", subject: AuditSubject::Console, detail: json!({}) };
     audit::record_change(conn, &entry, now)?;
     let token = SecretToken::random();
-    console_access::create_sign_in_link(conn, token.hash(), now, now + LASTS)?;
+    console_access::create_sign_in_link(conn, token.hash(), now, now + LINK_LIFETIME)?;
     Ok(format!("{LINK_PATH}?token={}", token.as_str()))
 }

@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::access_rules::{ConsolePassword, LONGEST_PASSWORD, SignIn};
+use crate::access_rules::{ConsolePassword, MAX_PASSWORD_BYTES, SignIn};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::console_access;
 use crate::store::database::db::{Db, DbError};
@@ -49,7 +49,7 @@ impl HashingQueue {
         typed: SecretString,
         hash: String,
     ) -> Result<PasswordMatch, PasswordError> {
-        if typed.expose_secret().len() > LONGEST_PASSWORD {
+        if typed.expose_secret().len() > MAX_PASSWORD_BYTES {
             return Ok(PasswordMatch::Wrong);
         }
         let compared = self

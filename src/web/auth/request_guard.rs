@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use url::form_urlencoded;
 
 use super::cookie::{self, CookieSecurity};
-use super::sign_in::SESSION;
+use super::sign_in::SESSION_LIFETIME;
 use super::token::SecretToken;
 use super::{keys, same_origin};
 use crate::access_rules::SignIn;
@@ -24,9 +24,9 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const FORWARDED: &str = "This request came through a proxy, and CONSOLE_AUTH=none is for a browser on this machine alone. \
                          To use the console through a proxy, set CONSOLE_AUTH=password and restart Dialarr.";
 /// Precision of the recorded time at which a session was last used.
-const SESSION_NOTED: SignedDuration = SignedDuration::from_hours(1);
+const SESSION_USE_PRECISION: SignedDuration = SignedDuration::from_hours(1);
 /// Precision of the recorded time at which an API key was last used.
-const KEY_NOTED: SignedDuration = SignedDuration::from_mins(1);
+const KEY_USE_PRECISION: SignedDuration = SignedDuration::from_mins(1);
 
 /// Sender of a request.
 #[derive(Debug, Clone)]
@@ -165,11 +165,15 @@ async fn identify_session(
         return Ok((RequestSender::Anonymous, None));
     };
     let visitor = RequestSender::Operator { form_token: token.form_token() };
-    if now.duration_since(seen) < SESSION_NOTED {
+    if now.duration_since(seen) < SESSION_USE_PRECISION {
         return Ok((visitor, None));
     }
     // A valid session is admitted even if the database refuses writes: the operator must be able to find the cause.
-    match console.db.write(move |conn| console_access::extend_session(conn, hash, now, now + SESSION)).await {
+    match console
+        .db
+        .write(move |conn| console_access::extend_session(conn, hash, now, now + SESSION_LIFETIME))
+        .await
+    {
         // The cookie keeps its former name: a request that only reads may not show that it came over TLS.
         Ok(()) => Ok((visitor, Some(cookie::session_cookie(token, care)))),
         Err(error) => {
@@ -188,7 +192,7 @@ async fn identify_key(console: &ConsoleState, presented: &str) -> Result<Request
         return Ok(RequestSender::Anonymous);
     };
     let now: Timestamp = console.clock.now();
-    if key.last_used_at.is_none_or(|last| now.duration_since(last) >= KEY_NOTED) {
+    if key.last_used_at.is_none_or(|last| now.duration_since(last) >= KEY_USE_PRECISION) {
         let used = console.db.write(move |conn| console_access::record_api_key_use(conn, key.id, now)).await;
         if let Err(error) = used {
             tracing::warn!(%error, "failed to record the use of an API key");

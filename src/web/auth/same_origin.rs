@@ -47,8 +47,9 @@ fn is_host_rewritten(headers: &HeaderMap) -> bool {
         return false;
     }
     let Some(host) = header_text(headers, &HOST) else { return false };
-    let told = [ORIGIN, REFERER].into_iter().filter_map(|name| headers.get(name));
-    told.map(|page| page.to_str().unwrap_or_default())
+    let pages = [ORIGIN, REFERER].into_iter().filter_map(|name| headers.get(name));
+    pages
+        .map(|page| page.to_str().unwrap_or_default())
         .any(|page| page != "null" && !has_authority(page, host))
 }
 

@@ -20,7 +20,7 @@ use crate::web::console_state::ConsoleState;
 use crate::web::stream_limit::{StreamLimit, StreamOwner};
 
 /// Lifetime of a session after its last use.
-pub(super) const SESSION: SignedDuration = SignedDuration::from_secs(cookie::SECONDS);
+pub(super) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_secs(cookie::SECONDS);
 
 /// Outcome of an attempt to sign in.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(in crate::web) async fn sign_in_with_password(
                 if let Some(old) = old {
                     end_session(conn, &streams, &old)?;
                 }
-                console_access::open_session(conn, new, now, now + SESSION)?;
+                console_access::open_session(conn, new, now, now + SESSION_LIFETIME)?;
                 Ok(true)
             };
             let entered = console.db.write(enter).await?;
@@ -74,10 +74,10 @@ pub(in crate::web) async fn sign_in_with_password(
             let failed = console.access.lock_throttle().failure_count();
             tracing::warn!(failed, "refused a sign-in with a wrong password");
             if throttle::is_audited(failed) {
-                let tell = move |conn: &mut _| {
+                let record = move |conn: &mut _| {
                     record_audit(conn, "sign_in_failed", json!({ "failed": failed }), now)
                 };
-                console.db.write(tell).await?;
+                console.db.write(record).await?;
             }
             Ok(SignInOutcome::Refused)
         }
@@ -102,7 +102,7 @@ pub(in crate::web) async fn sign_in_with_link(
         if let Some(old) = old {
             end_session(conn, &streams, &old)?;
         }
-        console_access::open_session(conn, new, now, now + SESSION)?;
+        console_access::open_session(conn, new, now, now + SESSION_LIFETIME)?;
         Ok(SignInLinkOutcome::Opened)
     };
     Ok(match console.db.write(enter).await? {

@@ -6,14 +6,14 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 /// Attempts that may fail without a wait.
-const FREE: u32 = 5;
+const FREE_ATTEMPTS: u32 = 5;
 /// Period without an attempt after which a few failures are forgotten.
-const SOON_FORGOTTEN: SignedDuration = SignedDuration::from_mins(15);
+const SHORT_MEMORY: SignedDuration = SignedDuration::from_mins(15);
 /// Period after which many failures are forgotten. The period is longer than any wait, so that the end of a wait does
 /// not reset the count.
-const FORGOTTEN: SignedDuration = SignedDuration::from_hours(1);
-const FIRST_WAIT: SignedDuration = SignedDuration::from_secs(30);
-const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(15);
+const LONG_MEMORY: SignedDuration = SignedDuration::from_hours(1);
+const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(30);
+const MAX_DELAY: SignedDuration = SignedDuration::from_mins(15);
 
 /// Attempts since the last success.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl SignInThrottle {
             // longer.
             *last = now.min(*last);
             let idle = now.duration_since(*last);
-            let kept = if self.failed < FREE { SOON_FORGOTTEN } else { FORGOTTEN };
+            let kept = if self.failed < FREE_ATTEMPTS { SHORT_MEMORY } else { LONG_MEMORY };
             if idle >= kept {
                 self.failed = 0;
             }
@@ -66,13 +66,13 @@ impl SignInThrottle {
 /// Returns whether this number of failures belongs in the audit log: the first number that leads to a wait, then every
 /// doubling.
 pub(super) fn is_audited(failed: u32) -> bool {
-    failed.is_multiple_of(FREE) && (failed / FREE).is_power_of_two()
+    failed.is_multiple_of(FREE_ATTEMPTS) && (failed / FREE_ATTEMPTS).is_power_of_two()
 }
 
 fn wait_after(failed: u32) -> SignedDuration {
-    match failed.checked_sub(FREE) {
+    match failed.checked_sub(FREE_ATTEMPTS) {
         None => SignedDuration::ZERO,
-        Some(further) => LONGEST_WAIT.min(FIRST_WAIT * (1 << further.min(10))),
+        Some(further) => MAX_DELAY.min(FIRST_DELAY * (1 << further.min(10))),
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn audited_failures_become_rarer() {
-        let told: Vec<u32> = (1..100).filter(|failed| is_audited(*failed)).collect();
-        assert_eq!(told, [5, 10, 20, 40, 80]);
+        let audited: Vec<u32> = (1..100).filter(|failed| is_audited(*failed)).collect();
+        assert_eq!(audited, [5, 10, 20, 40, 80]);
     }
 }

@@ -11,21 +11,19 @@ use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use super::responses::{PageParams, PageResult};
 use crate::conversation::text::message_format;
 use crate::store::console::NEWEST;
-use crate::store::console::audit::{
-    self, AuditActor, AuditEntry, AuditEntrySubject, ConversationLink as Stands,
-};
+use crate::store::console::audit::{self, AuditActor, AuditEntry, AuditEntrySubject, ConversationLink};
 use crate::store::console::user_ref::UserRef;
 use crate::web::auth::Operator;
 use crate::web::console_state::ConsoleState;
 
-const FITS: usize = 50;
+const PAGE_ROWS: usize = 50;
 
 /// Keys of a record that are shown outside its details: author, user, title and conversation. Ids and arguments of
 /// calls mean nothing to a reader.
-const ELSEWHERE: [&str; 10] =
+const KEYS_SHOWN_ELSEWHERE: [&str; 10] =
     ["by", "title", "tool", "user", "text", "conversation", "status", "arguments", "id", "item"];
 /// Most bytes of details that appear in the line itself.
-const SHORT: usize = 120;
+const MAX_INLINE_BYTES: usize = 120;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(in crate::web) struct AuditQuery {
@@ -66,7 +64,8 @@ pub(in crate::web) async fn show_audit(
 ) -> PageResult {
     let before = query.before.unwrap_or(NEWEST);
     let kind = KINDS.iter().map(|(word, _)| *word).find(|word| *word == query.kind);
-    let listed = console.db.read(move |conn| audit::load_audit_entries(conn, kind, before, FITS)).await?;
+    let listed =
+        console.db.read(move |conn| audit::load_audit_entries(conn, kind, before, PAGE_ROWS)).await?;
     let chosen = kind.map(|kind| format!("kind={kind}&")).unwrap_or_default();
     Ok(render_page(&AuditPage {
         frame: PageLayout::new(&operator, ConsoleSection::Audit, "Audit"),
@@ -80,11 +79,12 @@ impl AuditRow {
     fn from_line(line: &AuditEntry, console: &ConsoleState) -> Self {
         let known = KINDS.iter().find(|(word, _)| *word == line.kind);
         // A kind that the page does not know is shown unchanged, with all recorded details.
-        let told_elsewhere = if known.is_some() { &ELSEWHERE[..] } else { &ELSEWHERE[..1] };
+        let hidden_keys =
+            if known.is_some() { &KEYS_SHOWN_ELSEWHERE[..] } else { &KEYS_SHOWN_ELSEWHERE[..1] };
         let mut details = Vec::new();
         for (key, value) in line.detail.as_object().into_iter().flatten() {
             let is_name_of_subject = key == "name" && matches!(line.subject, AuditEntrySubject::Key(_));
-            if !is_name_of_subject && !told_elsewhere.contains(&key.as_str()) {
+            if !is_name_of_subject && !hidden_keys.contains(&key.as_str()) {
                 push_detail(&mut details, key, value);
             }
         }
@@ -107,7 +107,7 @@ impl AuditRow {
     }
 
     fn is_long(&self) -> bool {
-        self.details.iter().map(String::len).sum::<usize>() > SHORT
+        self.details.iter().map(String::len).sum::<usize>() > MAX_INLINE_BYTES
     }
 }
 
@@ -170,8 +170,8 @@ impl From<&UserRef> for LinkedText {
     }
 }
 
-impl From<&Stands> for LinkedText {
-    fn from(at: &Stands) -> Self {
+impl From<&ConversationLink> for LinkedText {
+    fn from(at: &ConversationLink) -> Self {
         Self::with_link(&at.name, turn_path(at.conversation, at.turn))
     }
 }

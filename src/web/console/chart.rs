@@ -23,7 +23,7 @@ pub(super) struct DailySeries<'a> {
 pub(super) struct BarChart {
     title: String,
     /// Whole chart in one sentence, for readers who cannot see it.
-    told: String,
+    description: String,
     legend: Vec<LegendKey>,
     lines: Vec<GridLine>,
     bars: Vec<ChartBar>,
@@ -48,7 +48,7 @@ struct ChartBar {
     width: u64,
     height: u64,
     class: String,
-    told: String,
+    description: String,
 }
 
 struct AxisLabel {
@@ -75,7 +75,7 @@ impl BarChart {
                         width: (slot - slot / 4).max(1),
                         height,
                         class: format!("fill-{number}"),
-                        told: format!("{day}: {} {}", format_count(*value), name.to_lowercase()),
+                        description: format!("{day}: {} {}", format_count(*value), name.to_lowercase()),
                     });
                 }
             }
@@ -88,13 +88,13 @@ impl BarChart {
             let sum: u64 = days.days.iter().filter_map(|(_, parts)| parts.get(at)).sum();
             format!("{} {}", format_count(sum), name.to_lowercase())
         });
-        let told = format!("{}: {}.", days.title, sums.collect::<Vec<_>>().join(", "));
+        let description = format!("{}: {}.", days.title, sums.collect::<Vec<_>>().join(", "));
         let row = |(day, parts): &(String, Vec<u64>)| {
             (day.clone(), parts.iter().copied().map(format_count).collect())
         };
         Self {
             title: days.title.to_owned(),
-            told,
+            description,
             legend: legend_keys(days.series),
             lines: lines.into_iter().collect(),
             bars,
@@ -157,7 +157,7 @@ fn format_short(value: u64) -> String {
 #[template(path = "shares.html")]
 pub(super) struct ShareChart {
     title: String,
-    told: String,
+    description: String,
     parts: Vec<SharePart>,
 }
 
@@ -187,10 +187,10 @@ impl ShareChart {
             });
             x += width;
         }
-        let told =
+        let description =
             parts.iter().map(|(name, value)| format!("{} {}", format_count(*value), name.to_lowercase()));
-        let told = format!("{title}: {}.", told.collect::<Vec<_>>().join(", "));
-        Self { title: title.to_owned(), told, parts: shares }
+        let description = format!("{title}: {}.", description.collect::<Vec<_>>().join(", "));
+        Self { title: title.to_owned(), description, parts: shares }
     }
 }
 
@@ -215,12 +215,12 @@ mod tests {
         let bars =
             BarChart::from_days(&DailySeries { title: "Texts", series: &["Received", "Sent"], days: &days });
         let piles: Vec<(u64, u64, &str)> =
-            bars.bars.iter().map(|bar| (bar.y, bar.height, bar.told.as_str())).collect();
+            bars.bars.iter().map(|bar| (bar.y, bar.height, bar.description.as_str())).collect();
         assert_eq!(
             piles,
             [(120, 100, "Nov 19: 2 received"), (20, 100, "Nov 19: 2 sent"), (170, 50, "Nov 20: 1 sent")]
         );
-        assert_eq!(bars.told, "Texts: 2 received, 3 sent.");
+        assert_eq!(bars.description, "Texts: 2 received, 3 sent.");
         assert_eq!(bars.rows[0], ("Nov 20".to_owned(), vec!["0".to_owned(), "1".to_owned()]));
     }
 

@@ -19,7 +19,7 @@ use crate::store::queue::resend::ResendOutcome;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 
-const FITS: usize = 50;
+const PAGE_ROWS: usize = 50;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in crate::web) struct DeliveriesQuery {
@@ -28,7 +28,7 @@ pub(in crate::web) struct DeliveriesQuery {
     user: Option<i64>,
     before: Option<i64>,
     #[serde(default, deserialize_with = "flash::deserialize_code")]
-    said: Option<FlashMessage>,
+    flash: Option<FlashMessage>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -83,7 +83,7 @@ pub(in crate::web) async fn show_deliveries(
             (None, DeliveriesTab::Waiting) => DeliveryFilter::Waiting,
             (None, DeliveriesTab::Failed) => DeliveryFilter::Failed,
         };
-        Ok(Some((only, deliveries::load_delivery_summaries(conn, which, before, FITS)?)))
+        Ok(Some((only, deliveries::load_delivery_summaries(conn, which, before, PAGE_ROWS)?)))
     });
     let Some((only, listed)) = read.await? else { return Err(PageError::NotFound) };
     let (word, empty) = match query.which {
@@ -102,7 +102,7 @@ pub(in crate::web) async fn show_deliveries(
         None => format!("/deliveries?which={word}&before={id}"),
     });
     Ok(render_page(&DeliveriesPage {
-        frame: PageLayout::new(&operator, ConsoleSection::Deliveries, "Deliveries").with_flash(query.said),
+        frame: PageLayout::new(&operator, ConsoleSection::Deliveries, "Deliveries").with_flash(query.flash),
         filters: filters.map(|(word, name, of)| (word, name, here(of))).to_vec(),
         only: only.as_ref().map(UserLink::from),
         texts: listed.rows.iter().map(|text| DeliveryLine::from_delivery(text, &console)).collect(),

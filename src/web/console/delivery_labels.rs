@@ -11,8 +11,8 @@ pub(super) struct DeliveryLabel {
     pub(super) class: &'static str,
 }
 
-pub(super) fn delivery_label(fate: DeliveryStatus) -> DeliveryLabel {
-    let (class, sign, word) = match fate {
+pub(super) fn delivery_label(delivery: DeliveryStatus) -> DeliveryLabel {
+    let (class, sign, word) = match delivery {
         DeliveryStatus::Waiting => ("", "\u{25cb}", "Waiting"),
         DeliveryStatus::Delayed => ("warn", "\u{25cb}", "Delayed"),
         DeliveryStatus::Sending => ("", "\u{2192}", "Sending"),
@@ -28,8 +28,8 @@ pub(super) fn delivery_label(fate: DeliveryStatus) -> DeliveryLabel {
 }
 
 /// Explanation shown next to the label.
-pub(super) fn delivery_reason(fate: DeliveryStatus, why: &DeliveryFailure) -> Option<String> {
-    match fate {
+pub(super) fn delivery_reason(delivery: DeliveryStatus, why: &DeliveryFailure) -> Option<String> {
+    match delivery {
         DeliveryStatus::Delayed => why.note.clone(),
         DeliveryStatus::Failed => Some(failure_reason(why)),
         DeliveryStatus::Unknown => Some("it may have been taken; that is being looked into".to_owned()),
@@ -59,7 +59,7 @@ fn failure_reason(why: &DeliveryFailure) -> String {
 
 /// Counts of messages by outcome, in the order of a drawing. Messages still in progress count as waiting, and those
 /// that were only shown are left out.
-pub(super) fn count_outcomes(fates: impl Iterator<Item = DeliveryStatus>) -> [(&'static str, u64); 5] {
+pub(super) fn count_outcomes(deliveries: impl Iterator<Item = DeliveryStatus>) -> [(&'static str, u64); 5] {
     let drawn = [
         DeliveryStatus::Delivered,
         DeliveryStatus::Sent,
@@ -67,9 +67,9 @@ pub(super) fn count_outcomes(fates: impl Iterator<Item = DeliveryStatus>) -> [(&
         DeliveryStatus::Failed,
         DeliveryStatus::Suppressed,
     ];
-    let mut counts = drawn.map(|fate| (delivery_label(fate).word, 0));
-    for fate in fates {
-        let place = match fate {
+    let mut counts = drawn.map(|delivery| (delivery_label(delivery).word, 0));
+    for delivery in deliveries {
+        let place = match delivery {
             DeliveryStatus::Delivered | DeliveryStatus::Read => 0,
             DeliveryStatus::Sent => 1,
             DeliveryStatus::Waiting
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn chart_uses_the_delivery_labels_of_the_lists() {
-        let fates = [
+        let deliveries = [
             DeliveryStatus::Read,
             DeliveryStatus::Delivered,
             DeliveryStatus::Shown,
@@ -100,7 +100,7 @@ mod tests {
             DeliveryStatus::Failed,
         ];
         assert_eq!(
-            count_outcomes(fates.into_iter()),
+            count_outcomes(deliveries.into_iter()),
             [("Delivered", 2), ("Sent", 0), ("Waiting", 2), ("Failed", 1), ("Not sent", 0)]
         );
     }

@@ -20,7 +20,7 @@ use crate::web::console_state::ConsoleState;
 /// Fact as its row on the page shows it.
 pub(super) struct FactLine {
     pub(super) number: u32,
-    pub(super) told: String,
+    pub(super) sentence: String,
     pub(super) since: DisplayTime,
     /// Stamp by which a button verifies that the number is still that of the fact next to it.
     pub(super) stamp: i64,
@@ -28,14 +28,14 @@ pub(super) struct FactLine {
 
 pub(super) struct SuggestionLine {
     pub(super) id: i64,
-    pub(super) told: String,
+    pub(super) sentence: String,
     pub(super) at: DisplayTime,
 }
 
 pub(super) fn fact_lines(facts: &UserFacts, console: &ConsoleState) -> Vec<FactLine> {
     let line = |known: &StoredFact| FactLine {
         number: known.number,
-        told: known.fact.to_sentence(),
+        sentence: known.fact.to_sentence(),
         since: console.display_time(known.since),
         stamp: known.since.as_millisecond(),
     };
@@ -48,7 +48,7 @@ pub(super) fn suggestion_lines(
 ) -> Vec<SuggestionLine> {
     let line = |one: &FactSuggestion| SuggestionLine {
         id: one.id,
-        told: one.fact.to_sentence(),
+        sentence: one.fact.to_sentence(),
         at: console.display_time(one.at),
     };
     suggestions.iter().map(line).collect()
@@ -153,12 +153,12 @@ async fn change_facts(
     work: impl FnOnce(&mut Conn, UserId, Timestamp) -> QueryResult<FlashMessage> + Send + 'static,
 ) -> PageResult {
     let (user, now) = (UserId(id), console.clock.now());
-    let said = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {
+    let flash = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {
         Some(_) => work(conn, user, now).map(Some),
         None => Ok(None),
     });
-    match said.await? {
-        Some(said) => Ok(redirect_with_flash(&user_path(id), said)),
+    match flash.await? {
+        Some(flash) => Ok(redirect_with_flash(&user_path(id), flash)),
         None => Err(PageError::NotFound),
     }
 }

@@ -35,8 +35,8 @@ outcomes! {
     LetIn, Good, "let-in", "They can text now.";
     Blocked, Good, "blocked", "Blocked. Their texts get no reply.";
     LastAdmin, Warn, "last-admin", "This is the last active admin. Make another user an admin first.";
-    WishApproved, Good, "approved", "Approved. Deletion started. The requester will get the result.";
-    WishDenied, Good, "denied", "Denied. The requester was notified.";
+    RemovalApproved, Good, "approved", "Approved. Deletion started. The requester will get the result.";
+    RemovalDenied, Good, "denied", "Denied. The requester was notified.";
     TooLate, Warn, "too-late", "Already decided or expired.";
     NoAdmin, Warn, "no-admin",
         "Nothing was done: a deletion is carried out in the name of an admin, and no active admin takes texts.";
@@ -101,8 +101,8 @@ impl FlashMessage {
     pub(in crate::web) fn with_path(self, path: &str) -> String {
         let word = self.parts().1;
         match path.split_once('#') {
-            Some((path, place)) => format!("{path}?said={word}#{place}"),
-            None => format!("{path}?said={word}"),
+            Some((path, place)) => format!("{path}?flash={word}#{place}"),
+            None => format!("{path}?flash={word}"),
         }
     }
 }
@@ -121,7 +121,7 @@ pub(in crate::web) fn deserialize_code<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<FlashMessage>, D::Error> {
     let word = String::deserialize(from)?;
-    Ok(FlashMessage::ALL.iter().copied().find(|said| said.parts().1 == word))
+    Ok(FlashMessage::ALL.iter().copied().find(|flash| flash.parts().1 == word))
 }
 
 #[cfg(test)]
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn each_flash_message_has_its_own_word() {
-        let words: BTreeSet<&str> = FlashMessage::ALL.iter().map(|said| said.parts().1).collect();
+        let words: BTreeSet<&str> = FlashMessage::ALL.iter().map(|flash| flash.parts().1).collect();
         assert_eq!(words.len(), FlashMessage::ALL.len());
     }
 }

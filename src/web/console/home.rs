@@ -32,14 +32,14 @@ use crate::web::console_state::ConsoleState;
 use crate::web::health::{HealthCheckResult, HealthReport};
 
 /// Period for which failures are shown here.
-const LATELY: SignedDuration = SignedDuration::from_hours(72);
-const TALKS: usize = 15;
-const FAILED_TEXTS: usize = 3;
+const RECENT_PERIOD: SignedDuration = SignedDuration::from_hours(72);
+const MAX_CONVERSATIONS: usize = 15;
+const MAX_FAILED_MESSAGES: usize = 3;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in crate::web) struct HomeQuery {
     #[serde(default, deserialize_with = "flash::deserialize_code")]
-    said: Option<FlashMessage>,
+    flash: Option<FlashMessage>,
 }
 
 #[derive(Template)]
@@ -48,12 +48,12 @@ struct HomePage {
     frame: PageLayout,
     paused_since: Option<DisplayTime>,
     newcomers: Vec<NewcomerLine>,
-    wishes: Vec<RemovalRequestLine>,
+    removal_requests: Vec<RemovalRequestLine>,
     troubles: Vec<ProblemLine>,
     /// True if there are failed messages beyond those in the list of problems.
     more_failed: bool,
     figures: Vec<(&'static str, String)>,
-    talks: Vec<ConversationLine>,
+    conversations: Vec<ConversationLine>,
 }
 
 struct NewcomerLine {
@@ -95,7 +95,7 @@ impl HomePage {
     fn is_calm(&self) -> bool {
         self.paused_since.is_none()
             && self.newcomers.is_empty()
-            && self.wishes.is_empty()
+            && self.removal_requests.is_empty()
             && self.troubles.is_empty()
     }
 }
@@ -105,7 +105,7 @@ struct HomeSnapshot {
     failed: Vec<DeliverySummary>,
     today: MessageTimes,
     spent: UsageTotals,
-    talks: Vec<ConversationSummary>,
+    conversations: Vec<ConversationSummary>,
 }
 
 pub(in crate::web) async fn show_home(
@@ -117,9 +117,13 @@ pub(in crate::web) async fn show_home(
     let today = start_of_day(now, &console);
     let day = Day::from_timestamp(now, &console.zone);
     let read = console.db.read(move |conn| {
-        let since = now - LATELY;
-        let failed =
-            deliveries::load_delivery_summaries(conn, DeliveryFilter::Failed, NEWEST, FAILED_TEXTS + 1)?;
+        let since = now - RECENT_PERIOD;
+        let failed = deliveries::load_delivery_summaries(
+            conn,
+            DeliveryFilter::Failed,
+            NEWEST,
+            MAX_FAILED_MESSAGES + 1,
+        )?;
         Ok(HomeSnapshot {
             needs: load_attention_items(conn, since, &day, now)?,
             failed: failed.rows.into_iter().filter(|text| text.at >= since).collect(),
@@ -128,24 +132,27 @@ pub(in crate::web) async fn show_home(
                 .days
                 .into_values()
                 .fold(UsageTotals::default(), UsageTotals::combined_with),
-            talks: conversation_summary::load_latest_conversations(conn, TALKS)?,
+            conversations: conversation_summary::load_latest_conversations(conn, MAX_CONVERSATIONS)?,
         })
     });
-    let HomeSnapshot { needs, failed, today, spent, talks } = read.await?;
+    let HomeSnapshot { needs, failed, today, spent, conversations } = read.await?;
     let ill = console.health.check_readiness().await;
-    let wishes = needs
+    let removal_requests = needs
         .removal_requests
         .iter()
-        .filter_map(|(wish, about)| RemovalRequestLine::from_approval(wish, about));
+        .filter_map(|(request, about)| RemovalRequestLine::from_approval(request, about));
     Ok(render_page(&HomePage {
-        frame: PageLayout::new(&operator, ConsoleSection::Home, "Home").with_flash(query.said),
+        frame: PageLayout::new(&operator, ConsoleSection::Home, "Home").with_flash(query.flash),
         paused_since: needs.paused_since.map(|at| console.display_time(at)),
         newcomers: needs.newcomers.iter().map(NewcomerLine::from_user).collect(),
-        wishes: wishes.collect(),
+        removal_requests: removal_requests.collect(),
         troubles: health_problems(&ill).chain(list_problems(&needs, &failed, &console)).collect(),
-        more_failed: failed.len() > FAILED_TEXTS,
+        more_failed: failed.len() > MAX_FAILED_MESSAGES,
         figures: today_figures(&today, spent),
-        talks: talks.iter().map(|talk| ConversationLine::from_summary(talk, &console)).collect(),
+        conversations: conversations
+            .iter()
+            .map(|conversation| ConversationLine::from_summary(conversation, &console))
+            .collect(),
     }))
 }
 
@@ -191,10 +198,10 @@ impl NewcomerLine {
 }
 
 impl RemovalRequestLine {
-    fn from_approval(wish: &Approval, about: &User) -> Option<Self> {
-        let ApprovalKind::Delete(item) = &wish.kind else { return None };
+    fn from_approval(request: &Approval, about: &User) -> Option<Self> {
+        let ApprovalKind::Delete(item) = &request.kind else { return None };
         Some(Self {
-            id: wish.id,
+            id: request.id,
             who: display_name(about),
             title: deletion_messages::format_target_name(item),
             size: (item.fingerprint.size_bytes > 0)
@@ -209,7 +216,7 @@ fn list_problems(
     console: &ConsoleState,
 ) -> Vec<ProblemLine> {
     let unknown = needs.unresolved.iter().map(|unknown| ProblemLine::from_unknown(unknown, console));
-    let failed = failed.iter().take(FAILED_TEXTS).map(|text| ProblemLine {
+    let failed = failed.iter().take(MAX_FAILED_MESSAGES).map(|text| ProblemLine {
         what: "A text did not arrive",
         who: Some(UserLink::from(&text.to)),
         about: text.body.clone(),
@@ -268,18 +275,18 @@ impl ProblemLine {
 }
 
 impl ConversationLine {
-    pub(super) fn from_summary(talk: &ConversationSummary, console: &ConsoleState) -> Self {
-        let last = talk.last_message.as_ref().map(|last| match last {
+    pub(super) fn from_summary(conversation: &ConversationSummary, console: &ConsoleState) -> Self {
+        let last = conversation.last_message.as_ref().map(|last| match last {
             LastMessageText::FromUser(words) => ("", words.clone()),
             LastMessageText::FromAssistant(words) => ("Dialarr: ", words.clone()),
         });
         Self {
-            path: format!("/conversations/{}", talk.id),
-            name: talk.name.clone(),
-            who: UserLink::from(&talk.user),
-            at: console.display_time(talk.last_activity_at),
+            path: format!("/conversations/{}", conversation.id),
+            name: conversation.name.clone(),
+            who: UserLink::from(&conversation.user),
+            at: console.display_time(conversation.last_activity_at),
             last,
-            state: match talk.state {
+            state: match conversation.state {
                 ConversationState::Live => ("live", "Working"),
                 ConversationState::Open => ("open", "Open"),
                 ConversationState::Ended => ("ended", "Ended"),
@@ -299,7 +306,7 @@ pub(in crate::web) async fn approve_removal(
 ) -> PageResult {
     Ok(redirect_with_flash(
         "/",
-        decision_flash(console.engine.approve_removal_request(id.0).await?, FlashMessage::WishApproved),
+        decision_flash(console.engine.approve_removal_request(id.0).await?, FlashMessage::RemovalApproved),
     ))
 }
 
@@ -310,7 +317,7 @@ pub(in crate::web) async fn deny_removal(
 ) -> PageResult {
     Ok(redirect_with_flash(
         "/",
-        decision_flash(console.engine.deny_removal_request(id.0).await?, FlashMessage::WishDenied),
+        decision_flash(console.engine.deny_removal_request(id.0).await?, FlashMessage::RemovalDenied),
     ))
 }
 

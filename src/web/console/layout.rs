@@ -93,7 +93,7 @@ pub(in crate::web) struct PageLayout {
     /// True if the operator has a session to sign out of.
     pub(in crate::web) can_leave: bool,
     /// Outcome of the form that led to this page.
-    pub(in crate::web) said: Option<FlashMessage>,
+    pub(in crate::web) flash: Option<FlashMessage>,
 }
 
 /// Line of the navigation.
@@ -109,11 +109,11 @@ impl PageLayout {
     pub(in crate::web) fn new(operator: &Operator, here: ConsoleSection, title: impl Into<String>) -> Self {
         let can_leave = operator.sign_out_support() == SignOutSupport::Possible;
         let token = operator.form_token().to_owned();
-        Self { title: title.into(), section: here, token, said: None, can_leave }
+        Self { title: title.into(), section: here, token, flash: None, can_leave }
     }
 
-    pub(in crate::web) fn with_flash(self, said: Option<FlashMessage>) -> Self {
-        Self { said, ..self }
+    pub(in crate::web) fn with_flash(self, flash: Option<FlashMessage>) -> Self {
+        Self { flash, ..self }
     }
 
     pub(in crate::web) fn links(&self) -> impl Iterator<Item = NavLink> {

@@ -23,7 +23,7 @@ use crate::web::console_state::ConsoleState;
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(in crate::web) struct MemoryQuery {
     #[serde(default, deserialize_with = "flash::deserialize_code")]
-    said: Option<FlashMessage>,
+    flash: Option<FlashMessage>,
     /// User whose memory is shown.
     user: Option<i64>,
     #[serde(default)]
@@ -61,7 +61,7 @@ struct AnswerLine {
     id: i64,
     question: String,
     answer: String,
-    said: DisplayTime,
+    answered_at: DisplayTime,
 }
 
 pub(in crate::web) async fn show_memory(
@@ -83,7 +83,7 @@ pub(in crate::web) async fn show_memory(
     let when = |at: Timestamp| DisplayTime::from_timestamp(at, now, &console.zone);
     let days = console.retention.as_hours() / 24;
     Ok(render_page(&MemoryPage {
-        frame: PageLayout::new(&operator, ConsoleSection::Memory, "Memory").with_flash(query.said),
+        frame: PageLayout::new(&operator, ConsoleSection::Memory, "Memory").with_flash(query.flash),
         figures: memory_figures(&stats),
         sorts: category_counts(&stats),
         worked: stats.last_worked_at.map(when),
@@ -163,7 +163,7 @@ fn capitalize_first(word: &str) -> String {
 }
 
 fn answer_line(row: SharedAnswer, when: &impl Fn(Timestamp) -> DisplayTime) -> AnswerLine {
-    AnswerLine { id: row.id, question: row.question, answer: row.answer, said: when(row.answered_at) }
+    AnswerLine { id: row.id, question: row.question, answer: row.answer, answered_at: when(row.answered_at) }
 }
 
 fn recall_groups(found: &RecalledAnswers, when: &impl Fn(Timestamp) -> DisplayTime) -> Vec<RecallGroup> {
@@ -172,16 +172,16 @@ fn recall_groups(found: &RecalledAnswers, when: &impl Fn(Timestamp) -> DisplayTi
             id: found.candidate.id,
             question: found.candidate.question.clone(),
             answer: found.candidate.answer.clone(),
-            said: when(found.candidate.answered_at),
+            answered_at: when(found.candidate.answered_at),
         };
         found.iter().map(line).collect::<Vec<_>>()
     };
-    let shelves = [
+    let groups = [
         RecallGroup { name: "Similar questions", lines: lines(&found.similar_questions) },
-        RecallGroup { name: "FlashMessage to them", lines: lines(&found.user_answers) },
-        RecallGroup { name: "FlashMessage to several", lines: lines(&found.group_answers) },
+        RecallGroup { name: "Answers to this user", lines: lines(&found.user_answers) },
+        RecallGroup { name: "Messages to several users", lines: lines(&found.group_answers) },
     ];
-    shelves.into_iter().filter(|shelf| !shelf.lines.is_empty()).collect()
+    groups.into_iter().filter(|group| !group.lines.is_empty()).collect()
 }
 
 /// Indexes everything that waits.
@@ -214,18 +214,18 @@ pub(in crate::web) async fn forget_answer(
     PageId(id): PageId,
     SignedForm(MemoryButtonForm {}): SignedForm<MemoryButtonForm>,
 ) -> PageResult {
-    let said = match console.engine.forget_answer(id, Actor::Console).await? {
+    let flash = match console.engine.forget_answer(id, Actor::Console).await? {
         ReviewOutcome::Applied => FlashMessage::AnswerForgotten,
         ReviewOutcome::TooLate => FlashMessage::TooLate,
     };
-    Ok(redirect_with_flash("/memory", said))
+    Ok(redirect_with_flash("/memory", flash))
 }
 
 async fn decide_suggestion(console: &ConsoleState, id: i64, verdict: SharingDecision) -> PageResult {
-    let said = match (console.engine.decide_suggestion(id, verdict, Actor::Console).await?, verdict) {
+    let flash = match (console.engine.decide_suggestion(id, verdict, Actor::Console).await?, verdict) {
         (ReviewOutcome::TooLate, _) => FlashMessage::TooLate,
         (ReviewOutcome::Applied, SharingDecision::Share) => FlashMessage::Shared,
         (ReviewOutcome::Applied, SharingDecision::Keep) => FlashMessage::KeptPrivate,
     };
-    Ok(redirect_with_flash("/memory", said))
+    Ok(redirect_with_flash("/memory", flash))
 }

@@ -69,6 +69,6 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for PageParams<T> 
 }
 
 /// Redirects a form to a page that shows its outcome, so that a reload does not submit the form again.
-pub(in crate::web) fn redirect_with_flash(path: &str, said: FlashMessage) -> Response {
-    Redirect::to(&said.with_path(path)).into_response()
+pub(in crate::web) fn redirect_with_flash(path: &str, flash: FlashMessage) -> Response {
+    Redirect::to(&flash.with_path(path)).into_response()
 }

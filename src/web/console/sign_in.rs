@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn delay_is_formatted_for_people() {
-        let told = [1, 30, 90, 91, 240].map(|seconds| format_wait(Duration::from_secs(seconds)));
-        assert_eq!(told, ["a second", "30 seconds", "90 seconds", "2 minutes", "4 minutes"]);
+        let delays = [1, 30, 90, 91, 240].map(|seconds| format_wait(Duration::from_secs(seconds)));
+        assert_eq!(delays, ["a second", "30 seconds", "90 seconds", "2 minutes", "4 minutes"]);
     }
 }

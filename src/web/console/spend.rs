@@ -75,7 +75,7 @@ pub(in crate::web) async fn show_spend(
     let (texts, spending) = read.await?;
     let sums = spending.days.values().copied().fold(UsageTotals::default(), UsageTotals::combined_with);
     let days: Vec<Date> = first.series(1.day()).take(30).collect();
-    let outcomes = delivery_labels::count_outcomes(texts.sent.iter().map(|(_, fate)| *fate));
+    let outcomes = delivery_labels::count_outcomes(texts.sent.iter().map(|(_, delivery)| *delivery));
     let has_outcomes = outcomes.iter().any(|(_, count)| *count > 0);
     Ok(render_page(&SpendPage {
         frame: PageLayout::new(&operator, ConsoleSection::Spend, "Spend"),

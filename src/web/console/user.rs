@@ -24,7 +24,7 @@ use crate::store::turns::daily_budget::Day;
 use crate::web::auth::Operator;
 use crate::web::console_state::ConsoleState;
 
-const FITS: usize = 10;
+const PAGE_ROWS: usize = 10;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in crate::web) struct UserPageQuery {
@@ -33,7 +33,7 @@ pub(in crate::web) struct UserPageQuery {
     /// Cursor: titles older than this one.
     titles_before: Option<i64>,
     #[serde(default, deserialize_with = "flash::deserialize_code")]
-    said: Option<FlashMessage>,
+    flash: Option<FlashMessage>,
 }
 
 #[derive(Template)]
@@ -63,8 +63,8 @@ struct UserPage {
     suggestions: Vec<SuggestionLine>,
     titles: Vec<TitleLine>,
     older_titles: Option<String>,
-    talks: Vec<ConversationLine>,
-    older_talks: Option<String>,
+    conversations: Vec<ConversationLine>,
+    older_conversations: Option<String>,
 }
 
 /// Settings that can be changed, with their current values.
@@ -97,7 +97,7 @@ struct UserSnapshot {
     facts: UserFacts,
     suggestions: Vec<FactSuggestion>,
     titles: ResultPage<UserTitleRequest>,
-    talks: ResultPage<ConversationSummary>,
+    conversations: ResultPage<ConversationSummary>,
     spent: UsageTotals,
 }
 
@@ -123,20 +123,20 @@ pub(in crate::web) async fn show_user(
                 conn,
                 user,
                 query.titles_before.unwrap_or(NEWEST),
-                FITS,
+                PAGE_ROWS,
             )?,
-            talks: conversation_summary::load_user_conversations(
+            conversations: conversation_summary::load_user_conversations(
                 conn,
                 user,
                 query.before.unwrap_or(NEWEST),
-                FITS,
+                PAGE_ROWS,
             )?,
             spent: usage::load_user_usage(conn, user, &first)?,
         }))
     });
     let Some(read) = read.await? else { return Err(PageError::NotFound) };
     let frame = PageLayout::new(&operator, ConsoleSection::Users, display_name(&read.known.account.user))
-        .with_flash(query.said);
+        .with_flash(query.flash);
     Ok(render_page(&UserPage::from_snapshot(frame, &read, (movies, seasons), &console)))
 }
 
@@ -147,7 +147,7 @@ impl UserPage {
         (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
         console: &ConsoleState,
     ) -> Self {
-        let UserSnapshot { known, facts, suggestions, titles, talks, spent } = read;
+        let UserSnapshot { known, facts, suggestions, titles, conversations, spent } = read;
         let user = &known.account.user;
         let (id, role) = (user.id.0, user.rights.role);
         let limit = |what, used, own, rate: Option<RateLimit>| LimitLine {
@@ -185,8 +185,14 @@ impl UserPage {
             suggestions: facts::suggestion_lines(suggestions, console),
             titles: titles.rows.iter().map(|wanted| TitleLine::from_request(wanted, console)).collect(),
             older_titles: titles.older.map(|at| format!("/users/{id}?titles_before={at}#titles")),
-            talks: talks.rows.iter().map(|talk| ConversationLine::from_summary(talk, console)).collect(),
-            older_talks: talks.older.map(|at| format!("/users/{id}?before={at}#conversations")),
+            conversations: conversations
+                .rows
+                .iter()
+                .map(|conversation| ConversationLine::from_summary(conversation, console))
+                .collect(),
+            older_conversations: conversations
+                .older
+                .map(|at| format!("/users/{id}?before={at}#conversations")),
         }
     }
 }

@@ -87,12 +87,12 @@ pub(in crate::web) async fn lift_suspension(
         Some(_) => code_misses::lift_suspension(conn, user, &today, Actor::Console, now).map(Some),
         None => Ok(None),
     });
-    let said = match lifting.await? {
+    let flash = match lifting.await? {
         None => return Err(PageError::NotFound),
         Some(LiftOutcome::Lifted) => FlashMessage::SuspensionLifted,
         Some(LiftOutcome::NotSuspended) => FlashMessage::NotSuspended,
     };
-    Ok(redirect_with_flash(&format!("/users/{id}"), said))
+    Ok(redirect_with_flash(&format!("/users/{id}"), flash))
 }
 
 /// All settings that can be changed; a browser does not send a box that is not ticked.
@@ -121,13 +121,13 @@ pub(in crate::web) async fn change_settings(
 ) -> PageResult {
     let now = console.clock.now();
     let user = UserId(id);
-    let said = console.db.write(move |conn| {
+    let flash = console.db.write(move |conn| {
         if user_admin::find_known_user(conn, user)?.is_none() {
             return Ok(None);
         }
         let person = user_admin::load_user_account(conn, user)?;
         let changes = match wanted.changed_settings(&person) {
-            Err(said) => return Ok(Some(said)),
+            Err(flash) => return Ok(Some(flash)),
             Ok(changes) if changes == UserChanges::default() => return Ok(Some(FlashMessage::Unchanged)),
             Ok(changes) => changes,
         };
@@ -136,8 +136,8 @@ pub(in crate::web) async fn change_settings(
             ChangeUserOutcome::LastAdmin => FlashMessage::LastAdmin,
         }))
     });
-    let Some(said) = said.await? else { return Err(PageError::NotFound) };
-    Ok(redirect_with_flash(&format!("/users/{id}"), said))
+    let Some(flash) = flash.await? else { return Err(PageError::NotFound) };
+    Ok(redirect_with_flash(&format!("/users/{id}"), flash))
 }
 
 impl UserSettingsForm {

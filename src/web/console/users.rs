@@ -17,7 +17,7 @@ use crate::web::console_state::ConsoleState;
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in crate::web) struct UsersQuery {
     #[serde(default, deserialize_with = "flash::deserialize_code")]
-    said: Option<FlashMessage>,
+    flash: Option<FlashMessage>,
 }
 
 #[derive(Template)]
@@ -47,7 +47,7 @@ pub(super) struct LimitUsage {
     /// Limit; none for a user without a limit.
     pub(super) most: Option<u32>,
     /// Label such as `3 of 10`.
-    pub(super) told: String,
+    pub(super) label: String,
 }
 
 impl LimitUsage {
@@ -61,11 +61,11 @@ impl LimitUsage {
             (UserRole::Member, Some(rate), UserLimit::Household) => Some(rate.max),
             (UserRole::Member, Some(_), UserLimit::Own(own)) => Some(own),
         };
-        let told = match most {
+        let label = match most {
             Some(most) => format!("{used} of {most}"),
             None => "no limit".to_owned(),
         };
-        Self { used, most, told }
+        Self { used, most, label }
     }
 }
 
@@ -82,7 +82,7 @@ pub(in crate::web) async fn show_users(
     let row =
         |listing: &UserSummary| UserLine::from_listing(listing, (quotas.movies, quotas.seasons), &console);
     Ok(render_page(&UsersPage {
-        frame: PageLayout::new(&operator, ConsoleSection::Users, "Users").with_flash(query.said),
+        frame: PageLayout::new(&operator, ConsoleSection::Users, "Users").with_flash(query.flash),
         people: everyone.iter().map(row).collect(),
     }))
 }

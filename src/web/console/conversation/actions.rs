@@ -21,8 +21,8 @@ use crate::web::console::responses::{PageError, PageId, PageResult, redirect_wit
 use crate::web::console_state::ConsoleState;
 
 /// Longest message in characters, the same as over the API.
-pub(super) const LONGEST: usize = 1600;
-const LONGEST_KEY: usize = 64;
+pub(super) const MAX_MESSAGE_CHARS: usize = 1600;
+const MAX_KEY_CHARS: usize = 64;
 
 /// Returns the address of a conversation's newest messages, where the outcome of a form is shown.
 fn tail_path(id: ConversationId) -> String {
@@ -62,11 +62,11 @@ pub(in crate::web) async fn send_message(
     if text.is_empty() {
         return Ok(redirect_with_flash(&tail_path(id), FlashMessage::NoWords));
     }
-    if text.chars().count() > LONGEST {
+    if text.chars().count() > MAX_MESSAGE_CHARS {
         return page::show_rejected_text(&console, &operator, id, (text.to_owned(), FlashMessage::TooLong))
             .await;
     }
-    if form.key.len() > LONGEST_KEY {
+    if form.key.len() > MAX_KEY_CHARS {
         return Err(PageError::NotFound);
     }
     Ok(match console.engine.send_as_test_user(id, text, &form.key).await? {

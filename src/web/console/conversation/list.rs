@@ -25,7 +25,7 @@ struct ConversationsPage {
     is_search: bool,
     found: Vec<MessageHit>,
     tabs: Vec<FilterTab>,
-    talks: Vec<ConversationLine>,
+    conversations: Vec<ConversationLine>,
     /// Address of the rest of the list.
     next: Option<String>,
 }
@@ -58,7 +58,7 @@ pub(in crate::web) struct ConversationsQuery {
     received: Option<i64>,
     sent: Option<i64>,
     #[serde(default, deserialize_with = "flash::deserialize_code")]
-    said: Option<FlashMessage>,
+    flash: Option<FlashMessage>,
 }
 
 /// Label instead of a conversation's name.
@@ -89,12 +89,12 @@ pub(in crate::web) async fn list_conversations(
     };
     let mut content = ConversationsPage {
         frame: PageLayout::new(&operator, ConsoleSection::Conversations, "Conversations")
-            .with_flash(asks.said),
+            .with_flash(asks.flash),
         typed: asks.q.chars().take(100).collect(),
         is_search: false,
         found: Vec::new(),
         tabs: TABS.into_iter().map(tab).collect(),
-        talks: Vec::new(),
+        conversations: Vec::new(),
         next: None,
     };
     if let Some(wanted) = SearchQuery::parse(&content.typed) {
@@ -122,7 +122,8 @@ pub(in crate::web) async fn list_conversations(
             .db
             .read(move |conn| conversations::load_conversation_summaries(conn, which, before))
             .await?;
-        content.talks = rows.iter().map(|talk| ConversationLine::from_summary(talk, &console)).collect();
+        content.conversations =
+            rows.iter().map(|conversation| ConversationLine::from_summary(conversation, &console)).collect();
         content.next = older.map(|before| match which {
             ConversationFilter::All => format!("/conversations?before={before}"),
             ConversationFilter::Open => format!("/conversations?show=open&before={before}"),
@@ -136,14 +137,19 @@ pub(in crate::web) async fn list_conversations(
 fn message_hit(console: &ConsoleState, found: SearchMatch) -> MessageHit {
     let with = UserLink::from(&found.user);
     let (path, name) = match (found.location, found.author) {
-        (MatchLocation::InTurn(talk, turn), _) => (Some(turn_path(talk.id, turn)), talk.name),
-        (MatchLocation::BeforeTurn(talk, next), by) => {
+        (MatchLocation::InTurn(conversation, turn), _) => {
+            (Some(turn_path(conversation.id, turn)), conversation.name)
+        }
+        (MatchLocation::BeforeTurn(conversation, next), by) => {
             let page = next.map(|turn| format!("?before={turn}")).unwrap_or_default();
             let entry = match by {
                 MessageAuthor::User => "text",
                 MessageAuthor::Assistant => "notice",
             };
-            (Some(format!("/conversations/{}{page}#{entry}-{}", talk.id, found.id)), talk.name)
+            (
+                Some(format!("/conversations/{}{page}#{entry}-{}", conversation.id, found.id)),
+                conversation.name,
+            )
         }
         (MatchLocation::OutsideConversation, MessageAuthor::User) => (with.path.clone(), OUTSIDE.to_owned()),
         (MatchLocation::OutsideConversation, MessageAuthor::Assistant) => {

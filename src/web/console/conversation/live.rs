@@ -29,7 +29,7 @@ use crate::web::sse::{self, CursorQuery};
 use crate::web::stream_limit::StreamOwner;
 
 /// Time within which pieces of an answer are combined into one event.
-const TOGETHER: Duration = Duration::from_millis(80);
+const COMBINE_PERIOD: Duration = Duration::from_millis(80);
 
 pub(in crate::web) async fn follow_page(
     State(console): State<ConsoleState>,
@@ -54,8 +54,8 @@ pub(in crate::web) async fn follow_page(
     let after = after.unwrap_or(EventSeq(-1));
     let reader = console.engine.follow_conversation(id, Some(after), |_| Ok(()));
     let begin = VecDeque::from([Event::default().retry(sse::RETRY)]);
-    let telling = PageEventStream { console, reader, token, waiting: begin };
-    Ok(sse::event_stream_response(place, telling.into_event_stream()))
+    let stream = PageEventStream { console, reader, token, waiting: begin };
+    Ok(sse::event_stream_response(place, stream.into_event_stream()))
 }
 
 struct PageEventStream {
@@ -114,7 +114,7 @@ impl PageEventStream {
                     touched.add_event(event);
                 }
                 if !touched.frame {
-                    tokio::time::sleep(TOGETHER).await;
+                    tokio::time::sleep(COMBINE_PERIOD).await;
                 }
                 let Some(last) = events.last() else { return Ok(Vec::new()) };
                 self.render_parts(touched, last.seq).await

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::actions::LONGEST;
+use super::actions::MAX_MESSAGE_CHARS;
 use super::fragments;
 use super::turns::{self, FormContext};
 use crate::conversation::transcript::ConversationId;
@@ -24,7 +24,7 @@ use crate::web::console_state::ConsoleState;
 struct ConversationView {
     frame: PageLayout,
     id: i64,
-    said: Option<FlashMessage>,
+    flash: Option<FlashMessage>,
     is_test: bool,
     /// True if the page shows the end of the conversation, which updates automatically.
     is_live: bool,
@@ -48,7 +48,7 @@ struct ConversationView {
 pub(in crate::web) struct ConversationPageQuery {
     before: Option<i64>,
     #[serde(default, deserialize_with = "flash::deserialize_code")]
-    said: Option<FlashMessage>,
+    flash: Option<FlashMessage>,
     /// Typed text that was not accepted.
     #[serde(skip)]
     typed: String,
@@ -68,9 +68,9 @@ pub(super) async fn show_rejected_text(
     console: &ConsoleState,
     operator: &Operator,
     id: ConversationId,
-    (typed, said): (String, FlashMessage),
+    (typed, flash): (String, FlashMessage),
 ) -> PageResult {
-    let asks = ConversationPageQuery { before: None, said: Some(said), typed };
+    let asks = ConversationPageQuery { before: None, flash: Some(flash), typed };
     Ok((StatusCode::UNPROCESSABLE_ENTITY, conversation_response(console, operator, id, asks).await?)
         .into_response())
 }
@@ -100,7 +100,7 @@ fn render_conversation(
     asks: ConversationPageQuery,
 ) -> askama::Result<Response> {
     let ConversationPage { header: head, footer: tail, entries, older, seq } = thread;
-    let ConversationPageQuery { before, said, typed } = asks;
+    let ConversationPageQuery { before, flash, typed } = asks;
     let with = UserLink::from(&head.user_ref);
     let setting = FormContext { token: operator.form_token().to_owned() };
     let entries: askama::Result<Vec<String>> =
@@ -109,7 +109,7 @@ fn render_conversation(
     let content = ConversationView {
         frame: PageLayout::new(operator, ConsoleSection::Conversations, head.name.clone()),
         id: head.id.0,
-        said,
+        flash,
         is_test: with.is_test,
         is_live: before.is_none(),
         seq: seq.0,
@@ -123,7 +123,7 @@ fn render_conversation(
         older,
         types_as: (with.is_test && is_open && before.is_none()).then_some(with.name),
         typed,
-        longest: LONGEST,
+        longest: MAX_MESSAGE_CHARS,
         key: format!("{:032x}", rand::random::<u128>()),
     };
     Ok(render_page(&content))
