@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
-use super::people::{Person, Wish};
+use super::people::{Person, UserRequest};
 use super::stage::Stage;
 use super::tell;
 
@@ -26,7 +26,7 @@ pub(crate) async fn measure() {
         times.reverse();
         for (person, times) in &mut times {
             let start = Instant::now();
-            person.wish(Wish::Look).await;
+            person.make_request(UserRequest::Look).await;
             times.push(start.elapsed());
         }
     }

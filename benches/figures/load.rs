@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::people::{Person, Wish};
+use super::people::{Person, UserRequest};
 use super::stage::Stage;
 use super::tell;
 use super::usage::{memory, processor_time, size_at_rest};
@@ -61,7 +61,7 @@ async fn text(people: Vec<Person>, times: u32) -> Vec<Person> {
         .map(|mut person| {
             tokio::spawn(async move {
                 for _ in 0..times {
-                    person.wish(Wish::Look).await;
+                    person.make_request(UserRequest::Look).await;
                 }
                 person
             })

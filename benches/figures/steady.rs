@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::people::{Person, Wish};
+use super::people::{Person, UserRequest};
 use super::stage::Stage;
 use super::tell;
 use super::usage::memory;
@@ -33,7 +33,7 @@ pub(crate) async fn measure() {
                 let mut beat = tokio::time::interval(BEAT * u32::try_from(PEOPLE).unwrap());
                 while start.elapsed() < HOUR {
                     beat.tick().await;
-                    person.wish(Wish::Look).await;
+                    person.make_request(UserRequest::Look).await;
                     person.diary.clear();
                     texts += 1;
                 }

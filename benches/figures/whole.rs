@@ -11,7 +11,7 @@ use diesel::prelude::*;
 use tokio::sync::broadcast::Receiver;
 
 use super::shelf;
-use super::stage::{PATIENCE, Stage};
+use super::stage::{TEST_TIMEOUT, Stage};
 use super::tell;
 use super::usage::{memory, processor_time};
 use dialarr::messaging::fake::SentText;
@@ -93,7 +93,7 @@ async fn text(stage: &Arc<Stage>, people: &[String], talk: Talk) -> Vec<(Duratio
                     let start = Instant::now();
                     assert!(stage.deliver(request).await, "a text was refused:\n{}", stage.log());
                     let acknowledged = start.elapsed();
-                    let answer = tokio::time::timeout(PATIENCE, answer(&mut inbox, &phone)).await;
+                    let answer = tokio::time::timeout(TEST_TIMEOUT, answer(&mut inbox, &phone)).await;
                     let Ok(heard) = answer else { panic!("{phone} was never answered:\n{}", stage.log()) };
                     assert!(heard.ends_with(talk.hears), "{phone} was answered: {heard}");
                     seen.push((acknowledged, start.elapsed()));

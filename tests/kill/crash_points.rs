@@ -12,7 +12,7 @@ use futures_util::{FutureExt, StreamExt};
 
 use super::invariants;
 use super::ledger::{count, is_settled};
-use super::people::{Consent, Line, Person, Wish};
+use super::people::{Consent, Line, Person, UserRequest};
 use super::stage::{Running, Stage, wait_for};
 
 /// Number of cases that run concurrently.
@@ -108,12 +108,16 @@ async fn play(place: &str, scenario: Scenario) -> Vec<String> {
     let people = [ANN.to_owned(), BOB.to_owned()];
     let stage = Arc::new(Stage::open(&people, Duration::from_millis(1)).await);
     let mut people: Vec<Person> = people.iter().map(|phone| Person::new(&stage, phone)).collect();
-    let wishes = people.iter_mut().map(|_| scenario.wish(&stage)).collect::<Vec<_>>();
+    let requests = people.iter_mut().map(|_| scenario.request(&stage)).collect::<Vec<_>>();
     let missed = match scenario {
         Scenario::Add | Scenario::Delete => Vec::new(),
         Scenario::Missed => {
             first_reading(&stage).await;
-            people.iter().zip(&wishes).map(|(person, wish)| person.says_in_vain(&wish.words())).collect()
+            people
+                .iter()
+                .zip(&requests)
+                .map(|(person, request)| person.undelivered_line(&request.words()))
+                .collect()
         }
     };
     let mut running = stage.start(Some(place));
@@ -121,8 +125,10 @@ async fn play(place: &str, scenario: Scenario) -> Vec<String> {
         stage.ready(&mut running).await;
     }
     let mut missed = missed.into_iter();
-    let lives =
-        people.into_iter().zip(wishes).map(|(person, wish)| tokio::spawn(live(person, wish, missed.next())));
+    let lives = people
+        .into_iter()
+        .zip(requests)
+        .map(|(person, request)| tokio::spawn(live(person, request, missed.next())));
     let lives: Vec<_> = lives.collect();
     wait_for(&format!("the death at {place}"), async || running.ended().is_some()).await;
     if !running.aborted() {
@@ -139,10 +145,10 @@ async fn play(place: &str, scenario: Scenario) -> Vec<String> {
     finish(&stage, running, &people).await
 }
 
-async fn live(mut person: Person, wish: Wish, missed: Option<Line>) -> Person {
+async fn live(mut person: Person, request: UserRequest, missed: Option<Line>) -> Person {
     match missed {
-        Some(said) => person.wished(wish, said).await,
-        None => person.wish(wish).await,
+        Some(sent) => person.resume_request(request, sent).await,
+        None => person.make_request(request).await,
     }
     person
 }
@@ -165,10 +171,10 @@ pub(crate) async fn finish(stage: &Stage, mut running: Running, people: &[Person
 }
 
 impl Scenario {
-    fn wish(self, stage: &Stage) -> Wish {
+    fn request(self, stage: &Stage) -> UserRequest {
         match self {
-            Self::Add | Self::Missed => Wish::Add(stage.addable()),
-            Self::Delete => Wish::Delete(vec![stage.deletable(), stage.deletable()], Consent::Yes),
+            Self::Add | Self::Missed => UserRequest::Add(stage.addable()),
+            Self::Delete => UserRequest::Delete(vec![stage.deletable(), stage.deletable()], Consent::Yes),
         }
     }
 }

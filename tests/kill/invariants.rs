@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ledger::{Event, Ledger};
-use super::people::{Consent, Entry, Line, Person, Wish};
+use super::people::{Consent, Entry, Line, Person, UserRequest};
 use super::stage::{Stage, Title, Write};
 
 /// Returns all violated invariants; an empty list means that all of them hold.
@@ -28,10 +28,10 @@ fn outcomes(ledger: &Ledger, people: &[Person]) -> Vec<String> {
         ledger.events.iter().map(|event| (event.external_id.as_str(), event)).collect();
     let entries = people.iter().flat_map(|person| &person.diary);
     let mut broken = Vec::new();
-    let mut said = BTreeSet::new();
+    let mut sent = BTreeSet::new();
     for line in entries.flat_map(|entry| &entry.lines) {
-        let Line::Said { sid, body, acknowledged } = line else { continue };
-        said.insert(sid.as_str());
+        let Line::Sent { sid, body, acknowledged } = line else { continue };
+        sent.insert(sid.as_str());
         match events.get(sid.as_str()) {
             None => broken.push(format!("{body:?} is not known; acknowledged: {acknowledged}")),
             Some(event) if !matches!(event.outcome.as_deref(), Some("replied" | "failed_notified")) => {
@@ -40,7 +40,7 @@ fn outcomes(ledger: &Ledger, people: &[Person]) -> Vec<String> {
             Some(_) => {}
         }
     }
-    let nobodys = ledger.events.iter().filter(|event| !said.contains(event.external_id.as_str()));
+    let nobodys = ledger.events.iter().filter(|event| !sent.contains(event.external_id.as_str()));
     broken.extend(nobodys.map(|event| format!("nobody said {event:?}")));
     broken
 }
@@ -96,63 +96,64 @@ fn writes(writes: &[Write]) -> Vec<String> {
 
 /// Checks that the messages to a user are true.
 fn truths(stage: &Stage, person: &Person, entry: &Entry) -> Vec<String> {
-    let told: Vec<&str> = entry
+    let received: Vec<&str> = entry
         .lines
         .iter()
         .filter_map(|line| match line {
-            Line::Got { body, .. } => Some(body.as_str()),
-            Line::Said { .. } => None,
+            Line::Received { body, .. } => Some(body.as_str()),
+            Line::Sent { .. } => None,
         })
         .collect();
-    let broken = match &entry.wish {
-        Wish::Add(title) => addition(stage, title, &told),
-        Wish::Delete(titles, consent) => {
-            titles.iter().flat_map(|title| deletion(stage, title, *consent, &told)).collect()
+    let broken = match &entry.request {
+        UserRequest::Add(title) => addition(stage, title, &received),
+        UserRequest::Delete(titles, consent) => {
+            titles.iter().flat_map(|title| deletion(stage, title, *consent, &received)).collect()
         }
-        Wish::Look => Vec::new(),
+        UserRequest::Look => Vec::new(),
     };
     broken.into_iter().map(|broken| format!("{broken}, {}: {:#?}", person.phone, entry.lines)).collect()
 }
 
-fn addition(stage: &Stage, title: &Title, told: &[&str]) -> Vec<&'static str> {
+fn addition(stage: &Stage, title: &Title, received: &[&str]) -> Vec<&'static str> {
     let is_added = stage.radarr.added_ids().contains(&title.id);
-    let says = |words: &str| told.iter().any(|text| text.contains(words));
-    let told_added = says(&format!("Added {} (", title.name));
-    let told_there = told.iter().any(|text| text.contains(&title.name) && text.contains(" already "));
-    let told_doubt = says("could not find out");
-    match (is_added, told_added || told_there) {
-        (true, false) if !told_doubt => vec!["added, but not told so"],
+    let says = |words: &str| received.iter().any(|text| text.contains(words));
+    let reports_addition = says(&format!("Added {} (", title.name));
+    let reports_presence =
+        received.iter().any(|text| text.contains(&title.name) && text.contains(" already "));
+    let reports_doubt = says("could not find out");
+    match (is_added, reports_addition || reports_presence) {
+        (true, false) if !reports_doubt => vec!["added, but not told so"],
         (false, true) => vec!["told to be added, but is not"],
         (true, _) | (false, false) => Vec::new(),
     }
 }
 
-fn deletion(stage: &Stage, title: &Title, consent: Consent, told: &[&str]) -> Vec<&'static str> {
+fn deletion(stage: &Stage, title: &Title, consent: Consent, received: &[&str]) -> Vec<&'static str> {
     let is_gone = stage.radarr.removed_ids().contains(&title.id);
     let name = format!("{} (", title.name);
     // A sentence after the confirmation prompt that names the title.
     let says = |marks: &[&str]| {
-        told.iter().filter(|text| !text.contains("Reply YES")).any(|text| {
+        received.iter().filter(|text| !text.contains("Reply YES")).any(|text| {
             text.split(". ").any(|part| part.contains(&name) && marks.iter().any(|mark| part.contains(mark)))
         })
     };
-    let told_gone = says(&["Deleted ", " already gone", " is deleted", " are deleted"]);
-    let told_kept = says(&["kept", "Not deleted", "could not be deleted", "still there"]);
-    let told_doubt = says(&["could not find out"]);
+    let reports_deletion = says(&["Deleted ", " already gone", " is deleted", " are deleted"]);
+    let reports_keeping = says(&["kept", "Not deleted", "could not be deleted", "still there"]);
+    let reports_doubt = says(&["could not find out"]);
     let mut broken = Vec::new();
-    if is_gone && !told_gone && !told_doubt {
+    if is_gone && !reports_deletion && !reports_doubt {
         broken.push("deleted, but not told so");
     }
-    if !is_gone && told_gone {
+    if !is_gone && reports_deletion {
         broken.push("told to be deleted, but is not");
     }
-    if is_gone && told_kept {
+    if is_gone && reports_keeping {
         broken.push("told to be kept, but is gone");
     }
     if is_gone && consent == Consent::No {
         broken.push("deleted without a yes");
     }
-    if is_gone && !told.iter().any(|text| text.contains("Reply YES") && text.contains(&name)) {
+    if is_gone && !received.iter().any(|text| text.contains("Reply YES") && text.contains(&name)) {
         broken.push("deleted without a question that named it");
     }
     broken

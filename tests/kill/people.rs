@@ -7,13 +7,13 @@ use std::time::Duration;
 use dialarr::messaging::fake::SentText;
 use tokio::sync::broadcast::Receiver;
 
-use super::stage::{PATIENCE, Stage, Title};
+use super::stage::{Stage, TEST_TIMEOUT, Title};
 
 /// Time for reading a prompt and typing the answer.
 const REACTION: Duration = Duration::from_millis(120);
 
 #[derive(Debug, Clone)]
-pub(crate) enum Wish {
+pub(crate) enum UserRequest {
     Add(Title),
     Delete(Vec<Title>, Consent),
     Look,
@@ -35,14 +35,14 @@ pub(crate) struct Person {
 /// Wish and all messages about it.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    pub(crate) wish: Wish,
+    pub(crate) request: UserRequest,
     pub(crate) lines: Vec<Line>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Line {
-    Said { sid: String, body: String, acknowledged: bool },
-    Got { body: String },
+    Sent { sid: String, body: String, acknowledged: bool },
+    Received { body: String },
 }
 
 impl Person {
@@ -51,40 +51,40 @@ impl Person {
         Self { phone: phone.to_owned(), stage: Arc::clone(stage), inbox, diary: Vec::new() }
     }
 
-    /// Sends a wish, answers every confirmation prompt about it, and returns once there is a reply without a prompt.
-    pub(crate) async fn wish(&mut self, wish: Wish) {
-        let said = self.says(&wish.words()).await;
-        self.sees_through(wish, said).await;
+    /// Sends a request, answers every confirmation prompt about it, and returns once there is a reply without a prompt.
+    pub(crate) async fn make_request(&mut self, request: UserRequest) {
+        let sent = self.says(&request.words()).await;
+        self.complete_request(request, sent).await;
     }
 
-    /// Follows up on a wish whose message never reached the webhook.
-    pub(crate) async fn wished(&mut self, wish: Wish, said: Line) {
-        self.sees_through(wish, said).await;
+    /// Follows up on a request whose message never reached the webhook.
+    pub(crate) async fn resume_request(&mut self, request: UserRequest, sent: Line) {
+        self.complete_request(request, sent).await;
     }
 
     /// Sends a message that only the carrier knows of.
-    pub(crate) fn says_in_vain(&self, body: &str) -> Line {
+    pub(crate) fn undelivered_line(&self, body: &str) -> Line {
         let (sid, _lost) = self.stage.text(&self.phone, body);
-        Line::Said { sid, body: body.to_owned(), acknowledged: false }
+        Line::Sent { sid, body: body.to_owned(), acknowledged: false }
     }
 
-    async fn sees_through(&mut self, wish: Wish, said: Line) {
-        let mut lines = vec![said];
-        while let Some(answer) = self.is_asked(&wish, &mut lines).await {
+    async fn complete_request(&mut self, request: UserRequest, sent: Line) {
+        let mut lines = vec![sent];
+        while let Some(answer) = self.next_answer(&request, &mut lines).await {
             lines.push(self.says(&answer).await);
         }
-        self.diary.push(Entry { wish, lines });
+        self.diary.push(Entry { request, lines });
     }
 
     /// Reads the messages until there is a prompt that no other message follows for a moment, or a reply without a
     /// prompt. Returns the text to answer.
-    async fn is_asked(&mut self, wish: &Wish, lines: &mut Vec<Line>) -> Option<String> {
-        let Ok(mut text) = tokio::time::timeout(PATIENCE, self.gets()).await else {
-            panic!("{} was never answered on {wish:?}: {lines:#?}\n{}", self.phone, self.stage.log());
+    async fn next_answer(&mut self, request: &UserRequest, lines: &mut Vec<Line>) -> Option<String> {
+        let Ok(mut text) = tokio::time::timeout(TEST_TIMEOUT, self.gets()).await else {
+            panic!("{} was never answered on {request:?}: {lines:#?}\n{}", self.phone, self.stage.log());
         };
         loop {
-            let answer = wish.answer(&text.body);
-            lines.push(Line::Got { body: text.body });
+            let answer = request.answer(&text.body);
+            lines.push(Line::Received { body: text.body });
             let answer = answer?;
             match tokio::time::timeout(REACTION, self.gets()).await {
                 Ok(further) => text = further,
@@ -96,7 +96,7 @@ impl Person {
     async fn says(&self, body: &str) -> Line {
         let (sid, request) = self.stage.text(&self.phone, body);
         let acknowledged = self.stage.deliver(request).await;
-        Line::Said { sid, body: body.to_owned(), acknowledged }
+        Line::Sent { sid, body: body.to_owned(), acknowledged }
     }
 
     async fn gets(&mut self) -> SentText {
@@ -109,7 +109,7 @@ impl Person {
     }
 }
 
-impl Wish {
+impl UserRequest {
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Add(title) => format!("add {}", title.name),

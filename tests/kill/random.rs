@@ -12,7 +12,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::crash_points::finish;
-use super::people::{Consent, Line, Person, Wish};
+use super::people::{Consent, Line, Person, UserRequest};
 use super::stage::Stage;
 
 const PEOPLE: u64 = 20;
@@ -32,7 +32,7 @@ async fn random_crashes_lose_repeat_and_invent_nothing() {
 }
 
 async fn play(seed: u64) {
-    tell(&format!("seed {seed}"));
+    print_line(&format!("seed {seed}"));
     let phones: Vec<String> = (0..PEOPLE).map(|place| format!("+155501002{place:02}")).collect();
     let stage = Arc::new(Stage::open(&phones, Duration::from_millis(2)).await);
     let over = Arc::new(AtomicBool::new(false));
@@ -50,7 +50,7 @@ async fn play(seed: u64) {
         people.push(life.await.unwrap());
     }
     let broken = finish(&stage, running, &people).await;
-    tell(&summary(&people));
+    print_line(&summary(&people));
     assert!(broken.is_empty(), "seed {seed}: {} broken:\n{}", broken.len(), broken.join("\n"));
 }
 
@@ -68,17 +68,17 @@ async fn kill_again_and_again(stage: &Stage, mut chance: StdRng) {
     }
 }
 
-/// Plays one wish after the other, until the test is over.
+/// Plays one request after the other, until the test is over.
 async fn live(mut person: Person, stage: Arc<Stage>, mut chance: StdRng, over: Arc<AtomicBool>) -> Person {
     while !over.load(Ordering::SeqCst) {
-        let wish = match chance.random_range(0..10) {
-            0..4 => Wish::Add(stage.addable()),
-            4..6 => Wish::Delete(vec![stage.deletable()], Consent::Yes),
-            6 => Wish::Delete(vec![stage.deletable(), stage.deletable()], Consent::Yes),
-            7 => Wish::Delete(vec![stage.deletable()], Consent::No),
-            _ => Wish::Look,
+        let request = match chance.random_range(0..10) {
+            0..4 => UserRequest::Add(stage.addable()),
+            4..6 => UserRequest::Delete(vec![stage.deletable()], Consent::Yes),
+            6 => UserRequest::Delete(vec![stage.deletable(), stage.deletable()], Consent::Yes),
+            7 => UserRequest::Delete(vec![stage.deletable()], Consent::No),
+            _ => UserRequest::Look,
         };
-        person.wish(wish).await;
+        person.make_request(request).await;
     }
     person
 }
@@ -86,16 +86,16 @@ async fn live(mut person: Person, stage: Arc<Stage>, mut chance: StdRng, over: A
 /// Returns the number of messages of each kind that users received.
 fn summary(people: &[Person]) -> String {
     let entries = people.iter().flat_map(|person| &person.diary);
-    let mut said = 0;
+    let mut sent = 0;
     let mut acknowledged_texts = 0;
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for line in entries.flat_map(|entry| &entry.lines) {
         match line {
-            Line::Said { acknowledged, .. } => {
-                said += 1;
+            Line::Sent { acknowledged, .. } => {
+                sent += 1;
                 acknowledged_texts += usize::from(*acknowledged);
             }
-            Line::Got { body, .. } => {
+            Line::Received { body, .. } => {
                 let words: Vec<&str> = body.split_whitespace().take(2).collect();
                 let kind =
                     if body.contains("Reply YES") { "Delete ...?".to_owned() } else { words.join(" ") };
@@ -105,11 +105,11 @@ fn summary(people: &[Person]) -> String {
             }
         }
     }
-    format!("{said} texts, {acknowledged_texts} acknowledged, answers {kinds:?}")
+    format!("{sent} texts, {acknowledged_texts} acknowledged, answers {kinds:?}")
 }
 
 /// Prints directly to the terminal, because the test runner captures the output of a passing test.
-fn tell(words: &str) {
+fn print_line(words: &str) {
     // The test does not depend on this output.
     drop(writeln!(std::io::stdout(), "{words}"));
 }

@@ -33,7 +33,7 @@ const NUMBER: &str = "+15550100000";
 const ACCOUNT: &str = "AC00000000000000000000000000000000";
 const TOKEN: &str = "a-simulated-token";
 /// Time limit of every wait in these tests.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval between two checks of a condition that a test waits for.
 pub(crate) const GLANCE: Duration = Duration::from_millis(10);
 
@@ -65,7 +65,7 @@ pub(crate) struct Write {
     pub(crate) status: u16,
 }
 
-/// Title that exists for one wish alone.
+/// Title that exists for one request alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Title {
     pub(crate) name: String,
@@ -188,7 +188,7 @@ impl Stage {
         wait_for("the program to be ready", async || {
             assert_eq!(running.ended(), None, "it ended by itself:\n{}", self.log());
             let request = http::Request::get(&url).body(Bytes::new()).unwrap();
-            let answer = self.http.send(request, PATIENCE).await;
+            let answer = self.http.send(request, TEST_TIMEOUT).await;
             answer.is_ok_and(|answer| answer.status().is_success())
         })
         .await;
@@ -314,7 +314,7 @@ pub(crate) async fn wait_for(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
             glances.tick().await;
         }
     };
-    assert!(tokio::time::timeout(PATIENCE, looking).await.is_ok(), "waited too long for {what}");
+    assert!(tokio::time::timeout(TEST_TIMEOUT, looking).await.is_ok(), "waited too long for {what}");
 }
 
 /// Returns a port that stays reserved while the program is down: the port lies below those that the system assigns
@@ -322,10 +322,10 @@ pub(crate) async fn wait_for(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 async fn free_port() -> u16 {
     const FIRST: u32 = 12_000;
     const PORTS: u32 = 16_000;
-    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    static USED_PORTS: AtomicU32 = AtomicU32::new(0);
     loop {
         // Two runs of these tests on one machine begin at different ports.
-        let place = std::process::id().wrapping_mul(61) + TAKEN.fetch_add(1, Ordering::SeqCst);
+        let place = std::process::id().wrapping_mul(61) + USED_PORTS.fetch_add(1, Ordering::SeqCst);
         let port = u16::try_from(FIRST + place % PORTS).unwrap();
         if TcpListener::bind(("127.0.0.1", port)).await.is_ok() {
             return port;

@@ -8,15 +8,15 @@
 
 mod checker;
 mod forgeries;
-mod mind;
+mod network_faults;
 mod people;
 mod plan;
 mod prefix;
 mod records;
 mod rng;
 mod run;
+mod simulated_model;
 mod timeline;
-mod weather;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,7 +44,7 @@ struct Ground {
 
 impl Ground {
     fn new() -> Self {
-        quiet_about_the_mind();
+        silence_model_panics();
         let memory = PathBuf::from("/dev/shm");
         let folder =
             if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
@@ -69,7 +69,7 @@ impl Ground {
 }
 
 /// Silences the panics of the model, which are part of the simulation; all other panics are reported as usual.
-fn quiet_about_the_mind() {
+fn silence_model_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if panic.payload_as_str() != Some("the mind has lost itself") {
@@ -108,21 +108,22 @@ fn check(seeds: impl Iterator<Item = u64> + Send) -> Tally {
         (0..cores).for_each(|_| drop(scope.spawn(work)));
     });
     let (failed, count) = (failed.into_inner().unwrap(), count.into_inner());
-    assert!(failed.is_empty(), "{} of {count} seeds failed\n{}", failed.len(), told(&failed));
+    assert!(failed.is_empty(), "{} of {count} seeds failed\n{}", failed.len(), describe_failures(&failed));
     tally.into_inner().unwrap()
 }
 
-fn told(failed: &[(u64, Verdict)]) -> String {
-    let mut told = String::new();
+fn describe_failures(failed: &[(u64, Verdict)]) -> String {
+    let mut describe_failures = String::new();
     for (seed, verdict) in failed.iter().take(8) {
-        told += &format!("seed {seed}: SIM_SEED={seed} cargo test --test sim schedules\n");
-        told += &verdict.violations.iter().map(|violation| format!("  {violation}\n")).collect::<String>();
+        describe_failures += &format!("seed {seed}: SIM_SEED={seed} cargo test --test sim schedules\n");
+        describe_failures +=
+            &verdict.violations.iter().map(|violation| format!("  {violation}\n")).collect::<String>();
     }
     if let [(_, verdict)] = failed {
-        told += &verdict.journal.join("\n");
+        describe_failures += &verdict.journal.join("\n");
     }
     let more = failed.iter().skip(8).map(|(seed, verdict)| format!("{seed} {}\n", verdict.violations[0]));
-    told + &more.take(40).collect::<String>()
+    describe_failures + &more.take(40).collect::<String>()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dialarr::messaging::fake::{FakeDelivery, SentText};
 
-use crate::plan::{self, Answers, Plan, Way};
+use crate::plan::{self, Answers, DeliveryMode, Plan};
 use crate::rng::Rng;
 use crate::world::{World, pass};
 
@@ -13,7 +13,7 @@ use crate::world::{World, pass};
 const GUESS: &str = "approve 0001";
 
 /// Sends a user's message, which reaches the program as `way` specifies.
-pub(crate) fn text(world: &World, from: &str, body: &str, way: Way) {
+pub(crate) fn text(world: &World, from: &str, body: &str, way: DeliveryMode) {
     let number = world.sent_in.lock().unwrap().len();
     let sid = format!("SM{number:032x}");
     world.sent_in.lock().unwrap().insert(sid.clone());
@@ -25,14 +25,14 @@ pub(crate) fn text(world: &World, from: &str, body: &str, way: Way) {
     let world = world.clone();
     world.clone().later(async move {
         let second = match way {
-            Way::Lost => return,
-            Way::Straight => None,
-            Way::Late(ms) => {
+            DeliveryMode::Lost => return,
+            DeliveryMode::Straight => None,
+            DeliveryMode::Late(ms) => {
                 pass(Duration::from_millis(ms)).await;
                 None
             }
-            Way::Twice(ms) => Some((ms, straight.clone())),
-            Way::Fallback(ms) => {
+            DeliveryMode::Twice(ms) => Some((ms, straight.clone())),
+            DeliveryMode::Fallback(ms) => {
                 pass(Duration::from_millis(ms)).await;
                 return bring(&world, &sid, fallback).await;
             }
@@ -131,7 +131,7 @@ fn answer(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
         let (world, from) = (world.clone(), sent.to.as_str().to_owned());
         world.clone().later(async move {
             pass(Duration::from_millis(600)).await;
-            text(&world, &from, yes, Way::Straight);
+            text(&world, &from, yes, DeliveryMode::Straight);
         });
         return;
     }

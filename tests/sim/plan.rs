@@ -49,7 +49,7 @@ pub(crate) enum Act {
     Text {
         from: &'static str,
         body: String,
-        way: Way,
+        way: DeliveryMode,
     },
     Stop {
         how: Stop,
@@ -77,7 +77,7 @@ pub(crate) enum Stop {
 
 /// Path by which a message reaches the webhook, if it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum DeliveryMode {
     Straight,
     Late(u64),
     Twice(u64),
@@ -232,7 +232,7 @@ impl Plan {
         if !rng.percent(35) {
             return;
         }
-        let text = |body: &str| Act::Text { from: FAY, body: body.to_owned(), way: Way::Straight };
+        let text = |body: &str| Act::Text { from: FAY, body: body.to_owned(), way: DeliveryMode::Straight };
         let mut at = rng.within(500, end);
         let hours = rng.one_of(&["quiet 21-7", "quiet 21-23", "quiet 22-7", "quiet 22-7"]);
         self.acts.push((at, text(hours)));
@@ -314,14 +314,14 @@ fn body(rng: &mut Rng) -> String {
 }
 
 /// Chooses the path of a message. `astray` percent of the messages do not arrive directly.
-pub(crate) fn way(rng: &mut Rng, astray: u64) -> Way {
+pub(crate) fn way(rng: &mut Rng, astray: u64) -> DeliveryMode {
     if !rng.percent(astray) {
-        return Way::Straight;
+        return DeliveryMode::Straight;
     }
     match rng.below(5) {
-        0 => Way::Lost,
-        1 => Way::Late(rng.within(500, 14_000)),
-        2 | 3 => Way::Twice(rng.within(0, 15_000)),
-        _ => Way::Fallback(rng.within(1_000, 15_000)),
+        0 => DeliveryMode::Lost,
+        1 => DeliveryMode::Late(rng.within(500, 14_000)),
+        2 | 3 => DeliveryMode::Twice(rng.within(0, 15_000)),
+        _ => DeliveryMode::Fallback(rng.within(1_000, 15_000)),
     }
 }

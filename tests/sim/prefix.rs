@@ -1,6 +1,6 @@
 //! Crash test of a turn's log: a turn that is cut off at any moment and resumed ends as if the crash had not happened.
 
-use crate::plan::{ANN, Act, Answers, Plan, Stop, Way};
+use crate::plan::{ANN, Act, Answers, DeliveryMode, Plan, Stop};
 use crate::run::Verdict;
 use crate::{Ground, variable};
 
@@ -45,7 +45,7 @@ fn play(ground: &Ground, acts: &[(u64, Act)], kill_at: Option<u64>) -> Verdict {
 }
 
 fn text(body: &str) -> Act {
-    Act::Text { from: ANN, body: body.to_owned(), way: Way::Straight }
+    Act::Text { from: ANN, body: body.to_owned(), way: DeliveryMode::Straight }
 }
 
 #[test]

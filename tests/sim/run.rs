@@ -12,7 +12,7 @@ use dialarr::store::people::pauses;
 use crate::checker;
 use crate::forgeries;
 use crate::people;
-use crate::plan::{ANN, Act, BRAZIL, FAY, Plan, Stop, Way};
+use crate::plan::{ANN, Act, BRAZIL, DeliveryMode, FAY, Plan, Stop};
 use crate::records::{Records, word};
 use crate::rng::Rng;
 use crate::world::{World, pass};
@@ -30,14 +30,14 @@ pub(crate) struct Verdict {
     /// Changes that Sonarr and Radarr carried out.
     pub changes: Vec<String>,
     /// Outbound messages, in order.
-    pub said: Vec<String>,
+    pub sent_texts: Vec<String>,
     /// Time of the last change or message, in milliseconds after the start.
     pub last_effect_ms: u64,
 }
 
 impl Verdict {
     pub(crate) fn last_words(&self) -> Option<&String> {
-        self.said.last()
+        self.sent_texts.last()
     }
 }
 
@@ -86,8 +86,8 @@ async fn play(plan: &Plan, database: &Path) -> Verdict {
     let last = effects.map(|(_, at)| at).max();
     let last_effect_ms =
         last.map_or(0, |at| u64::try_from(at.duration_since(begun).as_millis()).unwrap_or(0));
-    let said = world.peers.twilio.sent_messages().into_iter().map(|text| text.body).collect();
-    Verdict { violations, journal: world.journal.lines(), tally, changes, said, last_effect_ms }
+    let sent_texts = world.peers.twilio.sent_messages().into_iter().map(|text| text.body).collect();
+    Verdict { violations, journal: world.journal.lines(), tally, changes, sent_texts, last_effect_ms }
 }
 
 struct Stage {
@@ -159,7 +159,7 @@ impl Stage {
         }
         if self.world.plan.acts.iter().any(|(_, act)| matches!(act, Act::Text { from: FAY, .. })) {
             // Notifications that wait for the morning are released.
-            people::text(&self.world, FAY, "quiet off", Way::Straight);
+            people::text(&self.world, FAY, "quiet off", DeliveryMode::Straight);
         }
         let deadline = tokio::time::Instant::now() + REST_WITHIN;
         loop {
@@ -191,9 +191,9 @@ impl Stage {
             }
             _ => {
                 // Ann may have opted out in the meantime.
-                people::text(&self.world, ANN, "START", Way::Straight);
+                people::text(&self.world, ANN, "START", DeliveryMode::Straight);
                 pass(Duration::from_secs(5)).await;
-                people::text(&self.world, ANN, "resume", Way::Straight);
+                people::text(&self.world, ANN, "resume", DeliveryMode::Straight);
             }
         }
     }

@@ -33,11 +33,11 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use crate::mind::Mind;
+use crate::network_faults::{NetworkFaults, Seen};
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan};
 use crate::rng::Rng;
+use crate::simulated_model::SimulatedModel;
 use crate::timeline::Timeline;
-use crate::weather::{Seen, Weather};
 
 const PUBLIC_URL: &str = "https://sms.example.org";
 /// Secret that no row may contain.
@@ -68,7 +68,7 @@ impl Journal {
 
 /// Entry point of the program's listener, while the program runs.
 #[derive(Clone)]
-struct Door {
+struct WebhookEndpoint {
     webhooks: InProcess,
     closed: CancellationToken,
 }
@@ -77,7 +77,7 @@ struct Door {
 #[derive(Clone)]
 pub(crate) struct World {
     pub peers: SimulatedPeers,
-    pub mind: Arc<Mind>,
+    pub model: Arc<SimulatedModel>,
     pub journal: Journal,
     /// Time that no step changes.
     pub true_clock: Clock,
@@ -92,7 +92,7 @@ pub(crate) struct World {
     pub database: PathBuf,
     pub settings: HouseholdSettings,
     calm: Arc<AtomicBool>,
-    door: Arc<Mutex<Option<Door>>>,
+    endpoint: Arc<Mutex<Option<WebhookEndpoint>>>,
     pub plan: Arc<Plan>,
     starts: Arc<Mutex<u64>>,
 }
@@ -116,7 +116,7 @@ impl World {
         settings.coalesce = Duration::from_millis(if plan.brisk { 0 } else { 1_200 });
         Self {
             peers: SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL),
-            mind: Arc::new(Mind::new(plan)),
+            model: Arc::new(SimulatedModel::new(plan)),
             journal: Journal { clock: true_clock.clone(), lines: Arc::default() },
             true_clock,
             timeline: Arc::new(Mutex::new(Timeline::new(start.as_millisecond()))),
@@ -127,7 +127,7 @@ impl World {
             database,
             settings,
             calm: Arc::default(),
-            door: Arc::default(),
+            endpoint: Arc::default(),
             plan: Arc::new(plan.clone()),
             starts: Arc::default(),
         }
@@ -165,7 +165,7 @@ impl World {
     /// Stops all failures from here on.
     pub(crate) fn calm_down(&self) {
         self.calm.store(true, Ordering::SeqCst);
-        self.mind.calm.store(true, Ordering::SeqCst);
+        self.model.calm.store(true, Ordering::SeqCst);
         self.peers.radarr.set_down(false);
         self.peers.sonarr.set_down(false);
     }
@@ -173,7 +173,7 @@ impl World {
     pub(crate) async fn start(&self) -> App {
         let app = App::start(self.blueprint()).await.unwrap();
         let webhooks = web::in_process(web::webhook_router(app.webhooks.clone()));
-        *self.door.lock().unwrap() = Some(Door { webhooks, closed: CancellationToken::new() });
+        *self.endpoint.lock().unwrap() = Some(WebhookEndpoint { webhooks, closed: CancellationToken::new() });
         self.journal.note("STARTED");
         app
     }
@@ -187,7 +187,7 @@ impl World {
     }
 
     pub(crate) async fn kill(&self, app: App) {
-        self.close_door();
+        self.close_endpoint();
         self.journal.note("KILLED");
         app.kill().await;
     }
@@ -195,26 +195,26 @@ impl World {
     pub(crate) async fn drain(&self, app: App) {
         self.journal.note("DRAINS");
         app.drain_turns().await;
-        self.close_door();
+        self.close_endpoint();
         app.close().await;
         // A process that has ended holds nothing; in this simulation the last tasks need time to notice the end.
         pass(Duration::from_millis(500)).await;
         self.journal.note("DRAINED");
     }
 
-    fn close_door(&self) {
-        if let Some(door) = self.door.lock().unwrap().take() {
-            door.closed.cancel();
+    fn close_endpoint(&self) {
+        if let Some(endpoint) = self.endpoint.lock().unwrap().take() {
+            endpoint.closed.cancel();
         }
     }
 
     /// Delivers a request of Twilio's; `None` if there was no response.
     pub(crate) async fn bring(&self, request: Request<Bytes>) -> Option<u16> {
-        let door = self.door.lock().unwrap().clone()?;
+        let endpoint = self.endpoint.lock().unwrap().clone()?;
         tokio::select! {
-            answer = tokio::time::timeout(Duration::from_secs(15), (door.webhooks)(request)) =>
+            answer = tokio::time::timeout(Duration::from_secs(15), (endpoint.webhooks)(request)) =>
                 answer.ok().map(|response| response.status().as_u16()),
-            () = door.closed.cancelled() => None,
+            () = endpoint.closed.cancelled() => None,
         }
     }
 
@@ -237,8 +237,8 @@ impl World {
         db.write(give).await.unwrap();
     }
 
-    fn weather(&self, name: &'static str, storm: u64) -> Weather {
-        Weather {
+    fn network_faults(&self, name: &'static str, storm: u64) -> NetworkFaults {
+        NetworkFaults {
             name,
             clock: self.peers.clock.clone(),
             true_clock: self.true_clock.clone(),
@@ -255,10 +255,10 @@ impl World {
         *self.starts.lock().unwrap() += 1;
         let seed = self.plan.seed ^ (*self.starts.lock().unwrap() << 32);
         let db = Db::open_simulated(self.database.to_str().unwrap(), seed).unwrap();
-        let carrier = self.weather("twilio", self.plan.twilio).before(self.peers.twilio.in_process());
+        let carrier = self.network_faults("twilio", self.plan.twilio).before(self.peers.twilio.in_process());
         let account = self.peers.twilio.client_account("https://api.twilio.invalid");
         let carrier = Arc::new(Twilio::new(account, HttpClient::in_process(carrier)));
-        let model: Arc<dyn Model> = self.mind.clone();
+        let model: Arc<dyn Model> = self.model.clone();
         let usual = self.peers.blueprint(db, self.settings.clone(), Some(model)).unwrap();
         AppBlueprint {
             confirm_for: SignedDuration::from_mins(5),
@@ -274,8 +274,8 @@ impl World {
     }
 
     fn library(&self) -> ArrInstances {
-        let radarr = self.weather("radarr", self.plan.radarr).before(self.peers.radarr.in_process());
-        let sonarr = self.weather("sonarr", self.plan.sonarr).before(self.peers.sonarr.in_process());
+        let radarr = self.network_faults("radarr", self.plan.radarr).before(self.peers.radarr.in_process());
+        let sonarr = self.network_faults("sonarr", self.plan.sonarr).before(self.peers.sonarr.in_process());
         let radarr = Radarr::new(
             HttpClient::in_process(radarr),
             "http://radarr.invalid".parse().unwrap(),

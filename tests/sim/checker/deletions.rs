@@ -4,10 +4,10 @@
 use serde_json::Value;
 
 use super::Evidence;
+use crate::network_faults::Seen;
 use crate::plan::{ANN, BOB};
 use crate::records::{by_id, number, word};
 use crate::timeline::Times;
-use crate::weather::Seen;
 
 /// Time after which a read may have been canceled.
 const LONGEST_READ_MS: i64 = 9_000;
@@ -124,7 +124,7 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
         return;
     }
     let to_user = |text: &&Value| number(text, "user_id") == user;
-    let said = |text: &&Value| !matches!(word(text, "state"), "failed" | "suppressed");
+    let is_sent = |text: &&Value| !matches!(word(text, "state"), "failed" | "suppressed");
     let prompts =
         || records.outbox.iter().filter(to_user).filter(|text| word(text, "kind") == "confirm_prompt");
     let last = prompts().rfind(|text| number(text, "created_at") < begun).cloned().unwrap_or_default();
@@ -143,7 +143,7 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
         .outbox
         .iter()
         .filter(to_user)
-        .filter(said)
+        .filter(is_sent)
         .filter(|text| number(text, "id") > number(&last, "id"))
         // A notification counts as sent when it is accepted: it waits for the answer.
         .find(|text| match word(text, "kind") {
@@ -204,8 +204,8 @@ fn truths(evidence: &mut Evidence<'_>) {
                     (200..300).contains(status) && at.as_millisecond() <= ended
                 })
             });
-        let told = word(item, "result");
-        let so = match told.trim_matches('"') {
+        let result = word(item, "result");
+        let so = match result.trim_matches('"') {
             "deleted" | "already_gone" => gone,
             // If two users requested the same deletion, the other user's YES may have caused it.
             "failed" | "not_permitted" | "changed" | "stopped" | "still_there" => {
@@ -214,7 +214,7 @@ fn truths(evidence: &mut Evidence<'_>) {
             _ => true,
         };
         evidence.expect_in_time(so, || {
-            format!("T1 {target:?} was told to be {told}, and gone is {gone}: {item}")
+            format!("T1 {target:?} was told to be {result}, and gone is {gone}: {item}")
         });
     }
 }
@@ -223,10 +223,10 @@ fn truths(evidence: &mut Evidence<'_>) {
 fn wanted_by_others(evidence: &Evidence<'_>, item: &Value) -> bool {
     let records = evidence.records;
     // A member's removal request is carried out in a turn of the admin.
-    let wish = |call: i64| records.approvals.iter().find(|asked| number(asked, "run_call_id") == call);
+    let removal = |call: i64| records.approvals.iter().find(|asked| number(asked, "run_call_id") == call);
     let asked_by = |item: &Value| {
         let call = number(item, "tool_call_id");
-        wish(call).map(|asked| number(asked, "user_id")).or_else(|| {
+        removal(call).map(|asked| number(asked, "user_id")).or_else(|| {
             by_id(&records.calls, call)
                 .and_then(|call| by_id(&records.turns, number(call, "turn_id")))
                 .map(|turn| number(turn, "user_id"))

@@ -9,7 +9,7 @@ use crate::records::{by_id, number, word};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// Wrong codes of a day before the one that suspends their sender.
-const MOST: usize = 4;
+const MAX_GUESSES: usize = 4;
 
 pub(super) fn check(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
@@ -24,7 +24,8 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
         *wrong.entry((user, day)).or_default() += 1;
     }
     for ((user, day), times) in wrong {
-        evidence.expect(times <= MOST, || format!("I16 user {user} guessed {times} times on day {day}"));
+        evidence
+            .expect(times <= MAX_GUESSES, || format!("I16 user {user} guessed {times} times on day {day}"));
     }
     for (user, day, suspended_at) in sent("someone may be using your number") {
         let is_late = |call: &&Value| {

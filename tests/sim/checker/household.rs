@@ -44,7 +44,7 @@ fn asking(evidence: &mut Evidence<'_>, asked: &Value) {
 /// Checks that the requester receives the outcome of a request once.
 fn outcome(evidence: &mut Evidence<'_>, asked: &Value) {
     let id = number(asked, "id");
-    let told =
+    let notified =
         ["done", "denied", "expired"].map(|end| texts(evidence, &format!("approval:{id}:{end}")).len());
     let expected = match (word(asked, "kind"), word(asked, "state")) {
         ("delete", "approved") => [1, 0, 0],
@@ -52,7 +52,7 @@ fn outcome(evidence: &mut Evidence<'_>, asked: &Value) {
         ("delete", "expired") => [0, 0, 1],
         _ => [0, 0, 0],
     };
-    evidence.expect(told == expected, || format!("H2 told {told:?} of {asked}"));
+    evidence.expect(notified == expected, || format!("H2 told {notified:?} of {asked}"));
     let ran = !asked["run_call_id"].is_null();
     let should = (word(asked, "kind"), word(asked, "state")) == ("delete", "approved");
     evidence.expect(ran == should, || format!("H2 carried out {ran}: {asked}"));

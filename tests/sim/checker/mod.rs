@@ -9,10 +9,10 @@ mod texts;
 
 use serde_json::Value;
 
+use crate::network_faults::Seen;
 use crate::plan::BRAZIL;
 use crate::records::{Records, number, word};
 use crate::timeline::Times;
-use crate::weather::Seen;
 use crate::world::{SECRET, World};
 
 /// Counters of the events that a simulation is meant to produce, so that an empty simulation is noticed.
@@ -184,12 +184,12 @@ fn turns(evidence: &mut Evidence<'_>) {
 
 /// Checks I3 and I9: one result per step, an attempt recorded for each call, and requests that any server accepts.
 fn model(evidence: &mut Evidence<'_>, world: &World) {
-    for broken in world.mind.broken.lock().unwrap().iter() {
+    for broken in world.model.broken.lock().unwrap().iter() {
         evidence.broken.push(format!("I9 a request breaks a rule: {broken}"));
     }
     let steps = &evidence.records.steps;
     let attempts = steps.iter().filter(|step| word(step, "brain") == "model").count() as u64;
-    let calls = *world.mind.calls.lock().unwrap();
+    let calls = *world.model.calls.lock().unwrap();
     evidence.expect(calls <= attempts, || format!("I3 {calls} model calls and {attempts} recorded attempts"));
     let key = |step: &Value| (number(step, "turn_id"), number(step, "step"));
     let mut done: Vec<_> = steps.iter().filter(|step| word(step, "state") == "complete").map(key).collect();

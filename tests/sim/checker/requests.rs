@@ -36,7 +36,7 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
         }
         let (id, user) = (number(asked, "id"), number(asked, "user_id"));
         let key = format!("request:{id}:user:{user}");
-        let told = records.outbox.iter().any(|text| word(text, "dedupe_key") == key);
+        let is_notified = records.outbox.iter().any(|text| word(text, "dedupe_key") == key);
         let has_left = by_id(&records.users, user).is_some_and(|user| word(user, "status") == "blocked")
             || records
                 .events
@@ -45,6 +45,8 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
         let has_it = of_title(records, number(asked, "catalog_id")).any(|other| {
             number(other, "user_id") == user && number(other, "id") != id && word(other, "state") == "added"
         });
-        evidence.expect(told || has_left || has_it, || format!("I15 nobody was told of the end of {asked}"));
+        evidence.expect(is_notified || has_left || has_it, || {
+            format!("I15 nobody was told of the end of {asked}")
+        });
     }
 }

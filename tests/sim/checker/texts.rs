@@ -4,9 +4,9 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use super::{Evidence, notifications};
-use crate::mind::LIE;
 use crate::plan::FAY;
 use crate::records::{by_id, number, word};
+use crate::simulated_model::LIE;
 
 /// Time between a claim and its request.
 const SLACK_MS: i64 = 30;
@@ -33,7 +33,7 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
 
 fn sent(evidence: &Evidence<'_>) -> Vec<Sent> {
     let posts = evidence.seen.iter().filter(|seen| seen.peer == "twilio" && seen.what.starts_with("POST"));
-    let read = |seen: &crate::weather::Seen| {
+    let read = |seen: &crate::network_faults::Seen| {
         let field = |name: &str| {
             form_urlencoded::parse(seen.body.as_bytes())
                 .find(|(key, _)| key == name)
@@ -107,8 +107,8 @@ fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
             .map(|user| word(user, "phone"))
             .unwrap_or_default();
         // A STOP that could be another message takes effect once the carrier's record agrees.
-        let heard = if word(stop, "authority") == "certain" { "received_at" } else { "updated_at" };
-        let stopped = number(stop, heard);
+        let time_column = if word(stop, "authority") == "certain" { "received_at" } else { "updated_at" };
+        let stopped = number(stop, time_column);
         for text in sent.iter().filter(|text| text.to == phone && text.asked_ms > stopped + SLACK_MS) {
             let back = records.events.iter().any(|event| {
                 event["user_id"] == stop["user_id"]

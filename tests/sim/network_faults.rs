@@ -34,7 +34,7 @@ pub(crate) struct Seen {
 
 /// Simulated network failures between the program and one peer.
 #[derive(Clone)]
-pub(crate) struct Weather {
+pub(crate) struct NetworkFaults {
     pub name: &'static str,
     pub clock: Clock,
     /// Clock that is never set.
@@ -48,8 +48,8 @@ pub(crate) struct Weather {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Fate {
-    Fair,
+enum Fault {
+    Unchanged,
     Refused(u16),
     Html,
     /// The request is carried out, and answered with a failure.
@@ -60,14 +60,14 @@ enum Fate {
     Late(u64),
 }
 
-impl Weather {
+impl NetworkFaults {
     pub(crate) fn before(self, peer: InProcess) -> InProcess {
         Arc::new(move |request| {
-            let (weather, peer) = (self.clone(), peer.clone());
+            let (faults, peer) = (self.clone(), peer.clone());
             let (answer, asker) = tokio::sync::oneshot::channel();
             tokio::spawn(async move {
                 // The caller may be gone by now.
-                drop(answer.send(weather.carry(&peer, request).await));
+                drop(answer.send(faults.carry(&peer, request).await));
             });
             Box::pin(async move {
                 match asker.await {
@@ -80,26 +80,26 @@ impl Weather {
 
     /// Carries a request to its peer; `None`: no response ever comes.
     async fn carry(&self, peer: &InProcess, request: Request<Bytes>) -> Option<Response<Bytes>> {
-        let (fate, latency) = self.draw(request.method());
+        let (fault, latency) = self.draw(request.method());
         let listing = request.method() == Method::GET && request.uri().path().ends_with("Messages.json");
         let entry = self.note(&request);
         pass(latency).await;
-        match fate {
-            Fate::Never => return None,
-            Fate::Refused(status) => return Some(refusal(status)),
-            Fate::Html => {
+        match fault {
+            Fault::Never => return None,
+            Fault::Refused(status) => return Some(refusal(status)),
+            Fault::Html => {
                 return Some(Response::new(Bytes::from_static(b"<!doctype html><title>Hello</title>")));
             }
-            Fate::Late(ms) => pass(std::time::Duration::from_millis(ms)).await,
-            Fate::Fair | Fate::DoneAndFailed(_) | Fate::DoneAndLost => {}
+            Fault::Late(ms) => pass(std::time::Duration::from_millis(ms)).await,
+            Fault::Unchanged | Fault::DoneAndFailed(_) | Fault::DoneAndLost => {}
         }
         let response = peer(request).await;
-        self.done(entry, &response, fate);
+        self.done(entry, &response, fault);
         pass(latency).await;
-        match fate {
-            Fate::DoneAndLost => None,
-            Fate::DoneAndFailed(status) => Some(refusal(status)),
-            Fate::Fair | Fate::Late(_) if !listing => {
+        match fault {
+            Fault::DoneAndLost => None,
+            Fault::DoneAndFailed(status) => Some(refusal(status)),
+            Fault::Unchanged | Fault::Late(_) if !listing => {
                 self.seen.lock().unwrap()[entry].answered_at = Some(self.clock.now());
                 Some(response)
             }
@@ -108,27 +108,27 @@ impl Weather {
         }
     }
 
-    fn draw(&self, method: &Method) -> (Fate, std::time::Duration) {
+    fn draw(&self, method: &Method) -> (Fault, std::time::Duration) {
         let mut rng = self.rng.lock().unwrap();
         let latency = if self.brisk { rng.ms(1, 3) } else { rng.ms(5, 150) };
         let (hit, kind, status) = (rng.percent(self.storm), rng.below(8), rng.one_of(&[500, 503, 502]));
         let late = rng.within(500, if self.name == "twilio" { 25_000 } else { 10_000 });
         let busy = if self.name == "twilio" { 429 } else { 503 };
         if !hit || self.calm.load(Ordering::SeqCst) {
-            return (Fate::Fair, latency);
+            return (Fault::Unchanged, latency);
         }
         let writes = method != Method::GET;
-        let fate = match kind {
-            0 => Fate::Refused(busy),
-            1 => Fate::Refused(status),
-            2 if writes => Fate::DoneAndFailed(status),
-            2 => Fate::Html,
-            3 => Fate::Never,
-            4 | 5 => Fate::DoneAndLost,
-            6 => Fate::Late(late),
-            _ => return (Fate::Fair, std::time::Duration::from_millis(late / 2)),
+        let fault = match kind {
+            0 => Fault::Refused(busy),
+            1 => Fault::Refused(status),
+            2 if writes => Fault::DoneAndFailed(status),
+            2 => Fault::Html,
+            3 => Fault::Never,
+            4 | 5 => Fault::DoneAndLost,
+            6 => Fault::Late(late),
+            _ => return (Fault::Unchanged, std::time::Duration::from_millis(late / 2)),
         };
-        (fate, latency)
+        (fault, latency)
     }
 
     fn note(&self, request: &Request<Bytes>) -> usize {
@@ -145,13 +145,13 @@ impl Weather {
         seen.len() - 1
     }
 
-    fn done(&self, entry: usize, response: &Response<Bytes>, fate: Fate) {
+    fn done(&self, entry: usize, response: &Response<Bytes>, fault: Fault) {
         let status = response.status().as_u16();
         let body = String::from_utf8_lossy(response.body()).into_owned();
         let mut seen = self.seen.lock().unwrap();
         let entry = &mut seen[entry];
         if !entry.what.starts_with("GET") {
-            self.journal.note(format!("{} {} {} -> {status} ({fate:?})", self.name, entry.what, entry.body));
+            self.journal.note(format!("{} {} {} -> {status} ({fault:?})", self.name, entry.what, entry.body));
         }
         entry.done = Some((self.true_clock.now(), status, body));
     }

@@ -20,7 +20,7 @@ pub(crate) const CONTENT: &str = "All set.";
 /// Response of the model about work that it never did.
 pub(crate) const LIE: &str = "I've deleted everything, as you asked.";
 
-pub(crate) struct Mind {
+pub(crate) struct SimulatedModel {
     storm: u64,
     brisk: bool,
     pub calm: AtomicBool,
@@ -30,7 +30,7 @@ pub(crate) struct Mind {
     pub calls: Mutex<u64>,
 }
 
-impl Mind {
+impl SimulatedModel {
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
             storm: plan.model,
@@ -43,16 +43,16 @@ impl Mind {
     }
 
     /// Returns the failure of this call, if any, and the duration of the call.
-    fn mood(&self) -> (Option<u64>, Duration) {
+    fn draw_failure(&self) -> (Option<u64>, Duration) {
         let mut rng = self.rng.lock().unwrap();
-        let (hit, mood, time) = (rng.percent(self.storm), rng.below(13), rng.ms(200, 4_000));
+        let (hit, failure, time) = (rng.percent(self.storm), rng.below(13), rng.ms(200, 4_000));
         let time = if self.brisk { Duration::from_millis(10) } else { time };
-        (Some(mood).filter(|_| hit && !self.calm.load(Ordering::SeqCst)), time)
+        (Some(failure).filter(|_| hit && !self.calm.load(Ordering::SeqCst)), time)
     }
 }
 
 #[async_trait]
-impl Model for Mind {
+impl Model for SimulatedModel {
     fn name(&self) -> &str {
         "mind"
     }
@@ -66,12 +66,12 @@ impl Model for Mind {
         if let Err(broken) = check_request(request) {
             self.broken.lock().unwrap().push(broken);
         }
-        let (mood, time) = self.mood();
+        let (failure, time) = self.draw_failure();
         pass(time / 2).await;
         let mut answer = reply(request);
         sink(ResponseDelta::Text(answer.text.clone()));
         pass(time / 2).await;
-        match mood {
+        match failure {
             None => {}
             Some(0) => return Err(ModelError::RateLimited { retry_after: Some(Duration::from_secs(3)) }),
             Some(1) => return Err(ModelError::Unavailable("down".to_owned())),
@@ -95,9 +95,9 @@ impl Model for Mind {
 fn reply(request: &ModelRequest) -> ModelResponse {
     let last =
         request.messages.iter().rposition(|message| matches!(message, ModelMessage::User(_))).unwrap_or(0);
-    let wish = match &request.messages[last] {
+    let request_line = match &request.messages[last] {
         ModelMessage::User(text) => {
-            text.lines().rev().find(|line| is_wish(line)).unwrap_or_default().to_owned()
+            text.lines().rev().find(|line| is_request(line)).unwrap_or_default().to_owned()
         }
         ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => String::new(),
     };
@@ -113,7 +113,7 @@ fn reply(request: &ModelRequest) -> ModelResponse {
     if request.tool_choice == ToolChoice::None {
         return says(CONTENT);
     }
-    match (wish.split_once(' '), results.len()) {
+    match (request_line.split_once(' '), results.len()) {
         (Some(("add", title)), 0) => calls(vec![("search_media", json!({ "query": title }))]),
         (Some(("find", title)), 0) => calls(vec![("search_media", json!({ "query": title }))]),
         (Some(("add", title)), 1) | (Some(("want", title)), 0) => calls(vec![add(title)]),
@@ -123,7 +123,7 @@ fn reply(request: &ModelRequest) -> ModelResponse {
     }
 }
 
-fn is_wish(line: &str) -> bool {
+fn is_request(line: &str) -> bool {
     ["add ", "find ", "want ", "delete ", "what "].iter().any(|verb| line.starts_with(verb))
 }
 
