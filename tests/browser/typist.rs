@@ -18,7 +18,7 @@ pub(crate) const STORY: &str = "Once there was a house in which nobody could agr
 /// What it answers to whoever asks for a riddle, once the turn that asked first is over: until then it says nothing.
 pub(crate) const RIDDLE: &str = "What has keys and opens no door? A piano.";
 /// Between two words.
-const PACE: Duration = Duration::from_millis(120);
+const TYPING_INTERVAL: Duration = Duration::from_millis(120);
 
 /// Tells its story to whoever asks for one, word by word; everything else it leaves to the keyword brain.
 #[derive(Default)]
@@ -42,23 +42,23 @@ impl Model for Typist {
             ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => None,
         });
         let asks_for = |what: &str| asked.as_deref().is_some_and(|text| text.contains(what));
-        let told = if asks_for("story") {
+        let text = if asks_for("story") {
             STORY
         } else if asks_for("riddle") {
             RIDDLE
         } else {
             return KeywordResponder::ModelUnavailable.next_response(request, sink).await;
         };
-        if told == RIDDLE && self.asked_for_riddle.get_or_init(Instant::now).elapsed() < TURN_TIME {
+        if text == RIDDLE && self.asked_for_riddle.get_or_init(Instant::now).elapsed() < TURN_TIME {
             std::future::pending::<()>().await;
         }
-        let mut pace = tokio::time::interval(PACE);
-        for word in told.split_inclusive(' ') {
-            pace.tick().await;
+        let mut interval = tokio::time::interval(TYPING_INTERVAL);
+        for word in text.split_inclusive(' ') {
+            interval.tick().await;
             sink(ResponseDelta::Text(word.to_owned()));
         }
         Ok(ModelResponse {
-            text: told.to_owned(),
+            text: text.to_owned(),
             thinking: String::new(),
             calls: Vec::new(),
             stop: StopReason::Done,

@@ -3,19 +3,19 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::talk::{ANN, KEY, Talk, get, server};
+use crate::model_conversation::{ANN, KEY, ModelConversation, get, server};
 
 #[tokio::test]
 async fn aimock_answers_a_conversation_of_well_formed_requests() -> Result<()> {
     let Some(server) = server("DIALARR_AIMOCK_URL")? else { return Ok(()) };
-    let talk = Talk::start(&server).await?;
+    let conversation = ModelConversation::start(&server).await?;
 
-    let one_call = talk.sms("what is downloading").await?;
-    let two_calls = talk.sms("do we have alien and severance").await?;
-    let question = talk.sms("delete alien").await?;
-    let no = talk.sms("no").await?;
-    let greeting = talk.sms("good evening").await?;
-    talk.end().await;
+    let one_call = conversation.sms("what is downloading").await?;
+    let two_calls = conversation.sms("do we have alien and severance").await?;
+    let question = conversation.sms("delete alien").await?;
+    let no = conversation.sms("no").await?;
+    let greeting = conversation.sms("good evening").await?;
+    conversation.end().await;
 
     assert_eq!(one_call, "Dune is the only download and has 40 minutes left.");
     assert_eq!(two_calls, "Yes, both are there.");

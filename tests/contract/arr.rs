@@ -36,9 +36,9 @@ pub(crate) fn recordings(server: &str, kinds: &[&str]) -> Result<Vec<(String, St
 fn folder(server: &str) -> Result<Option<PathBuf>> {
     let Some(shared) = env::var_os("DIALARR_SHARED").map(PathBuf::from).filter(|shared| shared.is_dir())
     else {
-        static TOLD: Once = Once::new();
+        static SKIP_NOTICE: Once = Once::new();
         // Straight to the terminal, because what a passing test prints is kept back; to tell it is no part of the check.
-        TOLD.call_once(|| drop(writeln!(io::stdout(), "skipped: DIALARR_SHARED names no folder")));
+        SKIP_NOTICE.call_once(|| drop(writeln!(io::stdout(), "skipped: DIALARR_SHARED names no folder")));
         return Ok(None);
     };
     Ok(Some(shared.join("data/arr/recorded").join(server)))

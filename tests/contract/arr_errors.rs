@@ -45,13 +45,13 @@ fn expected_kind(name: &str) -> Option<&'static str> {
     }
 }
 
-fn check(name: &str, told: &str) {
+fn check(name: &str, outcome: &str) {
     match (expected(name), expected_kind(name)) {
-        (Some(expected), _) => assert_eq!(told, expected, "{name}"),
-        (None, Some(kind)) => assert!(told.starts_with(kind), "{name} told as {told}"),
-        (None, None) => panic!("no expectation for {name}, told as {told}"),
+        (Some(expected), _) => assert_eq!(outcome, expected, "{name}"),
+        (None, Some(kind)) => assert!(outcome.starts_with(kind), "{name} told as {outcome}"),
+        (None, None) => panic!("no expectation for {name}, told as {outcome}"),
     }
-    assert!(!told.contains("Exception") && !told.contains(" in ./"), "{name} told as {told}");
+    assert!(!outcome.contains("Exception") && !outcome.contains(" in ./"), "{name} told as {outcome}");
 }
 
 fn failing(name: &str, recording: String) -> Result<HttpClient> {
@@ -75,11 +75,11 @@ async fn radarr_errors_are_classified() -> Result<()> {
     for (name, recording) in recordings("radarr", &["error_", "html_"])? {
         let http = failing(&name, recording)?;
         let radarr = Radarr::new(http, "http://radarr".parse()?, SecretString::from("key"));
-        let told = match radarr.add_movie(&movie).await {
+        let outcome = match radarr.add_movie(&movie).await {
             Ok(addition) => format!("{addition:?}"),
             Err(error) => format!("{error:?}"),
         };
-        check(&name, &told);
+        check(&name, &outcome);
     }
     Ok(())
 }
@@ -97,11 +97,11 @@ async fn sonarr_errors_are_classified() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["error_", "html_"])? {
         let http = failing(&name, recording)?;
         let sonarr = Sonarr::new(http, "http://sonarr".parse()?, SecretString::from("key"));
-        let told = match sonarr.add_series(&series).await {
+        let outcome = match sonarr.add_series(&series).await {
             Ok(addition) => format!("{addition:?}"),
             Err(error) => format!("{error:?}"),
         };
-        check(&name, &told);
+        check(&name, &outcome);
     }
     Ok(())
 }

@@ -88,13 +88,13 @@ async fn every_calendar_release_has_its_day() -> Result<()> {
             ];
             for (key, release) in releases {
                 let Some(day) = day(&raw, key)? else { continue };
-                let told = upcoming(&raw, day).await?;
-                let [told] = told.as_slice() else { anyhow::bail!("{name} tells {told:?}") };
-                assert!(told.title.starts_with(&text(&raw, "title")), "{told:?}");
-                assert_eq!(told.on_disk, flag(&raw, "hasFile"), "{told:?}");
+                let entries = upcoming(&raw, day).await?;
+                let [entries] = entries.as_slice() else { anyhow::bail!("{name} tells {entries:?}") };
+                assert!(entries.title.starts_with(&text(&raw, "title")), "{entries:?}");
+                assert_eq!(entries.on_disk, flag(&raw, "hasFile"), "{entries:?}");
                 // A film may come out in two ways on one day.
                 let same_day = releases.iter().filter(|(other, _)| raw[*other] == raw[key]).count() > 1;
-                assert!(same_day || told.when == UpcomingWhen::Released(day, release), "{told:?}");
+                assert!(same_day || entries.when == UpcomingWhen::Released(day, release), "{entries:?}");
             }
             assert_eq!(upcoming(&raw, date(1900, 1, 1)).await?, []);
         }
@@ -125,9 +125,9 @@ async fn every_imported_movie_is_listed_once_with_its_latest_time() -> Result<()
             expected.extend(dates.into_iter().flatten().max());
         }
         expected.sort_by(|one, other| other.cmp(one));
-        let told = radarr(&raw)?.imported_since(Timestamp::UNIX_EPOCH).await?;
-        assert_eq!(told.iter().map(|it| it.at).collect::<Vec<_>>(), expected, "{name}");
-        assert!(told.iter().all(|it| !it.title.is_empty()), "{name}");
+        let imports = radarr(&raw)?.imported_since(Timestamp::UNIX_EPOCH).await?;
+        assert_eq!(imports.iter().map(|it| it.at).collect::<Vec<_>>(), expected, "{name}");
+        assert!(imports.iter().all(|it| !it.title.is_empty()), "{name}");
     }
     Ok(())
 }
@@ -136,13 +136,13 @@ async fn every_imported_movie_is_listed_once_with_its_latest_time() -> Result<()
 async fn profiles_folders_and_status_are_complete() -> Result<()> {
     for (name, recording) in recordings("radarr", &["qualityprofiles"])? {
         let raw = records(&name, &recording)?;
-        let told = radarr(&Value::Array(raw.clone()))?.fetch_profiles().await?;
-        assert_eq!(told, profiles(&raw), "{name}");
+        let parsed = radarr(&Value::Array(raw.clone()))?.fetch_profiles().await?;
+        assert_eq!(parsed, profiles(&raw), "{name}");
     }
     for (name, recording) in recordings("radarr", &["rootfolder"])? {
         let raw = records(&name, &recording)?;
-        let told = radarr(&Value::Array(raw.clone()))?.root_folders().await?;
-        assert_eq!(told, root_folders(&raw), "{name}");
+        let folders = radarr(&Value::Array(raw.clone()))?.root_folders().await?;
+        assert_eq!(folders, root_folders(&raw), "{name}");
     }
     for (name, recording) in recordings("radarr", &["system_status"])? {
         let raw: Value = serde_json::from_str(&recording)?;

@@ -90,7 +90,7 @@ async fn series_keep_every_field_in_catalog_and_library() -> Result<()> {
 async fn every_calendar_episode_has_its_time() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["calendar_"])? {
         for raw in records(&name, &recording)? {
-            let told = sonarr(&Value::Array(vec![raw.clone()]))?
+            let entries = sonarr(&Value::Array(vec![raw.clone()]))?
                 .fetch_calendar(Timestamp::UNIX_EPOCH, Timestamp::MAX)
                 .await?;
             let numbers =
@@ -102,7 +102,7 @@ async fn every_calendar_episode_has_its_time() -> Result<()> {
             let at = moment(&raw, "airDateUtc")?.context("an episode without a time")?;
             let expected =
                 CalendarEntry { title, when: UpcomingWhen::Airs(at), on_disk: flag(&raw, "hasFile") };
-            assert_eq!(told, [expected], "{name}");
+            assert_eq!(entries, [expected], "{name}");
         }
     }
     Ok(())
@@ -123,11 +123,11 @@ async fn no_queued_download_is_lost() -> Result<()> {
 async fn every_imported_series_is_listed() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["history_"])? {
         let (raw, shows) = imports(&serde_json::from_str(&recording)?, "seriesId");
-        let told = sonarr(&raw)?.imported_since(Timestamp::UNIX_EPOCH).await?;
+        let imports = sonarr(&raw)?.imported_since(Timestamp::UNIX_EPOCH).await?;
         // Recorded without their episodes, so that seasons cannot be told apart.
-        assert_eq!(told.len(), shows.len(), "{name}");
-        assert!(told.iter().all(|it| !it.title.is_empty()), "{name}");
-        assert!(told.is_sorted_by(|one, other| one.at >= other.at), "{name}");
+        assert_eq!(imports.len(), shows.len(), "{name}");
+        assert!(imports.iter().all(|it| !it.title.is_empty()), "{name}");
+        assert!(imports.is_sorted_by(|one, other| one.at >= other.at), "{name}");
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use dialarr::store::people::users::{self, FirstContactRole};
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
-use crate::talk::{KEY, server};
+use crate::model_conversation::{KEY, server};
 
 const VARIABLE: &str = "DIALARR_EMBEDDINGS_URL";
 

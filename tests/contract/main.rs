@@ -9,6 +9,6 @@ mod arr_radarr;
 mod arr_requests;
 mod arr_sonarr;
 mod embeddings;
+mod model_conversation;
 mod prism;
 mod stubllm;
-mod talk;

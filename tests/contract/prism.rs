@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 /// Longest time for a list whose next page never ends.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Our client of the mock; `None` where there is none.
 fn twilio(http: HttpClient) -> Option<Twilio> {
@@ -49,7 +49,7 @@ fn anonymous() -> Result<HttpClient> {
                 *response.status_mut() = StatusCode::BAD_GATEWAY;
                 response
             };
-            network.send(request, PATIENCE).await.unwrap_or_else(unreachable)
+            network.send(request, TEST_TIMEOUT).await.unwrap_or_else(unreachable)
         })
     })))
 }
@@ -78,11 +78,11 @@ async fn prism_accepts_an_outbound_message() -> Result<()> {
 async fn endless_prism_list_is_bounded() -> Result<()> {
     let Some(twilio) = twilio(network()?) else { return Ok(()) };
     let long_ago = Timestamp::UNIX_EPOCH;
-    let sought = tokio::time::timeout(PATIENCE, twilio.find_accepted(&text(), long_ago)).await;
+    let sought = tokio::time::timeout(TEST_TIMEOUT, twilio.find_accepted(&text(), long_ago)).await;
     sought.context("failed to stop looking for a text")??;
     let number = Address::new("+15550100000");
     let received =
-        tokio::time::timeout(PATIENCE, twilio.received_since(&number, long_ago, Timestamp::now())).await;
+        tokio::time::timeout(TEST_TIMEOUT, twilio.received_since(&number, long_ago, Timestamp::now())).await;
     received.context("failed to stop reading received texts")??;
     Ok(())
 }

@@ -2,14 +2,14 @@
 
 use anyhow::Result;
 
-use crate::talk::{Talk, server};
+use crate::model_conversation::{ModelConversation, server};
 
 #[tokio::test]
 async fn interleaved_streamed_calls_are_separated() -> Result<()> {
     let Some(server) = server("DIALARR_STUBLLM_URL")? else { return Ok(()) };
-    let talk = Talk::start(&server).await?;
-    let answer = talk.sms("do we have alien and severance").await?;
-    talk.end().await;
+    let conversation = ModelConversation::start(&server).await?;
+    let answer = conversation.sms("do we have alien and severance").await?;
+    conversation.end().await;
     assert_eq!(answer, "Yes, both are there.");
     Ok(())
 }

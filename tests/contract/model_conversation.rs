@@ -40,13 +40,13 @@ pub(crate) fn server(variable: &str) -> Result<Option<Url>> {
     }
 }
 
-pub(crate) struct Talk {
+pub(crate) struct ModelConversation {
     app: App,
     peers: SimulatedPeers,
     _folder: tempfile::TempDir,
 }
 
-impl Talk {
+impl ModelConversation {
     /// Ann, who may do everything, has Alien and Severance, and Dune is on its way.
     pub(crate) async fn start(server: &Url) -> Result<Self> {
         install_tls();
