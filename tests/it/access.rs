@@ -21,7 +21,7 @@ const PASSWORD: &str = "correct horse battery";
 const WEEK: i64 = 7 * 24 * 3600;
 
 async fn with_password() -> TestApp {
-    Setup::default().keyword_brain().console_password(PASSWORD).start().await
+    Setup::default().keyword_responder().console_password(PASSWORD).start().await
 }
 
 async fn try_password(browser: &mut Browser<'_>, password: &str) -> Page {
@@ -53,7 +53,7 @@ async fn status(app: &TestApp, request: Builder) -> u16 {
 /// Makes a key on the page and returns it.
 async fn new_key(browser: &mut Browser<'_>, name: &str) -> String {
     let page = browser.submit("/keys", &[("name", name)]).await;
-    let key = page.says().split_whitespace().find(|word| word.starts_with("dlr_")).map(str::to_owned);
+    let key = page.text().split_whitespace().find(|word| word.starts_with("dlr_")).map(str::to_owned);
     key.unwrap()
 }
 
@@ -64,7 +64,7 @@ fn with_key(key: &str) -> Builder {
 #[tokio::test]
 async fn password_sign_in_leads_to_the_requested_page() {
     let app = with_password().await;
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
     assert_eq!(of(&browser.get("/keys?a=1").await), (303, Some("/sign-in?next=%2Fkeys%3Fa%3D1")));
     let page = browser.get("/sign-in?next=%2Fkeys%3Fa%3D1").await;
     let next = page.field("next").unwrap();
@@ -79,7 +79,7 @@ async fn password_sign_in_leads_to_the_requested_page() {
 #[tokio::test]
 async fn wrong_password_is_refused_with_an_error() {
     let app = with_password().await;
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
 
     let page = try_password(&mut browser, "wrong").await;
 
@@ -92,10 +92,10 @@ async fn wrong_password_is_refused_with_an_error() {
 #[tokio::test]
 async fn link_is_the_only_sign_in_without_a_password() {
     let app = TestApp::start_without_model().await;
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
 
     assert_eq!(
-        browser.get("/sign-in").await.says(),
+        browser.get("/sign-in").await.text(),
         "Dialarr Sign in On the server, run dialarr console-link and open the link that it prints. \
          To sign in with a password, set CONSOLE_PASSWORD ."
     );
@@ -108,19 +108,19 @@ async fn link_is_the_only_sign_in_without_a_password() {
 async fn sign_in_link_is_used_up_by_its_button_only() {
     let app = TestApp::start_without_model().await;
     let link = app.sign_in_link().await;
-    let mut preview = app.stranger_at_the_console();
+    let mut preview = app.anonymous_browser();
     for _ in 0..2 {
         assert_eq!((preview.get(&link).await.status, preview.cookie()), (200, None));
     }
 
-    let (mut first, mut second) = (app.stranger_at_the_console(), app.stranger_at_the_console());
+    let (mut first, mut second) = (app.anonymous_browser(), app.anonymous_browser());
     assert_eq!(use_link(&mut first, &link).await, 303);
     assert_eq!(use_link(&mut second, &link).await, 410);
 
     assert_eq!((first.get("/").await.status, second.get("/").await.status), (200, 303));
     let page = second.get(&link).await;
     assert_eq!(
-        (page.status, page.says().as_str()),
+        (page.status, page.text().as_str()),
         (
             410,
             "Dialarr Sign in This link was used already or is too old. On the server, dialarr console-link prints \
@@ -134,7 +134,7 @@ async fn concurrent_uses_of_a_link_sign_in_once() {
     let app = TestApp::start_without_model().await;
     let link = app.sign_in_link().await;
     let attempts = (0..8).map(|_| async {
-        let mut browser = app.stranger_at_the_console();
+        let mut browser = app.anonymous_browser();
         use_link(&mut browser, &link).await
     });
 
@@ -148,31 +148,31 @@ async fn concurrent_uses_of_a_link_sign_in_once() {
 async fn sign_in_link_expires_after_ten_minutes_and_is_deleted() {
     let app = TestApp::start_without_model().await;
     let link = app.sign_in_link().await;
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
     app.pass(599);
     assert_eq!(browser.get(&link).await.status, 200);
     app.pass(1);
 
     assert_eq!((browser.get(&link).await.status, use_link(&mut browser, &link).await), (410, 410));
-    app.time_brings().await;
+    app.run_maintenance().await;
     assert_eq!(app.count("sign_in_links").await, 0);
 }
 
 #[tokio::test]
 async fn changed_password_ends_all_sessions() {
     let mut app = with_password().await;
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
     try_password(&mut browser, PASSWORD).await;
     let cookie = browser.cookie().unwrap().to_owned();
     let is_in =
-        async |app: &TestApp| app.stranger_at_the_console().with_cookie(&cookie).get("/").await.status == 200;
+        async |app: &TestApp| app.anonymous_browser().with_cookie(&cookie).get("/").await.status == 200;
 
     app.restart().await;
     assert!(is_in(&app).await);
     app.restart_with(|setup| setup.console_password("another horse")).await;
 
     assert!(!is_in(&app).await);
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
     assert_eq!(try_password(&mut browser, PASSWORD).await.status, 403);
     assert_eq!(try_password(&mut browser, "another horse").await.status, 303);
 }
@@ -185,7 +185,7 @@ async fn password_can_be_configured_by_its_hash() {
 
     app.restart_with(|setup| setup.console_password(&hash)).await;
 
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
     assert_eq!(try_password(&mut browser, &hash).await.status, 403);
     assert_eq!(try_password(&mut browser, PASSWORD).await.status, 303);
 }
@@ -206,7 +206,7 @@ async fn stolen_database_gives_no_access() {
     }
     let hash = app.lines("SELECT lower(hex(token_hash)) AS line FROM sessions").await.pop().unwrap();
     for guess in [hash.as_str(), &hash[..43]] {
-        let mut thief = app.stranger_at_the_console().with_cookie(&format!("dialarr={guess}"));
+        let mut thief = app.anonymous_browser().with_cookie(&format!("dialarr={guess}"));
         assert_eq!(thief.get("/").await.status, 303);
     }
 }
@@ -215,7 +215,7 @@ async fn stolen_database_gives_no_access() {
 async fn sign_in_does_not_redirect_to_another_site() {
     let app = with_password().await;
     for elsewhere in ["https://evil.example/", "//evil.example", "/\\evil.example", "/\t/evil.example"] {
-        let mut browser = app.stranger_at_the_console();
+        let mut browser = app.anonymous_browser();
         let entered = browser.post("/sign-in", &[("password", PASSWORD), ("next", elsewhere)]).await;
         assert_eq!(of(&entered), (303, Some("/")), "{elsewhere:?}");
     }
@@ -293,7 +293,7 @@ async fn unknown_host_name_is_refused_on_every_path() {
 
 #[tokio::test]
 async fn configured_host_name_is_allowed_beside_localhost() {
-    let app = Setup::default().keyword_brain().console_hosts(&["dialarr.home.lan"]).start().await;
+    let app = Setup::default().keyword_responder().console_hosts(&["dialarr.home.lan"]).start().await;
     for host in ["Dialarr.home.lan", "dialarr.home.lan:8443", "localhost:3001"] {
         assert_eq!(status(&app, Request::get("/sign-in").header(HOST, host)).await, 200, "{host}");
     }
@@ -302,7 +302,7 @@ async fn configured_host_name_is_allowed_beside_localhost() {
 #[tokio::test]
 async fn five_wrong_passwords_throttle_passwords_but_not_links() {
     let app = with_password().await;
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
     for _ in 0..5 {
         assert_eq!(try_password(&mut browser, "wrong").await.status, 403);
     }
@@ -315,17 +315,17 @@ async fn five_wrong_passwords_throttle_passwords_but_not_links() {
     let answer = app.ask_console(form.body("password=wrong".into()).unwrap()).await;
     assert_eq!(answer.headers()["retry-after"], "30");
 
-    let mut other = app.stranger_at_the_console();
+    let mut other = app.anonymous_browser();
     assert_eq!(use_link(&mut other, &app.sign_in_link().await).await, 303);
     app.pass(30);
     assert_eq!(try_password(&mut browser, PASSWORD).await.status, 303);
-    assert_eq!(try_password(&mut app.stranger_at_the_console(), "wrong").await.status, 403);
+    assert_eq!(try_password(&mut app.anonymous_browser(), "wrong").await.status, 403);
 }
 
 #[tokio::test]
 async fn throttle_holds_after_the_clock_is_set_back() {
     let app = with_password().await;
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
     assert_eq!(try_password(&mut browser, "wrong").await.status, 403);
     app.clock_is_set_back(WEEK);
     for _ in 1..5 {
@@ -344,7 +344,7 @@ async fn throttle_holds_after_the_clock_is_set_back() {
 async fn concurrent_passwords_get_no_extra_attempts() {
     let app = with_password().await;
     let attempts = (0..12).map(|_| async {
-        let mut browser = app.stranger_at_the_console();
+        let mut browser = app.anonymous_browser();
         try_password(&mut browser, "wrong").await.status
     });
 
@@ -363,7 +363,7 @@ async fn sign_out_invalidates_the_session_cookie() {
     assert_eq!(of(&browser.submit("/sign-out", &[]).await), (303, Some("/sign-in")));
 
     assert_eq!(browser.cookie(), None);
-    assert_eq!(app.stranger_at_the_console().with_cookie(&cookie).get("/").await.status, 303);
+    assert_eq!(app.anonymous_browser().with_cookie(&cookie).get("/").await.status, 303);
     assert_eq!(app.count("sessions").await, 0);
 }
 
@@ -432,7 +432,7 @@ async fn session_expires_a_week_after_its_last_use() {
     app.pass(WEEK);
 
     assert_eq!(browser.get("/").await.status, 303);
-    app.time_brings().await;
+    app.run_maintenance().await;
     assert_eq!(app.count("sessions").await, 0);
 }
 
@@ -473,7 +473,7 @@ async fn cookie_over_tls_is_secure_and_host_only() {
         ("__Host-dialarr", " Path=/; Max-Age=604800; HttpOnly; SameSite=Lax; Secure")
     );
     let held = cookie.split(';').next().unwrap();
-    assert_eq!(app.stranger_at_the_console().with_cookie(held).get("/").await.status, 200);
+    assert_eq!(app.anonymous_browser().with_cookie(held).get("/").await.status, 200);
     app.pass(3600);
     let prolonged = ask(&app, to(Method::GET, "/").header(COOKIE, held)).await;
     assert_eq!(prolonged.headers()[SET_COOKIE], cookie);
@@ -503,7 +503,7 @@ async fn api_key_is_shown_once_and_then_by_its_ending() {
     let key = new_key(&mut browser, "Home <b>Assistant</b>").await;
     let ending = &key[key.len() - 4..];
     let lines = async |browser: &mut Browser<'_>| {
-        let says = browser.get("/keys").await.says();
+        let says = browser.get("/keys").await.text();
         says.split_once("What to do ").map(|(_, lines)| lines.to_owned()).unwrap()
     };
 
@@ -547,8 +547,8 @@ async fn unauthorized_api_request_gets_a_problem() {
 
 #[tokio::test]
 async fn open_console_refuses_forwarded_requests_without_a_key() {
-    let app = Setup::default().keyword_brain().open_console().start().await;
-    let key = new_key(&mut app.stranger_at_the_console(), "Stats").await;
+    let app = Setup::default().keyword_responder().open_console().start().await;
+    let key = new_key(&mut app.anonymous_browser(), "Stats").await;
     let forwarded = |path: &str| to(Method::GET, path).header("x-forwarded-for", "203.0.113.7");
 
     let refused = ask(&app, forwarded("/")).await;
@@ -568,7 +568,7 @@ async fn open_console_refuses_forwarded_requests_without_a_key() {
 
 #[tokio::test]
 async fn open_console_refuses_requests_of_a_silent_proxy() {
-    let app = Setup::default().keyword_brain().open_console().start().await;
+    let app = Setup::default().keyword_responder().open_console().start().await;
     let page = || to(Method::GET, "/users");
     let form = || to(Method::POST, "/resume").header("sec-fetch-site", "same-origin");
     assert_eq!(status(&app, page().version(Version::HTTP_10)).await, 403);
@@ -583,8 +583,8 @@ async fn open_console_refuses_requests_of_a_silent_proxy() {
 
 #[tokio::test]
 async fn open_console_needs_no_sign_in_but_refuses_other_sites() {
-    let app = Setup::default().keyword_brain().open_console().start().await;
-    let mut browser = app.stranger_at_the_console();
+    let app = Setup::default().keyword_responder().open_console().start().await;
+    let mut browser = app.anonymous_browser();
 
     let page = browser.get("/keys").await;
     assert_eq!((page.status, page.html.contains("Sign out")), (200, false));
@@ -601,7 +601,7 @@ async fn open_console_needs_no_sign_in_but_refuses_other_sites() {
 #[tokio::test]
 async fn sign_ins_and_failures_are_in_the_audit_log() {
     let app = with_password().await;
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
     for _ in 0..5 {
         try_password(&mut browser, "wrong").await;
     }
@@ -633,7 +633,7 @@ async fn sign_in_fails_if_the_audit_log_cannot_be_written() {
     let app = with_password().await;
     let link = app.sign_in_link().await;
     app.refuse_audit().await;
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
 
     assert_eq!(try_password(&mut browser, PASSWORD).await.status, 503);
     assert_eq!(use_link(&mut browser, &link).await, 503);

@@ -28,7 +28,7 @@ fn as_ann(text: &str) -> Value {
 }
 
 /// What the model was told last, without what tools said.
-fn told(app: &TestApp) -> Vec<String> {
+fn model_messages(app: &TestApp) -> Vec<String> {
     let words = |message| match message {
         ModelMessage::User(text) => Some(format!("user: {text}")),
         ModelMessage::Assistant { text, .. } => Some(format!("assistant: {text}")),
@@ -90,7 +90,7 @@ async fn actions_of_a_turn_are_returned_by_api_and_not_sent() {
     ]);
     assert_eq!((content(&answered), &answered.json()["actions"]), ("Here.".to_owned(), &actions));
     app.settle().await;
-    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+    assert_eq!(app.messages_to(ANN), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn yes_by_phone_does_not_confirm_an_api_prompt() {
     let question = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
     assert_eq!(content(&program.texts(as_ann("delete dune")).await), question);
     app.settle().await;
-    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+    assert_eq!(app.messages_to(ANN), Vec::<String>::new());
 
     assert_eq!(app.sms("yes").await, question);
     assert_eq!(app.radarr().items().len(), 1);
@@ -146,7 +146,7 @@ async fn api_messages_do_not_use_up_the_phone_quota() {
 #[tokio::test]
 async fn pause_notice_by_api_is_repeated_by_phone() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sms("pause").await;
     let program = app.program().await;
     for respond in [false, true] {
@@ -154,7 +154,7 @@ async fn pause_notice_by_api_is_repeated_by_phone() {
         program.texts_with(("prefer", "respond-async"), text).await;
         app.settle().await;
     }
-    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new());
 
     assert_eq!(app.sms_from(BOB, "status").await, admin_commands::PAUSED);
 }
@@ -172,9 +172,9 @@ async fn message_without_response_is_only_remembered() {
     assert_eq!(noted.json()["lifecycle"]["is_new_conversation"], true);
     assert_eq!(later.json()["lifecycle"]["conversation_id"], noted.json()["lifecycle"]["conversation_id"]);
     assert_eq!(content(&later), "I heard.");
-    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
-    let told = told(&app).join("\n");
-    assert!(told.contains("my tv is broken"), "{told}");
+    assert_eq!(app.messages_to(ANN), Vec::<String>::new());
+    let messages = model_messages(&app).join("\n");
+    assert!(messages.contains("my tv is broken"), "{messages}");
 }
 
 #[tokio::test]
@@ -210,13 +210,13 @@ async fn repeated_idempotency_key_returns_the_first_reply() {
         none.problem(),
         (400, "Idempotency-Key has 1 to 255 characters of printable ASCII".to_owned())
     );
-    assert_eq!(app.texts_stored().await, ["say it"]);
+    assert_eq!(app.stored_texts().await, ["say it"]);
 }
 
 #[tokio::test]
 async fn reused_key_for_another_user_stores_nothing() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.model_plays([says("Once.")]);
     let program = app.program().await;
     let (key, as_bob) = (("idempotency-key", "order-1"), json!({ "user": BOB, "text": "say it" }));
@@ -226,7 +226,7 @@ async fn reused_key_for_another_user_stores_nothing() {
 
     assert_eq!(content(&first), "Once.");
     assert_eq!(other.problem(), (422, "this Idempotency-Key was used for another user".to_owned()));
-    assert_eq!(app.texts_stored().await, ["say it"]);
+    assert_eq!(app.stored_texts().await, ["say it"]);
 }
 
 /// Gives the first text the id that an earlier version stored for this key of user 1, received hours ago.
@@ -249,7 +249,7 @@ async fn request_from_before_an_upgrade_is_repeated_safely() {
 
     let again = program.texts_with(key, as_ann("say it")).await;
     assert_eq!((content(&first), first.json()), ("Once.".to_owned(), again.json()));
-    assert_eq!(app.texts_stored().await, ["say it"]);
+    assert_eq!(app.stored_texts().await, ["say it"]);
 
     let other = program.texts_with(key, as_ann("say something else")).await;
     assert_eq!(content(&other), "Another.");
@@ -287,20 +287,20 @@ async fn repeated_key_after_erasure_returns_no_text() {
 #[tokio::test]
 async fn repeated_key_after_user_erasure_is_refused() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.model_plays([says("Once.")]);
     let program = app.program().await;
     let (key, as_bob) = (("idempotency-key", "order-1"), json!({ "user": BOB, "text": "say it" }));
     program.texts_with(key, as_bob.clone()).await;
     app.settle().await;
-    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
+    assert_eq!(app.forget_user(BOB), ErasureOutcome::Erased);
 
     for user in [json!(BOB), json!(2)] {
         let again = program.texts_with(key, json!({ "user": user, "text": "say it" })).await;
         assert_eq!(again.problem(), (404, "nobody is known by this id or number".to_owned()));
     }
 
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     let other = program.texts_with(key, as_bob).await;
     assert_eq!(other.problem(), (422, "this Idempotency-Key was used for another user".to_owned()));
 }
@@ -328,7 +328,7 @@ async fn slow_reply_can_be_fetched_later() {
 async fn api_refuses_messages_of_unavailable_users() {
     let app = TestApp::start_without_model().await;
     app.sms_from("+15550100009", "hi").await;
-    app.knows(BOB, Has::NoRights).await;
+    app.register_user(BOB, Has::NoRights).await;
     app.block(BOB).await;
     app.sms("STOP").await;
     let program = app.program().await;
@@ -351,7 +351,7 @@ async fn api_refuses_messages_of_unavailable_users() {
 #[tokio::test]
 async fn message_by_api_during_a_pause_waits() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sms("pause").await;
     let waits = app.program().await.texts(json!({ "user": BOB, "text": "status" })).await;
     assert_eq!((waits.status, waits.json()["turn"].clone()), (202, Value::Null));
@@ -360,11 +360,11 @@ async fn message_by_api_during_a_pause_waits() {
 #[tokio::test]
 async fn conversations_are_listed_by_user_state_and_page() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::NoRights).await;
+    app.register_user(BOB, Has::NoRights).await;
     for _ in 0..3 {
         app.sms("?").await;
         app.pass(3600);
-        app.time_brings().await;
+        app.run_maintenance().await;
     }
     app.sms_from(BOB, "?").await;
     let program = app.program().await;

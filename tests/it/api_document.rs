@@ -103,13 +103,13 @@ async fn every_event_matches_the_api_document() {
     let document = app.program().await.get("/api/v1/openapi.json").await.json();
     let browser = app.browser().await;
     let path = "/api/v1/conversations/1/events";
-    let told = app.reads_live(&browser, path).await
-        + &app.reads_live(&browser, &format!("{path}?after=0")).await
-        + &app.reads_live(&browser, &format!("{path}?after=-1")).await;
+    let stream_text = app.read_live(&browser, path).await
+        + &app.read_live(&browser, &format!("{path}?after=0")).await
+        + &app.read_live(&browser, &format!("{path}?after=-1")).await;
 
     let described = events(&document);
     let (mut seen, mut wrong) = (BTreeSet::new(), Vec::new());
-    for event in told.split("\n\n") {
+    for event in stream_text.split("\n\n") {
         let line = |key: &str| event.lines().find_map(|line| line.strip_prefix(key));
         let (Some(name), Some(data)) = (line("event: "), line("data: ")) else { continue };
         seen.insert(name);
@@ -127,7 +127,7 @@ async fn every_event_matches_the_api_document() {
     let expected: BTreeSet<&str> =
         described.keys().map(String::as_str).filter(|name| *name != "step_abandoned").collect();
     assert_eq!(seen, expected);
-    assert!(app.heard_by(ANN).len() > 1);
+    assert!(app.messages_to(ANN).len() > 1);
 }
 
 #[tokio::test]
@@ -260,7 +260,7 @@ async fn every_documented_route_is_served_and_needs_a_key() {
             let (_, detail) = known.problem();
             assert_ne!(detail, "the API has no such address", "{route}");
         }
-        let stranger = Program::without_a_key(&app).send_as_stranger(method, &path).await;
+        let stranger = Program::without_a_key(&app).send_without_key(method, &path).await;
         assert_eq!(stranger.problem().0, 401, "{route}");
     }
 }

@@ -11,8 +11,8 @@ const DAY: i64 = 24 * 60 * 60;
 
 /// Ann and Bob, by name, and two films and a show that can be added.
 async fn furnished(app: TestApp) -> TestApp {
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     app.sonarr().add_to_catalog(series("Severance").year(2022).tvdb(371_980).seasons(2));
     app
@@ -66,8 +66,8 @@ async fn title_answers_name_the_requester() {
 #[tokio::test]
 async fn requester_without_a_name_is_not_identified_by_number() {
     let app = TestApp::start().await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     let [searches, adds] = adds_movie("dune", DUNE);
     app.model_plays([searches, adds, says("Added."), finds("dune"), says("Somebody.")]);
@@ -174,8 +174,8 @@ async fn following_allows_no_claim_of_an_addition() {
 #[tokio::test]
 async fn forget_all_erases_title_requests_and_follows() {
     let app = app_with_bobs_dune().await;
-    assert_eq!(app.exports(BOB)["titles_asked_for"][0]["title"], "Dune");
-    assert_eq!(app.exports(BOB)["titles_to_hear_of"][0]["catalog_id"], DUNE);
+    assert_eq!(app.export_user(BOB)["titles_asked_for"][0]["title"], "Dune");
+    assert_eq!(app.export_user(BOB)["titles_to_hear_of"][0]["catalog_id"], DUNE);
     app.sms_from(BOB, "forget all").await;
     assert_eq!((app.requests().await, app.follows().await), (Vec::new(), Vec::new()));
 }

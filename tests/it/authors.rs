@@ -79,7 +79,7 @@ async fn signed_in_api_requests_are_attributed_to_the_operator() {
 
     assert_eq!(answer.status(), 200);
     assert_eq!(changes(&app).await, ["text_as user:1 by console"]);
-    let page = app.browser().await.get("/conversations/1").await.says();
+    let page = app.browser().await.get("/conversations/1").await.text();
     assert!(page.contains("upcoming 21:04 you over the API"), "{page}");
 }
 
@@ -95,8 +95,8 @@ async fn console_distinguishes_keys_from_the_operator() {
     browser.answers(1, "yes").await;
     browser.submit("/keys/1/revoke", &[]).await;
 
-    let page = browser.get("/conversations/1").await.says();
-    let audit = browser.get("/audit").await.says();
+    let page = browser.get("/conversations/1").await.text();
+    let audit = browser.get("/audit").await.text();
 
     assert!(page.contains("delete dune 21:04 API key Script"), "{page}");
     assert!(page.contains("YES 21:04 you in the console"), "{page}");
@@ -113,5 +113,5 @@ async fn message_is_refused_if_it_cannot_be_audited() {
 
     assert_eq!(program.texts(as_ann("upcoming")).await.problem().0, 503);
 
-    assert_eq!(app.texts_stored().await, ["status"]);
+    assert_eq!(app.stored_texts().await, ["status"]);
 }

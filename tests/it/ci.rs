@@ -32,8 +32,8 @@ fn check(npm: &Npm) -> (Option<i32>, String) {
         .env("PATH", format!("{}:/usr/bin:/bin", folder.path().display()))
         .output()
         .unwrap();
-    let said = [ended.stdout, ended.stderr].concat();
-    (ended.status.code(), String::from_utf8(said).unwrap())
+    let output = [ended.stdout, ended.stderr].concat();
+    (ended.status.code(), String::from_utf8(output).unwrap())
 }
 
 #[test]

@@ -95,8 +95,8 @@ fn serve_refuses_a_second_process_and_stops_on_request() {
 
     let second = cli.run(&["serve"], &NOBODY_THERE);
     assert_eq!(second.code, Some(1));
-    let said = second.errors.lines().last().unwrap_or_default();
-    assert_eq!(said, "error: failed to open dialarr.db: another dialarr is using it; stop that one first");
+    let message = second.errors.lines().last().unwrap_or_default();
+    assert_eq!(message, "error: failed to open dialarr.db: another dialarr is using it; stop that one first");
 
     let (code, took) = served.terminate();
     assert_eq!(code, Some(0));
@@ -173,9 +173,9 @@ fn occupied_console_port_stops_the_start_with_a_hint() {
     let ended = Cli::new().run(&["serve"], &environment);
 
     assert_eq!(ended.code, Some(1));
-    let said = ended.errors.lines().find(|line| line.starts_with("error:")).unwrap_or_default();
+    let message = ended.errors.lines().find(|line| line.starts_with("error:")).unwrap_or_default();
     assert_eq!(
-        said,
+        message,
         format!(
             "error: failed to listen on {address} for the console; hint: set CONSOLE_BIND, or leave it empty for none"
         )

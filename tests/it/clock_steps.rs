@@ -21,8 +21,8 @@ async fn world_with_text_put_off() -> World {
     }
     world.model_plays([says("Hello.")]);
     world.texts("hi").await;
-    world.passes(10).await;
-    assert!(world.said().is_empty(), "{:?}", world.said());
+    world.pass(10).await;
+    assert!(world.sent_texts().is_empty(), "{:?}", world.sent_texts());
     world
 }
 
@@ -30,28 +30,28 @@ async fn world_with_text_put_off() -> World {
 async fn deferred_message_leaves_on_time_after_a_clock_step_back() {
     for step in [-HOUR, -DAY] {
         let world = world_with_text_put_off().await;
-        world.sets_clock(step).await;
-        world.passes(15).await;
-        assert_eq!(world.said(), ["Hello."], "{step}");
+        world.set_clock(step).await;
+        world.pass(15).await;
+        assert_eq!(world.sent_texts(), ["Hello."], "{step}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn deferred_message_is_sent_after_a_clock_jump_of_a_day() {
     let world = world_with_text_put_off().await;
-    world.sets_clock(DAY).await;
-    world.passes(15).await;
-    assert_eq!(world.said(), ["Hello."]);
+    world.set_clock(DAY).await;
+    world.pass(15).await;
+    assert_eq!(world.sent_texts(), ["Hello."]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn deferred_message_is_sent_by_a_start_with_the_clock_behind() {
     let mut world = world_with_text_put_off().await;
-    world.is_killed().await;
-    world.sets_clock(-DAY).await;
-    world.is_started().await;
-    world.passes(15).await;
-    assert_eq!(world.said(), ["Hello."]);
+    world.kill().await;
+    world.set_clock(-DAY).await;
+    world.start_again().await;
+    world.pass(15).await;
+    assert_eq!(world.sent_texts(), ["Hello."]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -59,9 +59,9 @@ async fn message_from_before_a_clock_step_back_is_answered_at_once() {
     let world = World::start().await;
     world.model_plays([says("Hello.")]);
     world.texts("hi").await;
-    world.sets_clock(-HOUR).await;
-    world.passes(5).await;
-    assert_eq!(world.said(), ["Hello."]);
+    world.set_clock(-HOUR).await;
+    world.pass(5).await;
+    assert_eq!(world.sent_texts(), ["Hello."]);
 }
 
 /// Ann was asked whether Dune is to be deleted.
@@ -77,7 +77,7 @@ async fn world_with_question() -> (World, i64) {
 async fn prompt_expires_after_any_clock_step() {
     for step in [-DAY, -HOUR, HOUR] {
         let (world, dune) = world_with_question().await;
-        world.sets_clock(step).await;
+        world.set_clock(step).await;
         assert_eq!(world.sms("yes").await, [QUESTION, EXPIRED], "{step}");
 
         world.model_plays(removes_movie("dune", dune));
@@ -90,10 +90,10 @@ async fn prompt_expires_after_any_clock_step() {
 #[tokio::test(start_paused = true)]
 async fn prompt_expires_at_a_start_with_the_clock_behind() {
     let (mut world, _) = world_with_question().await;
-    world.is_killed().await;
-    world.sets_clock(-HOUR).await;
-    world.is_started().await;
-    world.passes(1).await;
+    world.kill().await;
+    world.set_clock(-HOUR).await;
+    world.start_again().await;
+    world.pass(1).await;
     assert_eq!(world.sms("yes").await, [QUESTION, EXPIRED]);
     assert_eq!(world.radarr().removed_ids(), Vec::<i64>::new());
 }
@@ -108,10 +108,10 @@ async fn deferred_addition_survives_any_clock_step() {
         world.sms("search dune").await;
         world.radarr().set_down(true);
         world.sms("yes, add it").await;
-        world.sets_clock(step).await;
+        world.set_clock(step).await;
         world.radarr().set_down(false);
-        world.passes(120).await;
-        assert_eq!(world.said().pop().unwrap(), "Dune (2021) is added now.", "{step}");
+        world.pass(120).await;
+        assert_eq!(world.sent_texts().pop().unwrap(), "Dune (2021) is added now.", "{step}");
     }
 }
 
@@ -119,7 +119,7 @@ async fn deferred_addition_survives_any_clock_step() {
 async fn stop_counts_after_a_start_before_a_clock_step_back() {
     let world = World::start().await;
     world.sms("START").await;
-    world.sets_clock(-HOUR).await;
+    world.set_clock(-HOUR).await;
     world.sms("STOP").await;
     let opted_out = "SELECT opted_out_at IS NOT NULL AS line FROM users WHERE phone = '+15550100002'";
     assert_eq!(world.lines(opted_out).await, ["1"]);
@@ -131,12 +131,12 @@ async fn morning_notification_leaves_by_the_corrected_clock() {
     world.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
     // It is nine in the evening.
     world.sms("quiet 21-7").await;
-    world.gives_notice().await;
-    let heard = world.said();
-    world.sets_clock(-HOUR).await;
-    world.passes(2).await;
-    let told = world.said();
-    assert!(told.len() > heard.len(), "it is eight again, and nobody wants quiet: {told:?}");
+    world.import_followed_titles().await;
+    let before = world.sent_texts();
+    world.set_clock(-HOUR).await;
+    world.pass(2).await;
+    let after = world.sent_texts();
+    assert!(after.len() > before.len(), "it is eight again, and nobody wants quiet: {after:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -144,14 +144,14 @@ async fn missed_message_is_fetched_soon_after_a_clock_step_back() {
     for step in [-HOUR, -DAY] {
         let world = World::start().await;
         world.model_plays([says("Found you."), says("And you.")]);
-        world.misses("hello?").await;
-        world.sets_clock(step).await;
-        world.passes(400).await;
-        assert_eq!(world.said(), ["Found you."], "{step}");
+        world.miss_message("hello?").await;
+        world.set_clock(step).await;
+        world.pass(400).await;
+        assert_eq!(world.sent_texts(), ["Found you."], "{step}");
 
-        world.misses("me, too").await;
-        world.passes(400).await;
-        assert_eq!(world.said(), ["Found you.", "And you."], "{step}");
+        world.miss_message("me, too").await;
+        world.pass(400).await;
+        assert_eq!(world.sent_texts(), ["Found you.", "And you."], "{step}");
     }
 }
 
@@ -159,12 +159,12 @@ async fn missed_message_is_fetched_soon_after_a_clock_step_back() {
 async fn message_after_a_pause_is_answered_despite_a_clock_step_back() {
     for step in [-HOUR * 2, -DAY] {
         let world = World::start().await;
-        world.knows_an_admin(ANN).await;
+        world.register_admin(ANN).await;
         world.sms("pause").await;
         world.sms("resume").await;
-        world.sets_clock(step).await;
+        world.set_clock(step).await;
         world.model_plays([says("Hello.")]);
         world.sms("hi").await;
-        assert_eq!(world.said().last().unwrap(), "Hello.", "{step}");
+        assert_eq!(world.sent_texts().last().unwrap(), "Hello.", "{step}");
     }
 }

@@ -82,8 +82,8 @@ async fn yes_without_a_code_is_not_a_guess() {
 #[tokio::test]
 async fn renewed_approval_codes_allow_no_further_guesses() {
     let app = TestApp::start().await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
-    app.knows_as("Bob", BOB, Has::EveryRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_named_user("Bob", BOB, Has::EveryRight).await;
     app.sms_from(SAM, "hi").await;
     app.sms_from(SAM, "Sam").await;
     for wrong in ["approve 1111", "block 2222", "deny 3333"] {
@@ -96,7 +96,7 @@ async fn renewed_approval_codes_allow_no_further_guesses() {
     assert_eq!(app.sms("approve 4748").await, SUSPENDED);
     let told = "Too many wrong codes from Ann's number. Ann can't delete or approve by text until tomorrow. The number may \
                 be forged. The console can lift this.";
-    assert_eq!(app.heard_by(BOB).iter().filter(|text| *text == told).count(), 1);
+    assert_eq!(app.messages_to(BOB).iter().filter(|text| *text == told).count(), 1);
 
     assert_eq!(app.sms_from(BOB, "approve 4748").await, "Sam can text me now.");
     assert!(
@@ -123,11 +123,11 @@ async fn suspension_is_shown_at_home_and_lifted_on_the_users_page() {
     let (app, dune) = app_that_always_asks_for_a_code().await;
     guesses_five_times(&app, dune).await;
     let mut browser = app.browser().await;
-    assert!(browser.get("/").await.says().contains("Deletions by text suspended"));
+    assert!(browser.get("/").await.text().contains("Deletions by text suspended"));
     let page = browser.get("/users/1").await;
     let lifted = browser.presses(&page, "Allow again", &[]).await;
-    assert!(lifted.says().contains("They can delete and approve by text again."), "{}", lifted.says());
-    assert!(!browser.get("/").await.says().contains("Deletions by text suspended"));
+    assert!(lifted.text().contains("They can delete and approve by text again."), "{}", lifted.text());
+    assert!(!browser.get("/").await.text().contains("Deletions by text suspended"));
     let last = app.audit().await.pop().unwrap_or_default();
     assert_eq!(last, "lift_suspension user:1 by console");
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::harness::model::{
     calls, calls_together, finds, removes, removes_movie, removes_movies, removes_series, says,
-    says_beside_a_call,
+    says_with_call,
 };
 use crate::harness::{ANN, BOB, Has, TestApp};
 
@@ -86,7 +86,7 @@ async fn prompt_replaces_all_text_of_the_model() {
     app.radarr().edit(dune, |item| item.size_bytes = 21_400_000_000);
 
     let arguments = json!({ "items": [{ "type": "movie", "id": dune }], "delete_files": true });
-    app.model_plays([says_beside_a_call("All gone! Reply CANCEL to undo.", "remove_media", arguments)]);
+    app.model_plays([says_with_call("All gone! Reply CANCEL to undo.", "remove_media", arguments)]);
     assert_eq!(app.sms("delete it").await, QUESTION);
 }
 
@@ -314,7 +314,7 @@ async fn late_yes_is_explained_after_a_notification() {
     let talk = "See you at 8.";
     for (announced, answer) in [("Movie night at 8!", expired), ("Who comes at 8?", talk)] {
         let app = TestApp::start().await;
-        app.knows_as("Bob", BOB, Has::EveryRight).await;
+        app.register_named_user("Bob", BOB, Has::EveryRight).await;
         app.asked_about_dune().await;
         app.pass(301);
         app.sms_from(BOB, &format!("tell everyone {announced}")).await;
@@ -509,7 +509,7 @@ async fn concurrent_yes_messages_delete_once() {
 #[tokio::test]
 async fn yes_of_another_user_does_nothing() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     let dune = app.asked_about_dune().await;
     app.model_plays([says("Hello Bob.")]);
     assert_eq!(app.sms_from(BOB, "yes").await, "Hello Bob.");
@@ -581,7 +581,7 @@ async fn title_from_the_last_three_messages_can_be_prompted() {
 async fn revoked_right_prevents_a_confirmed_deletion() {
     let app = TestApp::start().await;
     app.asked_about_dune().await;
-    app.knows(ANN, Has::AddRight).await;
+    app.register_user(ANN, Has::AddRight).await;
     assert_eq!(app.sms("yes").await, "You may not delete titles, so I kept Dune (2021).");
     assert_eq!(app.radarr().removed_ids(), NONE);
 }
@@ -589,7 +589,7 @@ async fn revoked_right_prevents_a_confirmed_deletion() {
 #[tokio::test]
 async fn user_without_the_right_gets_no_prompt() {
     let app = TestApp::start().await;
-    app.knows(ANN, Has::AddRight).await;
+    app.register_user(ANN, Has::AddRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     let [find, remove] = removes_movie("dune", dune);
     app.model_plays([find, remove, says("You can't delete titles. Please ask an admin.")]);

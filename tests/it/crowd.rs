@@ -19,7 +19,7 @@ use crate::harness::{ANN, Setup, TestApp};
 
 const READERS: usize = 500;
 /// Nothing here takes this long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A program whose console listens, with a conversation in it.
 struct Watched {
@@ -70,7 +70,7 @@ impl Watched {
 struct Reader {
     stream: TcpStream,
     rest: String,
-    told: Vec<String>,
+    lines: Vec<String>,
 }
 
 impl Reader {
@@ -78,7 +78,7 @@ impl Reader {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost:3001\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
-        Self { stream, rest: String::new(), told: Vec::new() }
+        Self { stream, rest: String::new(), lines: Vec::new() }
     }
 
     /// Reads on until it is told a line that holds these words.
@@ -91,14 +91,14 @@ impl Reader {
                 assert!(!line.starts_with("HTTP/1.1") || line == "HTTP/1.1 200 OK", "{line}");
                 // The others are of the answer's head, and the lengths of its pieces.
                 if ["event: ", "id: ", "data: "].iter().any(|field| line.starts_with(field)) {
-                    self.told.push(line);
-                    if self.told.last().is_some_and(|line| line.contains(words)) {
+                    self.lines.push(line);
+                    if self.lines.last().is_some_and(|line| line.contains(words)) {
                         return;
                     }
                 }
             }
-            let length = timeout(PATIENCE, self.stream.read(&mut piece)).await.unwrap().unwrap();
-            assert!(length > 0, "cut off before {words:?} after {:?}", self.told.last());
+            let length = timeout(TEST_TIMEOUT, self.stream.read(&mut piece)).await.unwrap().unwrap();
+            assert!(length > 0, "cut off before {words:?} after {:?}", self.lines.last());
             self.rest.push_str(&String::from_utf8_lossy(&piece[..length]));
         }
     }
@@ -109,10 +109,10 @@ async fn all_read_up_to(crowd: &mut [Reader], words: &str) {
 }
 
 /// What each was told, which is the same.
-fn told(crowd: &[Reader]) -> &[String] {
-    let different: BTreeSet<&[String]> = crowd.iter().map(|reader| reader.told.as_slice()).collect();
+fn common_lines(crowd: &[Reader]) -> &[String] {
+    let different: BTreeSet<&[String]> = crowd.iter().map(|reader| reader.lines.as_slice()).collect();
     assert_eq!((crowd.len(), different.len()), (READERS, 1));
-    &crowd[0].told
+    &crowd[0].lines
 }
 
 #[tokio::test]
@@ -124,14 +124,14 @@ async fn five_hundred_readers_of_a_stream_get_the_same_reply() {
     all_read_up_to(&mut crowd, "\"Fi\"").await;
     watched.answers().await;
     all_read_up_to(&mut crowd, &format!("id: {}", watched.end().await)).await;
-    let numbers = told(&crowd).iter().filter_map(|line| line.strip_prefix("id: "));
+    let numbers = common_lines(&crowd).iter().filter_map(|line| line.strip_prefix("id: "));
     let log = watched.app.lines("SELECT seq AS line FROM stream_events ORDER BY seq").await;
     assert_eq!(BTreeSet::from_iter(numbers), log.iter().map(String::as_str).collect());
 
     drop(crowd);
     let mut crowd = watched.crowd("/api/v1/conversations/1/events").await;
     all_read_up_to(&mut crowd, "event: caught_up").await;
-    assert_eq!(told(&crowd).iter().filter(|line| line.contains("Fine.")).count(), 1);
+    assert_eq!(common_lines(&crowd).iter().filter(|line| line.contains("Fine.")).count(), 1);
 }
 
 #[tokio::test]
@@ -143,8 +143,8 @@ async fn five_hundred_pages_of_a_conversation_show_the_same_reply() {
     watched.answers().await;
     all_read_up_to(&mut crowd, &format!("id: {}", watched.end().await)).await;
     for reader in &crowd {
-        let last = reader.told.iter().rposition(|line| line.contains("<article id=\"turn-2\"")).unwrap();
-        let article = reader.told[last..].join("\n");
+        let last = reader.lines.iter().rposition(|line| line.contains("<article id=\"turn-2\"")).unwrap();
+        let article = reader.lines[last..].join("\n");
         assert!(
             article.contains("<p class=\"spoken\">Fine.</p>") && !article.contains("Working"),
             "{article}"

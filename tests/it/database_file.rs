@@ -70,8 +70,8 @@ fn doctor_detects_a_moved_database_of_the_service() {
 
     let ended = cli.run(&["doctor"], &[AT_HOME, ("PORT", &port)]);
 
-    let said = "failure  service: database file: no file is at the path of the database\n         hint: put the file back";
-    assert!(ended.output.contains(said), "{}", ended.output);
+    let message = "failure  service: database file: no file is at the path of the database\n         hint: put the file back";
+    assert!(ended.output.contains(message), "{}", ended.output);
     assert_eq!(ended.code, Some(1));
 }
 
@@ -111,8 +111,8 @@ fn foreign_database_file_is_refused_unchanged() {
         lay(&cli);
         let before = files(&cli);
         let refused = cli.run(&["serve"], &[AT_HOME, ANY_PORT]);
-        let said = refused.errors.lines().last().unwrap_or_default();
-        assert!(said.starts_with(&format!("error: failed to use dialarr.db: {fault}")), "{said}");
+        let message = refused.errors.lines().last().unwrap_or_default();
+        assert!(message.starts_with(&format!("error: failed to use dialarr.db: {fault}")), "{message}");
         assert_eq!(refused.code, Some(78), "{fault}");
         assert_eq!(cli.run(&["users", "list"], &[]).code, Some(1), "{fault}");
         assert_eq!(files(&cli), before, "{fault}");

@@ -17,11 +17,12 @@ impl TestApp {
     /// The model finds a title and asks one tool about it; the tool's own sentence is texted.
     async fn asked(&self, title: &str, tool: &str, arguments: Value) -> String {
         self.model_plays([finds(title), calls(tool, arguments), says(""), says("")]);
-        let told = self.sms("tell me about it").await;
+        let reply = self.sms("tell me about it").await;
         // The search has a sentence of its own, which comes first.
-        told.split_once(". ")
+        reply
+            .split_once(". ")
             .filter(|(first, _)| first.starts_with("In the library"))
-            .map_or_else(|| told.clone(), |(_, rest)| rest.to_owned())
+            .map_or_else(|| reply.clone(), |(_, rest)| rest.to_owned())
     }
 
     async fn why_is_movie_missing(&self, title: &str, id: i64) -> String {
@@ -118,7 +119,7 @@ async fn unmonitored_or_unreleased_movie_is_explained() {
 #[tokio::test]
 async fn user_who_may_not_add_is_not_offered_a_search() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::NoRights).await;
+    app.register_user(BOB, Has::NoRights).await;
     let dune = app.radarr().add(movie("Dune").year(2021));
     let why = json!({ "type": "movie", "id": dune });
     app.model_plays([finds("dune"), calls("why_missing", why), says(""), says("")]);

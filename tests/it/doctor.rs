@@ -16,34 +16,35 @@ use jiff::Timestamp;
 
 use crate::harness::cli::Ended;
 use crate::harness::served::{
-    Answers, SECRET, Street, TOKEN, door, embeddings, model, model_that_refuses_the_key, serve,
+    Answers, SECRET, ServedPeers, TOKEN, embeddings, model, model_that_refuses_the_key, serve,
+    signature_check,
 };
 
 /// Long enough for every request that turns make.
 const LONG: usize = 16_384;
 
 /// All of it there, set up and used before.
-async fn household() -> Street {
-    let mut street = Street::open().await;
-    street.set("PUBLIC_URL", &serve(door()).await);
-    street.run(&["setup", "--apply"]);
-    Db::open(&street.cli.path("dialarr.db")).unwrap().close().await;
-    street.set("LLM_BASE_URL", &format!("{}/v1", serve(model(Answers::WithTheCall, LONG)).await));
-    street.set("LLM_MODEL", "a-model");
-    street.set("EMBEDDINGS_BASE_URL", &format!("{}/v1", serve(embeddings(0.2)).await));
-    street.set("EMBEDDINGS_MODEL", "an-embedder");
-    street
+async fn household() -> ServedPeers {
+    let mut peers = ServedPeers::open().await;
+    peers.set("PUBLIC_URL", &serve(signature_check()).await);
+    peers.run(&["setup", "--apply"]);
+    Db::open(&peers.cli.path("dialarr.db")).unwrap().close().await;
+    peers.set("LLM_BASE_URL", &format!("{}/v1", serve(model(Answers::WithTheCall, LONG)).await));
+    peers.set("LLM_MODEL", "a-model");
+    peers.set("EMBEDDINGS_BASE_URL", &format!("{}/v1", serve(embeddings(0.2)).await));
+    peers.set("EMBEDDINGS_MODEL", "an-embedder");
+    peers
 }
 
 /// What it says of `subject`; nothing of it is a secret.
 #[track_caller]
-fn said(ended: &Ended, subject: &str) -> String {
-    let told = [SECRET, TOKEN, "5550100000", "5550100002"];
-    assert!(!told.iter().any(|secret| ended.output.contains(secret)), "{}", ended.output);
+fn finding_text(ended: &Ended, subject: &str) -> String {
+    let secrets = [SECRET, TOKEN, "5550100000", "5550100002"];
+    assert!(!secrets.iter().any(|secret| ended.output.contains(secret)), "{}", ended.output);
     let mut about = false;
     let lines = ended.output.lines().filter(|line| {
         let hint = line.trim_start().starts_with("hint:");
-        about = if hint { about } else { line.get(9..).is_some_and(|said| said.starts_with(subject)) };
+        about = if hint { about } else { line.get(9..).is_some_and(|rest| rest.starts_with(subject)) };
         about
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -59,12 +60,12 @@ fn without_time(line: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_reports_a_line_for_each_passed_check() {
-    let street = household().await;
-    let ended = street.run(&["doctor"]);
+    let peers = household().await;
+    let ended = peers.run(&["doctor"]);
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""), "{}", ended.output);
     let lines = ended.output.lines().filter(|line| !line.contains("free beside the database"));
     let lines = lines.map(without_time).collect::<Vec<_>>().join("\n");
-    insta::assert_snapshot!(lines.replace(street.get("PUBLIC_URL"), "https://sms.example.org"), @r"
+    insta::assert_snapshot!(lines.replace(peers.get("PUBLIC_URL"), "https://sms.example.org"), @r"
     ok       configuration: what is set can be read
     ok       database: dialarr.db opens and is of this version
     ok       database: no damage found
@@ -96,10 +97,10 @@ async fn doctor_reports_a_line_for_each_passed_check() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_reports_configuration_errors_per_variable() {
-    let mut street = Street::open().await;
-    street.set("PORT", "many");
-    street.set("SONARR_URL", "");
-    let ended = street.run(&["doctor"]);
+    let mut peers = ServedPeers::open().await;
+    peers.set("PORT", "many");
+    peers.set("SONARR_URL", "");
+    let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(ended.output, @r"
     failure  configuration: PORT: not a port from 0 to 65535
@@ -112,19 +113,19 @@ async fn doctor_reports_configuration_errors_per_variable() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_suggests_the_name_of_a_misspelled_variable() {
-    let mut street = household().await;
-    street.cli.write(".env", "RATE_LIMTI=sesame\nREADARR_API_KEY=sesame\n");
-    let ended = street.run(&["doctor"]);
+    let mut peers = household().await;
+    peers.cli.write(".env", "RATE_LIMTI=sesame\nREADARR_API_KEY=sesame\n");
+    let ended = peers.run(&["doctor"]);
     assert_eq!((ended.code, ended.output.contains("sesame")), (Some(0), false));
-    insta::assert_snapshot!(said(&ended, "configuration"), @r"
+    insta::assert_snapshot!(finding_text(&ended, "configuration"), @r"
     ok       configuration: what is set can be read
     warning  configuration: RATE_LIMTI: not a setting
              hint: if RATE_LIMIT is meant, rename it
     ");
 
-    street.set("LLM_MODEL", "");
-    street.set("LLM_MODLE", "a-model");
-    insta::assert_snapshot!(said(&street.run(&["doctor"]), "configuration"), @r"
+    peers.set("LLM_MODEL", "");
+    peers.set("LLM_MODLE", "a-model");
+    insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "configuration"), @r"
     failure  configuration: LLM_MODEL: needed with LLM_API_KEY or LLM_BASE_URL
              hint: for example LLM_MODEL=gpt-5.4-mini
     warning  configuration: LLM_MODLE: not a setting
@@ -136,19 +137,19 @@ async fn doctor_suggests_the_name_of_a_misspelled_variable() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_warns_of_a_value_cut_at_a_dollar_sign() {
-    let street = household().await;
-    street.cli.write(".env", "TZ=UTC\nCONSOLE_PASSWORD=\"correct$horse battery\"\n");
-    let ended = street.run(&["doctor"]);
+    let peers = household().await;
+    peers.cli.write(".env", "TZ=UTC\nCONSOLE_PASSWORD=\"correct$horse battery\"\n");
+    let ended = peers.run(&["doctor"]);
     assert_eq!((ended.code, ended.output.contains("horse")), (Some(0), false));
-    insta::assert_snapshot!(said(&ended, "configuration"), @r"
+    insta::assert_snapshot!(finding_text(&ended, "configuration"), @r"
     ok       configuration: what is set can be read
     warning  configuration: CONSOLE_PASSWORD, line 2 of .env: the value has a $, and earlier versions left out the $ and the word behind it
              hint: use the whole value as it is written, also where you typed what was left of it, and put it in single quotes
     ");
-    street.cli.write(".env", "TZ=UTC\nCONSOLE_PASSWORD==19=19456,t=2,p=1\n");
-    let ended = street.run(&["doctor"]);
+    peers.cli.write(".env", "TZ=UTC\nCONSOLE_PASSWORD==19=19456,t=2,p=1\n");
+    let ended = peers.run(&["doctor"]);
     assert_eq!((ended.code, ended.output.contains("19456")), (Some(1), false));
-    insta::assert_snapshot!(said(&ended, "configuration"), @r"
+    insta::assert_snapshot!(finding_text(&ended, "configuration"), @r"
     failure  configuration: CONSOLE_PASSWORD, line 2 of .env: a part of an argon2id hash; put the whole hash in single quotes
              hint: for example CONSOLE_PASSWORD='four words you remember'
     ");
@@ -156,11 +157,11 @@ async fn doctor_warns_of_a_value_cut_at_a_dollar_sign() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_fails_on_a_file_that_is_not_a_database() {
-    let street = household().await;
-    street.cli.write("dialarr.db", &"This is no database. ".repeat(400));
-    let ended = street.run(&["doctor"]);
+    let peers = household().await;
+    peers.cli.write("dialarr.db", &"This is no database. ".repeat(400));
+    let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
-    insta::assert_snapshot!(said(&ended, "database"), @r"
+    insta::assert_snapshot!(finding_text(&ended, "database"), @r"
     failure  database: dialarr.db cannot be read: failed to query it: file is not a database
              hint: restore a backup, if it is no database any more
     ");
@@ -168,23 +169,23 @@ async fn doctor_fails_on_a_file_that_is_not_a_database() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_distinguishes_wrong_key_wrong_address_and_outage() {
-    let mut street = household().await;
-    street.set("SONARR_API_KEY", "anotherkey");
-    street.set("RADARR_4K_URL", "http://127.0.0.1:9");
-    street.set("RADARR_4K_API_KEY", "akey");
-    let ended = street.run(&["doctor"]);
+    let mut peers = household().await;
+    peers.set("SONARR_API_KEY", "anotherkey");
+    peers.set("RADARR_4K_URL", "http://127.0.0.1:9");
+    peers.set("RADARR_4K_API_KEY", "akey");
+    let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
-    insta::assert_snapshot!([said(&ended, "Sonarr"), said(&ended, "Radarr 4K")].join("\n"), @r"
+    insta::assert_snapshot!([finding_text(&ended, "Sonarr"), finding_text(&ended, "Radarr 4K")].join("\n"), @r"
     failure  Sonarr: failed to sign in: the API key is refused
              hint: copy its API key again: Settings, General, Security
     failure  Radarr 4K: failed to reach it
              hint: check its URL, and whether it runs
     ");
 
-    let radarr = serve(street.radarr.router()).await;
-    street.set("SONARR_URL", &radarr);
-    street.set("SONARR_API_KEY", street.radarr.api_key());
-    insta::assert_snapshot!(said(&street.run(&["doctor"]), "Sonarr"), @r"
+    let radarr = serve(peers.radarr.router()).await;
+    peers.set("SONARR_URL", &radarr);
+    peers.set("SONARR_API_KEY", peers.radarr.api_key());
+    insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "Sonarr"), @r"
     failure  Sonarr: Radarr answers at its URL
              hint: the URLs may be mixed up; set the one of Sonarr
     ");
@@ -192,19 +193,19 @@ async fn doctor_distinguishes_wrong_key_wrong_address_and_outage() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_reports_library_gaps_and_health_problems() {
-    let street = household().await;
-    street.radarr.set_profiles(&[]);
-    street.radarr.root_folder("/more", None);
-    street.radarr.add_health_problem(
+    let peers = household().await;
+    peers.radarr.set_profiles(&[]);
+    peers.radarr.root_folder("/more", None);
+    peers.radarr.add_health_problem(
         "error",
         "IndexerStatusCheck",
         "All indexers are unavailable due to failures.",
     );
-    street.radarr.add_health_problem("notice", "UpdateCheck", "New update is available.");
-    street.radarr.refuse_webhooks("HTTP request failed: [401:Unauthorized]");
-    let ended = street.run(&["doctor"]);
+    peers.radarr.add_health_problem("notice", "UpdateCheck", "New update is available.");
+    peers.radarr.refuse_webhooks("HTTP request failed: [401:Unauthorized]");
+    let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
-    insta::assert_snapshot!(said(&ended, "Radarr"), @r"
+    insta::assert_snapshot!(finding_text(&ended, "Radarr"), @r"
     ok       Radarr: reachable, version 6.3.0.10514
     warning  Radarr: 1 of 2 root folders not accessible
              hint: see Settings, Media Management, Root Folders: whether the disk is mounted and may be written
@@ -219,24 +220,24 @@ async fn doctor_reports_library_gaps_and_health_problems() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_reports_missing_and_misdirected_webhooks() {
-    let street = household().await;
-    street.sonarr.add_connect_entry(
+    let peers = household().await;
+    peers.sonarr.add_connect_entry(
         "Dialarr too",
         "http://dialarr:3000/webhook/sonarr",
         &["onImportComplete"],
     );
-    street.sonarr.add_connect_entry(
+    peers.sonarr.add_connect_entry(
         "dialarr",
         "http://me:hush@other:3000/webhook/sonarr",
         &["onImportComplete"],
     );
-    street.twilio.set_number_field("sms_url", "https://old.example/sms");
-    street.twilio.set_number_field("mms", "false");
-    let ended = street.run(&["doctor"]);
-    let said = ["Sonarr: 2", "Sonarr: the webhook", "Twilio: number:", "Twilio: the number cannot"]
-        .map(|subject| said(&ended, subject))
+    peers.twilio.set_number_field("sms_url", "https://old.example/sms");
+    peers.twilio.set_number_field("mms", "false");
+    let ended = peers.run(&["doctor"]);
+    let findings = ["Sonarr: 2", "Sonarr: the webhook", "Twilio: number:", "Twilio: the number cannot"]
+        .map(|subject| finding_text(&ended, subject))
         .join("\n");
-    insta::assert_snapshot!(said.replace(street.get("PUBLIC_URL"), "https://sms.example.org"), @r"
+    insta::assert_snapshot!(findings.replace(peers.get("PUBLIC_URL"), "https://sms.example.org"), @r"
     warning  Sonarr: 2 webhooks lead here, and one is enough
              hint: remove all but one: Settings, Connect
     warning  Sonarr: the webhook dialarr at http://other:3000/webhook/sonarr leads to another Dialarr, or to a former address
@@ -250,11 +251,11 @@ async fn doctor_reports_missing_and_misdirected_webhooks() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_fails_if_the_carrier_refuses_the_account() {
-    let mut street = household().await;
-    street.set("TWILIO_AUTH_TOKEN", "another-token");
-    let ended = street.run(&["doctor"]);
+    let mut peers = household().await;
+    peers.set("TWILIO_AUTH_TOKEN", "another-token");
+    let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
-    insta::assert_snapshot!(said(&ended, "Twilio"), @r"
+    insta::assert_snapshot!(finding_text(&ended, "Twilio"), @r"
     failure  Twilio: failed to have Twilio accept it: Twilio refused the account's credentials
              hint: check TWILIO_ACCOUNT_SID and TWILIO_AUTH_TOKEN, or the API key, which must not be restricted
     ");
@@ -262,9 +263,9 @@ async fn doctor_fails_if_the_carrier_refuses_the_account() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_reports_messages_that_failed_for_missing_registration() {
-    let street = household().await;
-    let account = street.twilio.client_account("http://twilio");
-    let carrier = Twilio::new(account, HttpClient::in_process(street.twilio.in_process()));
+    let peers = household().await;
+    let account = peers.twilio.client_account("http://twilio");
+    let carrier = Twilio::new(account, HttpClient::in_process(peers.twilio.in_process()));
     let text = OutboundMessage {
         id: OutboxId(1),
         attempt: 1,
@@ -275,13 +276,10 @@ async fn doctor_reports_messages_that_failed_for_missing_registration() {
         word: CallbackWord::from_stored("0123"),
     };
     carrier.send(&text).await.unwrap();
-    street
-        .twilio
-        .status_callback(&street.twilio.sent_messages()[0], FakeDelivery::Undelivered(30034))
-        .unwrap();
-    let ended = street.run(&["doctor"]);
+    peers.twilio.status_callback(&peers.twilio.sent_messages()[0], FakeDelivery::Undelivered(30034)).unwrap();
+    let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
-    insta::assert_snapshot!(said(&ended, "Twilio: 1 of"), @r#"
+    insta::assert_snapshot!(finding_text(&ended, "Twilio: 1 of"), @r#"
     failure  Twilio: 1 of the last 1 texts failed: the number is not registered for A2P 10DLC (30034)
              hint: see "When texts do not arrive" in docs/OPERATIONS.md
     "#);
@@ -289,10 +287,10 @@ async fn doctor_reports_messages_that_failed_for_missing_registration() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_fails_a_model_without_tools_and_warns_of_short_context() {
-    let mut street = household().await;
+    let mut peers = household().await;
     let mut of_the_model = async |answers, context| {
-        street.set("LLM_BASE_URL", &format!("{}/v1", serve(model(answers, context)).await));
-        said(&street.run(&["doctor"]), "model")
+        peers.set("LLM_BASE_URL", &format!("{}/v1", serve(model(answers, context)).await));
+        finding_text(&peers.run(&["doctor"]), "model")
     };
     insta::assert_snapshot!(of_the_model(Answers::WithWords, LONG).await, @r#"
     failure  model: a-model answers, but did not call the tool that it was asked to (118 tokens)
@@ -310,9 +308,9 @@ async fn doctor_fails_a_model_without_tools_and_warns_of_short_context() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_names_a_wrong_key_from_an_error_list() {
-    let mut street = household().await;
-    street.set("LLM_BASE_URL", &format!("{}/v1", serve(model_that_refuses_the_key()).await));
-    insta::assert_snapshot!(said(&street.run(&["doctor"]), "model: a-model"), @r"
+    let mut peers = household().await;
+    peers.set("LLM_BASE_URL", &format!("{}/v1", serve(model_that_refuses_the_key()).await));
+    insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "model: a-model"), @r"
     failure  model: a-model: failed to sign in at the model: API key not valid. Please pass a valid API key.
              hint: check LLM_API_KEY and what it may use
     ");
@@ -320,18 +318,18 @@ async fn doctor_names_a_wrong_key_from_an_error_list() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_sends_a_long_request_only_on_demand() {
-    let mut street = household().await;
-    street.set("LLM_API_KEY", "sk-0123");
-    insta::assert_snapshot!(said(&street.run(&["doctor"]), "model: context"), @"ok       model: context length not tried; dialarr doctor --model does, for about 9,000 tokens");
-    insta::assert_snapshot!(said(&street.run(&["doctor", "--model"]), "model: it reads"), @"ok       model: it reads long requests whole (10101 tokens)");
+    let mut peers = household().await;
+    peers.set("LLM_API_KEY", "sk-0123");
+    insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "model: context"), @"ok       model: context length not tried; dialarr doctor --model does, for about 9,000 tokens");
+    insta::assert_snapshot!(finding_text(&peers.run(&["doctor", "--model"]), "model: it reads"), @"ok       model: it reads long requests whole (10101 tokens)");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_reports_bad_and_missing_embeddings() {
-    let mut street = household().await;
+    let mut peers = household().await;
     let mut of_the_embeddings = async |server| {
-        street.set("EMBEDDINGS_BASE_URL", &format!("{}/v1", serve(server).await));
-        said(&street.run(&["doctor"]), "embeddings")
+        peers.set("EMBEDDINGS_BASE_URL", &format!("{}/v1", serve(server).await));
+        finding_text(&peers.run(&["doctor"]), "embeddings")
     };
     let alike = of_the_embeddings(embeddings(0.45)).await;
     insta::assert_snapshot!(alike.lines().skip(1).collect::<Vec<_>>().join("\n"), @r"
@@ -346,8 +344,8 @@ async fn doctor_reports_bad_and_missing_embeddings() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_counts_facts_and_stored_answers() {
-    let street = household().await;
-    let db = Db::open(&street.cli.path("dialarr.db")).unwrap();
+    let peers = household().await;
+    let db = Db::open(&peers.cli.path("dialarr.db")).unwrap();
     let remember = |conn: &mut _| {
         let (now, ann) = (Timestamp::UNIX_EPOCH, PhoneNumber::parse("+15550100002").unwrap());
         let ann = users::ensure_user(conn, &ann, FirstContactRole::Admin, now)?;
@@ -374,7 +372,7 @@ async fn doctor_counts_facts_and_stored_answers() {
     db.write(remember).await.unwrap();
     db.close().await;
     assert_eq!(
-        said(&street.run(&["doctor"]), "memory:"),
+        finding_text(&peers.run(&["doctor"]), "memory:"),
         "ok       memory: 2 answers can be found, 2 of them wait to be worked on; facts about people: 1\n\
          ok       memory: by scope: global 1, user 1; by state: pending 2, skipped 1"
     );
@@ -382,9 +380,9 @@ async fn doctor_counts_facts_and_stored_answers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_connections_are_reported_without_a_failure() {
-    let street = household().await;
+    let peers = household().await;
     let bare: [(&str, &str); 1] = [("TZ", "UTC")];
-    let ended = tokio::task::block_in_place(|| street.cli.run(&["doctor"], &bare));
+    let ended = tokio::task::block_in_place(|| peers.cli.run(&["doctor"], &bare));
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
     let lines = ended.output.lines().filter(|line| !line.contains("free beside the database"));
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"

@@ -122,12 +122,16 @@ fn samples() -> BTreeMap<String, BTreeSet<String>> {
     metrics.text_verified(VerificationOutcome::Agreed);
     let none = QueueDepth { length: 0, oldest: None };
     let backlog = Backlog { waiting: none, unsent: none, live_turns: 0, assistant: AssistantState::Running };
-    let told = metrics.render(&backlog, now).unwrap();
+    let metrics_text = metrics.render(&backlog, now).unwrap();
     let registered = source(&["src"]).matches("registry.register(").count();
-    assert_eq!(told.matches("# TYPE ").count(), registered, "a metric has no sample here:\n{told}");
+    assert_eq!(
+        metrics_text.matches("# TYPE ").count(),
+        registered,
+        "a metric has no sample here:\n{metrics_text}"
+    );
 
     let mut samples: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for line in told.lines().filter(|line| !line.starts_with('#')) {
+    for line in metrics_text.lines().filter(|line| !line.starts_with('#')) {
         let sample = line.rsplit_once(' ').unwrap().0;
         let (name, labels) = sample.split_once('{').unwrap_or((sample, ""));
         let labels = labels.split('=').filter_map(|part| words(part, is_of_a_name).last());
@@ -159,12 +163,12 @@ fn every_documented_metric_exists() {
 
 #[test]
 fn metrics_table_is_complete() {
-    let told = read("docs/METRICS.md");
+    let document = read("docs/METRICS.md");
     let missing: Vec<String> = samples()
         .into_keys()
         .filter(|name| {
             let family = ["_bucket", "_count", "_sum"].iter().find_map(|end| name.strip_suffix(end));
-            !told.contains(&format!("`{}", family.unwrap_or(name)))
+            !document.contains(&format!("`{}", family.unwrap_or(name)))
         })
         .collect();
     assert_eq!(missing, [] as [String; 0]);
@@ -200,10 +204,10 @@ fn every_label_in_the_alerts_exists_with_its_value() {
 
 #[test]
 fn every_alert_is_explained() {
-    let (alerts, told) = (read("docs/alerts.yml"), read("docs/METRICS.md"));
+    let (alerts, explanations) = (read("docs/alerts.yml"), read("docs/METRICS.md"));
     let defined: BTreeSet<&str> =
         alerts.split("- alert: ").skip(1).filter_map(|rest| rest.lines().next()).collect();
-    let explained: BTreeSet<&str> = told
+    let explained: BTreeSet<&str> = explanations
         .lines()
         .filter_map(|line| line.strip_prefix("| `Dialarr")?.split_once('`'))
         .map(|(name, _)| name)
@@ -256,10 +260,10 @@ fn every_documented_command_and_option_exists() {
                     continue;
                 }
                 assert!(commands.contains(&format!("\n  {name} ")), "{path} names dialarr {name}");
-                let said = asked.entry(name.to_owned()).or_insert_with(|| help(&[name]));
+                let help_text = asked.entry(name.to_owned()).or_insert_with(|| help(&[name]));
                 for option in options.filter(|option| option.starts_with("--")) {
-                    let is_known =
-                        said.contains(option) || (name == "users" && help(&[name, "set"]).contains(option));
+                    let is_known = help_text.contains(option)
+                        || (name == "users" && help(&[name, "set"]).contains(option));
                     assert!(is_known, "{path} names dialarr {name} {option}");
                 }
             }
@@ -270,12 +274,12 @@ fn every_documented_command_and_option_exists() {
 
 /// Such as ``second_yes_deletes_nothing``.
 /// Names of several words, as tests have.
-fn sentences(told: &str) -> BTreeSet<&str> {
+fn sentences(document: &str) -> BTreeSet<&str> {
     let is_sentence = |span: &&str| {
         span.matches('_').count() > 2
             && span.chars().all(|mark| mark.is_ascii_lowercase() || "_0123456789".contains(mark))
     };
-    spans(told).filter(is_sentence).collect()
+    spans(document).filter(is_sentence).collect()
 }
 
 /// Paths are relative to the repository, or to `src`, which documents about the code leave out.
@@ -306,7 +310,7 @@ fn is_for_contributors(path: &str) -> bool {
 fn every_documented_test_exists() {
     let code = source(&["src", "tests"]);
     let security = read("docs/SECURITY.md");
-    let told = documents().iter().map(|path| read(path)).collect::<Vec<_>>().join("\n");
+    let all_documents = documents().iter().map(|path| read(path)).collect::<Vec<_>>().join("\n");
     assert!(sentences(&security).len() > 80, "{} are named", sentences(&security).len());
     for name in sentences(&security) {
         assert!(code.contains(&format!("fn {name}(")), "no test is called {name}");
@@ -315,15 +319,15 @@ fn every_documented_test_exists() {
     let migrations = std::fs::read_dir(root().join("migrations")).unwrap();
     let tables = migrations.map(|one| std::fs::read_to_string(one.unwrap().path().join("up.sql")).unwrap());
     let known = code + &read("tests/sim/mutants.sh") + &tables.collect::<String>();
-    for name in sentences(&told) {
+    for name in sentences(&all_documents) {
         assert!(known.contains(name), "nothing is called {name}");
     }
 }
 
 #[test]
 fn findings_quoted_in_documents_match_the_source() {
-    let told = read("docs/DOCTOR.md");
-    let section = told.split("\n## ").find_map(|section| section.strip_prefix("Messages\n")).unwrap();
+    let document = read("docs/DOCTOR.md");
+    let section = document.split("\n## ").find_map(|section| section.strip_prefix("Messages\n")).unwrap();
     // A line of the source may end in the middle of a sentence.
     let code = source(&["src"]).lines().map(|line| line.trim().trim_end_matches('\\')).collect::<String>();
     let mut quoted = 0;
@@ -371,8 +375,8 @@ fn direct() -> BTreeSet<String> {
 
 #[test]
 fn each_direct_dependency_has_a_complete_table_row() {
-    let told = read("docs/DEPENDENCIES.md");
-    let rows = told.lines().filter(|line| line.starts_with("| `"));
+    let document = read("docs/DEPENDENCIES.md");
+    let rows = document.lines().filter(|line| line.starts_with("| `"));
     let mut lines = BTreeSet::new();
     for row in rows {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();

@@ -55,13 +55,13 @@ fn live(server: &ModelServer, cli: &Cli, times: &str) -> Ended {
 }
 
 /// Without what differs from run to run: the day, and how long it took.
-fn steady(told: &str) -> String {
+fn steady(report: &str) -> String {
     let word = |word: &str| match word.strip_suffix(|c: char| !c.is_ascii_digit()).unwrap_or(word) {
         number if number.parse::<f64>().is_ok() && number.contains('.') => word.replace(number, "[time]"),
         _ => word.to_owned(),
     };
     let timed = |line: &str| line.split(' ').map(word).collect::<Vec<_>>().join(" ");
-    let lines = told.lines().filter(|line| !line.starts_with("| date |"));
+    let lines = report.lines().filter(|line| !line.starts_with("| date |"));
     lines
         .map(|line| if line.contains(" s") { timed(line) } else { line.to_owned() })
         .collect::<Vec<_>>()
@@ -111,8 +111,8 @@ fn live_evaluation_uses_the_model_and_not_the_script() {
 
 #[test]
 fn live_scenario_passes_only_if_every_run_passes() {
-    let forgets = [Answer::Says("Heat is there."), Answer::Says("Heat is there.")];
-    let server = ModelServer::start(adds_heat().into_iter().chain(forgets));
+    let replies = [Answer::Says("Heat is there."), Answer::Says("Heat is there.")];
+    let server = ModelServer::start(adds_heat().into_iter().chain(replies));
     let cli = Cli::new();
     let ended = live(&server, &cli, "2");
     assert_eq!(ended.code, Some(1));

@@ -9,7 +9,7 @@ use dialarr::store::memory::facts::{self, FactSource};
 use dialarr::store::people::users;
 use serde_json::{Value, json};
 
-use crate::harness::model::{adds_movie, calls, calls_together, fails, removes_movie, said, says};
+use crate::harness::model::{adds_movie, calls, calls_together, fails, removes_movie, request_text, says};
 use crate::harness::{ANN, BOB, Has, TestApp};
 
 fn remembers(arguments: Value) -> dialarr::llm::scripted::ScriptedReply {
@@ -68,17 +68,17 @@ async fn facts_are_in_every_request_and_survive_clear() {
     app.sms("4K only please").await;
     assert_eq!(app.sms("/clear").await, "OK, we start over.");
     app.sms("hi").await;
-    assert!(said(&app.last_request()).contains("\nknown: 4K quality\n[/context]\nhi"));
+    assert!(request_text(&app.last_request()).contains("\nknown: 4K quality\n[/context]\nhi"));
 }
 
 #[tokio::test]
 async fn facts_of_other_users_are_not_disclosed() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     app.model_plays([wants_four_k(), says("4K it is."), says("Hello Bob.")]);
     app.sms("4K only please").await;
     app.sms_from(BOB, "hi").await;
-    assert!(!said(&app.last_request()).contains("known"));
+    assert!(!request_text(&app.last_request()).contains("known"));
     assert!(app.sms_from(BOB, "what do you know").await.starts_with("I know nothing about you yet."));
     assert_eq!(app.sms_from(BOB, "forget 1").await.split('.').next(), Some("There is no fact 1"));
 }
@@ -145,9 +145,9 @@ async fn fact_over_the_limit_is_not_reported_as_saved() {
     }
     let note = |value: &str| ("remember", json!({ "kind": "dislike", "value": value }));
     app.model_plays([calls_together(&[note("horror"), note("musicals")]), says("Done.")]);
-    let told = app.sms("no horror and no musicals please").await;
-    assert!(told.contains("Noted: Dislikes horror") && !told.contains("Dislikes musicals"), "{told}");
-    assert!(said(&app.last_request()).contains("too_many"));
+    let reply = app.sms("no horror and no musicals please").await;
+    assert!(reply.contains("Noted: Dislikes horror") && !reply.contains("Dislikes musicals"), "{reply}");
+    assert!(request_text(&app.last_request()).contains("too_many"));
 }
 
 #[tokio::test]
@@ -231,7 +231,7 @@ async fn explicit_or_unmatched_quality_overrides_the_quality_fact() {
 async fn quality_fact_for_4k_needs_the_right() {
     for (has, profile) in [(Has::EveryRight, "Best"), (Has::AddRight, "HD-1080p")] {
         let app = TestApp::start().await;
-        app.knows(BOB, has).await;
+        app.register_user(BOB, has).await;
         app.radarr().set_profiles(&["HD-1080p", "Best"]);
         app.radarr().allows_four_k("Best");
         let matrix = app.radarr().add_to_catalog(movie("The Matrix").year(1999));
@@ -247,7 +247,7 @@ async fn user_with_the_right_gets_4k_from_its_own_instance() {
     for (has, place) in [(Has::EveryRight, "radarr-4k"), (Has::AddRight, "radarr")] {
         let four_k = FakeRadarr::new();
         let app = TestApp::start_with_four_k(&four_k).await;
-        app.knows(BOB, has).await;
+        app.register_user(BOB, has).await;
         let matrix = app.radarr().add_to_catalog(movie("The Matrix").tmdb(603).year(1999));
         four_k.add_to_catalog(movie("The Matrix").tmdb(603).year(1999));
         known(&app, BOB, FactKind::Quality, None, "4K").await;
@@ -339,10 +339,10 @@ async fn changes(app: &TestApp) -> Vec<String> {
 async fn presses(app: &TestApp, button: &str, fields: &[(&str, &str)]) -> (String, String) {
     let mut browser = app.browser().await;
     let answer = browser.submit(&format!("/users/1/{button}"), fields).await;
-    assert_eq!(answer.status, 303, "{}", answer.says());
+    assert_eq!(answer.status, 303, "{}", answer.text());
     let location = answer.location.unwrap();
     let page = browser.get(&location).await;
-    (location.trim_start_matches("/users/1?flash=").to_owned(), page.says())
+    (location.trim_start_matches("/users/1?flash=").to_owned(), page.text())
 }
 
 #[tokio::test]
@@ -350,8 +350,8 @@ async fn operator_adds_and_forgets_a_fact() {
     let app = TestApp::start_without_model().await;
     let hostile = "<b>horror</b> \"><img src=x>";
     let typed = [("kind", "dislike"), ("about", ""), ("value", hostile)];
-    let (said, page) = presses(&app, "facts", &typed).await;
-    assert_eq!(said, "fact-noted");
+    let (flash, page) = presses(&app, "facts", &typed).await;
+    assert_eq!(flash, "fact-noted");
     assert!(page.contains("1. Dislikes <b>horror</b> \"><img src=x>"), "{page}");
     assert_eq!(presses(&app, "facts", &typed).await.0, "unchanged");
     for (about, value) in [("", "Dune"), ("the office", " "), ("the office", &"x".repeat(81))] {
@@ -360,8 +360,8 @@ async fn operator_adds_and_forgets_a_fact() {
     }
     let stamp = app.now().as_millisecond().to_string();
     assert_eq!(presses(&app, "facts/forget", &[("number", "1"), ("stamp", "1")]).await.0, "no-such-fact");
-    let (said, page) = presses(&app, "facts/forget", &[("number", "1"), ("stamp", &stamp)]).await;
-    assert_eq!(said, "fact-forgotten");
+    let (flash, page) = presses(&app, "facts/forget", &[("number", "1"), ("stamp", &stamp)]).await;
+    assert_eq!(flash, "fact-forgotten");
     assert!(page.contains("No facts saved."), "{page}");
     assert_eq!(changes(&app).await, ["note_fact user:1 by console", "forget_fact user:1 by console"]);
 }
@@ -379,8 +379,8 @@ async fn operator_keeps_or_dismisses_suggested_facts() {
     };
     app.app().db.write(suggest).await.unwrap();
     assert!(app.sms("what do you know").await.starts_with("I know nothing"));
-    let (said, page) = presses(&app, "facts/keep", &[("suggestion", "1")]).await;
-    assert_eq!(said, "fact-noted");
+    let (flash, page) = presses(&app, "facts/keep", &[("suggestion", "1")]).await;
+    assert_eq!(flash, "fact-noted");
     assert!(page.contains("1. Dislikes horror") && page.contains("Dislikes musicals"), "{page}");
     assert_eq!(presses(&app, "facts/keep", &[("suggestion", "1")]).await.0, "no-such-fact");
     assert_eq!(presses(&app, "facts/dismiss", &[("suggestion", "2")]).await.0, "dismissed");

@@ -35,7 +35,7 @@ const READERS: usize = 16;
 /// Long for a wake-up, and shorter than the time after which a feed looks by itself.
 const A_WAKE_UP: Duration = Duration::from_secs(14);
 /// How long events are kept here; a second passes with each write.
-const KEPT: SignedDuration = SignedDuration::from_secs(15);
+const EVENT_RETENTION: SignedDuration = SignedDuration::from_secs(15);
 
 /// How often readers come back.
 const RECONNECTS: usize = 10_000;
@@ -342,8 +342,8 @@ impl Author {
         pieces
     }
 
-    async fn forgets(&mut self) {
-        let before = self.now - KEPT;
+    async fn prune_events(&mut self) {
+        let before = self.now - EVENT_RETENTION;
         self.write(move |conn, _| pruning::prune_events(conn, EventSeq(0), before)).await;
     }
 
@@ -416,7 +416,7 @@ async fn reader_that_lags_or_reconnects_sees_every_event_once() {
     while stage.came_back.load(Ordering::SeqCst) < RECONNECTS {
         author.goes_on().await;
         match author.rng.random_range(0..100) {
-            0..3 => author.forgets().await,
+            0..3 => author.prune_events().await,
             3 => author.is_restarted().await,
             4..40 => {
                 let waiting = stage.all_reach(author.last());
@@ -445,19 +445,19 @@ async fn reader_that_lags_or_reconnects_sees_every_event_once() {
         while let Some(event) = rest.next_if(|event| event.seq.0 <= life.last()) {
             whole.add(event);
         }
-        let told = |event: &&StreamEvent| event.seq.0 > life.after && event.seq.0 <= life.last();
+        let received = |event: &&StreamEvent| event.seq.0 > life.after && event.seq.0 <= life.last();
         assert_eq!(
             life.events.iter().collect::<Vec<_>>(),
-            author.log.iter().filter(told).collect::<Vec<_>>()
+            author.log.iter().filter(received).collect::<Vec<_>>()
         );
         assert_eq!(life.texts(life.oldest), whole.texts(life.oldest));
     }
     let unfinished = author.running.as_ref().map(|running| running.attempt.turn);
     let recorded = |(turn, _): &(TurnId, StreamBlock), _: &mut &str| Some(*turn) != unfinished;
-    let mut told = lives.last().unwrap().texts(stored.oldest);
-    let mut kept = stored.texts(stored.oldest);
-    told.retain(recorded);
-    kept.retain(recorded);
-    assert_eq!(told, kept);
+    let mut received_texts = lives.last().unwrap().texts(stored.oldest);
+    let mut stored_texts = stored.texts(stored.oldest);
+    received_texts.retain(recorded);
+    stored_texts.retain(recorded);
+    assert_eq!(received_texts, stored_texts);
     assert!(stage.resets.load(Ordering::SeqCst) > 0, "some readers were away for too long");
 }

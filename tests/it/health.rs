@@ -20,9 +20,9 @@ async fn ask(app: &TestApp, path: &str) -> (u16, Value) {
 pub(crate) async fn wrong(app: &TestApp, path: &str) -> (u16, Vec<String>) {
     let (status, report) = ask(app, path).await;
     let checks = report["checks"].as_array().unwrap().iter().filter(|check| check["ok"] == json!(false));
-    let told = checks
+    let problems = checks
         .map(|check| format!("{}: {}", check["name"].as_str().unwrap(), check["detail"].as_str().unwrap()));
-    (status, told.collect())
+    (status, problems.collect())
 }
 
 async fn run(app: &TestApp, sql: &'static str) {
@@ -66,7 +66,7 @@ async fn full_disk_is_reported_until_space_is_free() {
 async fn console_and_metrics_work_while_the_database_is_read_only() {
     let app = TestApp::start_without_model().await;
     let (mut browser, program) = (app.browser().await, app.program().await);
-    assert!(browser.get("/").await.says().contains("All clear."));
+    assert!(browser.get("/").await.text().contains("All clear."));
     app.pass(2 * 60 * 60);
     for event in ["INSERT ON offsets", "UPDATE ON sessions", "UPDATE ON api_keys"] {
         let full = "database or disk is full";
@@ -77,7 +77,7 @@ async fn console_and_metrics_work_while_the_database_is_read_only() {
     }
 
     let home = browser.get("/").await;
-    assert!(home.says().contains("Not ready writing the database refuses it"), "{}", home.says());
+    assert!(home.text().contains("Not ready writing the database refuses it"), "{}", home.text());
     assert_eq!(program.get("/metrics").await.status, 200);
 }
 
@@ -108,15 +108,15 @@ async fn concurrent_checks_query_the_database_once() {
 #[tokio::test]
 async fn long_waiting_messages_are_reported_except_during_a_pause() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sms("pause").await;
     app.sms_from(BOB, "status").await;
     app.pass(700);
     assert_eq!(wrong(&app, "/ready").await, (200, vec![]));
     run(&app, "UPDATE pauses SET ended_at = begun_at").await;
     app.pass(2);
-    let told = vec!["received texts: 1 wait, the oldest for 11 minutes".to_owned()];
-    assert_eq!(wrong(&app, "/ready").await, (503, told));
+    let problems = vec!["received texts: 1 wait, the oldest for 11 minutes".to_owned()];
+    assert_eq!(wrong(&app, "/ready").await, (503, problems));
 }
 
 #[tokio::test]
@@ -127,21 +127,21 @@ async fn unsent_messages_are_reported() {
         .await;
     assert_eq!(wrong(&app, "/ready").await, (200, vec![]));
     app.pass(1000);
-    let told = vec!["texts to send: 1 to send, the oldest for 16 minutes".to_owned()];
-    assert_eq!(wrong(&app, "/ready").await, (503, told));
+    let problems = vec!["texts to send: 1 to send, the oldest for 16 minutes".to_owned()];
+    assert_eq!(wrong(&app, "/ready").await, (503, problems));
 }
 
 #[tokio::test]
 async fn notification_in_quiet_hours_is_not_an_unsent_message() {
     let setup =
-        Setup::default().keyword_brain().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
+        Setup::default().keyword_responder().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let app = setup.start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.radarr().add(movie("Dune").year(2021).tmdb(438_631));
-    app.awaits_movie(BOB, 438_631).await;
+    app.follow_movie(BOB, 438_631).await;
     app.later(0).await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
 
     app.later(9 * 60 * 60).await;
 
@@ -153,8 +153,8 @@ async fn notification_in_quiet_hours_is_not_an_unsent_message() {
 async fn tables_of_another_version_are_reported() {
     let app = TestApp::start_without_model().await;
     run(&app, "INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999')").await;
-    let told = vec!["migrations: the tables are those of another version".to_owned()];
-    assert_eq!(wrong(&app, "/ready").await, (503, told));
+    let problems = vec!["migrations: the tables are those of another version".to_owned()];
+    assert_eq!(wrong(&app, "/ready").await, (503, problems));
 }
 
 #[tokio::test]

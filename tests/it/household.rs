@@ -14,7 +14,7 @@ const WENT_WRONG: &str = "Something went wrong on my side. Please try again.";
 /// Without a model; Ann is an admin, Bob is not, and Ann has paused.
 async fn app_that_is_paused() -> TestApp {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     assert_eq!(
         app.sms("pause").await,
         "Paused. Texts are kept, and only admins are answered. Text RESUME to go on."
@@ -29,7 +29,10 @@ async fn pause_answers_only_admins_and_informs_others_once() {
     assert_eq!(app.sms_from(BOB, "upcoming").await, "");
     assert_eq!(app.sms_from(STRANGER, "hello").await, "");
     assert_eq!(app.sms("status").await, "Nothing is downloading.");
-    assert_eq!(app.fates().await[1..4], ["status: pending", "upcoming: pending", "hello: pending"]);
+    assert_eq!(
+        app.message_outcomes().await[1..4],
+        ["status: pending", "upcoming: pending", "hello: pending"]
+    );
 }
 
 #[tokio::test]
@@ -41,7 +44,7 @@ async fn messages_of_the_last_hour_are_processed_after_a_pause() {
     app.pass(30 * 60);
     assert_eq!(app.sms("resume").await, "I am back. Texts of the last hour are answered now.");
     assert_eq!(
-        app.heard_by(BOB),
+        app.messages_to(BOB),
         [
             PAUSED,
             "I was paused for more than an hour after your text. Please send again what you still need.",
@@ -55,8 +58,8 @@ async fn pause_notice_keeps_its_text_after_the_pause() {
     let app = app_that_is_paused().await;
     app.sms_from(BOB, "status").await;
     app.sms("resume").await;
-    let told = app.outbox().await.into_iter().filter(|text| text.contains(PAUSED));
-    assert_eq!(told.count(), 1);
+    let notices = app.outbox().await.into_iter().filter(|text| text.contains(PAUSED));
+    assert_eq!(notices.count(), 1);
 }
 
 #[tokio::test]
@@ -79,18 +82,18 @@ async fn opt_out_takes_effect_during_a_pause() {
     assert_eq!(app.sms_from(BOB, "STOP").await, "");
     assert_eq!(app.sms_from(BOB, "status").await, "");
     app.sms("resume").await;
-    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
-    assert_eq!(app.fates().await[1..3], ["STOP: skipped opt_out", "status: skipped opted_out"]);
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new());
+    assert_eq!(app.message_outcomes().await[1..3], ["STOP: skipped opt_out", "status: skipped opted_out"]);
 }
 
 #[tokio::test]
 async fn yes_that_waited_for_the_end_of_a_pause_deletes_nothing() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
     app.sms_from(BOB, "delete dune").await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sms("pause").await;
     app.sms_from(BOB, "yes").await;
     app.pass(600);
@@ -102,8 +105,8 @@ async fn yes_that_waited_for_the_end_of_a_pause_deletes_nothing() {
 #[tokio::test]
 async fn users_command_lists_roles_and_join_requests() {
     let app = TestApp::start_without_model().await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
-    app.knows_as("Bob", BOB, Has::NoRights).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_named_user("Bob", BOB, Has::NoRights).await;
     app.block(CAT).await;
     app.sms_from(STRANGER, "hi").await;
     assert_eq!(
@@ -121,20 +124,20 @@ async fn users_command_lists_roles_and_join_requests() {
 #[tokio::test]
 async fn broadcast_reaches_every_reachable_user() {
     let app = TestApp::start_without_model().await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
-    app.knows(BOB, Has::AddRight).await;
-    app.knows(CAT, Has::AddRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_user(BOB, Has::AddRight).await;
+    app.register_user(CAT, Has::AddRight).await;
     app.sms_from(CAT, "STOP").await;
     app.sms_from(STRANGER, "hi").await;
     assert_eq!(app.sms("tell everyone: Movie night at 8!").await, "OK, sent to one person.");
-    assert_eq!(app.heard_by(BOB), ["Ann: Movie night at 8!"]);
-    assert_eq!((app.heard_by(CAT).len(), app.heard_by(STRANGER).len()), (0, 1));
+    assert_eq!(app.messages_to(BOB), ["Ann: Movie night at 8!"]);
+    assert_eq!((app.messages_to(CAT).len(), app.messages_to(STRANGER).len()), (0, 1));
 }
 
 #[tokio::test]
 async fn member_cannot_use_admin_commands() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     for order in ["pause", "users", "quota Bob +5", "tell everyone hello"] {
         app.model_plays([says("You can't do that.")]);
         assert_eq!(app.sms_from(BOB, order).await, "You can't do that.", "{order}");
@@ -166,7 +169,7 @@ async fn deletion_is_refused_if_it_cannot_be_audited() {
 #[tokio::test]
 async fn admin_command_is_refused_if_it_cannot_be_audited() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.refuse_audit().await;
     assert_eq!(app.sms("pause").await, WENT_WRONG);
     assert_eq!(app.sms_from(BOB, "status").await, "Nothing is downloading.");
@@ -175,7 +178,7 @@ async fn admin_command_is_refused_if_it_cannot_be_audited() {
 #[tokio::test]
 async fn every_admin_command_is_in_the_audit_log() {
     let app = TestApp::start_without_model().await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     for order in ["pause", "resume", "quota Bob +5", "tell everyone hi"] {
         app.sms(order).await;
     }
@@ -193,17 +196,17 @@ async fn every_admin_command_is_in_the_audit_log() {
 #[tokio::test]
 async fn pause_notice_is_not_sent_after_the_pause() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
     app.sms_from(BOB, "delete dune").await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sms("pause").await;
     app.sms_from(BOB, "hm, wait").await;
-    assert_eq!(app.heard_by(BOB).len(), 1, "the line waits for the answer to the question");
+    assert_eq!(app.messages_to(BOB).len(), 1, "the line waits for the answer to the question");
     app.model_plays([says("Fine.")]);
     app.sms("resume").await;
-    assert_eq!(app.heard_by(BOB)[1..], ["OK, Dune (2021) is kept. Fine."]);
+    assert_eq!(app.messages_to(BOB)[1..], ["OK, Dune (2021) is kept. Fine."]);
 }
 
 #[tokio::test]
@@ -215,7 +218,7 @@ async fn many_messages_from_a_long_pause_get_one_line() {
     app.pass(2 * 60 * 60);
     app.sms("resume").await;
     assert_eq!(
-        app.heard_by(BOB)[1..],
+        app.messages_to(BOB)[1..],
         ["I was paused for more than an hour after 45 of your texts. Please send again what you still need."]
     );
 }

@@ -5,8 +5,8 @@ use dialarr::messaging::fake::FakeDelivery;
 use http::Method;
 use http::header::CONTENT_TYPE;
 
-use crate::harness::model::{Holding, removes_movie, said, says};
-use crate::harness::wire::{Form, TAKEN, TEXT, TOKEN, seen, through_proxy, to_host, unsigned};
+use crate::harness::model::{Holding, removes_movie, request_text, says};
+use crate::harness::wire::{ACCEPTED, Form, TEXT, TOKEN, seen, through_proxy, to_host, unsigned};
 use crate::harness::world::World;
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
@@ -20,14 +20,14 @@ async fn check(form: &Form, status: u16, stored: &[&str]) {
     let response = app.request(form.request()).await;
     assert_eq!(response.status().as_u16(), status);
     app.settle().await;
-    assert_eq!(app.texts_stored().await, stored);
+    assert_eq!(app.stored_texts().await, stored);
 }
 
 #[tokio::test]
 async fn message_is_acknowledged_with_an_empty_document() {
     let app = TestApp::start_without_model().await;
-    assert_eq!(seen(&app.request(Form::text().request()).await), TAKEN);
-    assert_eq!(app.texts_stored().await, ["hello"]);
+    assert_eq!(seen(&app.request(Form::text().request()).await), ACCEPTED);
+    assert_eq!(app.stored_texts().await, ["hello"]);
     app.settle().await;
 }
 
@@ -45,7 +45,7 @@ async fn empty_token_signs_nothing() {
 async fn missing_signature_is_refused_and_nothing_is_stored() {
     let app = TestApp::start_without_model().await;
     assert_eq!(app.status_of(unsigned(Form::text().request())).await, 403);
-    assert_eq!(app.texts_stored().await, NOTHING);
+    assert_eq!(app.stored_texts().await, NOTHING);
     assert_eq!(app.people().await, ["+15550100002 active admin"]);
 }
 
@@ -60,24 +60,24 @@ async fn host_header_does_not_affect_the_signature() {
 
 #[tokio::test]
 async fn public_url_may_have_a_path_that_the_proxy_removes() {
-    let setup = Setup::default().keyword_brain().public_url("https://home.example/dialarr/");
+    let setup = Setup::default().keyword_responder().public_url("https://home.example/dialarr/");
     let app = setup.start().await;
     let request = app.text(ANN, "hello").into_signed_request().unwrap();
     assert_eq!(app.status_of(through_proxy(request, "/dialarr")).await, 200);
-    assert_eq!(app.texts_stored().await, ["hello"]);
+    assert_eq!(app.stored_texts().await, ["hello"]);
     app.settle().await;
 }
 
 #[tokio::test]
 async fn both_tokens_are_valid_during_a_rotation() {
-    let app = Setup::default().keyword_brain().tokens(&["the-next-token", TOKEN]).start().await;
+    let app = Setup::default().keyword_responder().tokens(&["the-next-token", TOKEN]).start().await;
     let next = Form::text().number(2).set("Body", "two").signed_with("the-next-token");
     for (form, status) in
         [(Form::text(), 200), (next, 200), (Form::text().signed_with("the-last-token"), 403)]
     {
         assert_eq!(app.status_of(form.request()).await, status);
     }
-    assert_eq!(app.texts_stored().await, ["hello", "two"]);
+    assert_eq!(app.stored_texts().await, ["hello", "two"]);
     app.settle().await;
 }
 
@@ -104,7 +104,7 @@ async fn malformed_form_is_refused() {
     }
     assert_eq!(app.status_of(Form::of(&[]).request()).await, 400);
     assert_eq!(app.status_of(Form::of(&[("", ""), ("a", "")]).request()).await, 400);
-    assert_eq!(app.texts_stored().await, NOTHING);
+    assert_eq!(app.stored_texts().await, NOTHING);
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn invalid_utf_8_is_replaced_raw_or_encoded() {
     for bytes in [body(b"\xe9"), body(b"%E9")] {
         let app = TestApp::start_without_model().await;
         assert_eq!(app.status_of(signed.with_body(bytes)).await, 200);
-        assert_eq!(app.texts_stored().await, ["caf\u{fffd}"]);
+        assert_eq!(app.stored_texts().await, ["caf\u{fffd}"]);
         app.settle().await;
     }
 }
@@ -161,9 +161,9 @@ async fn long_message_is_stored_whole_and_shortened_for_the_model() {
     app.model_plays([says("Quite a story.")]);
     let story = "dune ".repeat(6_000);
     assert_eq!(app.sms(&story).await, "Quite a story.");
-    assert_eq!(app.texts_stored().await, [story.as_str()]);
+    assert_eq!(app.stored_texts().await, [story.as_str()]);
     let requests = app.model().requests();
-    assert_eq!(said(&requests[0]).matches("dune").count(), 800);
+    assert_eq!(request_text(&requests[0]).matches("dune").count(), 800);
 }
 
 #[tokio::test]
@@ -174,9 +174,9 @@ async fn emoji_and_right_to_left_texts_reach_the_model_unchanged() {
     for text in texts {
         app.model_plays([says("Dune, perhaps.")]);
         assert_eq!(app.sms(text).await, "Dune, perhaps.");
-        assert!(said(app.model().requests().last().unwrap()).ends_with(text));
+        assert!(request_text(app.model().requests().last().unwrap()).ends_with(text));
     }
-    assert_eq!(app.texts_stored().await, texts);
+    assert_eq!(app.stored_texts().await, texts);
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn nul_character_does_not_truncate_a_message() {
     let app = TestApp::start().await;
     app.model_plays([says("Yes.")]);
     assert_eq!(app.sms("have\0dune?").await, "Yes.");
-    assert_eq!(app.texts_stored().await, ["have\u{fffd}dune?"]);
+    assert_eq!(app.stored_texts().await, ["have\u{fffd}dune?"]);
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn nul_characters_in_numbers_and_ids_are_refused() {
 async fn blank_message_is_only_stored() {
     let app = TestApp::start().await;
     assert_eq!(app.sms("  ").await, "");
-    assert_eq!(app.fates().await, ["  : skipped empty"]);
+    assert_eq!(app.message_outcomes().await, ["  : skipped empty"]);
 }
 
 #[tokio::test]
@@ -207,7 +207,7 @@ async fn picture_without_text_is_answered_without_the_model() {
     assert_eq!(app.post(picture).await, 200);
     app.settle().await;
     assert_eq!(app.texts_to(ANN, 0), "I can only read text. What would you like to watch?");
-    assert_eq!(app.fates().await, [": replied"]);
+    assert_eq!(app.message_outcomes().await, [": replied"]);
 }
 
 #[tokio::test]
@@ -251,8 +251,8 @@ async fn duplicate_deliveries_are_answered_once() {
     app.settle().await;
     let three = app.request(form.request()).await;
     app.settle().await;
-    assert_eq!([seen(&one), seen(&two), seen(&three)], [TAKEN; 3]);
-    assert_eq!(app.fates().await, ["hello: replied"]);
+    assert_eq!([seen(&one), seen(&two), seen(&three)], [ACCEPTED; 3]);
+    assert_eq!(app.message_outcomes().await, ["hello: replied"]);
     assert_eq!(app.texts_to(ANN, 0), "Hello.");
 }
 
@@ -260,7 +260,7 @@ async fn duplicate_deliveries_are_answered_once() {
 async fn long_turn_of_a_user_does_not_delay_another_user() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     let mut sent = app.twilio().subscribe();
 
     app.post(app.text(ANN, "hold the line")).await;
@@ -276,23 +276,23 @@ async fn long_turn_of_a_user_does_not_delay_another_user() {
 async fn acknowledgment_does_not_wait_for_the_model() {
     let app = Setup::default().holding(&Holding::closed()).start().await;
     for text in ["hold", "hold on", "hold it"] {
-        assert_eq!(seen(&app.request(app.text(ANN, text).into_signed_request().unwrap()).await), TAKEN);
+        assert_eq!(seen(&app.request(app.text(ANN, text).into_signed_request().unwrap()).await), ACCEPTED);
     }
-    assert_eq!(app.texts_stored().await, ["hold", "hold on", "hold it"]);
+    assert_eq!(app.stored_texts().await, ["hold", "hold on", "hold it"]);
     assert_eq!(app.outbox().await, NOTHING);
 }
 
 #[tokio::test]
 async fn acknowledgment_does_not_wait_for_libraries_or_the_carrier() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sonarr().hang_next();
     app.radarr().hang_next();
     app.twilio().hang_next();
     for (who, text) in [(ANN, "status"), (ANN, "upcoming"), (BOB, "?"), (BOB, "commands")] {
-        assert_eq!(seen(&app.request(app.text(who, text).into_signed_request().unwrap()).await), TAKEN);
+        assert_eq!(seen(&app.request(app.text(who, text).into_signed_request().unwrap()).await), ACCEPTED);
     }
-    assert_eq!(app.texts_stored().await, ["status", "upcoming", "?", "commands"]);
+    assert_eq!(app.stored_texts().await, ["status", "upcoming", "?", "commands"]);
     assert_eq!(app.texts_to(ANN, 0), "");
 }
 
@@ -324,7 +324,7 @@ async fn message_that_cannot_be_stored_is_accepted_on_redelivery() {
     app.refuse_texts().await;
     let form = Form::text();
     assert_eq!(app.status_of(form.request()).await, 503);
-    assert_eq!(app.texts_stored().await, NOTHING);
+    assert_eq!(app.stored_texts().await, NOTHING);
 
     app.accept_texts().await;
     assert_eq!(app.status_of(form.request()).await, 200);
@@ -356,14 +356,14 @@ async fn delivery_status_only_moves_forward() {
     let app = TestApp::start_without_model().await;
     app.sms("?").await;
     let text = &app.twilio().sent_messages()[0];
-    for (told, known) in [
+    for (reported, known) in [
         (FakeDelivery::Sending, "sending"),
         (FakeDelivery::Queued, "sending"),
         (FakeDelivery::Delivered, "delivered"),
         (FakeDelivery::Sent, "delivered"),
         (FakeDelivery::Delivered, "delivered"),
     ] {
-        assert_eq!(app.report(text, told).await, 204);
+        assert_eq!(app.report(text, reported).await, 204);
         assert_eq!(app.deliveries().await, [known]);
     }
     assert_eq!(app.reports().await, ["delivered", "queued", "sending", "sent"]);
@@ -384,12 +384,12 @@ async fn early_delivery_reports_count_in_any_order() {
     world.model_plays([says("Hello.")]);
     world.twilio().lose_next_answer();
     world.texts("hi").await;
-    world.passes(2).await;
+    world.pass(2).await;
     let sent = world.twilio().sent_messages()[0].clone();
     assert_eq!(world.lines(DELIVERIES).await, ["attempting untold"]);
     for delivery in [FakeDelivery::Delivered, FakeDelivery::Queued, FakeDelivery::Sent] {
         let callback = world.twilio().status_callback(&sent, delivery).unwrap().unwrap();
-        assert_eq!(world.bring(callback).await, 204);
+        assert_eq!(world.deliver(callback).await, 204);
     }
     assert_eq!(world.lines(DELIVERIES).await, ["accepted delivered"]);
 }

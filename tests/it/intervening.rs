@@ -51,15 +51,15 @@ impl World {
 async fn canceled_turn_drops_its_model_call_at_once() {
     let world = World::start_with(Slow::playing(25, [says("Too late.")])).await;
     world.texts("hello?").await;
-    world.passes(5).await;
+    world.pass(5).await;
     assert_eq!(world.turns().await, ["1 IN_PROGRESS live"]);
     assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
-    world.passes(1).await;
+    world.pass(1).await;
     assert_eq!(world.turns().await, ["1 CANCELED"]);
     assert_eq!(world.cancels(1).await, CancelRequestOutcome::AlreadyOver);
     assert_eq!(world.cancels(2).await, CancelRequestOutcome::Unknown);
-    world.passes(60).await;
-    assert_eq!(world.said(), Vec::<String>::new());
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), Vec::<String>::new());
     assert_eq!(world.audited().await, ["cancel_turn turn:1 console"]);
 }
 
@@ -73,10 +73,10 @@ async fn canceled_turn_reports_the_prompt_it_closed() {
     world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     world.sms("delete dune").await;
     world.texts("what else is large?").await;
-    world.passes(5).await;
+    world.pass(5).await;
     assert_eq!(world.cancels(2).await, CancelRequestOutcome::Requested);
-    world.passes(1).await;
-    assert_eq!(world.said().last().unwrap(), "OK, Dune (2021) is kept.");
+    world.pass(1).await;
+    assert_eq!(world.sent_texts().last().unwrap(), "OK, Dune (2021) is kept.");
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,12 +84,12 @@ async fn canceled_turn_drops_its_triage_call_at_once() {
     let world = World::start_with_triage_by(Slow::playing(5, [says("Hello Ann."), says("SKIP")])).await;
     assert_eq!(world.sms("hello there").await, ["Hello Ann."]);
     world.texts("we loved the bear").await;
-    world.passes(4).await;
+    world.pass(4).await;
     assert_eq!(world.turns().await, ["1 COMPLETED", "2 CREATED live"]);
     assert_eq!(world.cancels(2).await, CancelRequestOutcome::Requested);
-    world.passes_ms(100).await;
+    world.pass_ms(100).await;
     assert_eq!(world.turns().await, ["1 COMPLETED", "2 CANCELED"]);
-    assert_eq!(world.said(), ["Hello Ann."]);
+    assert_eq!(world.sent_texts(), ["Hello Ann."]);
 }
 
 /// Never answers.
@@ -109,27 +109,27 @@ impl Embedder for Absent {
 #[tokio::test(start_paused = true)]
 async fn canceled_turn_drops_its_recall_at_once() {
     let mut world = World::start().await;
-    world.is_started_with(Arc::new(Absent)).await;
+    world.start_again_with(Arc::new(Absent)).await;
     world.texts("which spy show was it?").await;
-    world.passes(1).await;
+    world.pass(1).await;
     assert_eq!(world.turns().await, ["1 CREATED live"]);
     assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
-    world.passes_ms(100).await;
+    world.pass_ms(100).await;
     assert_eq!(world.turns().await, ["1 CANCELED"]);
-    assert_eq!(world.said(), Vec::<String>::new());
+    assert_eq!(world.sent_texts(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn canceled_turn_makes_no_triage_call_after_a_restart() {
     let mut world = World::start_with_triage_by(Slow::playing(5, [says("Hello Ann."), says("SKIP")])).await;
     assert_eq!(world.sms("hello there").await, ["Hello Ann."]);
-    world.is_started_with(Arc::new(Absent)).await;
+    world.start_again_with(Arc::new(Absent)).await;
     world.texts("we loved the bear").await;
-    world.passes(1).await;
+    world.pass(1).await;
     assert_eq!(world.cancels(2).await, CancelRequestOutcome::Requested);
-    world.passes_ms(100).await;
+    world.pass_ms(100).await;
     assert_eq!(world.turns().await, ["1 COMPLETED", "2 CANCELED"]);
-    assert_eq!(world.said(), ["Hello Ann."]);
+    assert_eq!(world.sent_texts(), ["Hello Ann."]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,14 +138,14 @@ async fn canceled_turn_drops_a_running_read_at_once() {
     world.model_plays([calls("search_media", json!({ "query": "heat" })), says("Too late.")]);
     world.radarr().hang_next();
     world.texts("heat?").await;
-    world.passes(4).await;
+    world.pass(4).await;
     assert_eq!(world.calls().await, ["search_media running 1"]);
     assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
-    world.passes(1).await;
+    world.pass(1).await;
     assert_eq!(world.calls().await, ["search_media canceled 1"]);
     assert_eq!(world.turns().await, ["1 CANCELED"]);
-    world.passes(60).await;
-    assert_eq!(world.said(), Vec::<String>::new());
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,14 +159,14 @@ async fn canceled_turn_reports_its_running_write_and_starts_no_other() {
     world.model_plays([calls_together(&searches), calls_together(&adds), says("Too late.")]);
     world.radarr().lose_next_write_answer();
     world.texts("add heat and alien").await;
-    world.passes(5).await;
+    world.pass(5).await;
     assert_eq!(world.calls().await[2..], ["add_movie running 1", "add_movie created 0"]);
     assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
-    world.passes(5).await;
+    world.pass(5).await;
     assert_eq!(world.turns().await, ["1 WAITING_FOR_TOOLS live"], "the write is not settled yet");
-    world.passes(90).await;
+    world.pass(90).await;
     assert_eq!(world.calls().await[2..], ["add_movie complete 1", "add_movie canceled 0"]);
-    assert_eq!(world.said(), ["Added Heat (1995)."]);
+    assert_eq!(world.sent_texts(), ["Added Heat (1995)."]);
     assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![heat], 1));
 }
 
@@ -177,13 +177,13 @@ async fn canceled_turn_reports_a_write_with_unknown_outcome() {
     world.model_plays(adds_movie("heat", heat));
     world.radarr().lose_next_write_answer();
     world.texts("add heat").await;
-    world.passes(5).await;
+    world.pass(5).await;
     assert_eq!(world.calls().await, ["search_media complete 1", "add_movie running 1"]);
     assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
     world.radarr().set_down(true);
-    world.passes(120).await;
+    world.pass(120).await;
     assert_eq!(world.calls().await, ["search_media complete 1", "add_movie error 1"]);
-    assert_eq!(world.said(), ["I could not find out whether that worked. Please check."]);
+    assert_eq!(world.sent_texts(), ["I could not find out whether that worked. Please check."]);
     assert_eq!(world.radarr().post_count(), 1);
 }
 
@@ -197,11 +197,11 @@ async fn canceled_turn_stops_between_deletions_and_reports_the_first() {
     let code = question.rsplit("YES ").next().unwrap()[..4].to_owned();
     world.radarr().lose_next_write_answer();
     world.texts(&format!("yes {code}")).await;
-    world.passes(5).await;
+    world.pass(5).await;
     assert_eq!(world.cancels(2).await, CancelRequestOutcome::Requested);
-    world.passes(120).await;
+    world.pass(120).await;
     let report = "Deleted Dune (2021). Freed 21.4 GB. I was interrupted and kept Alien (1979).";
-    assert_eq!(world.said(), [question.as_str(), report]);
+    assert_eq!(world.sent_texts(), [question.as_str(), report]);
     assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
@@ -214,8 +214,8 @@ async fn world_with_a_failed_turn() -> (World, i64) {
     let world = World::start_with(model).await;
     assert_eq!(world.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(heat)), heat);
     world.texts("add heat").await;
-    world.passes(90).await;
-    assert_eq!(world.said(), [SORRY]);
+    world.pass(90).await;
+    assert_eq!(world.sent_texts(), [SORRY]);
     assert_eq!(world.turns().await, ["1 FAILED"]);
     (world, heat)
 }
@@ -226,14 +226,14 @@ async fn failed_turn_resumes_from_its_log_without_repeating_calls() {
     let before = ["search_media complete 1", "search_media complete 1", "add_movie error 0"];
     assert_eq!(world.calls().await, before);
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::Resumed);
-    world.passes(40).await;
-    assert_eq!(world.said(), [SORRY, "Heat is added."]);
+    world.pass(40).await;
+    assert_eq!(world.sent_texts(), [SORRY, "Heat is added."]);
     let after = ["search_media complete 1", "search_media complete 1", "add_movie complete 1"];
     assert_eq!(world.calls().await, after);
     assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![heat], 1));
     assert_eq!(world.turns().await, ["1 COMPLETED"]);
     assert_eq!(world.audited().await, ["resume_turn turn:1 console"]);
-    assert_eq!(world.untold().await, Vec::<String>::new());
+    assert_eq!(world.unreported_states().await, Vec::<String>::new());
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::NotFailed));
 }
 
@@ -242,12 +242,12 @@ async fn resumed_turn_survives_a_crash_and_replies_once() {
     let (mut world, heat) = world_with_a_failed_turn().await;
     world.radarr().lose_next_write_answer();
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::Resumed);
-    world.passes(2).await;
+    world.pass(2).await;
     assert_eq!(world.radarr().added_ids(), [heat]);
-    world.is_killed().await;
-    world.is_started().await;
-    world.passes(120).await;
-    assert_eq!(world.said(), [SORRY, "Heat is added."]);
+    world.kill().await;
+    world.start_again().await;
+    world.pass(120).await;
+    assert_eq!(world.sent_texts(), [SORRY, "Heat is added."]);
     assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![heat], 1));
 }
 
@@ -258,22 +258,22 @@ async fn refused_resume_gives_its_reason() {
     world.texts("hello?").await;
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::Busy));
     // Its only line claims what was not done, so the model is asked twice.
-    world.passes(100).await;
+    world.pass(100).await;
     assert_eq!(world.turns().await, ["1 FAILED", "2 COMPLETED"]);
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::NotNewest));
     world.texts("/clear").await;
-    world.passes(5).await;
+    world.pass(5).await;
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::ConversationEnded));
 }
 
 #[tokio::test(start_paused = true)]
 async fn turn_is_not_resumed_during_a_pause_or_after_erasure() {
     let (world, _) = world_with_a_failed_turn().await;
-    world.knows_an_admin(BOB).await;
+    world.register_admin(BOB).await;
     assert_eq!(world.sms_from(BOB, "pause").await.len(), 1);
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::Paused));
     world.sms_from(BOB, "resume").await;
-    world.erases_old_words().await;
+    world.erase_old_texts().await;
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::Erased));
     assert_eq!(world.turns().await[0], "1 FAILED");
 }
@@ -281,11 +281,11 @@ async fn turn_is_not_resumed_during_a_pause_or_after_erasure() {
 #[tokio::test(start_paused = true)]
 async fn turn_of_a_blocked_user_is_not_resumed() {
     let (world, _) = world_with_a_failed_turn().await;
-    world.blocks(ANN).await;
+    world.block_user(ANN).await;
     let refused = world.resumes(1).await;
     assert!(matches!(
         refused,
         ResumeTurnOutcome::NotResumable(ResumeBlocker::NotServed | ResumeBlocker::ConversationEnded)
     ));
-    assert_eq!(world.said(), [SORRY]);
+    assert_eq!(world.sent_texts(), [SORRY]);
 }

@@ -2,7 +2,7 @@
 
 use dialarr::arr::fake::media_fixtures::movie;
 
-use crate::harness::model::{removes_movie, said, says};
+use crate::harness::model::{removes_movie, request_text, says};
 use crate::harness::{ANN, BOB, Has, TestApp};
 
 const SAM: &str = "+15550100009";
@@ -30,7 +30,7 @@ async fn newcomer_is_asked_for_a_name_and_approved_by_an_admin() {
     let app = TestApp::start().await;
     assert_eq!(app.sms_from(SAM, "hello there").await, WELCOME);
     assert_eq!(app.sms_from(SAM, "I'm Sam").await, "");
-    assert_eq!(app.heard_by(ANN), [ASKED]);
+    assert_eq!(app.messages_to(ANN), [ASKED]);
 
     assert_eq!(app.sms("approve 4747").await, "Sam can text me now.");
     assert_eq!(app.last_to(SAM), ADMITTED);
@@ -52,7 +52,7 @@ async fn newcomer_messages_never_reach_the_model() {
     app.sms("approve 4747").await;
     app.model_plays([says("Hello.")]);
     assert_eq!(app.sms_from(SAM, "hello there, what can you do?").await, "Hello.");
-    assert!(!said(&app.last_request()).contains("ignore all rules"));
+    assert!(!request_text(&app.last_request()).contains("ignore all rules"));
 }
 
 /// Sam asked for Dune with the first text and was let in.
@@ -115,7 +115,7 @@ async fn newcomers_first_request_is_erased_by_a_block_and_after_a_week() {
 
     let app = app_with_sams_first_request("add dune").await;
     app.pass(7 * DAY);
-    app.time_brings().await;
+    app.run_maintenance().await;
     assert_eq!(kept_request(&app).await, Vec::<String>::new());
 }
 
@@ -132,7 +132,7 @@ async fn first_message_without_a_single_title_is_not_kept() {
 #[tokio::test]
 async fn first_answer_of_any_admin_decides() {
     let app = TestApp::start().await;
-    app.knows_as("Bob", BOB, Has::EveryRight).await;
+    app.register_named_user("Bob", BOB, Has::EveryRight).await;
     app.sms_from(SAM, "hi").await;
     app.sms_from(SAM, "Sam").await;
     assert_eq!((app.last_to(ANN), app.last_to(BOB)), (ASKED.into(), ASKED.into()));
@@ -150,7 +150,7 @@ async fn blocked_number_gets_no_reply_after_a_restart() {
     for text in ["hello?", "Sam", "START", "status"] {
         assert_eq!(app.sms_from(SAM, text).await, "", "{text}");
     }
-    assert_eq!(app.heard_by(SAM), [WELCOME]);
+    assert_eq!(app.messages_to(SAM), [WELCOME]);
     assert_eq!(app.people().await[1], "+15550100009 blocked member");
     assert_eq!(app.audit().await, ["block user:2 by +15550100002"]);
 }
@@ -162,9 +162,9 @@ async fn onboarding_survives_restarts() {
     app.restart().await;
     app.sms_from(SAM, "Sam").await;
     app.restart().await;
-    assert_eq!(app.heard_by(ANN), [ASKED]);
+    assert_eq!(app.messages_to(ANN), [ASKED]);
     assert_eq!(app.sms("approve 4747").await, "Sam can text me now.");
-    assert_eq!(app.heard_by(SAM), [WELCOME, ADMITTED]);
+    assert_eq!(app.messages_to(SAM), [WELCOME, ADMITTED]);
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn newcomer_gets_one_reply_a_day_and_two_name_questions() {
     app.pass(DAY);
     assert_eq!(app.sms_from(SAM, "add dune or else").await, "");
     assert_eq!(app.sms_from(SAM, "Sam").await, "");
-    assert_eq!(app.heard_by(ANN), [ASKED]);
+    assert_eq!(app.messages_to(ANN), [ASKED]);
 }
 
 #[tokio::test]
@@ -186,16 +186,16 @@ async fn automatic_replies_do_not_loop() {
     let mut answered = 0;
     app.sms_from(SAM, "You have won a prize! Reply CLAIM to claim it.").await;
     for _ in 0..8 {
-        while app.heard_by(SAM).len() > answered {
+        while app.messages_to(SAM).len() > answered {
             answered += 1;
             app.sms_from(SAM, "Sorry, I did not understand that. Reply HELP for help.").await;
         }
         app.pass(5 * DAY);
-        app.time_brings().await;
+        app.run_maintenance().await;
         app.sms_from(SAM, "You have won a prize! Reply CLAIM to claim it.").await;
     }
-    assert_eq!(app.heard_by(SAM), [WELCOME, ASK_AGAIN]);
-    assert_eq!((app.model().request_count(), app.heard_by(ANN).len()), (0, 0));
+    assert_eq!(app.messages_to(SAM), [WELCOME, ASK_AGAIN]);
+    assert_eq!((app.model().request_count(), app.messages_to(ANN).len()), (0, 0));
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn newcomers_share_daily_limits_of_replies_and_slots() {
     for n in 0..25 {
         app.sms_from(&number(n), "hello?").await;
     }
-    let answered = (0..25).filter(|n| !app.heard_by(&number(*n)).is_empty()).count();
+    let answered = (0..25).filter(|n| !app.messages_to(&number(*n)).is_empty()).count();
     assert_eq!(answered, 20);
 
     app.pass(DAY);
@@ -213,9 +213,9 @@ async fn newcomers_share_daily_limits_of_replies_and_slots() {
         assert_eq!(app.sms_from(&number(n), "hello?").await, "", "every place is taken");
     }
     app.pass(7 * DAY);
-    app.time_brings().await;
+    app.run_maintenance().await;
     assert_eq!(app.sms_from(&number(20), "hello?").await, WELCOME);
-    assert_eq!(app.texts_stored().await.len(), 31);
+    assert_eq!(app.stored_texts().await.len(), 31);
 }
 
 #[tokio::test]
@@ -239,7 +239,7 @@ async fn approval_code_expires_after_a_day_and_is_renewed() {
     let app = app_with_sam_at_the_door().await;
     app.pass(DAY);
     assert_eq!(app.sms("approve 4747").await, "That request has expired.");
-    app.time_brings().await;
+    app.run_maintenance().await;
     assert_eq!(app.sms_from(SAM, "hello, anyone?").await, "");
     assert_eq!(app.last_to(ANN), ASKED);
     assert_eq!(app.sms("approve 4747").await, "Sam can text me now.");
@@ -248,7 +248,7 @@ async fn approval_code_expires_after_a_day_and_is_renewed() {
 #[tokio::test]
 async fn approve_of_a_member_goes_to_the_model() {
     let app = app_with_sam_at_the_door().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.model_plays([says("You can't do that.")]);
     assert_eq!(app.sms_from(BOB, "approve 4747").await, "You can't do that.");
     assert_eq!(app.people().await[2], "+15550100009 pending member");
@@ -272,7 +272,7 @@ async fn join_request_waits_for_the_admins_own_prompt() {
 
     app.sms_from(SAM, "hi").await;
     app.sms_from(SAM, "Sam").await;
-    assert_eq!(app.heard_by(ANN).len(), 1, "only the question");
+    assert_eq!(app.messages_to(ANN).len(), 1, "only the question");
 
     assert_eq!(app.sms("yes").await, format!("{ASKED}\nDeleted Dune (2021). Freed 21.4 GB."));
     assert_eq!(app.radarr().removed_ids(), [dune]);
@@ -300,7 +300,7 @@ async fn opted_out_newcomer_or_admin_gets_no_message() {
     assert_eq!(app.sms_from(SAM, "hello there").await, WELCOME);
     app.sms("STOP").await;
     app.sms_from(SAM, "Sam").await;
-    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+    assert_eq!(app.messages_to(ANN), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -309,7 +309,7 @@ async fn join_request_is_sent_by_phone_after_terminal_messages() {
     app.types(ANN, "status").await;
     app.sms_from(SAM, "hi").await;
     app.sms_from(SAM, "Sam").await;
-    assert_eq!(app.heard_by(ANN), [ASKED]);
+    assert_eq!(app.messages_to(ANN), [ASKED]);
 }
 
 #[tokio::test]
@@ -324,7 +324,7 @@ async fn yes_or_reaction_to_a_join_request_repeats_the_instructions() {
 #[tokio::test]
 async fn replacement_code_is_sent_to_every_admin() {
     let app = TestApp::start().await;
-    app.knows_as("Bob", BOB, Has::EveryRight).await;
+    app.register_named_user("Bob", BOB, Has::EveryRight).await;
     app.sms_from(SAM, "hi").await;
     app.sms_from(SAM, "Sam").await;
     for wrong in ["approve 1111", "approve 1112", "approve 1113"] {
@@ -349,11 +349,11 @@ async fn unanswered_newcomers_with_names_expire() {
         app.sms_from(&phone, &format!("Sam{letter}")).await;
     }
     app.pass(2 * DAY);
-    app.time_brings().await;
+    app.run_maintenance().await;
     assert_eq!(app.sms_from(SAM, "hello?").await, "", "every place is taken");
 
     app.pass(7 * DAY);
-    app.time_brings().await;
+    app.run_maintenance().await;
     assert_eq!(app.sms_from(SAM, "hello?").await, WELCOME);
 }
 
@@ -361,7 +361,7 @@ async fn unanswered_newcomers_with_names_expire() {
 async fn waiting_newcomer_is_shown_again_by_users() {
     let app = app_with_sam_at_the_door().await;
     app.pass(DAY);
-    app.time_brings().await;
+    app.run_maintenance().await;
     assert_eq!(app.sms("users").await, format!("+1 555 010 0002 (admin)\n{ASKED}"));
     assert_eq!(app.sms("approve 4747").await, "Sam can text me now.");
 }

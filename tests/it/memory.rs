@@ -18,7 +18,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::harness::browser::Page;
-use crate::harness::model::{calls, ends, fails, removes_movie, said, says};
+use crate::harness::model::{calls, ends, fails, removes_movie, request_text, says};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const DAY: i64 = 24 * 60 * 60;
@@ -27,13 +27,13 @@ const SPIES: &str = "Slow Horses fits you, it is about spies.";
 
 /// The lines about earlier answers that a request has.
 fn remembered(request: &ModelRequest) -> Vec<String> {
-    let words = said(request);
+    let words = request_text(request);
     let lines = words.lines().skip_while(|line| !line.starts_with("said before"));
     lines.skip(1).take_while(|line| line.starts_with("- ")).map(|line| line[2..].to_owned()).collect()
 }
 
 /// Somebody asks, is answered and comes back another day; what the model is told then of before.
-async fn told_later(app: &TestApp, from: &str, text: &str) -> Vec<String> {
+async fn recalled_later(app: &TestApp, from: &str, text: &str) -> Vec<String> {
     app.pass(DAY);
     app.model_plays([says("Fine.")]);
     app.sms_from(from, text).await;
@@ -59,7 +59,7 @@ async fn stored_answer_is_recalled_only_in_later_conversations() {
     assert_eq!(remembered(&app.last_request()), [""; 0]);
 
     assert_eq!(
-        told_later(&app, ANN, "which spy show was it?").await,
+        recalled_later(&app, ANN, "which spy show was it?").await,
         [
             &format!("Nov 20, this user said \"recommend a spy show\", you answered: {SPIES}"),
             "Nov 20, this user said \"is that spy show a good one\", you answered: Yes.",
@@ -72,19 +72,19 @@ async fn answer_is_found_by_words_before_indexing_and_without_vectors() {
     let app = Setup::default().without_embeddings().start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     let line = format!("Nov 20, this user said \"recommend a spy show\", you answered: {SPIES}");
-    assert_eq!(told_later(&app, ANN, "a show about spies").await, [line.as_str()]);
+    assert_eq!(recalled_later(&app, ANN, "a show about spies").await, [line.as_str()]);
     learns(&app).await;
-    assert_eq!(told_later(&app, ANN, "horses").await, [line.as_str()]);
-    assert_eq!(told_later(&app, ANN, "horse racing").await, [""; 0]);
+    assert_eq!(recalled_later(&app, ANN, "horses").await, [line.as_str()]);
+    assert_eq!(recalled_later(&app, ANN, "horse racing").await, [""; 0]);
 }
 
 #[tokio::test]
 async fn stored_answers_of_other_users_are_not_recalled() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     learns(&app).await;
-    assert_eq!(told_later(&app, BOB, "recommend a spy show").await, [""; 0]);
+    assert_eq!(recalled_later(&app, BOB, "recommend a spy show").await, [""; 0]);
     let program = app.program().await;
     let context = program.get("/api/v1/memory/context?user=%2B15550100003&query=slow%20horses").await;
     assert_eq!(context.json()["lines"], json!([]));
@@ -95,9 +95,9 @@ async fn forget_all_leaves_no_stored_answers() {
     let app = TestApp::start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     learns(&app).await;
-    assert_eq!(told_later(&app, ANN, "which spy show").await.len(), 1);
+    assert_eq!(recalled_later(&app, ANN, "which spy show").await.len(), 1);
     app.sms("forget all").await;
-    assert_eq!(told_later(&app, ANN, "which spy show").await, [""; 0]);
+    assert_eq!(recalled_later(&app, ANN, "which spy show").await, [""; 0]);
     assert_eq!(learns(&app).await.indexed, 1);
 }
 
@@ -114,7 +114,7 @@ async fn greetings_codes_and_prompts_are_not_remembered() {
     app.sms("yes").await;
     assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
     assert_eq!(
-        told_later(&app, ANN, "was dune deleted?").await,
+        recalled_later(&app, ANN, "was dune deleted?").await,
         ["Nov 20, this user said \"yes\", you answered: Deleted Dune (2021). Freed 21.4 GB."]
     );
 }
@@ -126,8 +126,8 @@ async fn fallback_and_filtered_replies_are_not_remembered() {
     app.sms("tell me of the walrus").await;
     app.model_plays([says(""), says("")]);
     app.sms("and of the other walrus").await;
-    assert_eq!(told_later(&app, ANN, "that walrus").await, [""; 0]);
-    let off = Setup::default().keyword_brain().start().await;
+    assert_eq!(recalled_later(&app, ANN, "that walrus").await, [""; 0]);
+    let off = Setup::default().keyword_responder().start().await;
     assert!(off.sms("what should we watch tonight").await.starts_with("You can text: ADD title"));
     assert_eq!(off.count("agent_responses").await, 0);
 }
@@ -135,23 +135,23 @@ async fn fallback_and_filtered_replies_are_not_remembered() {
 #[tokio::test]
 async fn broadcast_is_recalled_only_by_its_recipients() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sms("tell everyone the server moves to the attic on friday").await;
     learns(&app).await;
-    app.knows(CAL, Has::AddRight).await;
-    let heard = "Nov 20, told to several: the server moves to the attic on friday";
-    assert_eq!(told_later(&app, BOB, "where does the server move").await, [heard]);
-    assert_eq!(told_later(&app, ANN, "where does the server move").await, [heard]);
-    assert_eq!(told_later(&app, CAL, "where does the server move").await, [""; 0]);
+    app.register_user(CAL, Has::AddRight).await;
+    let line = "Nov 20, told to several: the server moves to the attic on friday";
+    assert_eq!(recalled_later(&app, BOB, "where does the server move").await, [line]);
+    assert_eq!(recalled_later(&app, ANN, "where does the server move").await, [line]);
+    assert_eq!(recalled_later(&app, CAL, "where does the server move").await, [""; 0]);
 
     app.sms_from(BOB, "forget all").await;
-    assert_eq!(told_later(&app, BOB, "where does the server move").await, [""; 0]);
+    assert_eq!(recalled_later(&app, BOB, "where does the server move").await, [""; 0]);
 }
 
 #[tokio::test]
 async fn answers_of_an_erased_user_belong_to_no_other_user() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     ask(&app, BOB, "recommend a spy show", SPIES).await;
     learns(&app).await;
     let program = app.program().await;
@@ -185,7 +185,7 @@ async fn model_extracts_bounded_metadata() {
     assert_eq!(learns(&app).await.indexed, 1);
     let asked = app.last_request();
     assert!(asked.reply_schema.is_some() && asked.tools.is_empty());
-    assert_eq!(said(&asked), "User: where do I watch it\nAssistant: Open Plex on your TV.");
+    assert_eq!(request_text(&asked), "User: where do I watch it\nAssistant: Open Plex on your TV.");
 
     let program = app.program().await;
     let found = program.get("/api/v1/memory/context?user=1&query=television").await.json();
@@ -292,7 +292,7 @@ async fn question_and_answer_are_embedded_in_one_request() {
 #[tokio::test]
 async fn answer_for_everyone_waits_for_an_approval() {
     let app = start_with_notes().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     for (question, answer) in [("where do I watch it", "Open Plex on your TV."), ("how loud is it", "Very.")]
     {
         ask(&app, ANN, question, answer).await;
@@ -307,13 +307,13 @@ async fn answer_for_everyone_waits_for_an_approval() {
     assert_eq!(bob_finds("where+do+I+watch+it").await, json!([]));
 
     let mut browser = app.browser().await;
-    let page = browser.get("/memory").await.says();
+    let page = browser.get("/memory").await.text();
     assert!(page.contains("where do I watch it") && page.contains("how loud is it"), "{page}");
     let pressed = |answer: Page| answer.location.unwrap();
     let location = pressed(browser.submit("/memory/1/share", &[]).await);
-    assert!(browser.get(&location).await.says().contains("Shared. Every user may get this answer."));
+    assert!(browser.get(&location).await.text().contains("Shared. Every user may get this answer."));
     let location = pressed(browser.submit("/memory/2/keep", &[]).await);
-    let page = browser.get(&location).await.says();
+    let page = browser.get(&location).await.text();
     assert!(page.contains("Kept private to its recipient.") && !page.contains("how loud is it"), "{page}");
     assert_eq!(
         bob_finds("where+do+I+watch+it").await,
@@ -325,7 +325,7 @@ async fn answer_for_everyone_waits_for_an_approval() {
 #[tokio::test]
 async fn operator_adds_an_answer_for_everyone_that_is_indexed_once() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     let program = app.program().await;
     let added = program
         .post(
@@ -367,9 +367,9 @@ async fn operator_erases_an_answer_for_everyone() {
     assert_eq!(looks().await, 1);
 
     let mut browser = app.browser().await;
-    assert!(browser.get("/memory").await.says().contains("Shared answers where do i watch it"));
+    assert!(browser.get("/memory").await.text().contains("Shared answers where do i watch it"));
     let location = browser.submit("/memory/1/forget", &[]).await.location.unwrap();
-    let page = browser.get(&location).await.says();
+    let page = browser.get(&location).await.text();
     assert!(page.contains("Removed from memory.") && !page.contains("watch"), "{page}");
     assert_eq!(looks().await, 0);
     assert!(app.columns_with("Plex").await.is_empty());
@@ -445,7 +445,7 @@ async fn saved_fact_is_not_a_stored_answer() {
     app.model_plays([calls("remember", json!({ "kind": "dislike", "value": "horror" })), says("OK.")]);
     app.sms("no horror please").await;
     assert_eq!(learns(&app).await, IndexingProgress::default());
-    assert_eq!(told_later(&app, ANN, "any horror?").await, [""; 0]);
+    assert_eq!(recalled_later(&app, ANN, "any horror?").await, [""; 0]);
 }
 
 #[tokio::test]
@@ -462,14 +462,14 @@ async fn operator_answer_is_found_by_common_words() {
 #[tokio::test]
 async fn number_of_an_erased_user_leaves_stored_answers_of_others() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     ask(&app, ANN, "who is +1 555 010 0003", "That is Bob's number, walrus.").await;
     learns(&app).await;
     let (bob, now) = (PhoneNumber::parse(BOB).unwrap(), app.now());
-    let forgets = move |conn: &mut _| {
+    let forget_user = move |conn: &mut _| {
         let bob = users::find_user_by_phone(conn, &bob)?.unwrap();
         forget_user(conn, bob.id, Actor::Shell, now)
     };
-    assert_eq!(app.app().db.write(forgets).await.unwrap(), ErasureOutcome::Erased);
-    assert_eq!(told_later(&app, ANN, "walrus").await, [""; 0]);
+    assert_eq!(app.app().db.write(forget_user).await.unwrap(), ErasureOutcome::Erased);
+    assert_eq!(recalled_later(&app, ANN, "walrus").await, [""; 0]);
 }

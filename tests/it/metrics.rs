@@ -24,7 +24,7 @@ async fn samples(program: &Program<'_>, names: &[&str]) -> String {
 /// The same where time is simulated.
 async fn samples_of(world: &World, names: &[&str]) -> String {
     let now = world.now();
-    let backlog = world.reads(move |conn| load_backlog(conn, now)).await;
+    let backlog = world.read_database(move |conn| load_backlog(conn, now)).await;
     among(&world.console().metrics.render(&backlog, now).unwrap(), names)
 }
 
@@ -38,9 +38,9 @@ async fn seconds_spent(world: &World) -> String {
     spent.lines().map(tens).collect::<Vec<_>>().join("\n")
 }
 
-fn among(told: &str, names: &[&str]) -> String {
+fn among(metrics: &str, names: &[&str]) -> String {
     let wanted = |line: &&str| names.iter().any(|name| line.starts_with(name));
-    let mut lines: Vec<&str> = told.lines().filter(wanted).collect();
+    let mut lines: Vec<&str> = metrics.lines().filter(wanted).collect();
     lines.sort_unstable();
     lines.join("\n")
 }
@@ -113,9 +113,9 @@ async fn message_confirmed_by_a_report_counts_once() {
     for delivery in [FakeDelivery::Sent, FakeDelivery::Delivered, FakeDelivery::Delivered] {
         let report =
             world.twilio().status_callback(&world.twilio().sent_messages()[0], delivery).unwrap().unwrap();
-        assert_eq!(world.bring(report).await, 204);
+        assert_eq!(world.deliver(report).await, 204);
     }
-    world.passes(300).await;
+    world.pass(300).await;
     let names = ["dialarr_texts_sent", "dialarr_text_segments", "dialarr_text_outcomes"];
     insta::assert_snapshot!(samples_of(&world, &names).await, @r#"
     dialarr_text_outcomes_total{outcome="delivered"} 1
@@ -132,10 +132,10 @@ async fn resumed_turn_counts_once_and_its_wait_does_not() {
     let world = World::start_with(model).await;
     world.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(949));
     world.texts("add heat").await;
-    world.passes(900).await;
+    world.pass(900).await;
     let resumed = world.engine().resume_turn(TurnId(1), Actor::Console).await.unwrap();
     assert_eq!(resumed, ResumeTurnOutcome::Resumed);
-    world.passes(60).await;
+    world.pass(60).await;
     insta::assert_snapshot!(samples_of(&world, &["dialarr_turns_", "dialarr_tool"]).await, @r#"
     dialarr_tool_calls_total{tool="add_movie",outcome="complete"} 1
     dialarr_tool_calls_total{tool="add_movie",outcome="error"} 1
@@ -156,12 +156,12 @@ async fn resumed_turn_counts_once_and_its_wait_does_not() {
 async fn downtime_does_not_count_as_turn_time() {
     let mut world = World::start_with(Slow::playing(20, [says("Hello.")])).await;
     world.texts("hello there, who are you?").await;
-    world.passes(10).await;
-    world.is_killed().await;
-    world.passes(3_600).await;
-    world.is_started().await;
-    world.passes(60).await;
-    assert_eq!(world.said(), ["Hello."]);
+    world.pass(10).await;
+    world.kill().await;
+    world.pass(3_600).await;
+    world.start_again().await;
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), ["Hello."]);
     insta::assert_snapshot!(seconds_spent(&world).await, @r#"
     dialarr_turn_seconds_sum{part="model"} 20
     dialarr_turn_seconds_sum{part="own"} 00
@@ -172,7 +172,7 @@ async fn downtime_does_not_count_as_turn_time() {
 #[tokio::test]
 async fn waiting_messages_are_counted_with_the_oldest_age() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sms("pause").await;
     app.sms_from(BOB, "status").await;
     app.sms_from(BOB, "status?").await;
@@ -192,11 +192,11 @@ async fn waiting_messages_are_counted_with_the_oldest_age() {
 async fn metrics_name_no_user_and_need_a_key() {
     let app = TestApp::start_without_model().await;
     app.sms("add dune").await;
-    let told = app.program().await.get("/metrics").await;
-    assert_eq!(told.kind, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    let answer = app.program().await.get("/metrics").await;
+    assert_eq!(answer.kind, "application/openmetrics-text; version=1.0.0; charset=utf-8");
     for secret in [ANN, "15550100002", "dune", "Dune"] {
-        assert!(!told.body.contains(secret), "{secret}");
+        assert!(!answer.body.contains(secret), "{secret}");
     }
-    let stranger = Program::without_a_key(&app).send_as_stranger(http::Method::GET, "/metrics").await;
+    let stranger = Program::without_a_key(&app).send_without_key(http::Method::GET, "/metrics").await;
     assert_eq!(stranger.problem().0, 401);
 }

@@ -16,49 +16,52 @@ use crate::harness::{ANN, TestApp};
 #[tokio::test(start_paused = true)]
 async fn missed_messages_are_fetched_at_the_start_oldest_first() {
     let mut world = World::start().await;
-    world.is_killed().await;
-    world.misses("first").await;
-    world.misses("second").await;
-    world.passes(60).await;
+    world.kill().await;
+    world.miss_message("first").await;
+    world.miss_message("second").await;
+    world.pass(60).await;
     world.model_plays([says("Both heard.")]);
-    world.is_started().await;
-    world.passes(30).await;
-    assert_eq!(world.said(), ["Both heard."]);
-    assert!(world.model_was_told().ends_with("first\nsecond"), "{}", world.model_was_told());
+    world.start_again().await;
+    world.pass(30).await;
+    assert_eq!(world.sent_texts(), ["Both heard."]);
+    assert!(world.last_user_message().ends_with("first\nsecond"), "{}", world.last_user_message());
 }
 
 #[tokio::test(start_paused = true)]
 async fn message_missed_while_running_is_fetched_within_minutes() {
     let world = World::start().await;
     world.model_plays([says("Found you.")]);
-    world.misses("hello?").await;
-    world.passes(400).await;
-    assert_eq!(world.said(), ["Found you."]);
+    world.miss_message("hello?").await;
+    world.pass(400).await;
+    assert_eq!(world.sent_texts(), ["Found you."]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn message_missed_for_over_an_hour_is_only_reported() {
     let mut world = World::start().await;
-    world.is_killed().await;
-    world.misses("add dune").await;
-    world.passes(2 * 3600).await;
-    world.is_started().await;
-    world.passes(30).await;
-    assert_eq!(world.said(), ["I was offline and missed your text. Please send again what you still need."]);
+    world.kill().await;
+    world.miss_message("add dune").await;
+    world.pass(2 * 3600).await;
+    world.start_again().await;
+    world.pass(30).await;
+    assert_eq!(
+        world.sent_texts(),
+        ["I was offline and missed your text. Please send again what you still need."]
+    );
     assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn endless_message_list_does_not_block_replies() {
     let mut world = World::start().await;
-    world.is_killed().await;
+    world.kill().await;
     world.twilio().list_never_ends();
-    world.misses("hello?").await;
-    world.passes(60).await;
+    world.miss_message("hello?").await;
+    world.pass(60).await;
     world.model_plays([says("Hello."), says("And again.")]);
-    world.is_started().await;
-    world.passes(30).await;
-    assert_eq!(world.said(), ["Hello."]);
+    world.start_again().await;
+    world.pass(30).await;
+    assert_eq!(world.sent_texts(), ["Hello."]);
     assert_eq!(world.sms("still there?").await, ["Hello.", "And again."]);
 }
 
@@ -66,21 +69,21 @@ async fn endless_message_list_does_not_block_replies() {
 async fn message_listed_late_is_found_behind_a_newer_one() {
     let world = World::start().await;
     world.model_plays([says("To the second."), says("To the first.")]);
-    world.misses_and_is_listed_after("first", 30 * 60).await;
-    world.misses("second").await;
-    world.passes(20 * 60).await;
-    assert_eq!(world.said(), ["To the second."]);
-    world.passes(20 * 60).await;
-    assert_eq!(world.said(), ["To the second.", "To the first."]);
+    world.miss_message_listed_after("first", 30 * 60).await;
+    world.miss_message("second").await;
+    world.pass(20 * 60).await;
+    assert_eq!(world.sent_texts(), ["To the second."]);
+    world.pass(20 * 60).await;
+    assert_eq!(world.sent_texts(), ["To the second.", "To the first."]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn opt_out_found_late_does_not_undo_a_later_start() {
     let world = World::start().await;
-    world.misses("STOP").await;
-    world.passes(60).await;
+    world.miss_message("STOP").await;
+    world.pass(60).await;
     world.texts("START").await;
-    world.passes(400).await;
+    world.pass(400).await;
     assert_eq!(world.sms("status").await, ["Nothing is downloading."]);
 }
 
@@ -92,19 +95,19 @@ async fn missed_messages_survive_a_kill_at_any_moment_of_fetching() {
     let mut stored_at_the_kill = BTreeSet::new();
     for moment in 0..READING_MS {
         let mut world = World::start().await;
-        world.is_killed().await;
-        world.misses("an old one").await;
-        world.passes(3 * 60 * 60).await;
-        world.misses("a young one").await;
-        world.passes(60).await;
-        world.is_started().await;
-        world.passes_ms(moment).await;
-        stored_at_the_kill.insert(world.texts_stored().await.len());
-        world.is_killed().await;
-        world.is_started().await;
-        world.passes(60).await;
-        assert_eq!(world.texts_stored().await, ["an old one", "a young one"], "killed after {moment} ms");
-        world.is_killed().await;
+        world.kill().await;
+        world.miss_message("an old one").await;
+        world.pass(3 * 60 * 60).await;
+        world.miss_message("a young one").await;
+        world.pass(60).await;
+        world.start_again().await;
+        world.pass_ms(moment).await;
+        stored_at_the_kill.insert(world.stored_texts().await.len());
+        world.kill().await;
+        world.start_again().await;
+        world.pass(60).await;
+        assert_eq!(world.stored_texts().await, ["an old one", "a young one"], "killed after {moment} ms");
+        world.kill().await;
     }
     assert_eq!(
         stored_at_the_kill,
@@ -141,7 +144,7 @@ async fn recovered_message_and_its_neighbors_count_once_towards_the_limit() {
     app.model_plays([says("Three of four.")]);
     app.restart().await;
     app.settle().await;
-    assert!(app.heard_by(ANN).contains(&"Three of four.".to_owned()), "{:?}", app.heard_by(ANN));
+    assert!(app.messages_to(ANN).contains(&"Three of four.".to_owned()), "{:?}", app.messages_to(ANN));
     let over = app.lines("SELECT body AS line FROM inbound_events WHERE over_limit = 1").await;
     assert_eq!(over, ["what is four?"]);
 }

@@ -73,7 +73,7 @@ async fn movie_is_added_only_to_the_named_folder() {
 
 #[tokio::test]
 async fn long_show_is_added_for_future_or_pilot_without_a_question() {
-    for (seasons, told, wanted, new_seasons) in [
+    for (seasons, reply, wanted, new_seasons) in [
         ("future", "Added The Office (US) (2005), only what is still to come.", vec![(9, 2)], true),
         ("pilot", "Added The Office (US) (2005), only the first episode.", vec![(1, 1)], false),
     ] {
@@ -82,7 +82,7 @@ async fn long_show_is_added_for_future_or_pilot_without_a_question() {
         let office = series("The Office (US)").year(2005).seasons(9).episodes(18).airs(9, 2, next);
         let tvdb = app.sonarr().add_to_catalog(office);
         let add = [("add_series", json!({ "tvdb": tvdb, "seasons": seasons }))];
-        assert_eq!(app.asks("add the office", &add).await, told);
+        assert_eq!(app.asks("add the office", &add).await, reply);
         assert_eq!(app.wanted(1), wanted);
         assert_eq!(app.sonarr().item(1).unwrap().details.new_seasons, new_seasons);
     }
@@ -190,8 +190,8 @@ async fn more_seasons_count_once_towards_the_quota() {
         settings.quotas.seasons = Some(RateLimit { max: 2, period: SignedDuration::from_hours(7 * 24) });
     })
     .await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     let bear = app.sonarr().add(the_bear());
     let dark = app.sonarr().add(series("The Dark").year(2017).seasons(1).unmonitored_season(1));
     app.sonarr().do_next_write_but_answer(500);
@@ -261,18 +261,18 @@ async fn world_with_a_lost_write(what: &[(&str, Value)]) -> World {
     let made = what.iter().map(|(tool, arguments)| calls(tool, arguments.clone()));
     world.model_plays([found].into_iter().chain(made).chain([says(""), says("")]));
     world.texts("more of the bear").await;
-    world.passes(5).await;
+    world.pass(5).await;
     world
 }
 
 #[tokio::test(start_paused = true)]
 async fn season_request_interrupted_by_a_crash_runs_once() {
     let mut world = world_with_a_lost_write(&get(1, &json!([2]))).await;
-    world.is_killed().await;
+    world.kill().await;
     assert_eq!(world.sonarr().action_record().searches, Vec::<String>::new());
-    world.is_started().await;
-    world.passes(60).await;
-    assert_eq!(world.said(), ["Looking for season 2 of The Bear (2022) now."]);
+    world.start_again().await;
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), ["Looking for season 2 of The Bear (2022) now."]);
     assert_eq!(world.sonarr().item(1).unwrap().monitored_episodes(), [(1, 1), (1, 2), (2, 1), (2, 2)]);
     assert_eq!(world.sonarr().action_record().searches, ["The Bear S02"]);
     assert_eq!(world.sonarr().post_count(), 2);
@@ -282,9 +282,9 @@ async fn season_request_interrupted_by_a_crash_runs_once() {
 async fn change_with_a_lost_response_is_verified_and_reported() {
     let world =
         world_with_a_lost_write(&change(1, json!({ "monitored": false, "quality": "HD-1080p" }))).await;
-    world.passes(60).await;
-    let told = "The Bear (2022): it is not looked for, the quality is HD-1080p.";
-    assert_eq!(world.said(), ["Still working on it.", told]);
+    world.pass(60).await;
+    let reply = "The Bear (2022): it is not looked for, the quality is HD-1080p.";
+    assert_eq!(world.sent_texts(), ["Still working on it.", reply]);
     assert_eq!(world.sonarr().post_count(), 1);
 }
 
@@ -321,7 +321,7 @@ async fn monitoring_changes_are_verified_and_reported() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(running(&app));
     let all = app.sonarr().add(series("The Wire").year(2002).seasons(2).episodes(4));
-    for (id, what, told, wanted) in [
+    for (id, what, reply, wanted) in [
         (
             all,
             json!({ "monitored": false, "seasons": [1] }),
@@ -347,7 +347,7 @@ async fn monitoring_changes_are_verified_and_reported() {
             vec![(3, 2)],
         ),
     ] {
-        assert_eq!(app.asks("change the show", &change(id, what)).await, told);
+        assert_eq!(app.asks("change the show", &change(id, what)).await, reply);
         assert_eq!(app.wanted(id), wanted);
     }
     assert_eq!(app.sonarr().action_record().searches, Vec::<String>::new());
@@ -359,14 +359,14 @@ async fn settings_of_a_title_are_changed_in_one_request() {
     app.sonarr().set_profiles(&["HD-1080p", "Ultra-HD"]);
     let bear = app.sonarr().add(the_bear());
     let what = json!({ "quality": "ultra hd", "anime": true, "new_seasons": false, "monitored": false });
-    let told = "The Bear (2022): it is not looked for, the quality is Ultra-HD, it is anime, new seasons are not fetched.";
-    assert_eq!(app.asks("change the bear", &change(bear, what.clone())).await, told);
+    let reply = "The Bear (2022): it is not looked for, the quality is Ultra-HD, it is anime, new seasons are not fetched.";
+    assert_eq!(app.asks("change the bear", &change(bear, what.clone())).await, reply);
     let show = app.sonarr().item(bear).unwrap();
     assert_eq!(
         (show.monitored, show.profile.as_str(), show.details.kind, show.details.new_seasons),
         (false, "Ultra-HD", "anime", false)
     );
-    assert_eq!(app.asks("once more", &change(bear, what)).await, told);
+    assert_eq!(app.asks("once more", &change(bear, what)).await, reply);
     assert_eq!(app.sonarr().post_count(), 1);
 
     let heat = app.radarr().add(movie("The Heat").year(1995));
@@ -384,7 +384,7 @@ async fn settings_of_a_title_are_changed_in_one_request() {
 #[tokio::test]
 async fn without_the_right_to_add_titles_are_not_changed() {
     let app = TestApp::start().await;
-    app.knows(ANN, Has::NoRights).await;
+    app.register_user(ANN, Has::NoRights).await;
     let bear = app.sonarr().add(the_bear());
     for call in [get(bear, &json!([2])), change(bear, json!({ "monitored": false }))] {
         assert_eq!(app.asks("please", &call).await, "You can't add titles here. Please ask an admin.");
@@ -398,14 +398,14 @@ async fn four_k_library_needs_the_right_and_is_named() {
     let app = TestApp::start_with_four_k(&four_k).await;
     let heat = four_k.add(movie("The Heat").year(1995));
     let bear = app.sonarr().add(the_bear());
-    app.knows(ANN, Has::AddRight).await;
+    app.register_user(ANN, Has::AddRight).await;
     let look = |arguments: Value| [("get_more", arguments)];
     let in_four_k = json!({ "type": "movie", "id": heat, "instance": "radarr-4k" });
     assert_eq!(
         app.asks("look for heat in 4k", &look(in_four_k.clone())).await,
         "You can't add titles in 4K. Please ask an admin."
     );
-    app.knows(ANN, Has::EveryRight).await;
+    app.register_user(ANN, Has::EveryRight).await;
     let unnamed = look(json!({ "type": "movie", "id": heat }));
     app.asks("look for heat", &unnamed).await;
     assert!(app.results().last().unwrap().contains("one of radarr, radarr-4k"));
@@ -474,7 +474,7 @@ async fn specials_are_monitored_and_unmonitored_with_their_season() {
 #[tokio::test]
 async fn profile_that_allows_4k_needs_the_right_in_every_tool() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.radarr().set_profiles(&["HD-1080p", "Best"]);
     app.radarr().allows_four_k("Best");
     app.sonarr().set_profiles(&["HD-1080p", "Best"]);
@@ -490,8 +490,8 @@ async fn profile_that_allows_4k_needs_the_right_in_every_tool() {
         ("change_media", of_matrix.clone()),
         ("change_media", json!({ "type": "series", "id": bear, "quality": "Best" })),
     ] {
-        let told = app.is_asked_by(BOB, "in the best quality", std::slice::from_ref(&call)).await;
-        assert_eq!(told, "You can't add titles in 4K. Please ask an admin.", "{call:?}");
+        let reply = app.is_asked_by(BOB, "in the best quality", std::slice::from_ref(&call)).await;
+        assert_eq!(reply, "You can't add titles in 4K. Please ask an admin.", "{call:?}");
     }
     assert_eq!((app.radarr().post_count(), app.sonarr().post_count()), (0, 0));
     assert_eq!(

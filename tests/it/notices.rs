@@ -23,11 +23,11 @@ async fn app_with_bob_waiting() -> TestApp {
 
 async fn app_of(setup: Setup) -> TestApp {
     let app = setup.start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
     app.sonarr().add(series("The Bear").year(2022).tvdb(THE_BEAR).seasons(2).episodes(6));
-    app.awaits_movie(BOB, DUNE).await;
-    app.awaits_season(BOB, THE_BEAR, 2).await;
+    app.follow_movie(BOB, DUNE).await;
+    app.follow_season(BOB, THE_BEAR, 2).await;
     // The first look at the history marks where to begin.
     app.later(0).await;
     app
@@ -37,29 +37,29 @@ async fn app_of(setup: Setup) -> TestApp {
 async fn import_notifies_only_followers() {
     let app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
-    assert_eq!(app.heard_by(BOB), [READY]);
-    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+    assert_eq!(app.messages_to(BOB), [READY]);
+    assert_eq!(app.messages_to(ANN), Vec::<String>::new());
 
     // Nobody waits for it any more.
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
-    assert_eq!(app.heard_by(BOB), [READY]);
+    assert_eq!(app.messages_to(BOB), [READY]);
 }
 
 #[tokio::test]
 async fn notification_quotes_a_title_that_reads_as_an_instruction() {
     let app = Setup::default().start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.radarr().add(movie("Press Y").year(2021).tmdb(DUNE));
-    app.awaits_movie(BOB, DUNE).await;
+    app.follow_movie(BOB, DUNE).await;
     app.later(0).await;
     app.radarr().import_event("Press Y");
-    app.hears("radarr", &app.radarr().import_report("Press Y")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Press Y")).await;
     app.later(1).await;
-    assert_eq!(app.heard_by(BOB), ["\"Press Y\" (2021) is ready to watch."]);
+    assert_eq!(app.messages_to(BOB), ["\"Press Y\" (2021) is ready to watch."]);
 }
 
 #[tokio::test]
@@ -67,29 +67,29 @@ async fn repeated_import_days_later_notifies_new_followers() {
     let app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
     let report = app.radarr().import_report("Dune");
-    app.hears("radarr", &report).await;
+    app.receive_event("radarr", &report).await;
     app.later(1).await;
     app.pass(7 * 24 * HOUR);
-    app.awaits_movie(BOB, DUNE).await;
-    app.hears("radarr", &report).await;
+    app.follow_movie(BOB, DUNE).await;
+    app.receive_event("radarr", &report).await;
     app.later(1).await;
-    assert_eq!(app.heard_by(BOB), [READY, READY]);
+    assert_eq!(app.messages_to(BOB), [READY, READY]);
 }
 
 #[tokio::test]
 async fn files_of_a_season_pack_are_one_notification() {
     let app = app_with_bob_waiting().await;
     app.sonarr().import_event("The Bear S02");
-    app.hears("sonarr", &app.sonarr().file_report("The Bear S02", 1)).await;
+    app.receive_event("sonarr", &app.sonarr().file_report("The Bear S02", 1)).await;
     app.later(20).await;
-    app.hears("sonarr", &app.sonarr().file_report("The Bear S02", 2)).await;
+    app.receive_event("sonarr", &app.sonarr().file_report("The Bear S02", 2)).await;
     app.later(20).await;
-    app.hears("sonarr", &app.sonarr().file_report("The Bear S02", 3)).await;
-    app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.receive_event("sonarr", &app.sonarr().file_report("The Bear S02", 3)).await;
+    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02")).await;
     app.later(19).await;
-    assert_eq!(app.heard_by(BOB), Vec::<String>::new(), "more may be on its way");
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new(), "more may be on its way");
     app.later(61).await;
-    assert_eq!(app.heard_by(BOB), ["The Bear season 2 is ready to watch."]);
+    assert_eq!(app.messages_to(BOB), ["The Bear season 2 is ready to watch."]);
 }
 
 #[tokio::test]
@@ -98,13 +98,13 @@ async fn single_episodes_are_announced_together_at_most_hourly() {
     let imports = async |number: u32| {
         let title = format!("The Bear S02E{number:02}");
         app.sonarr().import_event(&title);
-        app.hears("sonarr", &app.sonarr().import_report(&title)).await;
+        app.receive_event("sonarr", &app.sonarr().import_report(&title)).await;
         app.later(61).await;
     };
     imports(1).await;
-    assert_eq!(app.heard_by(BOB), ["The Bear S02E01 is ready to watch."]);
+    assert_eq!(app.messages_to(BOB), ["The Bear S02E01 is ready to watch."]);
     imports(2).await;
-    assert_eq!(app.heard_by(BOB).len(), 1, "an episode was told of just now");
+    assert_eq!(app.messages_to(BOB).len(), 1, "an episode was told of just now");
     app.later(HOUR).await;
     assert_eq!(app.last_to(BOB), "The Bear S02E02 is ready to watch.");
     imports(3).await;
@@ -114,16 +114,16 @@ async fn single_episodes_are_announced_together_at_most_hourly() {
 #[tokio::test]
 async fn complete_specials_end_the_follow_of_the_specials() {
     let app = Setup::default().start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sonarr().add(series("The Bear").year(2022).tvdb(THE_BEAR).seasons(1).episodes(2).specials(2));
-    app.awaits_season(BOB, THE_BEAR, 0).await;
+    app.follow_season(BOB, THE_BEAR, 0).await;
     app.later(0).await;
     for title in ["The Bear S00E01", "The Bear S00E02"] {
         app.sonarr().import_event(title);
-        app.hears("sonarr", &app.sonarr().import_report(title)).await;
+        app.receive_event("sonarr", &app.sonarr().import_report(title)).await;
     }
     app.later(61).await;
-    assert_eq!(app.heard_by(BOB), ["The Bear specials are ready to watch."]);
+    assert_eq!(app.messages_to(BOB), ["The Bear specials are ready to watch."]);
     assert_eq!(app.follows().await, Vec::<String>::new());
 }
 
@@ -132,24 +132,24 @@ async fn several_episodes_of_an_unfinished_season_are_counted() {
     let app = app_with_bob_waiting().await;
     for title in ["The Bear S02E01", "The Bear S02E02"] {
         app.sonarr().import_event(title);
-        app.hears("sonarr", &app.sonarr().import_report(title)).await;
+        app.receive_event("sonarr", &app.sonarr().import_report(title)).await;
     }
     app.later(61).await;
-    assert_eq!(app.heard_by(BOB), ["The Bear: 2 new episodes of season 2 are ready."]);
+    assert_eq!(app.messages_to(BOB), ["The Bear: 2 new episodes of season 2 are ready."]);
 }
 
 #[tokio::test]
 async fn followers_hear_only_of_their_show_or_season() {
     let app = app_with_bob_waiting().await;
-    app.awaits_show(ANN, THE_BEAR).await;
+    app.follow_show(ANN, THE_BEAR).await;
     for season in ["The Bear S01", "The Bear S02"] {
         app.sonarr().import_event(season);
-        app.hears("sonarr", &app.sonarr().import_report(season)).await;
+        app.receive_event("sonarr", &app.sonarr().import_report(season)).await;
         app.later(61).await;
     }
-    assert_eq!(app.heard_by(BOB), ["The Bear season 2 is ready to watch."]);
+    assert_eq!(app.messages_to(BOB), ["The Bear season 2 is ready to watch."]);
     assert_eq!(
-        app.heard_by(ANN),
+        app.messages_to(ANN),
         ["The Bear season 1 is ready to watch.", "The Bear season 2 is ready to watch."]
     );
 }
@@ -159,10 +159,10 @@ async fn duplicate_event_is_one_notification() {
     let app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
     for _ in 0..2 {
-        app.hears("radarr", &app.radarr().import_report("Dune")).await;
+        app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     }
     app.later(1).await;
-    assert_eq!(app.heard_by(BOB), [READY]);
+    assert_eq!(app.messages_to(BOB), [READY]);
 }
 
 #[tokio::test]
@@ -170,17 +170,17 @@ async fn notification_is_not_repeated_after_a_restart() {
     let mut app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
     app.sonarr().import_event("The Bear S02");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
-    app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02")).await;
     app.restart().await;
     app.later(61).await;
     // After a restart each of them leaves when its own lookup has ended.
-    let mut told = app.heard_by(BOB);
-    told.sort();
-    assert_eq!(told, [READY, "The Bear season 2 is ready to watch."]);
+    let mut messages = app.messages_to(BOB);
+    messages.sort();
+    assert_eq!(messages, [READY, "The Bear season 2 is ready to watch."]);
     app.restart().await;
     app.later(HOUR).await;
-    assert_eq!(app.heard_by(BOB).len(), told.len());
+    assert_eq!(app.messages_to(BOB).len(), messages.len());
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn missed_events_are_found_in_the_history() {
     app.sonarr().import_event("The Bear S02");
     app.later(300).await;
     app.later(61).await;
-    assert_eq!(app.heard_by(BOB), [READY, "The Bear season 2 is ready to watch."]);
+    assert_eq!(app.messages_to(BOB), [READY, "The Bear season 2 is ready to watch."]);
 }
 
 #[tokio::test]
@@ -202,28 +202,28 @@ async fn future_dated_import_does_not_stop_the_history() {
     app.later(1200).await;
     app.radarr().import_event("Dune");
     app.later(300).await;
-    assert_eq!(app.heard_by(BOB), [READY]);
+    assert_eq!(app.messages_to(BOB), [READY]);
 }
 
 #[tokio::test]
 async fn event_from_webhook_and_history_is_one_notification() {
     let app = app_with_bob_waiting().await;
-    app.awaits_show(BOB, THE_BEAR).await;
+    app.follow_show(BOB, THE_BEAR).await;
     for reported_first in [true, false] {
         let title = if reported_first { "The Bear S01E01" } else { "The Bear S01E02" };
         app.sonarr().import_event(title);
         if reported_first {
-            app.hears("sonarr", &app.sonarr().file_report("The Bear S01E01", 1)).await;
+            app.receive_event("sonarr", &app.sonarr().file_report("The Bear S01E01", 1)).await;
             app.later(61).await;
         } else {
             app.later(300).await;
             app.later(61).await;
-            app.hears("sonarr", &app.sonarr().import_report(title)).await;
+            app.receive_event("sonarr", &app.sonarr().import_report(title)).await;
         }
         app.later(2 * HOUR).await;
     }
     assert_eq!(
-        app.heard_by(BOB),
+        app.messages_to(BOB),
         ["The Bear S01E01 is ready to watch.", "The Bear S01E02 is ready to watch."]
     );
 }
@@ -232,25 +232,25 @@ async fn event_from_webhook_and_history_is_one_notification() {
 async fn events_before_the_first_start_are_not_announced() {
     let app = Setup::default().start().await;
     app.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
-    app.awaits_movie(ANN, DUNE).await;
+    app.follow_movie(ANN, DUNE).await;
     app.radarr().import_event("Dune");
     app.pass(120);
     app.later(0).await;
     app.later(300).await;
-    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+    assert_eq!(app.messages_to(ANN), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn notification_waits_for_an_unreachable_library() {
     let app = app_with_bob_waiting().await;
     app.sonarr().import_event("The Bear S02");
-    app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02")).await;
     app.sonarr().set_down(true);
     app.later(61).await;
-    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new());
     app.sonarr().set_down(false);
     app.later(61).await;
-    assert_eq!(app.heard_by(BOB), ["The Bear season 2 is ready to watch."]);
+    assert_eq!(app.messages_to(BOB), ["The Bear season 2 is ready to watch."]);
 }
 
 #[tokio::test]
@@ -259,27 +259,27 @@ async fn import_in_one_instance_does_not_announce_another() {
     four_k.add(movie("Dune").year(2021).tmdb(DUNE));
     let app = app_of(Setup::default().four_k(&four_k)).await;
     four_k.import_event("Dune");
-    app.hears("radarr-4k", &four_k.import_report("Dune")).await;
-    app.hears("radarr-4k", &four_k.stuck_report("Dune")).await;
+    app.receive_event("radarr-4k", &four_k.import_report("Dune")).await;
+    app.receive_event("radarr-4k", &four_k.stuck_report("Dune")).await;
     app.later(1).await;
-    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
-    assert_eq!(app.heard_by(ANN), ["Radarr 4K could not import Dune (2021). Text STATUS for details."]);
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new());
+    assert_eq!(app.messages_to(ANN), ["Radarr 4K could not import Dune (2021). Text STATUS for details."]);
 }
 
 #[tokio::test]
 async fn upgrade_of_a_copy_is_not_announced() {
     let app = app_with_bob_waiting().await;
-    app.awaits_show(BOB, THE_BEAR).await;
+    app.follow_show(BOB, THE_BEAR).await;
     app.radarr().upgrade_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.sonarr().upgrade_event("The Bear S01E01");
     // It does not say that it is one; the history does.
-    app.hears("sonarr", &app.sonarr().import_report("The Bear S01E01")).await;
+    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S01E01")).await;
     app.later(61).await;
     app.sonarr().upgrade_event("The Bear S01E02");
     app.later(HOUR).await;
     app.later(61).await;
-    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -291,27 +291,27 @@ async fn notifications_in_quiet_hours_are_merged_in_the_morning() {
     );
     app.radarr().import_event("Dune");
     app.sonarr().import_event("The Bear S02");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
-    app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02")).await;
     app.later(9 * HOUR).await;
-    assert_eq!(app.heard_by(BOB).len(), 1, "it is six in the morning");
+    assert_eq!(app.messages_to(BOB).len(), 1, "it is six in the morning");
     app.later(HOUR).await;
     assert_eq!(app.last_to(BOB), "Dune (2021) and The Bear season 2 are ready to watch.");
-    assert_eq!(app.heard_by(BOB).len(), 2);
+    assert_eq!(app.messages_to(BOB).len(), 2);
 }
 
 #[tokio::test]
 async fn household_quiet_hours_are_the_default() {
     let setup = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let app = app_of(setup).await;
-    app.awaits_movie(ANN, DUNE).await;
+    app.follow_movie(ANN, DUNE).await;
     assert_eq!(app.sms("quiet off").await, "OK, notices come at any hour.");
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
-    assert_eq!((app.last_to(ANN).as_str(), app.heard_by(BOB).len()), (READY, 0));
+    assert_eq!((app.last_to(ANN).as_str(), app.messages_to(BOB).len()), (READY, 0));
     app.later(10 * HOUR).await;
-    assert_eq!(app.heard_by(BOB), [READY]);
+    assert_eq!(app.messages_to(BOB), [READY]);
 }
 
 #[tokio::test]
@@ -319,11 +319,11 @@ async fn turning_quiet_hours_off_sends_waiting_notifications() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(HOUR).await;
-    assert_eq!(app.heard_by(BOB).len(), 1);
+    assert_eq!(app.messages_to(BOB).len(), 1);
     app.sms_from(BOB, "quiet off").await;
-    assert!(app.heard_by(BOB).contains(&READY.to_owned()), "{:?}", app.heard_by(BOB));
+    assert!(app.messages_to(BOB).contains(&READY.to_owned()), "{:?}", app.messages_to(BOB));
 }
 
 #[tokio::test]
@@ -331,11 +331,11 @@ async fn changed_quiet_hours_reschedule_waiting_notifications() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     app.sms_from(BOB, "quiet 21-9").await;
     app.later(11 * HOUR).await;
-    assert_eq!(app.heard_by(BOB).len(), 2, "it is eight in the morning");
+    assert_eq!(app.messages_to(BOB).len(), 2, "it is eight in the morning");
     app.later(HOUR).await;
     assert_eq!(app.last_to(BOB), READY);
 }
@@ -345,21 +345,21 @@ async fn changed_household_hours_reschedule_notifications_at_the_start() {
     let setup = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let mut app = app_of(setup).await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
-    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new());
     app.restart_with(|setup| setup.with(|settings| settings.quiet_hours = None)).await;
     // After a start it is looked up in the carrier's list first, which nothing here waits for.
     for _ in 0..5 {
         app.later(20).await;
     }
-    assert_eq!(app.heard_by(BOB), [READY]);
+    assert_eq!(app.messages_to(BOB), [READY]);
 }
 
 #[tokio::test]
 async fn notification_behind_a_prompt_is_not_sent_in_quiet_hours() {
     let app = app_with_bob_waiting().await;
-    app.awaits_movie(ANN, DUNE).await;
+    app.follow_movie(ANN, DUNE).await;
     app.sms("quiet 22-7").await;
     // A quarter of an hour to ten.
     app.pass(50 * 60);
@@ -367,12 +367,12 @@ async fn notification_behind_a_prompt_is_not_sent_in_quiet_hours() {
     app.model_plays(removes_movie("heat", heat));
     app.sms("delete heat").await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     app.pass(4 * 60);
-    let heard = app.heard_by(ANN).len();
+    let before = app.messages_to(ANN).len();
     app.later(10 * 60).await;
-    assert_eq!(app.heard_by(ANN).len(), heard, "the question has expired, but it is past ten");
+    assert_eq!(app.messages_to(ANN).len(), before, "the question has expired, but it is past ten");
     app.later(9 * HOUR).await;
     assert_eq!(app.last_to(ANN), READY);
 }
@@ -380,10 +380,10 @@ async fn notification_behind_a_prompt_is_not_sent_in_quiet_hours() {
 #[tokio::test]
 async fn reply_overtakes_a_notification_in_quiet_hours() {
     let setup =
-        Setup::default().keyword_brain().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
+        Setup::default().keyword_responder().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let app = app_of(setup).await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!(app.sms_from(BOB, "have dune").await, "In the library: Dune (2021), 8 GB.");
     app.later(10 * HOUR).await;
@@ -396,14 +396,14 @@ async fn sixth_notification_of_an_hour_waits_and_merges() {
     for number in 1..=10 {
         let title = format!("Film {number}");
         app.radarr().add(movie(&title).year(2000).tmdb(number));
-        app.awaits_movie(BOB, number).await;
+        app.follow_movie(BOB, number).await;
         app.radarr().import_event(&title);
-        app.hears("radarr", &app.radarr().import_report(&title)).await;
+        app.receive_event("radarr", &app.radarr().import_report(&title)).await;
         app.later(1).await;
     }
-    assert_eq!(app.heard_by(BOB).len(), 5);
+    assert_eq!(app.messages_to(BOB).len(), 5);
     app.later(HOUR).await;
-    assert_eq!(app.heard_by(BOB).len(), 6);
+    assert_eq!(app.messages_to(BOB).len(), 6);
     assert_eq!(app.last_to(BOB), "Film 6 (2000), Film 7 (2000), Film 8 (2000) and 2 more titles are ready.");
 }
 
@@ -412,19 +412,19 @@ async fn notify_off_drops_waiting_notifications() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!(
         app.sms_from(BOB, "notify off").await,
         "OK, no more notices. I still answer you. Text NOTIFY ON to get them again."
     );
     app.sonarr().import_event("The Bear S02E01");
-    app.hears("sonarr", &app.sonarr().import_report("The Bear S02E01")).await;
+    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02E01")).await;
     app.later(12 * HOUR).await;
-    assert_eq!(app.heard_by(BOB).len(), 2, "both are answers");
+    assert_eq!(app.messages_to(BOB).len(), 2, "both are answers");
     assert_eq!(app.sms_from(BOB, "notify on").await, "OK, I'll text you when something is ready.");
     app.sonarr().import_event("The Bear S02E02");
-    app.hears("sonarr", &app.sonarr().import_report("The Bear S02E02")).await;
+    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02E02")).await;
     app.later(61).await;
     assert_eq!(app.last_to(BOB), "The Bear S02E02 is ready to watch.");
 }
@@ -438,7 +438,7 @@ async fn explicit_follow_is_delivered_while_notifications_are_off() {
     app.model_plays([shown, follows, says("I'll text you when Dune (2021) is ready.")]);
     app.sms("tell me when dune is ready").await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     assert_eq!(app.last_to(ANN), READY);
 }
@@ -446,17 +446,17 @@ async fn explicit_follow_is_delivered_while_notifications_are_off() {
 #[tokio::test]
 async fn user_who_asks_again_is_notified_of_the_next_import() {
     let app = app_with_bob_waiting().await;
-    app.awaits_show(ANN, THE_BEAR).await;
+    app.follow_show(ANN, THE_BEAR).await;
     let imports = async || {
         app.sonarr().import_event("The Bear S01");
-        app.hears("sonarr", &app.sonarr().import_report("The Bear S01")).await;
+        app.receive_event("sonarr", &app.sonarr().import_report("The Bear S01")).await;
         app.later(61).await;
     };
     imports().await;
     app.pass(7 * 24 * HOUR);
-    app.awaits_show(ANN, THE_BEAR).await;
+    app.follow_show(ANN, THE_BEAR).await;
     imports().await;
-    assert_eq!(app.heard_by(ANN), ["The Bear season 1 is ready to watch."; 2]);
+    assert_eq!(app.messages_to(ANN), ["The Bear season 1 is ready to watch."; 2]);
 }
 
 #[tokio::test]
@@ -464,60 +464,60 @@ async fn erased_waiting_notification_does_not_affect_later_ones() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     app.sms_from(BOB, "forget all").await;
-    let heard = app.heard_by(BOB);
-    app.awaits_season(BOB, THE_BEAR, 2).await;
+    let before = app.messages_to(BOB);
+    app.follow_season(BOB, THE_BEAR, 2).await;
     app.sonarr().import_event("The Bear S02");
-    app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02")).await;
     app.later(12 * HOUR).await;
-    assert_eq!(app.heard_by(BOB)[heard.len()..], ["The Bear season 2 is ready to watch."]);
+    assert_eq!(app.messages_to(BOB)[before.len()..], ["The Bear season 2 is ready to watch."]);
 }
 
 #[tokio::test]
 async fn opted_out_and_blocked_users_get_no_notifications() {
     let app = app_with_bob_waiting().await;
-    app.awaits_movie(ANN, DUNE).await;
+    app.follow_movie(ANN, DUNE).await;
     app.sms("STOP").await;
     app.block(BOB).await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
-    assert_eq!((app.heard_by(ANN), app.heard_by(BOB)), (vec![], vec![]));
+    assert_eq!((app.messages_to(ANN), app.messages_to(BOB)), (vec![], vec![]));
 }
 
 #[tokio::test]
 async fn notification_waits_for_the_reply_to_a_prompt() {
     let app = app_with_bob_waiting().await;
-    app.awaits_movie(ANN, DUNE).await;
+    app.follow_movie(ANN, DUNE).await;
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(12.0));
     app.model_plays(removes_movie("heat", heat));
     assert_eq!(app.sms("delete heat").await, "Delete Heat (1995) and its file, 12 GB? Reply YES or NO.");
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
-    assert_eq!(app.heard_by(ANN).len(), 1, "the question is open");
-    let said = app.sms("yes").await;
-    let mut told: Vec<&str> = said.lines().collect();
-    told.sort_unstable();
-    assert_eq!(told, ["Deleted Heat (1995). Freed 12 GB.", READY]);
+    assert_eq!(app.messages_to(ANN).len(), 1, "the question is open");
+    let replies = app.sms("yes").await;
+    let mut lines: Vec<&str> = replies.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["Deleted Heat (1995). Freed 12 GB.", READY]);
 }
 
 #[tokio::test]
 async fn admins_hear_once_a_day_of_a_download_that_needs_attention() {
     let app = app_with_bob_waiting().await;
-    let told = "Radarr could not import Dune (2021). Text STATUS for details.";
+    let notification = "Radarr could not import Dune (2021). Text STATUS for details.";
     for _ in 0..3 {
-        app.hears("radarr", &app.radarr().stuck_report("Dune")).await;
+        app.receive_event("radarr", &app.radarr().stuck_report("Dune")).await;
         app.later(2 * HOUR).await;
     }
-    assert_eq!(app.heard_by(ANN), [told]);
+    assert_eq!(app.messages_to(ANN), [notification]);
     app.later(24 * HOUR).await;
-    app.hears("radarr", &app.radarr().stuck_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().stuck_report("Dune")).await;
     app.later(1).await;
-    assert_eq!(app.heard_by(ANN), [told, told]);
-    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+    assert_eq!(app.messages_to(ANN), [notification, notification]);
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -525,28 +525,28 @@ async fn admins_hear_of_a_failed_download_without_a_retry() {
     let app = app_with_bob_waiting().await;
     app.radarr().download_event("Dune", "downloadFailed", "No files were found");
     app.later(300).await;
-    assert_eq!(app.heard_by(ANN), Vec::<String>::new(), "it looks for another one by itself");
+    assert_eq!(app.messages_to(ANN), Vec::<String>::new(), "it looks for another one by itself");
     app.radarr().replaces_failed(false);
     app.later(300).await;
     app.later(300).await;
-    assert_eq!(app.heard_by(ANN), ["The download of Dune (2021) failed. Ask me to search again."]);
+    assert_eq!(app.messages_to(ANN), ["The download of Dune (2021) failed. Ask me to search again."]);
 }
 
 #[tokio::test]
 async fn admins_hear_of_a_lasting_health_problem() {
     let app = app_with_bob_waiting().await;
     let ill = app.sonarr().health_report("error", "IndexerSearchCheck", "No indexers are available");
-    app.hears("sonarr", &ill).await;
+    app.receive_event("sonarr", &ill).await;
     app.later(300).await;
-    app.hears("sonarr", &app.sonarr().healed_report("IndexerSearchCheck")).await;
+    app.receive_event("sonarr", &app.sonarr().healed_report("IndexerSearchCheck")).await;
     app.later(HOUR).await;
-    assert_eq!(app.heard_by(ANN), Vec::<String>::new(), "it passed");
+    assert_eq!(app.messages_to(ANN), Vec::<String>::new(), "it passed");
     for _ in 0..2 {
-        app.hears("sonarr", &ill).await;
+        app.receive_event("sonarr", &ill).await;
         app.later(601).await;
     }
     assert_eq!(
-        app.heard_by(ANN),
+        app.messages_to(ANN),
         ["Sonarr has a problem: No indexers are available. See System, Status there."]
     );
 }
@@ -563,7 +563,7 @@ async fn event_webhook_needs_the_secret() {
     let bare =
         Request::post("https://sms.example.org/webhook/radarr").body(event.to_string().into()).unwrap();
     assert_eq!(app.request(bare).await.status(), 401);
-    assert_eq!(app.reports_stored().await, Vec::<String>::new());
+    assert_eq!(app.stored_events().await, Vec::<String>::new());
 
     let with_header = Request::builder()
         .method(Method::PUT)
@@ -572,13 +572,13 @@ async fn event_webhook_needs_the_secret() {
         .body(event.to_string().into())
         .unwrap();
     assert_eq!(app.request(with_header).await.status(), 200);
-    assert_eq!(app.reports_stored().await.len(), 1);
+    assert_eq!(app.stored_events().await.len(), 1);
 }
 
 #[tokio::test]
 async fn test_events_are_acknowledged_and_malformed_ones_refused() {
     let app = app_with_bob_waiting().await;
-    app.hears("radarr", &app.radarr().trial_report()).await;
+    app.receive_event("radarr", &app.radarr().trial_report()).await;
     assert_eq!(app.request(report("radarr", &json!("no event"), SECRET)).await.status(), 400);
     let huge = json!({ "eventType": "Test", "message": "x".repeat(1 << 20) });
     assert_eq!(app.request(report("radarr", &huge, SECRET)).await.status(), 413);
@@ -586,7 +586,7 @@ async fn test_events_are_acknowledged_and_malformed_ones_refused() {
         app.request(report("radarr-4k", &app.radarr().import_report("Dune"), SECRET)).await.status(),
         404
     );
-    assert_eq!(app.reports_stored().await, Vec::<String>::new());
+    assert_eq!(app.stored_events().await, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -596,38 +596,38 @@ async fn event_webhook_is_disabled_without_a_secret() {
     for password in ["", SECRET] {
         assert_eq!(app.request(report("radarr", &event, password)).await.status(), 503);
     }
-    assert_eq!(app.reports_stored().await, Vec::<String>::new());
+    assert_eq!(app.stored_events().await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn old_events_and_notifications_are_deleted() {
     let app = app_with_bob_waiting().await;
     app.radarr().import_event("Dune");
-    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
     app.pass(31 * 24 * HOUR);
-    app.time_brings().await;
-    assert_eq!(app.reports_stored().await, Vec::<String>::new());
+    app.run_maintenance().await;
+    assert_eq!(app.stored_events().await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn merged_notification_adds_no_test_user_to_a_memory_group() {
     let app = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7)).start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     let mark = "UPDATE users SET test = 1 WHERE phone = '+15550100003'";
     app.app().db.write(move |conn| conn.batch_execute(mark)).await.unwrap();
     for (title, tmdb) in [("Dune", DUNE), ("Heat", DUNE + 1)] {
         app.radarr().add(movie(title).year(2000).tmdb(tmdb));
-        app.awaits_movie(ANN, tmdb).await;
-        app.awaits_movie(BOB, tmdb).await;
+        app.follow_movie(ANN, tmdb).await;
+        app.follow_movie(BOB, tmdb).await;
     }
     app.later(0).await;
     for title in ["Dune", "Heat"] {
         app.radarr().import_event(title);
-        app.hears("radarr", &app.radarr().import_report(title)).await;
+        app.receive_event("radarr", &app.radarr().import_report(title)).await;
         app.later(1).await;
     }
     assert_eq!(app.count("memory_groups").await, 0);
     app.later(10 * HOUR).await;
-    assert_eq!(app.heard_by(ANN), ["Dune (2000) and Heat (2000) are ready to watch."]);
+    assert_eq!(app.messages_to(ANN), ["Dune (2000) and Heat (2000) are ready to watch."]);
 }

@@ -22,13 +22,13 @@ async fn app_with_sam_at_the_door() -> TestApp {
 }
 
 /// Bob, who may not delete, has asked for the end of a film.
-async fn app_with_a_wish(title: &str) -> (TestApp, i64) {
+async fn app_with_removal_request(title: &str) -> (TestApp, i64) {
     let app = TestApp::start().await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     let film = app.radarr().add(movie(title).year(2021).size_gb(21.4));
-    let wish = calls("request_removal", json!({ "type": "movie", "id": film }));
-    app.model_plays([finds(title), wish, says("I asked the admins.")]);
+    let removal = calls("request_removal", json!({ "type": "movie", "id": film }));
+    app.model_plays([finds(title), removal, says("I asked the admins.")]);
     app.sms_from(BOB, &format!("delete {title}")).await;
     (app, film)
 }
@@ -37,7 +37,7 @@ async fn app_with_a_wish(title: &str) -> (TestApp, i64) {
 async fn presses(app: &TestApp, path: &str, fields: &[(&str, &str)]) -> (String, Page) {
     let mut browser = app.browser().await;
     let answer = browser.submit(path, fields).await;
-    assert_eq!(answer.status, 303, "{}", answer.says());
+    assert_eq!(answer.status, 303, "{}", answer.text());
     let location = answer.location.unwrap();
     app.settle().await;
     let page = browser.get(&location).await;
@@ -51,10 +51,10 @@ async fn changes(app: &TestApp) -> Vec<String> {
 }
 
 #[track_caller]
-fn check_says(page: &Page, words: &[&str]) {
-    let said = page.says();
+fn check_text(page: &Page, words: &[&str]) {
+    let text = page.text();
     for word in words {
-        assert!(said.contains(word), "{word:?} is not in: {said}");
+        assert!(text.contains(word), "{word:?} is not in: {text}");
     }
 }
 
@@ -66,18 +66,18 @@ async fn home_page_without_open_work_is_one_line() {
 
     let calm = "Home Needs attention \u{2713} All clear. Today Texts in 0 Texts out 0 Segments 0 Tokens 0 \
                 Conversations New test conversation No texts yet.";
-    assert_eq!((page.status, page.says().as_str()), (200, calm));
+    assert_eq!((page.status, page.text().as_str()), (200, calm));
 }
 
 #[tokio::test]
 async fn home_page_shows_the_last_reply_and_todays_counts() {
     let app = TestApp::start_without_model().await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
     app.sms("status").await;
 
     let page = app.browser().await.get("/").await;
 
-    check_says(
+    check_text(
         &page,
         &["Texts in 1 Texts out 1 Segments 1", "Ann", "Open", "Dialarr: Nothing is downloading."],
     );
@@ -86,15 +86,15 @@ async fn home_page_shows_the_last_reply_and_todays_counts() {
 #[tokio::test]
 async fn approve_button_equals_the_approve_message() {
     let (by_text, by_button) = (app_with_sam_at_the_door().await, app_with_sam_at_the_door().await);
-    check_says(&by_button.browser().await.get("/").await, &["New number Sam +1 555 010 0009 Approve Block"]);
+    check_text(&by_button.browser().await.get("/").await, &["New number Sam +1 555 010 0009 Approve Block"]);
 
     by_text.sms("approve 4747").await;
     let (location, page) = presses(&by_button, "/users/2/approve", &[("from", "home")]).await;
 
     assert_eq!((location.as_str(), by_button.people().await), ("/?flash=let-in", by_text.people().await));
-    assert_eq!(by_button.heard_by(SAM), by_text.heard_by(SAM));
+    assert_eq!(by_button.messages_to(SAM), by_text.messages_to(SAM));
     assert_eq!(changes(&by_button).await, ["approve user:2 by console"]);
-    check_says(&page, &["They can text now.", "All clear."]);
+    check_text(&page, &["They can text now.", "All clear."]);
 }
 
 #[tokio::test]
@@ -104,15 +104,15 @@ async fn newcomer_blocked_by_button_gets_no_reply() {
     let (location, page) = presses(&app, "/users/2/block", &[]).await;
 
     assert_eq!(location, "/users/2?flash=blocked");
-    check_says(&page, &["Sam Blocked", "Let in again"]);
+    check_text(&page, &["Sam Blocked", "Let in again"]);
     assert_eq!(app.sms_from(SAM, "hello?").await, "");
     assert_eq!(app.sms("approve 4747").await, "That number was blocked already.");
 }
 
 #[tokio::test]
 async fn removal_request_approved_by_button_deletes_once() {
-    let (app, dune) = app_with_a_wish("Dune").await;
-    check_says(
+    let (app, dune) = app_with_removal_request("Dune").await;
+    check_text(
         &app.browser().await.get("/").await,
         &["Deletion request Dune (2021) asked for by Bob , 21.4 GB"],
     );
@@ -121,7 +121,7 @@ async fn removal_request_approved_by_button_deletes_once() {
     let (again, _) = presses(&app, "/wishes/1/approve", &[]).await;
 
     assert_eq!((location.as_str(), again.as_str()), ("/?flash=approved", "/?flash=too-late"));
-    check_says(&page, &["Deletion started.", "All clear."]);
+    check_text(&page, &["Deletion started.", "All clear."]);
     assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.last_to(BOB), "An admin agreed: Dune (2021) is deleted.");
     assert_eq!(app.last_to(ANN), "Deleted Dune (2021). Freed 21.4 GB.");
@@ -137,7 +137,7 @@ async fn removal_request_approved_by_button_deletes_once() {
 
 #[tokio::test]
 async fn removal_request_with_a_dead_code_is_approved_by_button() {
-    let (app, dune) = app_with_a_wish("Dune").await;
+    let (app, dune) = app_with_removal_request("Dune").await;
     for wrong in ["approve 1111", "approve 2222", "approve 3333"] {
         app.sms(wrong).await;
     }
@@ -149,7 +149,7 @@ async fn removal_request_with_a_dead_code_is_approved_by_button() {
 
 #[tokio::test]
 async fn failed_approval_is_repeated_under_a_new_code() {
-    let (mut app, dune) = app_with_a_wish("Dune").await;
+    let (mut app, dune) = app_with_removal_request("Dune").await;
     let model = Holding::closed();
     app.restart_with(|setup| setup.holding(&model)).await;
     app.post(app.text(ANN, "hold on, what was that?")).await;
@@ -172,7 +172,7 @@ async fn failed_approval_is_repeated_under_a_new_code() {
 
 #[tokio::test]
 async fn deny_button_equals_the_deny_message() {
-    let (app, _) = app_with_a_wish("Dune").await;
+    let (app, _) = app_with_removal_request("Dune").await;
 
     let (location, _) = presses(&app, "/wishes/1/deny", &[]).await;
 
@@ -184,39 +184,39 @@ async fn deny_button_equals_the_deny_message() {
 
 #[tokio::test]
 async fn removal_request_needs_an_admin_who_gets_messages() {
-    let (app, _) = app_with_a_wish("Dune").await;
+    let (app, _) = app_with_removal_request("Dune").await;
     app.sms("STOP").await;
 
     let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
 
     assert_eq!(location, "/?flash=no-admin");
-    check_says(&page, &["Nothing was done", "Deletion request Dune (2021)", "An admin has opted out Ann"]);
+    check_text(&page, &["Nothing was done", "Deletion request Dune (2021)", "An admin has opted out Ann"]);
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
 #[tokio::test]
 async fn expired_removal_request_is_not_executed() {
-    let (app, _) = app_with_a_wish("Dune").await;
+    let (app, _) = app_with_removal_request("Dune").await;
     app.pass(24 * 60 * 60);
 
     let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
 
     assert_eq!(location, "/?flash=too-late");
-    check_says(&page, &["All clear."]);
+    check_text(&page, &["All clear."]);
 }
 
 #[tokio::test]
 async fn pause_is_shown_and_ended_by_button() {
     let app = TestApp::start_without_model().await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     app.sms("pause").await;
     app.sms_from(BOB, "status").await;
-    check_says(&app.browser().await.get("/").await, &["Paused since 21:04"]);
+    check_text(&app.browser().await.get("/").await, &["Paused since 21:04"]);
 
     let (location, page) = presses(&app, "/resume", &[]).await;
 
     assert_eq!(location, "/?flash=resumed");
-    check_says(&page, &["All clear."]);
+    check_text(&page, &["All clear."]);
     assert_eq!(app.last_to(BOB), "Nothing is downloading.");
     assert_eq!(changes(&app).await, ["pause household by +15550100002", "resume household by console"]);
     assert_eq!(presses(&app, "/resume", &[]).await.0, "/?flash=not-paused");
@@ -234,15 +234,15 @@ async fn refused_message_is_shown_with_the_meaning_of_its_code() {
     let mut browser = app.browser().await;
 
     let reason = "the number is not a mobile number (code 21614)";
-    check_says(
+    check_text(
         &browser.get("/").await,
         &["A text did not arrive +1 555 010 0002 21:04 Nothing is downloading.", reason],
     );
     let failed = browser.get("/deliveries?which=failed").await;
-    check_says(&failed, &["\u{00d7} Failed", reason]);
-    assert!(!failed.says().contains("Delivered"));
-    check_says(&browser.get("/deliveries").await, &["\u{2713}\u{2713} Delivered", "\u{00d7} Failed"]);
-    check_says(&browser.get("/deliveries?which=waiting").await, &["No text waits"]);
+    check_text(&failed, &["\u{00d7} Failed", reason]);
+    assert!(!failed.text().contains("Delivered"));
+    check_text(&browser.get("/deliveries").await, &["\u{2713}\u{2713} Delivered", "\u{00d7} Failed"]);
+    check_text(&browser.get("/deliveries?which=waiting").await, &["No text waits"]);
 }
 
 #[tokio::test]
@@ -257,18 +257,18 @@ async fn delivery_status_has_the_same_label_on_every_page() {
         app.sms("upcoming").await;
         let report = app.twilio().status_callback(app.twilio().sent_messages().last().unwrap(), report);
         app.request(report.unwrap().unwrap()).await;
-        check_says(&browser.get("/deliveries").await, &[word]);
-        check_says(&browser.get("/conversations/1").await, &[word]);
+        check_text(&browser.get("/deliveries").await, &[word]);
+        check_text(&browser.get("/conversations/1").await, &[word]);
     }
     let reason = "(code 30003)";
-    check_says(&browser.get("/deliveries").await, &[reason]);
-    check_says(&browser.get("/conversations/1").await, &[reason]);
-    check_says(&browser.get("/spend").await, &["Delivered 1 33 % Sent 1 33 % Waiting 0 0 % Failed 1 33 %"]);
+    check_text(&browser.get("/deliveries").await, &[reason]);
+    check_text(&browser.get("/conversations/1").await, &[reason]);
+    check_text(&browser.get("/spend").await, &["Delivered 1 33 % Sent 1 33 % Waiting 0 0 % Failed 1 33 %"]);
 }
 
 #[tokio::test]
 async fn audit_page_describes_and_links_each_entry() {
-    let (app, _) = app_with_a_wish("Dune").await;
+    let (app, _) = app_with_removal_request("Dune").await;
     presses(&app, "/wishes/1/approve", &[]).await;
     let now = app.now();
     let unknown = NewAuditEntry {
@@ -281,7 +281,7 @@ async fn audit_page_describes_and_links_each_entry() {
 
     let page = app.browser().await.get("/audit").await;
 
-    check_says(
+    check_text(
         &page,
         &[
             "You, in the console painted over The household colours: red blue title: <b>",
@@ -316,14 +316,14 @@ async fn each_change_is_one_audit_row_with_its_target() {
     );
     let page = app.browser().await.get("/audit").await;
     let place = "add movie, in Nov 20, 2026 21:04";
-    check_says(
+    check_text(
         &page,
         &[
             &format!("+1 555 010 0002 Added {place} : Heat (1995) quality: HD-1080p"),
             &format!("+1 555 010 0002 Found it in the library {place} : Heat (1995)"),
         ],
     );
-    assert!(!page.says().contains("949"), "{}", page.says());
+    assert!(!page.text().contains("949"), "{}", page.text());
 }
 
 #[tokio::test]
@@ -331,14 +331,14 @@ async fn refused_message_is_resent_once() {
     let app = TestApp::start_without_model().await;
     app.twilio().fail_next(400, 21614);
     app.sms("status").await;
-    check_says(&app.browser().await.get("/deliveries").await, &["Send again"]);
+    check_text(&app.browser().await.get("/deliveries").await, &["Send again"]);
 
     let (location, page) = presses(&app, "/deliveries/1/again", &[]).await;
 
     assert_eq!(location, "/deliveries?flash=sent-again");
-    assert!(!page.says().contains("Send again"), "{}", page.says());
+    assert!(!page.text().contains("Send again"), "{}", page.text());
     assert_eq!(presses(&app, "/deliveries/1/again", &[]).await.0, "/deliveries?flash=not-sent-again");
-    assert_eq!(app.heard_by(ANN), ["Nothing is downloading."]);
+    assert_eq!(app.messages_to(ANN), ["Nothing is downloading."]);
     assert_eq!(changes(&app).await, ["send_again user:1 by console"]);
 }
 
@@ -353,22 +353,22 @@ async fn delivered_messages_and_prompts_are_not_resent() {
     for text in ["/deliveries/1/again", "/deliveries/2/again"] {
         assert_eq!(presses(&app, text, &[]).await.0, "/deliveries?flash=not-sent-again", "{text}");
     }
-    assert_eq!(app.heard_by(ANN), ["Nothing is downloading."]);
+    assert_eq!(app.messages_to(ANN), ["Nothing is downloading."]);
 }
 
 #[tokio::test]
 async fn user_page_changes_settings_like_the_shell() {
     let app = TestApp::start_without_model().await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     let settings = [("name", "Robert"), ("role", "admin"), ("add", "on"), ("movies", "3"), ("seasons", "")];
 
     let (location, page) = presses(&app, "/users/2/settings", &settings).await;
 
     assert_eq!(location, "/users/2?flash=saved");
-    check_says(&page, &["Saved.", "Robert Active", "Role Admin"]);
+    check_text(&page, &["Saved.", "Robert Active", "Role Admin"]);
     assert_eq!(changes(&app).await, ["set user:2 by console"]);
     let audit = app.browser().await.get("/audit?kind=set").await;
-    check_says(&audit, &["You, in the console Changed settings Robert", "movies: 3", "role: admin"]);
+    check_text(&audit, &["You, in the console Changed settings Robert", "movies: 3", "role: admin"]);
     assert_eq!(presses(&app, "/users/2/settings", &settings).await.0, "/users/2?flash=unchanged");
     assert_eq!(changes(&app).await.len(), 1);
 }
@@ -387,14 +387,14 @@ async fn invalid_settings_are_refused_and_change_nothing() {
             ("seasons", ""),
         ]
     };
-    for (settings, said) in [
+    for (settings, flash) in [
         (with("", "member", ""), "last-admin"),
         (with("<b>", "admin", ""), "bad-name"),
         (with("", "admin", "many"), "bad-limit"),
     ] {
         let (location, page) = presses(&app, "/users/1/settings", &settings).await;
-        assert_eq!(location, format!("/users/1?flash={said}"));
-        check_says(&page, &["Role Admin"]);
+        assert_eq!(location, format!("/users/1?flash={flash}"));
+        check_text(&page, &["Role Admin"]);
     }
     assert_eq!(presses(&app, "/users/1/block", &[]).await.0, "/users/1?flash=last-admin");
     assert_eq!(changes(&app).await, Vec::<String>::new());
@@ -403,16 +403,16 @@ async fn invalid_settings_are_refused_and_change_nothing() {
 #[tokio::test]
 async fn user_is_erased_only_with_the_typed_word() {
     let app = TestApp::start_without_model().await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     app.sms_from(BOB, "status").await;
 
     assert_eq!(presses(&app, "/users/2/forget", &[("word", "forget")]).await.0, "/users/2?flash=not-typed");
     let (location, page) = presses(&app, "/users/2/forget", &[("word", "FORGET")]).await;
 
     assert_eq!(location, "/users?flash=forgotten");
-    assert!(!page.says().contains("Bob"), "{}", page.says());
+    assert!(!page.text().contains("Bob"), "{}", page.text());
     assert_eq!(app.browser().await.get("/users/2").await.status, 404);
-    check_says(
+    check_text(
         &app.browser().await.get("/deliveries").await,
         &["Somebody forgotten", "The words are erased."],
     );
@@ -422,24 +422,24 @@ async fn user_is_erased_only_with_the_typed_word() {
 #[tokio::test]
 async fn stored_data_of_a_user_can_be_downloaded() {
     let app = TestApp::start_without_model().await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     app.sms_from(BOB, "status").await;
 
     let answer = app.browser().await.submit("/users/2/export", &[]).await;
 
     let export: Value = serde_json::from_str(&answer.html).unwrap();
-    assert_eq!(export, app.exports(BOB));
+    assert_eq!(export, app.export_user(BOB));
     assert_eq!(changes(&app).await, ["export user:2 by console"]);
 }
 
 #[tokio::test]
 async fn opted_out_user_must_text_start() {
     let app = TestApp::start_without_model().await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     app.sms_from(BOB, "STOP").await;
     let mut browser = app.browser().await;
-    check_says(&browser.get("/users").await, &["Bob +1 555 010 0003 Member Active Opted out"]);
-    check_says(
+    check_text(&browser.get("/users").await, &["Bob +1 555 010 0003 Member Active Opted out"]);
+    check_text(
         &browser.get("/users/2").await,
         &["until they text START themselves. No one can do that for them"],
     );
@@ -447,7 +447,7 @@ async fn opted_out_user_must_text_start() {
 
 #[tokio::test]
 async fn hostile_text_is_escaped_on_every_page() {
-    let (app, _) = app_with_a_wish(HOSTILE).await;
+    let (app, _) = app_with_removal_request(HOSTILE).await;
     app.model_plays([says(HOSTILE), says(&"x".repeat(300))]);
     app.sms(HOSTILE).await;
     app.sms(&"w".repeat(500)).await;
@@ -460,8 +460,8 @@ async fn hostile_text_is_escaped_on_every_page() {
             assert!(!page.html.contains(dangerous), "{dangerous} on {path}: {}", page.html);
         }
     }
-    check_says(&browser.get("/deliveries").await, &["<script>alert(1)</script>", &"x".repeat(300)]);
-    check_says(&browser.get("/").await, &["<script>alert(1)</script>"]);
+    check_text(&browser.get("/deliveries").await, &["<script>alert(1)</script>", &"x".repeat(300)]);
+    check_text(&browser.get("/").await, &["<script>alert(1)</script>"]);
 }
 
 #[tokio::test]
@@ -471,7 +471,7 @@ async fn unknown_address_is_a_plain_page() {
     for path in ["/users/99", "/users/x", "/users/-1", "/deliveries?user=99", "/deliveries?before=x"] {
         let page = browser.get(path).await;
         assert_eq!(
-            (page.status, page.says().as_str()),
+            (page.status, page.text().as_str()),
             (404, "Dialarr Not found There is nothing at this address. Home"),
             "{path}"
         );
@@ -480,7 +480,7 @@ async fn unknown_address_is_a_plain_page() {
         assert_eq!(browser.submit(path, &[]).await.status, 404, "{path}");
     }
     let page = browser.get("/?flash=%3Cscript%3E").await;
-    assert!(page.says().starts_with("Home Needs attention"), "{}", page.says());
+    assert!(page.text().starts_with("Home Needs attention"), "{}", page.text());
 }
 
 #[tokio::test]
@@ -495,8 +495,8 @@ async fn paging_shows_each_row_once() {
     let mut seen = Vec::new();
     while let Some(here) = path {
         let page = browser.get(&here).await;
-        let said = page.says();
-        seen.extend((0..57).filter(|number| said.contains(&format!("named Nobody{number}."))));
+        let text = page.text();
+        seen.extend((0..57).filter(|number| text.contains(&format!("named Nobody{number}."))));
         path = page.html.split_once("class=\"onwards\" href=\"").map(|(_, rest)| {
             rest.split('"').next().unwrap_or_default().replace("&amp;", "&").replace("&#38;", "&")
         });
@@ -508,13 +508,13 @@ async fn paging_shows_each_row_once() {
 #[tokio::test]
 async fn monthly_usage_is_drawn_and_listed() {
     let app = TestApp::start().await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
     app.model_plays([says("Hello.")]);
     app.sms("hello, who are you?").await;
 
     let page = app.browser().await.get("/spend").await;
 
-    check_says(&page, &["Texts per day", "Tokens per day", "Segments per day", "Delivery status", "Ann 1"]);
+    check_text(&page, &["Texts per day", "Tokens per day", "Segments per day", "Delivery status", "Ann 1"]);
     assert!(page.html.contains("aria-label=\"Texts per day: 1 received, 1 sent.\""), "{}", page.html);
 }
 
@@ -543,8 +543,7 @@ async fn console_and_api_messages_do_not_count_as_texts() {
 async fn asset_urls_contain_the_version() {
     let app = TestApp::start_without_model().await;
     let version = env!("CARGO_PKG_VERSION");
-    let (page, sign_in) =
-        (app.browser().await.get("/").await, app.stranger_at_the_console().get("/sign-in").await);
+    let (page, sign_in) = (app.browser().await.get("/").await, app.anonymous_browser().get("/sign-in").await);
     for (html, asset) in [(&page.html, "style.css"), (&page.html, "live.js"), (&sign_in.html, "style.css")] {
         assert!(html.contains(&format!("\"/assets/{asset}?v={version}\"")), "{asset}: {html}");
     }
@@ -554,7 +553,7 @@ async fn asset_urls_contain_the_version() {
 async fn memory_page_shows_retention_periods() {
     let app = TestApp::start_without_model().await;
     let page = app.browser().await.get("/memory").await;
-    check_says(&page, &["Words of texts and of answers 365 days", "Answers that can be found 0"]);
+    check_text(&page, &["Words of texts and of answers 365 days", "Answers that can be found 0"]);
 }
 
 #[tokio::test]
@@ -568,6 +567,6 @@ async fn memory_page_counts_stored_answers_and_facts() {
     app.sms("where do I watch it").await;
     let page = app.browser().await.get("/memory").await;
     let counted = ["Answers that can be found 2", "Waiting for indexing 1", "Facts about people 1"];
-    check_says(&page, &counted);
-    check_says(&page, &["Recipient 2", "hashing-256/256 1"]);
+    check_text(&page, &counted);
+    check_text(&page, &["Recipient 2", "hashing-256/256 1"]);
 }

@@ -3,7 +3,7 @@
 use dialarr::arr::fake::media_fixtures::movie;
 use serde_json::{Value, json};
 
-use crate::harness::model::{Holding, calls, offered, removes_movie, said, says};
+use crate::harness::model::{Holding, calls, offered, removes_movie, request_text, says};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const STRANGER: &str = "+15550100009";
@@ -27,7 +27,7 @@ fn ways_out() -> Vec<String> {
 
 #[tokio::test]
 async fn configured_users_are_activated_once_and_not_changed_later() {
-    let mut app = Setup::default().keyword_brain().people("+15550100021", &[BOB, ANN]).start().await;
+    let mut app = Setup::default().keyword_responder().people("+15550100021", &[BOB, ANN]).start().await;
     assert_eq!(
         app.people().await,
         ["+15550100002 active admin", "+15550100003 active member", "+15550100021 active admin"]
@@ -43,7 +43,7 @@ async fn configured_users_are_activated_once_and_not_changed_later() {
 
 #[tokio::test]
 async fn configured_user_is_served() {
-    let app = Setup::default().keyword_brain().people(ANN, &[BOB]).start().await;
+    let app = Setup::default().keyword_responder().people(ANN, &[BOB]).start().await;
     assert_eq!(app.sms_from(BOB, "upcoming").await, NOTHING_OUT);
 }
 
@@ -55,13 +55,13 @@ async fn blocked_user_gets_no_reply() {
         assert_eq!(app.sms_from(BOB, text).await, "", "{text}");
     }
     assert_eq!(app.model().request_count(), 0);
-    assert_eq!(app.fates().await[0], "add dune: skipped blocked");
+    assert_eq!(app.message_outcomes().await[0], "add dune: skipped blocked");
 }
 
 #[tokio::test]
 async fn block_takes_effect_while_a_prompt_is_open() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
     app.sms_from(BOB, "delete dune").await;
@@ -127,7 +127,7 @@ async fn help_word_is_left_to_the_carrier() {
     for text in ["HELP", "info"] {
         assert_eq!(app.sms(text).await, "");
     }
-    assert_eq!(app.fates().await, ["HELP: skipped carrier_help", "info: skipped carrier_help"]);
+    assert_eq!(app.message_outcomes().await, ["HELP: skipped carrier_help", "info: skipped carrier_help"]);
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn opt_out_reported_by_the_carrier_is_recorded() {
     assert_eq!(app.people().await, ["+15550100002 active admin opted out"]);
 
     assert_eq!(app.sms("upcoming").await, "");
-    assert_eq!(app.fates().await, ["upcoming: replied", "upcoming: skipped opted_out"]);
+    assert_eq!(app.message_outcomes().await, ["upcoming: replied", "upcoming: skipped opted_out"]);
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn messages_of_an_opted_out_user_reach_no_model() {
         assert_eq!(app.sms(text).await, "");
     }
     assert_eq!(app.model().request_count(), 0);
-    assert_eq!(app.fates().await[3], "what is on?: skipped opted_out");
+    assert_eq!(app.message_outcomes().await[3], "what is on?: skipped opted_out");
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn member_is_offered_the_tools_of_their_rights() {
         [(Has::EveryRight, true, true), (Has::AddRight, true, false), (Has::NoRights, false, false)]
     {
         let app = TestApp::start().await;
-        app.knows(BOB, has).await;
+        app.register_user(BOB, has).await;
         app.model_plays([says("Hello.")]);
         app.sms_from(BOB, "hello").await;
         let requests = app.model().requests();
@@ -187,13 +187,13 @@ async fn member_is_offered_the_tools_of_their_rights() {
 #[tokio::test]
 async fn deletion_call_without_the_right_is_refused() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     let [finds, removes] = removes_movie("dune", dune);
     app.model_plays([finds, removes, says("Please ask an admin.")]);
 
     assert_eq!(app.sms_from(BOB, "delete dune").await, "Please ask an admin.");
-    assert!(said(app.model().requests().last().unwrap()).contains("not_permitted"));
+    assert!(request_text(app.model().requests().last().unwrap()).contains("not_permitted"));
     assert_eq!(app.sms_from(BOB, "status").await, "Nothing is downloading.");
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
@@ -201,7 +201,7 @@ async fn deletion_call_without_the_right_is_refused() {
 #[tokio::test]
 async fn addition_call_without_the_right_is_refused() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::NoRights).await;
+    app.register_user(BOB, Has::NoRights).await;
     app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631));
     app.model_plays([
         calls("search_media", json!({ "query": "dune", "type": "movie" })),
@@ -210,7 +210,7 @@ async fn addition_call_without_the_right_is_refused() {
     ]);
 
     assert_eq!(app.sms_from(BOB, "get dune").await, "Please ask an admin.");
-    assert!(said(app.model().requests().last().unwrap()).contains("not_permitted"));
+    assert!(request_text(app.model().requests().last().unwrap()).contains("not_permitted"));
     assert_eq!(app.radarr().added_ids(), Vec::<i64>::new());
 }
 
@@ -221,7 +221,7 @@ async fn yes_after_losing_the_right_deletes_nothing() {
     app.model_plays(removes_movie("dune", dune));
     app.sms("delete dune").await;
 
-    app.knows(ANN, Has::AddRight).await;
+    app.register_user(ANN, Has::AddRight).await;
 
     assert_eq!(app.sms("yes").await, "You may not delete titles, so I kept Dune (2021).");
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
@@ -230,7 +230,7 @@ async fn yes_after_losing_the_right_deletes_nothing() {
 #[tokio::test]
 async fn rights_apply_without_a_model() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::NoRights).await;
+    app.register_user(BOB, Has::NoRights).await;
     app.radarr().add(movie("Heat").year(1995).size_gb(9.0));
     app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631));
     assert_eq!(
@@ -245,22 +245,22 @@ async fn rights_apply_without_a_model() {
 async fn block_during_a_turn_suppresses_its_reply() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     app.post(app.text(BOB, "hold the line")).await;
     app.block(BOB).await;
     model.let_go();
     app.settle().await;
-    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn queued_message_is_not_sent_after_a_block() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     app.twilio().fail_next(429, 20429);
     app.sms_from(BOB, "upcoming").await;
     app.block(BOB).await;
     app.pass(600);
     app.settle().await;
-    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new());
 }

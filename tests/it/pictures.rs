@@ -10,10 +10,10 @@ use http::{Request, Uri};
 use tokio::time::timeout;
 
 use crate::harness::TestApp;
-use crate::harness::served::{Street, serve};
+use crate::harness::served::{ServedPeers, serve};
 
 /// Nothing here takes this long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 const ADMIN: &str = "+15550100002";
 const LONG_AGO: &str = "https://media.example/walrus.jpg";
 
@@ -27,29 +27,29 @@ async fn picture_from_a_user_is_never_fetched() {
         "a picture"
     }));
     let picture = picture.await;
-    let mut street = Street::open().await;
+    let mut peers = ServedPeers::open().await;
     for (variable, value) in [("HOST", "127.0.0.1"), ("PORT", "0"), ("COALESCE_MS", "0")] {
-        street.set(variable, value);
+        peers.set(variable, value);
     }
-    let program = street.program();
+    let program = peers.program();
     let http = HttpClient::network().unwrap();
-    let mut sent = street.twilio.subscribe();
+    let mut sent = peers.twilio.subscribe();
 
     for body in ["what is downloading?", ""] {
         let text =
-            street.twilio.inbound_form(ADMIN, body).with_media(&format!("{picture}/1.jpg"), "image/jpeg");
+            peers.twilio.inbound_form(ADMIN, body).with_media(&format!("{picture}/1.jpg"), "image/jpeg");
         let mut request = text.into_signed_request().unwrap();
         let path = request.uri().path().to_owned();
         *request.uri_mut() = Uri::try_from(format!("http://{}{path}", program.address)).unwrap();
-        assert_eq!(http.send(request, PATIENCE).await.unwrap().status(), 200);
-        let answer = timeout(PATIENCE, sent.recv()).await.unwrap().unwrap();
+        assert_eq!(http.send(request, TEST_TIMEOUT).await.unwrap().status(), 200);
+        let answer = timeout(TEST_TIMEOUT, sent.recv()).await.unwrap().unwrap();
         assert!(answer.to.as_str().ends_with(ADMIN), "{answer:?}");
     }
     drop(program);
 
     assert_eq!(fetched.load(Ordering::SeqCst), 0);
     let ask = Request::get(&picture).body(bytes::Bytes::new()).unwrap();
-    assert_eq!(http.send(ask, PATIENCE).await.unwrap().status(), 200);
+    assert_eq!(http.send(ask, TEST_TIMEOUT).await.unwrap().status(), 200);
     assert_eq!(fetched.load(Ordering::SeqCst), 1, "nobody would have been counted");
 }
 
@@ -61,7 +61,7 @@ async fn console_pages_embed_no_picture_from_a_user() {
     assert_eq!(app.post(text).await, 200);
     app.settle().await;
     let mut browser = app.browser().await;
-    assert!(browser.get("/conversations/1").await.says().contains("Attachment (image/jpeg), not loaded"));
+    assert!(browser.get("/conversations/1").await.text().contains("Attachment (image/jpeg), not loaded"));
     for path in ["/", "/conversations", "/conversations/1", "/conversations?q=status"] {
         assert!(!browser.get(path).await.html.contains("media.example"), "{path}");
     }

@@ -103,16 +103,16 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.sms("get arrival").await;
     let report =
         world.twilio().status_callback(&world.twilio().sent_messages()[0], FakeDelivery::Delivered).unwrap();
-    world.bring(report.unwrap()).await;
+    world.deliver(report.unwrap()).await;
     let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
     let [searches, adds] = adds_movie("heat", heat);
     world.model_plays([searches, says("Heat?"), adds, says("Later.")]);
     world.sms("heat").await;
     world.radarr().set_down(true);
     world.sms("yes").await;
-    world.passes(5 * 60).await;
+    world.pass(5 * 60).await;
     world.radarr().set_down(false);
-    world.passes(30 * 60).await;
+    world.pass(30 * 60).await;
     let follows =
         |stop: bool| calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": heat, "stop": stop }));
     world.model_plays([finds("heat"), follows(false), follows(true), says("OK.")]);
@@ -129,27 +129,27 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.sms("Liked \u{201c}Arrival is on its way.\u{201d}").await;
 
     world.model_plays([says("Late, but here."), says("Lost."), says("Once more.")]);
-    world.is_killed().await;
-    world.misses("are you there?").await;
-    world.passes(3 * 60).await;
-    world.is_started().await;
-    world.passes(60).await;
+    world.kill().await;
+    world.miss_message("are you there?").await;
+    world.pass(3 * 60).await;
+    world.start_again().await;
+    world.pass(60).await;
     world.twilio().hang_next();
     world.sms("and now?").await;
-    world.passes(10 * 60).await;
+    world.pass(10 * 60).await;
     world.radarr().lose_next_write_answer();
     world.model_plays(removes_movie("arrival", arrival));
     world.sms("delete arrival").await;
     world.sms("no").await;
     world.sms("quiet 21-7").await;
-    world.gives_notice().await;
+    world.import_followed_titles().await;
     looks_at_every_page(&world).await;
     world.sms("notify off").await;
     world.sms("reset").await;
     world.sms("STOP").await;
-    world.erases_old_words().await;
-    world.erases_all_that_ann_said().await;
-    world.is_killed().await;
+    world.erase_old_texts().await;
+    world.erase_texts_of_ann().await;
+    world.kill().await;
     STATEMENTS.take().unwrap()
 }
 
@@ -190,7 +190,7 @@ async fn looks_at_every_page(world: &World) {
         }
         resend::can_resend(conn, 1)
     };
-    world.reads(looks).await;
+    world.read_database(looks).await;
 }
 
 async fn a_database_that_knows_ann(path: &Path) -> SqliteConnection {
@@ -263,10 +263,10 @@ async fn no_statement_scans_a_growing_table() {
 
     let history = include_str!("../data/long_history.sql").replace("50000", "3000");
     conn.batch_execute(&history).unwrap();
-    let talks = "WITH RECURSIVE n(n) AS (SELECT 100 UNION ALL SELECT n + 1 FROM n WHERE n < 3000)
+    let conversations = "WITH RECURSIVE n(n) AS (SELECT 100 UNION ALL SELECT n + 1 FROM n WHERE n < 3000)
         INSERT INTO conversations(id, user_id, name, started_at, last_activity_at, ended_at, end_reason)
         SELECT n, (SELECT id FROM users LIMIT 1), 'old', n, n, n, 'idle' FROM n";
-    conn.batch_execute(talks).unwrap();
+    conn.batch_execute(conversations).unwrap();
     conn.batch_execute("ANALYZE").unwrap();
     let in_a_long_history = slow_reads(&mut conn, &statements);
     assert!(in_a_long_history.is_empty(), "{in_a_long_history:#?}");

@@ -27,9 +27,9 @@ fn sends_the_poster(words: &str) -> [ScriptedReply; 3] {
 }
 
 /// Every text to Ann, with its pictures.
-fn heard(app: &TestApp) -> Vec<String> {
-    let told = |(body, media): (String, Vec<String>)| [vec![body], media].concat().join(" ");
-    app.twilio().sent_messages().into_iter().map(|text| told((text.body, text.media))).collect()
+fn sent_with_media(app: &TestApp) -> Vec<String> {
+    let line = |(body, media): (String, Vec<String>)| [vec![body], media].concat().join(" ");
+    app.twilio().sent_messages().into_iter().map(|text| line((text.body, text.media))).collect()
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn poster_is_sent_as_a_picture_beside_the_reply() {
     let app = with_poster(AT_TMDB).await;
     app.model_plays(sends_the_poster("Here you are."));
     app.sms("show me the poster of dune").await;
-    assert_eq!(heard(&app), ["Here you are.".to_owned(), format!("Dune (2021) {SMALLER}")]);
+    assert_eq!(sent_with_media(&app), ["Here you are.".to_owned(), format!("Dune (2021) {SMALLER}")]);
     assert_eq!(app.results().last().unwrap(), r#"{"status":"on_its_way","title":"Dune","year":2021}"#);
 }
 
@@ -53,7 +53,7 @@ async fn poster_of_a_show_comes_from_thetvdb() {
     ]);
     app.sms("severance poster").await;
     assert_eq!(
-        heard(&app),
+        sent_with_media(&app),
         ["The poster of Severance (2022) is on its way.".to_owned(), format!("Severance (2022) {url}")]
     );
 }
@@ -63,9 +63,9 @@ async fn picture_of_another_host_is_not_sent() {
     let app = with_poster("https://evil.example/dune.jpg").await;
     app.model_plays(sends_the_poster("I have no poster of it."));
     app.sms("show me the poster of dune").await;
-    assert_eq!(heard(&app), ["I have no poster of it."]);
-    let told = r#"{"error":"no_poster","hint":"the catalogue has no picture of it"}"#;
-    assert_eq!(app.results().last().unwrap(), told);
+    assert_eq!(sent_with_media(&app), ["I have no poster of it."]);
+    let expected = r#"{"error":"no_poster","hint":"the catalogue has no picture of it"}"#;
+    assert_eq!(app.results().last().unwrap(), expected);
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn poster_needs_a_title_that_was_shown() {
     let app = with_poster(AT_TMDB).await;
     app.model_plays([calls("send_poster", json!({ "tmdb": DUNE })), says("Which one?")]);
     app.sms("show me a poster").await;
-    assert_eq!(heard(&app), ["Which one?"]);
+    assert_eq!(sent_with_media(&app), ["Which one?"]);
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn failed_poster_does_not_delay_the_reply() {
     app.model_plays(sends_the_poster("Here you are."));
     app.twilio().refuse_pictures(400, 21_620);
     app.sms("show me the poster of dune").await;
-    assert_eq!(heard(&app), ["Here you are."]);
+    assert_eq!(sent_with_media(&app), ["Here you are."]);
     assert_eq!(app.outbox().await, ["failed 1 Dune (2021)", "accepted 1 Here you are."]);
 }
 
@@ -112,7 +112,7 @@ async fn poster_does_not_come_between_a_prompt_and_its_answer() {
     ]);
     let question = app.sms("show me dune once more and delete it").await;
     assert_eq!(question, "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.");
-    assert_eq!(heard(&app), [question]);
+    assert_eq!(sent_with_media(&app), [question]);
     let answer = app.sms("yes").await;
     assert_eq!(answer, "Deleted Dune (2021). Freed 21.4 GB.\nDune (2021)");
     assert_eq!(app.radarr().removed_ids(), [dune]);

@@ -4,12 +4,12 @@ use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::store::privacy::forget::ErasureOutcome;
 use serde_json::{Value, json};
 
-use crate::harness::model::{Holding, adds_movie, calls, removes_movie, said, says};
+use crate::harness::model::{Holding, adds_movie, calls, removes_movie, request_text, says};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 /// Bob adds a title, deletes another, reacts, and is asked about a third.
-async fn bob_talks_of_walrus(app: &TestApp) {
-    app.knows(BOB, Has::EveryRight).await;
+async fn bob_writes_of_walrus(app: &TestApp) {
+    app.register_user(BOB, Has::EveryRight).await;
     let walrus = app.radarr().add_to_catalog(movie("Walrus").year(2016));
     app.model_plays([&adds_movie("walrus", walrus)[..], &[says("Walrus is on its way.")]].concat());
     app.sms_from(BOB, "get walrus").await;
@@ -26,11 +26,11 @@ async fn bob_talks_of_walrus(app: &TestApp) {
 #[tokio::test]
 async fn messages_of_an_erased_user_are_gone() {
     let app = TestApp::start().await;
-    bob_talks_of_walrus(&app).await;
+    bob_writes_of_walrus(&app).await;
     let columns = app.columns_with("walrus").await;
     assert!(columns.len() >= 8, "{columns:?}");
 
-    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
+    assert_eq!(app.forget_user(BOB), ErasureOutcome::Erased);
 
     assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
     assert_eq!(app.columns_with("15550100003").await, Vec::<String>::new());
@@ -39,7 +39,7 @@ async fn messages_of_an_erased_user_are_gone() {
 #[tokio::test]
 async fn messages_of_an_erased_user_are_not_found_in_the_console() {
     let app = TestApp::start().await;
-    bob_talks_of_walrus(&app).await;
+    bob_writes_of_walrus(&app).await;
     app.sms("tell everyone walrus night at 8").await;
     let mut browser = app.browser().await;
     let mut finds = async |words: &str| {
@@ -49,7 +49,7 @@ async fn messages_of_an_erased_user_are_not_found_in_the_console() {
     let before = [finds("liked").await, finds("walrus").await];
     assert!(before[0] == 1 && before[1] > 6, "{before:?}");
 
-    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
+    assert_eq!(app.forget_user(BOB), ErasureOutcome::Erased);
 
     // What Ann wrote is hers.
     assert_eq!([finds("liked").await, finds("walrus").await], [0, 1]);
@@ -60,9 +60,9 @@ async fn messages_of_other_users_survive_an_erasure() {
     let app = TestApp::start().await;
     app.model_plays([says("Hello Ann.")]);
     app.sms("hello, this is Ann").await;
-    bob_talks_of_walrus(&app).await;
-    app.forgets(BOB);
-    assert_eq!(app.texts_stored().await[0], "hello, this is Ann");
+    bob_writes_of_walrus(&app).await;
+    app.forget_user(BOB);
+    assert_eq!(app.stored_texts().await[0], "hello, this is Ann");
     app.model_plays([says("You said hello.")]);
     assert_eq!(app.sms("what did I say?").await, "You said hello.");
     assert_eq!(app.last_request().messages.len(), 3);
@@ -71,9 +71,9 @@ async fn messages_of_other_users_survive_an_erasure() {
 #[tokio::test]
 async fn erased_number_that_texts_again_is_a_newcomer() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     assert_ne!(app.sms_from(BOB, "?").await, "");
-    app.forgets(BOB);
+    app.forget_user(BOB);
     assert!(
         app.sms_from(BOB, "?")
             .await
@@ -91,10 +91,10 @@ async fn join_request_texts_are_erased_with_the_newcomer() {
     app.sms_from(BOB, "hello").await;
     app.sms_from(BOB, "Walrus").await;
     assert!(app.columns_with("walrus").await.contains(&"outbox body".to_owned()));
-    let told = app.twilio().sent_messages().last().unwrap().body.clone();
-    let code = told.split("APPROVE ").nth(1).unwrap()[..4].to_owned();
+    let message = app.twilio().sent_messages().last().unwrap().body.clone();
+    let code = message.split("APPROVE ").nth(1).unwrap()[..4].to_owned();
 
-    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
+    assert_eq!(app.forget_user(BOB), ErasureOutcome::Erased);
 
     assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
     assert_eq!(app.columns_with("15550100003").await, Vec::<String>::new());
@@ -104,10 +104,10 @@ async fn join_request_texts_are_erased_with_the_newcomer() {
 #[tokio::test]
 async fn queued_message_does_not_reach_an_erased_user() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.twilio().fail_next(429, 20429);
     app.sms_from(BOB, "?").await;
-    app.forgets(BOB);
+    app.forget_user(BOB);
     app.pass(600);
     app.settle().await;
     assert_eq!(app.outbox().await, ["suppressed 2 "]);
@@ -118,47 +118,47 @@ async fn queued_message_does_not_reach_an_erased_user() {
 async fn erasure_waits_for_running_work_of_the_user() {
     let model = Holding::closed();
     let app = Setup::default().holding(&model).start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.post(app.text(BOB, "hold the walrus")).await;
     model.holds().await;
-    assert_eq!(app.forgets(BOB), ErasureOutcome::Busy);
+    assert_eq!(app.forget_user(BOB), ErasureOutcome::Busy);
     model.let_go();
     app.settle().await;
-    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
+    assert_eq!(app.forget_user(BOB), ErasureOutcome::Erased);
     assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn last_admin_cannot_be_erased() {
     let app = TestApp::start_without_model().await;
-    assert_eq!(app.forgets(ANN), ErasureOutcome::LastAdmin);
+    assert_eq!(app.forget_user(ANN), ErasureOutcome::LastAdmin);
     assert_eq!(app.people().await, ["+15550100002 active admin"]);
 }
 
 #[tokio::test]
 async fn export_contains_both_sides_of_every_conversation() {
     let app = TestApp::start().await;
-    bob_talks_of_walrus(&app).await;
+    bob_writes_of_walrus(&app).await;
     app.sms_from(BOB, "reset").await;
     app.model_plays([says("Hello again.")]);
     app.sms_from(BOB, "hello").await;
 
-    let export = app.exports(BOB);
+    let export = app.export_user(BOB);
 
-    let said = |texts: &Value| -> Vec<String> {
+    let bodies = |texts: &Value| -> Vec<String> {
         texts.as_array().unwrap().iter().map(|text| text["body"].as_str().unwrap().to_owned()).collect()
     };
-    let turns = export["conversations"].as_array().unwrap().iter().flat_map(|talk| {
-        talk["turns"]
+    let turns = export["conversations"].as_array().unwrap().iter().flat_map(|conversation| {
+        conversation["turns"]
             .as_array()
             .unwrap()
             .iter()
-            .flat_map(|turn| [said(&turn["texts_received"]), said(&turn["texts_sent"])].concat())
+            .flat_map(|turn| [bodies(&turn["texts_received"]), bodies(&turn["texts_sent"])].concat())
     });
     insta::assert_snapshot!(turns.collect::<Vec<_>>().join("\n"));
     assert_eq!(export["conversations"][0]["turns"][0]["steps"][1]["tool_calls"][0]["tool"], "add_movie");
     assert_eq!(export["person"]["phone"], BOB);
-    assert_eq!(said(&export["other_texts_received"]), ["Liked \u{201c}Walrus is on its way.\u{201d}"]);
+    assert_eq!(bodies(&export["other_texts_received"]), ["Liked \u{201c}Walrus is on its way.\u{201d}"]);
     assert_eq!(export["audit"][0]["kind"], json!("write_done"));
 }
 
@@ -167,14 +167,14 @@ async fn texts_older_than_the_retention_are_erased() {
     let app = TestApp::start_without_model().await;
     app.sms("upcoming").await;
     app.days_pass(200).await;
-    assert_eq!(app.texts_stored().await, ["upcoming"]);
+    assert_eq!(app.stored_texts().await, ["upcoming"]);
     app.sms("status").await;
     app.days_pass(200).await;
-    assert_eq!(app.texts_stored().await, ["", "status"]);
+    assert_eq!(app.stored_texts().await, ["", "status"]);
     assert_eq!(app.outbox().await, ["accepted 1 ", "accepted 1 Nothing is downloading."]);
-    assert_eq!(app.fates().await, [": replied", "status: replied"]);
+    assert_eq!(app.message_outcomes().await, [": replied", "status: replied"]);
     app.days_pass(200).await;
-    assert_eq!(app.texts_stored().await, ["", ""]);
+    assert_eq!(app.stored_texts().await, ["", ""]);
 }
 
 #[tokio::test]
@@ -211,12 +211,12 @@ async fn forget_all_erases_messages_and_keeps_the_user() {
         app.sms("forget all").await,
         "OK, I erased our messages. I still have your number and permissions."
     );
-    let kept = app.exports(ANN).to_string();
+    let kept = app.export_user(ANN).to_string();
     assert!(!kept.contains("walrus") && !kept.contains("Tusk"), "{kept}");
 
     app.model_plays([says("I don't know.")]);
     assert_eq!(app.sms("what film did I ask for?").await, "I don't know.");
-    assert!(!said(&app.last_request()).contains("walrus"));
+    assert!(!request_text(&app.last_request()).contains("walrus"));
     assert_eq!(app.people().await, ["+15550100002 active admin"]);
     assert_eq!(app.audit().await, ["forget_all user:1 by +15550100002"]);
 }
@@ -244,9 +244,9 @@ async fn waiting_removal_request_of_an_erased_user_is_not_sent() {
     app.sms("delete dune").await;
     app.sms_from(BOB, "hi").await;
     app.sms_from(BOB, "Bobby").await;
-    assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
+    assert_eq!(app.forget_user(BOB), ErasureOutcome::Erased);
     app.sms("no").await;
-    assert!(app.heard_by(ANN).iter().all(|text| !text.contains("Bobby")), "{:?}", app.heard_by(ANN));
+    assert!(app.messages_to(ANN).iter().all(|text| !text.contains("Bobby")), "{:?}", app.messages_to(ANN));
     assert_eq!(app.columns_with("bobby").await, Vec::<String>::new());
 }
 
@@ -254,7 +254,7 @@ async fn waiting_removal_request_of_an_erased_user_is_not_sent() {
 async fn name_of_another_user_outlives_neither_retention_nor_forgetting() {
     for is_forgotten in [false, true] {
         let app = TestApp::start().await;
-        app.knows_as("Walrus", BOB, Has::AddRight).await;
+        app.register_named_user("Walrus", BOB, Has::AddRight).await;
         let dune = app.radarr().add_to_catalog(movie("Dune").year(2021));
         app.model_plays([&adds_movie("dune", dune)[..], &[says("Dune is on its way.")]].concat());
         app.sms_from(BOB, "get dune").await;
@@ -263,12 +263,12 @@ async fn name_of_another_user_outlives_neither_retention_nor_forgetting() {
         let follow = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": dune }));
         app.model_plays([follow, says("OK, like Walrus.")]);
         app.sms("tell me too").await;
-        let told = app.columns_with("walrus").await;
-        assert!(told.contains(&"tool_calls response".to_owned()), "{told:?}");
-        assert!(!told.contains(&"audit_log detail".to_owned()), "{told:?}");
+        let columns = app.columns_with("walrus").await;
+        assert!(columns.contains(&"tool_calls response".to_owned()), "{columns:?}");
+        assert!(!columns.contains(&"audit_log detail".to_owned()), "{columns:?}");
 
         if is_forgotten {
-            assert_eq!(app.forgets(BOB), ErasureOutcome::Erased);
+            assert_eq!(app.forget_user(BOB), ErasureOutcome::Erased);
         }
         app.days_pass(366).await;
         let left: &[&str] = if is_forgotten { &[] } else { &["users display_name"] };

@@ -23,8 +23,8 @@ async fn asks_in_vain(world: &World, phone: &str) {
     world.radarr().set_down(false);
     world.sms_from(phone, "search dune").await;
     world.radarr().set_down(true);
-    let heard = world.sms_from(phone, "yes, add it").await;
-    assert_eq!(heard.last().unwrap(), PROMISE);
+    let replies = world.sms_from(phone, "yes, add it").await;
+    assert_eq!(replies.last().unwrap(), PROMISE);
 }
 
 async fn world_with_dune_queued() -> World {
@@ -35,27 +35,27 @@ async fn world_with_dune_queued() -> World {
 }
 
 fn last(world: &World) -> String {
-    world.heard_by(ANN).pop().unwrap()
+    world.messages_to(ANN).pop().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn addition_during_an_outage_is_promised_and_made_later() {
     let world = world_with_dune_queued().await;
-    assert!(world.model_was_shown().contains(r#""status":"queued""#), "{}", world.model_was_shown());
+    assert!(world.last_tool_result().contains(r#""status":"queued""#), "{}", world.last_tool_result());
     assert_eq!(world.requests().await, ["+15550100002 queued radarr Dune (2021)"]);
-    world.passes(40 * MINUTE).await;
+    world.pass(40 * MINUTE).await;
     assert_eq!(last(&world), PROMISE);
 
     world.radarr().set_down(false);
-    world.passes(HOUR).await;
+    world.pass(HOUR).await;
     assert_eq!(last(&world), ADDED);
     assert_eq!(world.requests().await, ["+15550100002 added radarr Dune (2021)"]);
     assert_eq!(world.follows().await, ["+15550100002 radarr movie 438631"]);
     assert_eq!(world.additions().await, ["movie 1"]);
 
-    let heard = world.heard_by(ANN);
-    world.passes(2 * HOUR).await;
-    assert_eq!(world.heard_by(ANN), heard);
+    let before = world.messages_to(ANN);
+    world.pass(2 * HOUR).await;
+    assert_eq!(world.messages_to(ANN), before);
     assert_eq!(world.radarr().added_ids(), [DUNE]);
 }
 
@@ -67,13 +67,13 @@ async fn promise_without_a_model_is_a_plain_sentence() {
     world.radarr().add_to_catalog(movie("Dune: Part Two").year(2024).tmdb(693_134));
     world.sms("search dune").await;
     world.radarr().set_down(true);
-    let heard = world.sms("1").await;
+    let replies = world.sms("1").await;
     assert_eq!(
-        heard.last().unwrap(),
+        replies.last().unwrap(),
         "Radarr can't be reached right now. I'll keep trying for a day and text you."
     );
     world.radarr().set_down(false);
-    world.passes(5 * MINUTE).await;
+    world.pass(5 * MINUTE).await;
     assert!(last(&world).ends_with("is added now."), "{}", last(&world));
 }
 
@@ -83,23 +83,23 @@ async fn addition_outcome_waits_for_quiet_hours_and_ignores_notify_off() {
 
     world.sms("quiet 21-2").await;
     world.sms("notify off").await;
-    let heard = world.heard_by(ANN);
+    let before = world.messages_to(ANN);
     world.radarr().set_down(false);
-    world.passes(HOUR).await;
-    assert_eq!((world.radarr().added_ids(), world.heard_by(ANN)), (vec![DUNE], heard));
-    world.passes(4 * HOUR).await;
+    world.pass(HOUR).await;
+    assert_eq!((world.radarr().added_ids(), world.messages_to(ANN)), (vec![DUNE], before));
+    world.pass(4 * HOUR).await;
     assert_eq!(last(&world), ADDED);
 }
 
 #[tokio::test(start_paused = true)]
 async fn deferred_addition_survives_a_restart() {
     let mut world = world_with_dune_queued().await;
-    world.passes(10 * MINUTE).await;
-    world.is_killed().await;
+    world.pass(10 * MINUTE).await;
+    world.kill().await;
     world.radarr().set_down(false);
-    world.passes(3 * HOUR).await;
-    world.is_started().await;
-    world.passes(MINUTE).await;
+    world.pass(3 * HOUR).await;
+    world.start_again().await;
+    world.pass(MINUTE).await;
     assert_eq!(last(&world), ADDED);
     assert_eq!(world.radarr().added_ids(), [DUNE]);
 }
@@ -107,14 +107,14 @@ async fn deferred_addition_survives_a_restart() {
 #[tokio::test(start_paused = true)]
 async fn deferred_addition_is_given_up_after_a_day_with_one_message() {
     let world = world_with_dune_queued().await;
-    world.passes(24 * HOUR - 5 * MINUTE).await;
+    world.pass(24 * HOUR - 5 * MINUTE).await;
     assert_eq!(last(&world), PROMISE);
-    world.passes(10 * MINUTE).await;
+    world.pass(10 * MINUTE).await;
     assert_eq!(last(&world), GIVEN_UP);
-    let heard = world.heard_by(ANN);
+    let before = world.messages_to(ANN);
     world.radarr().set_down(false);
-    world.passes(2 * HOUR).await;
-    assert_eq!(world.heard_by(ANN), heard);
+    world.pass(2 * HOUR).await;
+    assert_eq!(world.messages_to(ANN), before);
     assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
     assert_eq!(world.requests().await, ["+15550100002 given_up radarr Dune (2021)"]);
 }
@@ -122,29 +122,29 @@ async fn deferred_addition_is_given_up_after_a_day_with_one_message() {
 #[tokio::test(start_paused = true)]
 async fn deferred_addition_gets_a_last_try_after_downtime_of_a_day() {
     let mut world = world_with_dune_queued().await;
-    world.is_killed().await;
-    world.passes(30 * HOUR).await;
-    world.is_started().await;
-    world.passes(MINUTE).await;
+    world.kill().await;
+    world.pass(30 * HOUR).await;
+    world.start_again().await;
+    world.pass(MINUTE).await;
     assert_eq!(last(&world), GIVEN_UP);
 
     let mut world = world_with_dune_queued().await;
-    world.is_killed().await;
+    world.kill().await;
     world.radarr().set_down(false);
-    world.passes(30 * HOUR).await;
-    world.is_started().await;
-    world.passes(MINUTE).await;
+    world.pass(30 * HOUR).await;
+    world.start_again().await;
+    world.pass(MINUTE).await;
     assert_eq!(last(&world), ADDED);
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_requesters_of_a_title_cause_one_addition() {
     let world = world_with_dune_queued().await;
-    world.knows(BOB).await;
+    world.register_user(BOB).await;
     asks_in_vain(&world, BOB).await;
     world.radarr().set_down(false);
-    world.passes(HOUR).await;
-    let ends = [world.heard_by(ANN).pop().unwrap(), world.heard_by(BOB).pop().unwrap()];
+    world.pass(HOUR).await;
+    let ends = [world.messages_to(ANN).pop().unwrap(), world.messages_to(BOB).pop().unwrap()];
     assert!(ends.contains(&ADDED.to_owned()), "{ends:?}");
     assert!(ends.contains(&"Dune (2021) is in the library now.".to_owned()), "{ends:?}");
     assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![DUNE], 1));
@@ -158,8 +158,8 @@ async fn repeated_request_of_a_waiting_title_is_reported_once() {
     asks_in_vain(&world, ANN).await;
     assert_eq!(world.requests().await, ["+15550100002 queued radarr Dune (2021)"]);
     world.radarr().set_down(false);
-    world.passes(HOUR).await;
-    assert_eq!(world.heard_by(ANN).iter().filter(|text| *text == ADDED).count(), 1);
+    world.pass(HOUR).await;
+    assert_eq!(world.messages_to(ANN).iter().filter(|text| *text == ADDED).count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,11 +167,11 @@ async fn addition_interrupted_by_a_crash_is_checked_and_not_repeated() {
     let mut world = world_with_dune_queued().await;
     world.radarr().lose_next_write_answer();
     world.radarr().set_down(false);
-    world.passes(70).await;
+    world.pass(70).await;
     assert_eq!(world.radarr().post_count(), 1);
-    world.is_killed().await;
-    world.is_started().await;
-    world.passes(10 * MINUTE).await;
+    world.kill().await;
+    world.start_again().await;
+    world.pass(10 * MINUTE).await;
     assert_eq!(last(&world), ADDED);
     assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![DUNE], 1));
     assert_eq!(world.additions().await, ["movie 1"]);
@@ -182,7 +182,7 @@ async fn addition_with_a_lost_response_is_checked_before_a_retry() {
     let world = world_with_dune_queued().await;
     world.radarr().do_next_write_but_answer(500);
     world.radarr().set_down(false);
-    world.passes(10 * MINUTE).await;
+    world.pass(10 * MINUTE).await;
     assert_eq!(last(&world), ADDED);
     assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![DUNE], 1));
 }
@@ -195,13 +195,13 @@ async fn addition_with_an_unknown_outcome_is_not_deferred() {
     world.model_plays([searches, adds, says("I could not find out.")]);
     world.radarr().lose_next_write_answer();
     world.texts("add dune").await;
-    world.passes(15).await;
+    world.pass(15).await;
     world.radarr().set_down(true);
-    world.passes(10 * MINUTE).await;
-    assert!(world.model_was_shown().contains("outcome_unknown"), "{}", world.model_was_shown());
+    world.pass(10 * MINUTE).await;
+    assert!(world.last_tool_result().contains("outcome_unknown"), "{}", world.last_tool_result());
     assert_eq!(world.requests().await, Vec::<String>::new());
     world.radarr().set_down(false);
-    world.passes(HOUR).await;
+    world.pass(HOUR).await;
     assert_eq!(world.radarr().post_count(), 1);
     assert_eq!(last(&world), "I could not find out.");
 }
@@ -214,11 +214,11 @@ async fn addition_outcome_does_not_come_between_a_prompt_and_its_answer() {
     world.model_plays(removes_movie("heat", heat));
     let question = "Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO.";
     assert_eq!(world.sms("delete heat").await.last().unwrap(), question);
-    world.passes(2 * MINUTE).await;
+    world.pass(2 * MINUTE).await;
     assert_eq!(world.radarr().added_ids(), [DUNE]);
     assert_eq!(last(&world), question);
-    let heard = world.sms("no").await;
-    assert_eq!(heard[heard.len() - 3..], [question, ADDED, "OK, kept."]);
+    let replies = world.sms("no").await;
+    assert_eq!(replies[replies.len() - 3..], [question, ADDED, "OK, kept."]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,16 +226,16 @@ async fn additions_of_unavailable_users_are_given_up() {
     let world = World::start().await;
     world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     for phone in ["+15550100011", "+15550100012", "+15550100013"] {
-        world.knows(phone).await;
+        world.register_user(phone).await;
         asks_in_vain(&world, phone).await;
     }
-    world.blocks("+15550100011").await;
-    world.forgets("+15550100012").await;
+    world.block_user("+15550100011").await;
+    world.forget_user("+15550100012").await;
     world.sms_from("+15550100013", "STOP").await;
-    let said = world.said();
+    let before = world.sent_texts();
     world.radarr().set_down(false);
-    world.passes(2 * HOUR).await;
-    assert_eq!((world.said(), world.radarr().added_ids()), (said, Vec::new()));
+    world.pass(2 * HOUR).await;
+    assert_eq!((world.sent_texts(), world.radarr().added_ids()), (before, Vec::new()));
     assert_eq!(
         world.requests().await,
         ["+15550100011 given_up radarr Dune (2021)", "+15550100013 given_up radarr Dune (2021)",]
@@ -248,7 +248,7 @@ async fn forget_all_cancels_deferred_additions() {
     world.sms("forget all").await;
     assert_eq!(world.requests().await, Vec::<String>::new());
     world.radarr().set_down(false);
-    world.passes(2 * HOUR).await;
+    world.pass(2 * HOUR).await;
     assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
 }
 
@@ -257,19 +257,19 @@ async fn forget_all_erases_a_waiting_addition_outcome() {
     let world = world_with_dune_queued().await;
     world.sms("quiet 21-2").await;
     world.radarr().set_down(false);
-    world.passes(HOUR).await;
+    world.pass(HOUR).await;
     assert_eq!(world.radarr().added_ids(), [DUNE]);
     world.sms("forget all").await;
-    let heard = world.heard_by(ANN);
-    world.passes(5 * HOUR).await;
-    assert_eq!(world.heard_by(ANN), heard);
+    let before = world.messages_to(ANN);
+    world.pass(5 * HOUR).await;
+    assert_eq!(world.messages_to(ANN), before);
     let kept = "SELECT body AS line FROM outbox WHERE dedupe_key LIKE 'request:%'";
     assert_eq!(world.lines(kept).await, [""]);
 }
 
 /// Bob has seen that Dune is waited for, and wants to hear of it as well.
 async fn bob_follows_dune(world: &World) {
-    world.knows(BOB).await;
+    world.register_user(BOB).await;
     world.radarr().set_down(false);
     world.model_plays([calls("search_media", json!({ "query": "dune" })), says("Dune?")]);
     world.radarr().spare_next();
@@ -291,18 +291,18 @@ async fn deferred_addition_can_be_followed() {
 async fn follower_of_a_given_up_addition_is_notified() {
     let world = world_with_dune_queued().await;
     bob_follows_dune(&world).await;
-    world.passes(25 * HOUR).await;
-    assert_eq!((last(&world), world.heard_by(BOB).pop().unwrap()), (GIVEN_UP.into(), GIVEN_UP.into()));
+    world.pass(25 * HOUR).await;
+    assert_eq!((last(&world), world.messages_to(BOB).pop().unwrap()), (GIVEN_UP.into(), GIVEN_UP.into()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn explicit_follow_of_a_waiting_title_is_delivered_without_notifications() {
     let world = world_with_dune_queued().await;
-    world.knows(BOB).await;
+    world.register_user(BOB).await;
     world.sms_from(BOB, "notify off").await;
     bob_follows_dune(&world).await;
-    world.passes(25 * HOUR).await;
-    assert_eq!(world.heard_by(BOB).pop().unwrap(), GIVEN_UP);
+    world.pass(25 * HOUR).await;
+    assert_eq!(world.messages_to(BOB).pop().unwrap(), GIVEN_UP);
 }
 
 #[tokio::test(start_paused = true)]
@@ -311,9 +311,9 @@ async fn follower_of_an_already_available_title_is_notified() {
     bob_follows_dune(&world).await;
     world.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(8.0));
     world.radarr().set_down(false);
-    world.passes(HOUR).await;
+    world.pass(HOUR).await;
     assert_eq!(last(&world), "Dune (2021) is in the library now.");
-    assert_eq!(world.heard_by(BOB).pop().unwrap(), "Dune (2021) is ready to watch.");
+    assert_eq!(world.messages_to(BOB).pop().unwrap(), "Dune (2021) is ready to watch.");
 }
 
 #[tokio::test(start_paused = true)]
@@ -326,8 +326,8 @@ async fn addition_waits_for_a_corrected_key_or_address() {
     world.radarr().fail_next(401);
     world.sms("yes, add it").await;
     world.radarr().html_next();
-    world.passes(10 * MINUTE).await;
-    assert_eq!(world.heard_by(ANN)[1..], [PROMISE, ADDED]);
+    world.pass(10 * MINUTE).await;
+    assert_eq!(world.messages_to(ANN)[1..], [PROMISE, ADDED]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -341,7 +341,7 @@ async fn queued_addition_in_4k_needs_the_right() {
     world.radarr().set_down(true);
     world.sms("yes, in 4K").await;
     world.radarr().set_down(false);
-    world.passes(HOUR).await;
+    world.pass(HOUR).await;
     assert_eq!(last(&world), "I could not add Dune (2021). You can't add titles in 4K. Please ask an admin.");
     assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
 }
@@ -374,10 +374,10 @@ async fn seasons_requested_during_an_outage_are_added_together() {
     asks_for_season_in_vain(&world, 2).await;
     let queued = |season: u32| format!("+15550100002 queued sonarr Severance (2022) [{season}]");
     assert_eq!(world.requests().await, [queued(1), queued(2)]);
-    let heard = world.heard_by(ANN).len();
+    let before = world.messages_to(ANN).len();
     world.sonarr().set_down(false);
-    world.passes(HOUR).await;
-    assert_eq!(world.heard_by(ANN)[heard..], ["Severance (2022), seasons 1 and 2 are added now."]);
+    world.pass(HOUR).await;
+    assert_eq!(world.messages_to(ANN)[before..], ["Severance (2022), seasons 1 and 2 are added now."]);
     assert_eq!(world.requests().await, ["+15550100002 added sonarr Severance (2022) [1,2]"]);
     assert_eq!(monitored_seasons(&world), [true, true, false]);
     assert_eq!(world.follows().await.len(), 2);
@@ -390,16 +390,16 @@ async fn season_requested_during_a_try_is_looked_for_afterwards() {
     asks_for_season_in_vain(&world, 1).await;
     world.sonarr().lose_next_write_answer();
     world.sonarr().set_down(false);
-    world.passes(70).await;
+    world.pass(70).await;
     assert_eq!(world.sonarr().post_count(), 1);
     asks_for_season_in_vain(&world, 2).await;
-    let heard = world.heard_by(ANN).len();
+    let before = world.messages_to(ANN).len();
     world.sonarr().set_down(false);
-    world.passes(HOUR).await;
-    let mut told = world.heard_by(ANN)[heard..].to_vec();
-    told.sort();
+    world.pass(HOUR).await;
+    let mut new_messages = world.messages_to(ANN)[before..].to_vec();
+    new_messages.sort();
     assert_eq!(
-        told,
+        new_messages,
         ["Severance (2022), season 1 is added now.", "Severance (2022), season 2 is added now."]
     );
     assert_eq!(monitored_seasons(&world), [true, true, false]);
@@ -410,11 +410,11 @@ async fn season_that_does_not_exist_refuses_only_its_own_request() {
     let world = world_with_severance_found().await;
     asks_for_season_in_vain(&world, 1).await;
     asks_for_season_in_vain(&world, 9).await;
-    let heard = world.heard_by(ANN).len();
+    let before = world.messages_to(ANN).len();
     world.sonarr().set_down(false);
-    world.passes(HOUR).await;
+    world.pass(HOUR).await;
     assert_eq!(
-        world.heard_by(ANN)[heard..],
+        world.messages_to(ANN)[before..],
         ["Severance (2022), season 1 is added now.", "I could not add Severance (2022), season 9."]
     );
     assert_eq!(monitored_seasons(&world), [true, false, false]);
@@ -433,11 +433,11 @@ async fn refused_quality_of_a_later_request_keeps_the_earlier_one() {
     let sharper = calls("add_movie", json!({ "tmdb": DUNE, "quality": "Ultra-HD" }));
     world.model_plays([sharper, says(PROMISE)]);
     world.sms("make that 4K").await;
-    let heard = world.heard_by(ANN).len();
+    let before = world.messages_to(ANN).len();
     world.radarr().set_down(false);
-    world.passes(HOUR).await;
+    world.pass(HOUR).await;
     assert_eq!(
-        world.heard_by(ANN)[heard..],
+        world.messages_to(ANN)[before..],
         ["Dune (2021) is added now. You can't add titles in 4K. Please ask an admin."]
     );
     assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![DUNE], 1));
@@ -456,7 +456,7 @@ async fn waiting_seasons_of_one_show_count_towards_the_quota() {
         world.model_plays([adds, says("Noted.")]);
         world.sms(&format!("add seasons {seasons:?}")).await;
     }
-    assert!(world.model_was_shown().contains("\"error\":\"quota\""), "{}", world.model_was_shown());
+    assert!(world.last_tool_result().contains("\"error\":\"quota\""), "{}", world.last_tool_result());
     assert_eq!(world.requests().await, ["+15550100002 queued sonarr Severance (2022) [1,2,3,4,5,6]"]);
 }
 
@@ -487,38 +487,38 @@ async fn gets_a_part(part: &str) -> World {
 #[tokio::test(start_paused = true)]
 async fn single_episode_does_not_settle_its_waiting_season() {
     let world = gets_a_part("S02E01").await;
-    let heard = world.heard_by(ANN).len();
-    world.passes(HOUR).await;
-    assert_eq!(world.heard_by(ANN)[heard..], ["Severance (2022), season 2 is added now."]);
+    let before = world.messages_to(ANN).len();
+    world.pass(HOUR).await;
+    assert_eq!(world.messages_to(ANN)[before..], ["Severance (2022), season 2 is added now."]);
     assert_eq!(monitored_seasons(&world), [false, true, false]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn future_episodes_do_not_settle_a_waiting_season() {
     let world = gets_a_part("future").await;
-    let heard = world.heard_by(ANN).len();
-    world.passes(HOUR).await;
-    assert_eq!(world.heard_by(ANN)[heard..], ["Severance (2022), season 2 is added now."]);
+    let before = world.messages_to(ANN).len();
+    world.pass(HOUR).await;
+    assert_eq!(world.messages_to(ANN)[before..], ["Severance (2022), season 2 is added now."]);
     assert!(monitored_seasons(&world)[1]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn whole_season_settles_its_waiting_request() {
     let world = gets_a_part("2").await;
-    let heard = world.heard_by(ANN).len();
-    world.passes(HOUR).await;
-    assert_eq!(world.heard_by(ANN)[heard..], Vec::<String>::new());
+    let before = world.messages_to(ANN).len();
+    world.pass(HOUR).await;
+    assert_eq!(world.messages_to(ANN)[before..], Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn unreadable_addition_is_given_up_with_one_message() {
     let world = world_with_dune_queued().await;
-    world.damages("UPDATE requests SET arguments = '[]', seasons = '{}'").await;
-    let heard = world.heard_by(ANN).len();
+    world.damage_rows("UPDATE requests SET arguments = '[]', seasons = '{}'").await;
+    let before = world.messages_to(ANN).len();
     world.radarr().set_down(false);
-    world.passes(HOUR).await;
+    world.pass(HOUR).await;
     let lost = "Something went wrong on my side, and I could not add Dune (2021). Please ask me again.";
-    assert_eq!(world.heard_by(ANN)[heard..], [lost]);
+    assert_eq!(world.messages_to(ANN)[before..], [lost]);
     assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
     assert_eq!(world.requests().await, ["+15550100002 given_up radarr Dune (2021) {}"]);
 }
@@ -526,11 +526,11 @@ async fn unreadable_addition_is_given_up_with_one_message() {
 #[tokio::test(start_paused = true)]
 async fn addition_with_an_unreadable_turn_is_given_up_with_one_message() {
     let world = world_with_dune_queued().await;
-    world.damages("UPDATE turns SET prompt = '{}'").await;
-    let heard = world.heard_by(ANN).len();
+    world.damage_rows("UPDATE turns SET prompt = '{}'").await;
+    let before = world.messages_to(ANN).len();
     world.radarr().set_down(false);
-    world.passes(HOUR).await;
-    assert_eq!(world.heard_by(ANN).len(), heard + 1);
+    world.pass(HOUR).await;
+    assert_eq!(world.messages_to(ANN).len(), before + 1);
     assert!(last(&world).contains("I could not add Dune (2021)"), "{}", last(&world));
 }
 
@@ -539,10 +539,10 @@ async fn unreadable_addition_under_way_is_reported_as_unknown() {
     let world = world_with_dune_queued().await;
     world.radarr().lose_next_write_answer();
     world.radarr().set_down(false);
-    world.passes(70).await;
+    world.pass(70).await;
     assert_eq!(world.requests().await, ["+15550100002 adding radarr Dune (2021)"]);
-    world.damages("UPDATE requests SET seasons = '{}'").await;
-    world.passes(HOUR).await;
+    world.damage_rows("UPDATE requests SET seasons = '{}'").await;
+    world.pass(HOUR).await;
     assert_eq!(
         last(&world),
         "Something went wrong on my side, and I can't tell whether Dune (2021) was added. Please check before you ask \

@@ -21,8 +21,8 @@ async fn app_with_small_quotas() -> TestApp {
         settings.quotas.seasons = a_week(3);
     })
     .await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     for (title, tmdb) in [("Alien", 348), ("Heat", 949), ("Arrival", 329_865), ("Sicario", 273_481)] {
         app.radarr().add_to_catalog(movie(title).year(2000).tmdb(tmdb));
     }
@@ -59,8 +59,8 @@ async fn member_adds_up_to_the_quota_and_learns_its_renewal() {
 #[tokio::test]
 async fn quota_refusal_without_a_model_is_a_plain_sentence() {
     let app = TestApp::start_without_model().await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sms("quota +15550100003 -9").await;
     app.radarr().add_to_catalog(movie("Alien").year(1979).tmdb(348));
     app.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(949));
@@ -144,7 +144,7 @@ async fn admin_raises_a_quota_by_message() {
 #[tokio::test]
 async fn users_of_one_name_are_distinguished_by_number() {
     let app = app_with_small_quotas().await;
-    app.knows_as("Bob", "+15550100004", Has::AddRight).await;
+    app.register_named_user("Bob", "+15550100004", Has::AddRight).await;
     assert_eq!(
         app.sms("quota bob +5").await,
         "Several people are called bob. Use a number: +1 555 010 0003, +1 555 010 0004."
@@ -184,8 +184,8 @@ async fn messages_over_the_rate_limit_get_one_reply() {
     for n in 11..20 {
         assert_eq!(app.sms(&format!("tell me about film {n}")).await, "");
     }
-    assert_eq!(app.texts_stored().await.len(), 20);
-    assert_eq!(app.fates().await[19], "tell me about film 19: skipped rate_limited");
+    assert_eq!(app.stored_texts().await.len(), 20);
+    assert_eq!(app.message_outcomes().await[19], "tell me about film 19: skipped rate_limited");
 
     app.pass(60);
     app.model_plays([says("Fine.")]);
@@ -221,7 +221,7 @@ async fn protected_messages_have_a_limit_of_their_own() {
 #[tokio::test]
 async fn rate_limit_of_a_user_does_not_affect_others() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     for _ in 0..12 {
         app.sms("status").await;
     }
@@ -263,7 +263,7 @@ async fn pictures_without_text_count_towards_the_rate_limit() {
         app.post(app.text(ANN, "").with_media("https://api.twilio.com/1", "image/jpeg")).await;
         app.settle().await;
     }
-    assert_eq!(app.heard_by(ANN).len(), 11);
+    assert_eq!(app.messages_to(ANN).len(), 11);
 }
 
 #[tokio::test]
@@ -273,7 +273,7 @@ async fn disabled_household_quota_keeps_personal_quotas() {
         settings.quotas.seasons = None;
     })
     .await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     assert_eq!(
         app.sms("quota Bob +5").await,
         "Bob may add 7 movies within 7 days and any number of seasons."

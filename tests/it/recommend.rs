@@ -29,17 +29,17 @@ impl TestApp {
     /// What the tool tells the user, and the title and the reason of each film that the model reads.
     async fn recommended(&self, arguments: Value) -> (String, Vec<String>) {
         self.model_plays([calls("recommend", arguments), says(""), says("")]);
-        let told = self.sms("what should I watch?").await;
+        let reply = self.sms("what should I watch?").await;
         let result: Value = serde_json::from_str(self.results().last().unwrap()).unwrap();
         let film =
             |it: &Value| format!("{}: {}", it["title"].as_str().unwrap(), it["because"].as_str().unwrap());
         let films = result["results"].as_array().map(|films| films.iter().map(film).collect());
-        (told, films.unwrap_or_default())
+        (reply, films.unwrap_or_default())
     }
 
-    async fn check(&self, arguments: Value, told: &str, films: &[&str]) {
+    async fn check(&self, arguments: Value, reply: &str, films: &[&str]) {
         let films = films.iter().map(ToString::to_string).collect();
-        assert_eq!(self.recommended(arguments).await, (told.to_owned(), films));
+        assert_eq!(self.recommended(arguments).await, (reply.to_owned(), films));
     }
 }
 

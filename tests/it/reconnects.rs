@@ -24,7 +24,7 @@ const TEXTS: usize = 6;
 /// After how many events each client cuts off: again and again.
 const PACES: [&[usize]; 4] = [&[1], &[1, 3, 2], &[2, 1, 5, 1], &[3, 1]];
 /// Nothing here takes this long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The console's listener, as long as one run of the program.
 struct Served {
@@ -59,7 +59,7 @@ struct Client {
     addresses: watch::Receiver<SocketAddr>,
     end: End,
     /// The numbers of the events, with their names.
-    told: Vec<(i64, String)>,
+    events: Vec<(i64, String)>,
     /// What it makes of them.
     seen: Seen,
     connections: usize,
@@ -70,14 +70,14 @@ impl Client {
         Self {
             addresses: addresses.subscribe(),
             end: end.clone(),
-            told: Vec::new(),
+            events: Vec::new(),
             seen: Seen::default(),
             connections: 0,
         }
     }
 
     fn place(&self) -> i64 {
-        self.told.last().map_or(0, |(number, _)| *number)
+        self.events.last().map_or(0, |(number, _)| *number)
     }
 
     fn is_at_the_end(&self) -> bool {
@@ -94,7 +94,7 @@ impl Client {
             }
             self.connections += 1;
             tokio::select! {
-                read = self.reads(*events) => match read {
+                read = self.read_events(*events) => match read {
                     Ok(()) => {}
                     // The program is down, and will be somewhere else.
                     Err(_) => self.addresses.changed().await.unwrap(),
@@ -106,7 +106,7 @@ impl Client {
     }
 
     /// That many events of one connection, or fewer at the end of the log.
-    async fn reads(&mut self, most: usize) -> std::io::Result<()> {
+    async fn read_events(&mut self, most: usize) -> std::io::Result<()> {
         let address = *self.addresses.borrow_and_update();
         let mut stream = TcpStream::connect(address).await?;
         let request = format!(
@@ -114,7 +114,7 @@ impl Client {
             self.place()
         );
         stream.write_all(request.as_bytes()).await?;
-        let enough = self.told.len() + most;
+        let enough = self.events.len() + most;
         let (mut read, mut piece) = (Vec::new(), [0; 512]);
         loop {
             let length = stream.read(&mut piece).await?;
@@ -124,9 +124,9 @@ impl Client {
             read.extend(&piece[..length]);
             while let Some(end) = read.windows(2).position(|pair| pair == b"\n\n") {
                 let event = String::from_utf8(read.drain(..end + 2).collect()).unwrap();
-                self.told.extend(told(&event));
+                self.events.extend(parse_event(&event));
                 self.seen.take(&event);
-                if self.told.len() == enough || self.is_at_the_end() {
+                if self.events.len() == enough || self.is_at_the_end() {
                     return Ok(());
                 }
             }
@@ -135,7 +135,7 @@ impl Client {
 }
 
 /// The number and the name of an event. What marks the place between what was missed and what comes is none of the log.
-fn told(event: &str) -> Option<(i64, String)> {
+fn parse_event(event: &str) -> Option<(i64, String)> {
     let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
     let (name, number) = (field("event: ")?, field("id: ")?);
     (name != "caught_up").then(|| (number.parse().unwrap(), name.to_owned()))
@@ -171,7 +171,7 @@ async fn standing(address: SocketAddr) -> Seen {
 #[tokio::test]
 async fn reconnecting_readers_get_the_whole_log_once() {
     let mut app = Setup::default().open_console().start().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     texts(&app).await;
     let (addresses, _) = watch::channel(SocketAddr::from(([127, 0, 0, 1], 0)));
     let (ended, end) = watch::channel(None);
@@ -183,7 +183,7 @@ async fn reconnecting_readers_get_the_whole_log_once() {
     let served = Served::open(app.app(), &addresses).await;
     texts(&app).await;
     // While all is paused, only admins are answered.
-    app.knows(ANN, Has::AddRight).await;
+    app.register_user(ANN, Has::AddRight).await;
     app.sms_from(BOB, "pause").await;
     app.sms("is anybody there?").await;
 
@@ -191,12 +191,12 @@ async fn reconnecting_readers_get_the_whole_log_once() {
     let log: Vec<i64> = log.iter().map(|number| number.parse().unwrap()).collect();
     ended.send_replace(log.last().copied());
     let at_once = [log.len()];
-    let whole = timeout(PATIENCE, Client::new(&addresses, &end).follows(&at_once)).await.unwrap();
-    assert_eq!(whole.told.iter().map(|(number, _)| *number).collect::<Vec<_>>(), log);
+    let whole = timeout(TEST_TIMEOUT, Client::new(&addresses, &end).follows(&at_once)).await.unwrap();
+    assert_eq!(whole.events.iter().map(|(number, _)| *number).collect::<Vec<_>>(), log);
     let mut connections = 0;
     for client in clients {
-        let client = timeout(PATIENCE, client).await.unwrap().unwrap();
-        assert_eq!(client.told, whole.told);
+        let client = timeout(TEST_TIMEOUT, client).await.unwrap().unwrap();
+        assert_eq!(client.events, whole.events);
         assert_eq!(client.seen, whole.seen);
         connections += client.connections;
     }

@@ -74,9 +74,9 @@ fn health_command_queries_the_running_service() {
 
     served.terminate();
     let gone = cli.run(&["health"], &asked);
-    let said = gone.errors.lines().next().unwrap_or_default();
+    let message = gone.errors.lines().next().unwrap_or_default();
     let expected = format!("error: failed to ask the service at 127.0.0.1:{port}; hint: see whether it runs");
-    assert_eq!((gone.code, said), (Some(1), expected.as_str()));
+    assert_eq!((gone.code, message), (Some(1), expected.as_str()));
 }
 
 #[test]
@@ -92,10 +92,10 @@ fn health_command_fails_if_the_service_does() {
     });
     let ended = Cli::new().run(&["health"], &[AT_HOME, ("PORT", &port)]);
     failing.join().unwrap();
-    let said = format!(
+    let expected = format!(
         "error: failed to find the service at 127.0.0.1:{port} well: HTTP/1.1 503 Service Unavailable {{}}\n"
     );
-    assert_eq!((ended.code, ended.errors), (Some(1), said));
+    assert_eq!((ended.code, ended.errors), (Some(1), expected));
 }
 
 #[test]
@@ -108,13 +108,13 @@ fn database_of_a_later_version_is_refused_unchanged() {
     let before = cli.read("dialarr.db");
 
     let refused = cli.run(&["serve"], &[AT_HOME, ("PORT", "0")]);
-    let said = refused.errors.lines().last().unwrap_or_default();
+    let message = refused.errors.lines().last().unwrap_or_default();
     let expected = format!(
         "error: failed to use dialarr.db: a later version of dialarr has changed it (20991231000000), and this is {}; \
          hint: run that version again, or put back a copy from before it",
         env!("DIALARR_VERSION")
     );
-    assert_eq!((refused.code, said), (Some(78), expected.as_str()));
+    assert_eq!((refused.code, message), (Some(78), expected.as_str()));
     let refused = cli.run(&["users", "list"], &[]);
     assert_eq!((refused.code, refused.errors), (Some(1), format!("{expected}\n")));
 

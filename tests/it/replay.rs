@@ -32,13 +32,13 @@ async fn prompt_unsent_before_a_crash_is_sent_and_confirmable_after_it() {
     let (mut world, dune) = world_with_dune().await;
     world.twilio().fail_next(429, 20429);
     world.texts("delete dune").await;
-    world.passes(1).await;
-    assert_eq!(world.said(), Vec::<String>::new());
+    world.pass(1).await;
+    assert_eq!(world.sent_texts(), Vec::<String>::new());
 
-    world.is_killed().await;
-    world.is_started().await;
-    world.passes(30).await;
-    assert_eq!(world.said(), [QUESTION]);
+    world.kill().await;
+    world.start_again().await;
+    world.pass(30).await;
+    assert_eq!(world.sent_texts(), [QUESTION]);
 
     assert_eq!(world.sms("yes").await, [QUESTION, DELETED]);
     assert_eq!(world.radarr().removed_ids(), [dune]);
@@ -49,10 +49,10 @@ async fn yes_received_before_a_crash_deletes_once_after_it() {
     let (mut world, dune) = world_with_dune().await;
     world.sms("delete dune").await;
     world.texts("yes").await;
-    world.is_killed().await;
-    world.is_started().await;
-    world.passes(30).await;
-    assert_eq!(world.said(), [QUESTION, DELETED]);
+    world.kill().await;
+    world.start_again().await;
+    world.pass(30).await;
+    assert_eq!(world.sent_texts(), [QUESTION, DELETED]);
     assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
@@ -61,11 +61,11 @@ async fn message_received_before_a_crash_is_answered_after_it() {
     let mut world = World::start().await;
     world.model_plays([says("Here I am.")]);
     world.texts("are you there?").await;
-    world.is_killed().await;
-    assert_eq!(world.said(), Vec::<String>::new());
-    world.is_started().await;
-    world.passes(30).await;
-    assert_eq!(world.said(), ["Here I am."]);
+    world.kill().await;
+    assert_eq!(world.sent_texts(), Vec::<String>::new());
+    world.start_again().await;
+    world.pass(30).await;
+    assert_eq!(world.sent_texts(), ["Here I am."]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -74,7 +74,7 @@ async fn message_with_a_lost_response_is_found_and_not_resent() {
     world.model_plays([says("One."), says("Two.")]);
     world.twilio().lose_next_answer();
     assert_eq!(world.sms("one").await, ["One."]);
-    world.passes(300).await;
+    world.pass(300).await;
     assert_eq!(world.sms("two").await, ["One.", "Two."]);
 }
 
@@ -84,10 +84,10 @@ async fn message_not_found_twice_is_resent_once() {
     world.model_plays([says("One.")]);
     world.twilio().hang_next();
     assert_eq!(world.sms("one").await, Vec::<String>::new());
-    world.passes(60).await;
-    assert_eq!(world.said(), Vec::<String>::new(), "one look is not enough");
-    world.passes(600).await;
-    assert_eq!(world.said(), ["One."]);
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), Vec::<String>::new(), "one look is not enough");
+    world.pass(600).await;
+    assert_eq!(world.sent_texts(), ["One."]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,8 +97,8 @@ async fn later_message_waits_for_the_delivery_of_the_earlier_one() {
     world.twilio().hang_next();
     world.sms("one").await;
     assert_eq!(world.sms("two").await, Vec::<String>::new());
-    world.passes(300).await;
-    assert_eq!(world.said(), ["One.", "Two."]);
+    world.pass(300).await;
+    assert_eq!(world.sent_texts(), ["One.", "Two."]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,7 +109,7 @@ async fn delivery_report_resolves_an_unknown_delivery_at_once() {
     world.sms("one").await;
     let sent = world.twilio().sent_messages();
     let report = world.twilio().status_callback(&sent[0], FakeDelivery::Delivered).unwrap().unwrap();
-    assert_eq!(world.bring(report).await, 204);
+    assert_eq!(world.deliver(report).await, 204);
     assert_eq!(world.sms("two").await, ["One.", "Two."]);
 }
 
@@ -119,10 +119,10 @@ async fn message_accepted_before_a_crash_is_not_resent() {
     world.model_plays([says("One."), says("Two.")]);
     world.twilio().lose_next_answer();
     world.texts("one").await;
-    world.passes(2).await;
-    world.is_killed().await;
-    world.is_started().await;
-    world.passes(300).await;
+    world.pass(2).await;
+    world.kill().await;
+    world.start_again().await;
+    world.pass(300).await;
     assert_eq!(world.sms("two").await, ["One.", "Two."]);
 }
 
@@ -137,7 +137,7 @@ async fn world_with_a_lost_addition() -> World {
     ]);
     world.radarr().lose_next_write_answer();
     world.texts("get arrival").await;
-    world.passes(5).await;
+    world.pass(5).await;
     assert_eq!(world.radarr().added_ids(), [arrival]);
     world
 }
@@ -145,20 +145,20 @@ async fn world_with_a_lost_addition() -> World {
 #[tokio::test(start_paused = true)]
 async fn addition_with_a_lost_response_is_found_and_reported() {
     let world = world_with_a_lost_addition().await;
-    world.passes(60).await;
-    assert_eq!(world.said(), ["Still working on it.", "Arrival is on its way."]);
-    assert!(world.model_was_shown().contains("\"added\""), "{}", world.model_was_shown());
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), ["Still working on it.", "Arrival is on its way."]);
+    assert!(world.last_tool_result().contains("\"added\""), "{}", world.last_tool_result());
     assert_eq!(world.radarr().post_count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn addition_interrupted_by_a_crash_is_found_and_reported() {
     let mut world = world_with_a_lost_addition().await;
-    world.is_killed().await;
-    world.is_started().await;
-    world.passes(60).await;
-    assert_eq!(world.said(), ["Arrival is on its way."]);
-    assert!(world.model_was_shown().contains("\"added\""), "{}", world.model_was_shown());
+    world.kill().await;
+    world.start_again().await;
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), ["Arrival is on its way."]);
+    assert!(world.last_tool_result().contains("\"added\""), "{}", world.last_tool_result());
     assert_eq!(world.radarr().post_count(), 1);
 }
 
@@ -168,8 +168,8 @@ async fn deletion_with_a_lost_response_is_verified_and_reported() {
     world.sms("delete dune").await;
     world.radarr().lose_next_write_answer();
     world.sms("yes").await;
-    world.passes(60).await;
-    assert_eq!(world.said(), [QUESTION, "Still working on it.", DELETED]);
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), [QUESTION, "Still working on it.", DELETED]);
     assert_eq!((world.radarr().removed_ids(), world.radarr().post_count()), (vec![dune], 1));
 }
 
@@ -177,7 +177,7 @@ async fn deletion_with_a_lost_response_is_verified_and_reported() {
 async fn yes_after_a_notification_repeats_the_prompt() {
     let (world, dune) = world_with_dune().await;
     world.sms("delete dune").await;
-    world.notifies("Arrival can be watched now.").await;
+    world.queue_message("Arrival can be watched now.").await;
     let notified = [QUESTION, "Arrival can be watched now."];
     assert_eq!(world.sms("yes").await, [&notified[..], &[QUESTION]].concat());
     assert_eq!(world.radarr().removed_ids(), Vec::<i64>::new());
@@ -190,9 +190,9 @@ async fn response_deltas_are_deleted_after_an_hour() {
     let world = World::start().await;
     world.model_plays([says("One.")]);
     world.sms("one").await;
-    assert_eq!(world.pieces_stored().await, ["One."]);
-    world.passes(2 * 60 * 60).await;
-    assert_eq!(world.pieces_stored().await, Vec::<String>::new());
+    assert_eq!(world.stored_deltas().await, ["One."]);
+    world.pass(2 * 60 * 60).await;
+    assert_eq!(world.stored_deltas().await, Vec::<String>::new());
 }
 
 /// Breaks down over one word, every time.
@@ -234,15 +234,15 @@ async fn messages_after_a_backup_are_fetched_after_its_restore() {
     world.sms("two").await;
 
     is_restored(&mut world, &copy).await;
-    assert_eq!(world.said(), ["One.", "Two.", "Two, again."]);
+    assert_eq!(world.sent_texts(), ["One.", "Two.", "Two, again."]);
 }
 
 /// The program is killed and started again on a copy of its database from before.
 async fn is_restored(world: &mut World, copy: &Path) {
-    world.is_killed().await;
+    world.kill().await;
     std::fs::copy(copy, world.database()).unwrap();
-    world.is_started().await;
-    world.passes(60).await;
+    world.start_again().await;
+    world.pass(60).await;
 }
 
 fn copied(world: &World) -> PathBuf {
@@ -256,13 +256,13 @@ async fn prompt_queued_in_a_backup_is_not_resent_after_its_restore() {
     let (mut world, dune) = world_with_dune().await;
     world.twilio().fail_next(429, 20429);
     world.texts("delete dune").await;
-    world.passes(1).await;
+    world.pass(1).await;
     let copy = copied(&world);
-    world.passes(60).await;
-    assert_eq!(world.said(), [QUESTION]);
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), [QUESTION]);
 
     is_restored(&mut world, &copy).await;
-    assert_eq!(world.said(), [QUESTION]);
+    assert_eq!(world.sent_texts(), [QUESTION]);
     assert_eq!(world.sms("yes").await, [QUESTION, DELETED]);
     assert_eq!(world.radarr().removed_ids(), [dune]);
 }
@@ -272,9 +272,9 @@ async fn prompt_found_after_a_restore_expires_by_its_sending_time() {
     let (mut world, _) = world_with_dune().await;
     world.twilio().fail_next(429, 20429);
     world.texts("delete dune").await;
-    world.passes(1).await;
+    world.pass(1).await;
     let copy = copied(&world);
-    world.passes(290).await;
+    world.pass(290).await;
     is_restored(&mut world, &copy).await;
     let late = "That question has expired. Dune (2021) is kept. Ask again to delete.";
     assert_eq!(world.sms("yes").await, [QUESTION, late]);
@@ -286,14 +286,14 @@ async fn unreadable_message_list_delays_no_message_after_a_restart() {
     world.model_plays([says("One.")]);
     world.twilio().fail_next(429, 20429);
     world.texts("one").await;
-    world.passes(1).await;
+    world.pass(1).await;
     world.twilio().refuse_reads(true);
-    world.is_killed().await;
-    world.is_started().await;
-    world.passes(30).await;
-    assert_eq!(world.said(), Vec::<String>::new());
-    world.passes(60).await;
-    assert_eq!(world.said(), ["One."]);
+    world.kill().await;
+    world.start_again().await;
+    world.pass(30).await;
+    assert_eq!(world.sent_texts(), Vec::<String>::new());
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), ["One."]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,14 +302,14 @@ async fn deletion_reported_before_a_restore_is_not_reported_again() {
     world.sms("delete dune").await;
     world.radarr().lose_next_write_answer();
     world.texts("yes").await;
-    world.passes(5).await;
+    world.pass(5).await;
     let copy = copied(&world);
-    world.passes(60).await;
-    let said = world.said();
-    assert_eq!(said.last().unwrap(), DELETED);
+    world.pass(60).await;
+    let before = world.sent_texts();
+    assert_eq!(before.last().unwrap(), DELETED);
 
     is_restored(&mut world, &copy).await;
-    assert_eq!(world.said(), said);
+    assert_eq!(world.sent_texts(), before);
     assert_eq!((world.radarr().removed_ids(), world.radarr().post_count()), (vec![dune], 1));
 }
 
@@ -319,12 +319,12 @@ async fn deletion_repeated_after_a_restore_reports_the_missing_title() {
     world.sms("delete dune").await;
     let copy = copied(&world);
     assert_eq!(world.sms("yes").await, [QUESTION, DELETED]);
-    world.passes(60).await;
+    world.pass(60).await;
 
     is_restored(&mut world, &copy).await;
-    assert_eq!(world.said(), [QUESTION, DELETED, QUESTION]);
-    let told = world.sms("yes").await;
-    assert_eq!(told, [QUESTION, DELETED, QUESTION, "Dune (2021) was already gone."]);
+    assert_eq!(world.sent_texts(), [QUESTION, DELETED, QUESTION]);
+    let replies = world.sms("yes").await;
+    assert_eq!(replies, [QUESTION, DELETED, QUESTION, "Dune (2021) was already gone."]);
     assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 

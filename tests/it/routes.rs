@@ -53,7 +53,7 @@ const WEBHOOKS: [&str; 6] = [
     "PUT /webhook/{library}",
 ];
 /// What tells a browser what to do, and what tells others about the server.
-const TELLING: [&str; 10] = [
+const REPORTED_HEADERS: [&str; 10] = [
     "access-control-allow-credentials",
     "access-control-allow-origin",
     "cache-control",
@@ -173,9 +173,9 @@ async fn head(router: &Router, request: Builder, body: Body) -> (StatusCode, Hea
     (response.status, response.headers)
 }
 
-fn telling(headers: &HeaderMap) -> BTreeMap<&'static str, String> {
-    let told = |name: &'static str| Some((name, headers.get(name)?.to_str().unwrap().to_owned()));
-    TELLING.into_iter().filter_map(told).collect()
+fn reported_headers(headers: &HeaderMap) -> BTreeMap<&'static str, String> {
+    let header = |name: &'static str| Some((name, headers.get(name)?.to_str().unwrap().to_owned()));
+    REPORTED_HEADERS.into_iter().filter_map(header).collect()
 }
 
 /// What every answer tells. Nothing is kept but what was found among the assets.
@@ -244,7 +244,7 @@ async fn every_console_response_has_security_headers() {
                 let request = asked.to().header(ORIGIN, origin).header(COOKIE, cookie);
                 let (status, headers) = head(&router, request, Body::empty()).await;
                 assert_eq!(
-                    telling(&headers),
+                    reported_headers(&headers),
                     expected(&route.path, status),
                     "{status} {} from {origin}",
                     asked.name()
@@ -431,7 +431,12 @@ async fn webhook_responses_have_security_headers_and_need_a_signature() {
             let asked = Route { method, path: route.path.clone() };
             let request = asked.to().header(ORIGIN, EVIL).header(CONTENT_TYPE, FORM);
             let (status, headers) = head(&router, request, "MessageSid=SM1&From=%2B15550100002".into()).await;
-            assert_eq!(telling(&headers), expected(&route.path, status), "{status} {}", asked.name());
+            assert_eq!(
+                reported_headers(&headers),
+                expected(&route.path, status),
+                "{status} {}",
+                asked.name()
+            );
             assert_eq!(headers.get(SET_COOKIE), None, "{}", asked.name());
         }
         if route.changes() {

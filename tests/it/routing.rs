@@ -7,7 +7,7 @@ use dialarr::engine::SmsReactions;
 use dialarr::llm::ModelError;
 use serde_json::json;
 
-use crate::harness::model::{adds_movie, calls, fails, removes_movie, said, says};
+use crate::harness::model::{adds_movie, calls, fails, removes_movie, request_text, says};
 use crate::harness::{ANN, BOB, Has, TestApp};
 
 /// The model has greeted Ann, and nothing is open.
@@ -24,7 +24,7 @@ async fn thanks_and_emoji_without_a_prompt_get_no_reply() {
     for text in ["thanks!", "\u{1f44d}", "ok cool", "hahaha", "\u{2764}\u{fe0f}\u{2764}\u{fe0f}"] {
         assert_eq!(app.sms(text).await, "", "{text}");
     }
-    assert_eq!(app.fates().await[1], "thanks!: skipped small_talk");
+    assert_eq!(app.message_outcomes().await[1], "thanks!: skipped small_talk");
     assert_eq!(app.model().request_count(), 1);
 }
 
@@ -92,7 +92,7 @@ async fn skipped_message_is_not_in_later_prompts() {
     app.sms("we loved the bear").await;
     app.model_plays([says("Fine.")]);
     app.sms("what is new?").await;
-    assert!(!said(&app.last_request()).contains("we loved the bear"));
+    assert!(!request_text(&app.last_request()).contains("we loved the bear"));
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn reaction_is_stored_and_not_shown_to_the_model() {
     );
     app.model_plays([says("Fine.")]);
     app.sms("what is new?").await;
-    assert!(!said(&app.last_request()).contains("Loved"));
+    assert!(!request_text(&app.last_request()).contains("Loved"));
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn reaction_to_a_prompt_is_not_shown_to_the_model() {
     app.sms("no").await;
     app.model_plays([says("It stays.")]);
     app.sms("so what about dune?").await;
-    assert!(!said(&app.last_request()).contains("Liked"), "{}", said(&app.last_request()));
+    assert!(!request_text(&app.last_request()).contains("Liked"), "{}", request_text(&app.last_request()));
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn reaction_tool_alone_sends_no_message() {
     app.model_plays([calls("react", json!({ "emoji": "\u{1f389}" })), says("")]);
     assert_eq!(app.sms("thanks a lot").await, "");
     assert_eq!(app.reactions().await, ["assistant \u{1f389} on thanks a lot"]);
-    assert_eq!(app.fates().await[1], "thanks a lot: skipped reacted");
+    assert_eq!(app.message_outcomes().await[1], "thanks a lot: skipped reacted");
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn yes_lifts_an_opt_out_reported_by_the_carrier_and_answers() {
 #[tokio::test]
 async fn opt_out_in_another_language_is_recognized_by_the_carrier() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     let word = |body: &str, kind: &str| app.text(BOB, body).with_field("OptOutType", kind);
     app.post(word("ARRET", "STOP")).await;
     assert_eq!(app.people().await[1], "+15550100003 active member opted out");
@@ -214,8 +214,8 @@ async fn opt_out_in_another_language_is_recognized_by_the_carrier() {
     assert_eq!(app.sms_from(BOB, "status").await, "Nothing is downloading.");
     app.post(word("AIDE", "HELP")).await;
     app.settle().await;
-    assert_eq!(app.heard_by(BOB).len(), 1);
-    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+    assert_eq!(app.messages_to(BOB).len(), 1);
+    assert_eq!(app.messages_to(ANN), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -223,12 +223,12 @@ async fn answer_to_our_question_counts_despite_a_notification_behind_it() {
     for quiet in [QuietHours::new(21, 7), None] {
         let app = TestApp::with(|settings| settings.quiet_hours = quiet).await;
         app.radarr().add(movie("Dune").year(2021).tmdb(438_631));
-        app.awaits_movie(ANN, 438_631).await;
+        app.follow_movie(ANN, 438_631).await;
         app.later(0).await;
         app.model_plays([says("Hello Ann. Shall I look for the sequel too?")]);
         app.sms("hello there").await;
         app.radarr().import_event("Dune");
-        app.hears("radarr", &app.radarr().import_report("Dune")).await;
+        app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
         app.later(1).await;
         app.model_plays([says("I found no sequel.")]);
         assert_eq!(app.sms("ok").await, "I found no sequel.", "{quiet:?}");

@@ -6,7 +6,7 @@ use dialarr::arr::fake::media_fixtures::movie;
 use crate::harness::model::{Holding, removes_movie, says};
 use crate::harness::{ANN, Setup, TestApp};
 
-const TALK: &str = "/conversations/1";
+const CONVERSATION: &str = "/conversations/1";
 const PASSWORD: &str = "correct horse battery";
 
 #[tokio::test]
@@ -16,10 +16,10 @@ async fn sign_in_and_approval_work_without_javascript() {
     app.model_plays(removes_movie("dune", dune));
     app.sms("delete dune").await;
     app.pass(1);
-    let mut browser = app.stranger_at_the_console();
+    let mut browser = app.anonymous_browser();
     let sign_in = browser.get("/sign-in?next=/conversations/1").await;
     let page = browser.presses(&sign_in, "Sign in", &[("password", PASSWORD)]).await;
-    assert!(page.says().contains("Awaiting confirmation"), "{}", page.says());
+    assert!(page.text().contains("Awaiting confirmation"), "{}", page.text());
     assert!(
         page.html.contains("<noscript>") && page.html.contains("<a href=\"/conversations/1\">Reload</a>")
     );
@@ -27,9 +27,9 @@ async fn sign_in_and_approval_work_without_javascript() {
     let page = browser.presses(&page, "Approve", &[]).await;
 
     assert_eq!(page.status, 200);
-    assert!(page.says().contains("Answered. The user will get the result."));
+    assert!(page.text().contains("Answered. The user will get the result."));
     app.settle().await;
-    let page = browser.get(TALK).await.says();
+    let page = browser.get(CONVERSATION).await.text();
     assert!(
         page.contains("Deleted Dune (2021). Freed 21.4 GB.") && !page.contains("Awaiting confirmation"),
         "{page}"
@@ -45,10 +45,10 @@ async fn deletion_is_rejected_without_javascript() {
     app.sms("delete dune").await;
     app.pass(1);
     let mut browser = app.browser().await;
-    let page = browser.get(TALK).await;
+    let page = browser.get(CONVERSATION).await;
     browser.presses(&page, "Reject", &[]).await;
     app.settle().await;
-    assert!(browser.get(TALK).await.says().contains("OK, kept."));
+    assert!(browser.get(CONVERSATION).await.text().contains("OK, kept."));
     let none: [i64; 0] = [];
     assert_eq!(app.radarr().removed_ids(), none);
 }
@@ -61,16 +61,16 @@ async fn running_turn_is_canceled_without_javascript() {
     app.pass(1);
     assert_eq!(app.post(app.text(ANN, "please hold")).await, 200);
     model.holds().await;
-    let page = browser.get(TALK).await;
-    assert!(page.says().contains("Working"), "{}", page.says());
+    let page = browser.get(CONVERSATION).await;
+    assert!(page.text().contains("Working"), "{}", page.text());
 
     let page = browser.presses(&page, "Cancel", &[]).await;
 
     assert_eq!(page.status, 200);
-    assert!(page.says().contains("The turn will finish before its next change."), "{}", page.says());
+    assert!(page.text().contains("The turn will finish before its next change."), "{}", page.text());
     // The model has not answered: the cancellation alone ends its call.
     app.settle().await;
-    let page = browser.get(TALK).await.says();
+    let page = browser.get(CONVERSATION).await.text();
     assert!(page.contains("Taken back") && !page.contains("Working") && !page.contains("Fine."), "{page}");
 }
 
@@ -85,12 +85,12 @@ async fn message_search_works_without_javascript() {
 
     let found = browser.presses(&list, "Search", &[("q", "butter")]).await;
 
-    assert!(found.says().contains("Matching texts, newest first."), "{}", found.says());
+    assert!(found.text().contains("Matching texts, newest first."), "{}", found.text());
     let (_, hit) = found.html.split_once("<a class=\"talk\" href=\"").unwrap();
     let hit = hit.split('"').next().unwrap();
     assert_eq!(hit, "/conversations/1?before=2#turn-1");
     let page = browser.get(hit.split('#').next().unwrap()).await;
-    assert!(page.html.contains("id=\"turn-1\"") && page.says().contains("With <b>butter</b>."));
+    assert!(page.html.contains("id=\"turn-1\"") && page.text().contains("With <b>butter</b>."));
     let nothing = browser.presses(&list, "Search", &[("q", "waffles")]).await;
-    assert!(nothing.says().contains("No matches."));
+    assert!(nothing.text().contains("No matches."));
 }

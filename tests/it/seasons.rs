@@ -27,9 +27,9 @@ fn airing(now: Timestamp) -> FakeSeries {
 /// Bob, and a show of which nothing is listed yet; its library id is 1.
 async fn app_with_bob_following() -> TestApp {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sonarr().add(series("The Traitors").year(2022).tvdb(TRAITORS).seasons(1).episodes(0));
-    app.awaits_season(BOB, TRAITORS, 1).await;
+    app.follow_season(BOB, TRAITORS, 1).await;
     // The first reading of the history stores where it begins.
     app.later(0).await;
     app
@@ -38,7 +38,7 @@ async fn app_with_bob_following() -> TestApp {
 /// Bob, and a show in the middle of its season; its library id is 1.
 async fn app_in_mid_season() -> TestApp {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sonarr().add(airing(app.now()));
     app.later(0).await;
     app
@@ -50,7 +50,7 @@ async fn next_episode_airs(app: &TestApp, number: u32) {
     app.sonarr().edit(1, |show| show.lists_next_episode(1, airs));
     let title = format!("The Traitors S01E{number:02}");
     app.sonarr().import_event(&title);
-    app.hears("sonarr", &app.sonarr().import_report(&title)).await;
+    app.receive_event("sonarr", &app.sonarr().import_report(&title)).await;
     app.later(61).await;
 }
 
@@ -72,7 +72,7 @@ async fn season_listed_week_by_week_is_complete_with_its_finale() {
         next_episode_airs(&app, number).await;
         app.pass(7 * DAY);
     }
-    assert_eq!(app.heard_by(BOB), [1, 2, 3].map(episode_ready));
+    assert_eq!(app.messages_to(BOB), [1, 2, 3].map(episode_ready));
     assert_eq!(app.follows().await, [FOLLOWED]);
 
     app.sonarr().edit(1, |show| show.details.finales = vec![1]);
@@ -88,7 +88,7 @@ async fn season_that_rests_for_weeks_is_complete_without_a_marked_finale() {
     app.pass(7 * DAY);
     next_episode_airs(&app, 2).await;
     app.later(27 * DAY).await;
-    assert_eq!(app.heard_by(BOB), [1, 2].map(episode_ready));
+    assert_eq!(app.messages_to(BOB), [1, 2].map(episode_ready));
 
     // Nothing is imported any more.
     app.restart().await;
@@ -97,22 +97,22 @@ async fn season_that_rests_for_weeks_is_complete_without_a_marked_finale() {
     assert_eq!(app.follows().await, Vec::<String>::new());
     app.restart().await;
     app.later(7 * DAY).await;
-    assert_eq!(app.heard_by(BOB).len(), 3);
+    assert_eq!(app.messages_to(BOB).len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn rested_season_is_announced_by_the_running_program() {
     let world = World::start().await;
-    world.knows(BOB).await;
+    world.register_user(BOB).await;
     let last = world.now() - SignedDuration::from_hours(28 * 24 - 12);
     world.sonarr().add(airing(last));
     let follows = calls("tell_me_when_ready", json!({ "type": "series", "id": 1, "season": 1 }));
     world.model_plays([finds("traitors"), follows, says("I'll text you.")]);
     world.sms_from(BOB, "tell me when season 1 of the traitors is ready").await;
-    world.passes(10 * 60 * 60).await;
-    assert_eq!(world.heard_by(BOB), ["I'll text you."]);
-    world.passes(8 * 60 * 60).await;
-    assert_eq!(world.heard_by(BOB), ["I'll text you.", READY]);
+    world.pass(10 * 60 * 60).await;
+    assert_eq!(world.messages_to(BOB), ["I'll text you."]);
+    world.pass(8 * 60 * 60).await;
+    assert_eq!(world.messages_to(BOB), ["I'll text you.", READY]);
 }
 
 #[tokio::test]
@@ -120,11 +120,11 @@ async fn rested_season_is_not_announced_in_quiet_hours() {
     let app = app_with_bob_following().await;
     next_episode_airs(&app, 1).await;
     app.sms_from(BOB, "quiet 21-7").await;
-    let heard = app.heard_by(BOB).len();
+    let before = app.messages_to(BOB).len();
     app.later(REST).await;
-    assert_eq!(app.heard_by(BOB).len(), heard);
+    assert_eq!(app.messages_to(BOB).len(), before);
     app.later(10 * HOUR).await;
-    assert_eq!(app.heard_by(BOB)[heard..], [READY]);
+    assert_eq!(app.messages_to(BOB)[before..], [READY]);
 }
 
 #[tokio::test]
@@ -134,24 +134,24 @@ async fn new_episode_restarts_the_rest_of_its_season() {
     app.pass(27 * DAY);
     next_episode_airs(&app, 2).await;
     app.later(2 * DAY).await;
-    assert_eq!(app.heard_by(BOB), [1, 2].map(episode_ready));
+    assert_eq!(app.messages_to(BOB), [1, 2].map(episode_ready));
 
     // An episode that is listed but not on disk.
     let airs = app.now() + SignedDuration::from_hours(24);
     app.sonarr().edit(1, |show| show.lists_next_episode(1, airs));
     app.later(60 * DAY).await;
     assert_eq!(app.follows().await, [FOLLOWED]);
-    assert_eq!(app.heard_by(BOB).len(), 2);
+    assert_eq!(app.messages_to(BOB).len(), 2);
 }
 
 #[tokio::test]
 async fn season_of_a_show_that_ends_is_announced_without_an_import() {
     let app = app_with_bob_following().await;
-    app.awaits_show(BOB, TRAITORS).await;
+    app.follow_show(BOB, TRAITORS).await;
     next_episode_airs(&app, 1).await;
     app.sonarr().edit(1, |show| show.details.ended = true);
     app.later(DAY).await;
-    assert_eq!(app.heard_by(BOB), [episode_ready(1), READY.to_owned()]);
+    assert_eq!(app.messages_to(BOB), [episode_ready(1), READY.to_owned()]);
     assert_eq!(app.follows().await, Vec::<String>::new());
 }
 
@@ -197,26 +197,26 @@ async fn airing_show_is_followed_and_announced_by_season() {
     assert_eq!(app.follows().await, ["+15550100003 sonarr series 403294"]);
     app.later(REST).await;
     assert_eq!(app.last_to(BOB), READY);
-    let heard = app.heard_by(BOB).len();
+    let before = app.messages_to(BOB).len();
     app.later(DAY).await;
-    assert_eq!(app.heard_by(BOB).len(), heard);
+    assert_eq!(app.messages_to(BOB).len(), before);
 }
 
 #[tokio::test]
 async fn follower_of_a_whole_show_is_notified_after_a_long_outage() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sonarr().add(series("The Traitors").year(2022).tvdb(TRAITORS).seasons(1).episodes(0));
-    app.awaits_show(BOB, TRAITORS).await;
+    app.follow_show(BOB, TRAITORS).await;
     app.later(0).await;
     for number in 1..=2 {
         next_episode_airs(&app, number).await;
         app.pass(7 * DAY);
     }
     app.later(30 * DAY).await;
-    assert_eq!(app.heard_by(BOB), [episode_ready(1), episode_ready(2), READY.to_owned()]);
+    assert_eq!(app.messages_to(BOB), [episode_ready(1), episode_ready(2), READY.to_owned()]);
     app.later(DAY).await;
-    assert_eq!(app.heard_by(BOB).len(), 3);
+    assert_eq!(app.messages_to(BOB).len(), 3);
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn season_before_a_new_one_is_announced_after_its_rest() {
     let next = ShowSeason { number: 2, episodes: 0, monitored: true };
     app.sonarr().edit(1, |show| show.details.seasons.push(next));
     app.later(27 * DAY).await;
-    assert_eq!(app.heard_by(BOB).len(), 1);
+    assert_eq!(app.messages_to(BOB).len(), 1);
     app.later(DAY).await;
     assert_eq!(app.last_to(BOB), READY);
     assert_eq!(app.follows().await, ["+15550100003 sonarr series 403294"]);
@@ -245,16 +245,16 @@ async fn show_that_ends_is_announced_to_followers_of_the_show() {
 #[tokio::test]
 async fn import_that_waits_is_left_to_its_own_notification() {
     let app = app_with_bob_following().await;
-    app.awaits_show(BOB, TRAITORS).await;
+    app.follow_show(BOB, TRAITORS).await;
     let airs = app.now() - SignedDuration::from_hours(40 * 24);
     app.sonarr().edit(1, |show| show.lists_next_episode(1, airs));
     app.sonarr().edit(1, |show| show.lists_next_episode(1, airs));
     app.sonarr().import_event("The Traitors S01");
-    app.hears("sonarr", &app.sonarr().import_report("The Traitors S01")).await;
+    app.receive_event("sonarr", &app.sonarr().import_report("The Traitors S01")).await;
     app.later(1).await;
-    assert_eq!(app.heard_by(BOB), Vec::<String>::new(), "more may be on its way");
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new(), "more may be on its way");
     app.later(61).await;
-    assert_eq!(app.heard_by(BOB), [READY]);
+    assert_eq!(app.messages_to(BOB), [READY]);
 }
 
 #[tokio::test]
@@ -262,10 +262,10 @@ async fn seasons_from_before_the_follow_are_not_announced() {
     let app = TestApp::start().await;
     let show = series("The Traitors").year(2022).tvdb(TRAITORS).seasons(3).episodes(6).size_gb(12.0);
     app.sonarr().add(show.off_disk(1, 2));
-    app.awaits_show(ANN, TRAITORS).await;
+    app.follow_show(ANN, TRAITORS).await;
     app.later(0).await;
     app.later(REST).await;
-    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+    assert_eq!(app.messages_to(ANN), Vec::<String>::new());
     assert_eq!(app.follows().await, ["+15550100002 sonarr series 403294"]);
 }
 
@@ -297,7 +297,7 @@ async fn requested_airing_season_is_searched_and_followed() {
 #[tokio::test(start_paused = true)]
 async fn retried_addition_keeps_the_followers_of_an_airing_season() {
     let world = World::start().await;
-    world.knows(BOB).await;
+    world.register_user(BOB).await;
     world.sonarr().add_to_catalog(series("The Traitors").year(2022).tvdb(TRAITORS).seasons(1).episodes(2));
     let searches = || calls("search_media", json!({ "query": "traitors" }));
     let adds = calls("add_series", json!({ "tvdb": TRAITORS, "seasons": [1] }));
@@ -314,12 +314,12 @@ async fn retried_addition_keeps_the_followers_of_an_airing_season() {
     world.model_plays([follows, says("I'll text you.")]);
     world.sms_from(BOB, "tell me when season 1 is ready").await;
     assert_eq!(world.follows().await, [FOLLOWED]);
-    let heard = world.heard_by(BOB);
+    let before = world.messages_to(BOB);
 
     world.sonarr().add(airing(world.now()));
     world.sonarr().set_down(false);
-    world.passes(60 * 60).await;
-    assert_eq!(world.heard_by(ANN).pop().unwrap(), "The Traitors (2022) is in the library now.");
-    assert_eq!(world.heard_by(BOB), heard);
+    world.pass(60 * 60).await;
+    assert_eq!(world.messages_to(ANN).pop().unwrap(), "The Traitors (2022) is in the library now.");
+    assert_eq!(world.messages_to(BOB), before);
     assert!(world.follows().await.contains(&FOLLOWED.to_owned()));
 }

@@ -4,7 +4,7 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::clock::Clock;
 use serde_json::json;
 
-use crate::harness::served::{SECRET, Street, TOKEN, serve};
+use crate::harness::served::{SECRET, ServedPeers, TOKEN, serve};
 
 /// What the number brings texts to once all is set up.
 const SET_UP: [&str; 5] = [
@@ -21,9 +21,9 @@ const RADARR_WEBHOOK: &str = "Dialarr http://dialarr:3000/webhook/radarr dialarr
 
 #[tokio::test(flavor = "multi_thread")]
 async fn setup_without_apply_only_shows_the_changes() {
-    let street = Street::open().await;
-    street.twilio.set_number_field("sms_url", "https://me:hunter2@old.example/sms?token=hush");
-    let ended = street.run(&["setup"]);
+    let peers = ServedPeers::open().await;
+    peers.twilio.set_number_field("sms_url", "https://me:hunter2@old.example/sms?token=hush");
+    let ended = peers.run(&["setup"]);
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
     insta::assert_snapshot!(ended.output, @r"
     Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
@@ -38,71 +38,67 @@ async fn setup_without_apply_only_shows_the_changes() {
       hint: dialarr setup --apply
     ");
     let kept = (
-        street.sonarr.connect_entry_names(),
-        street.radarr.connect_entry_names(),
-        street.twilio.changes_of_settings(),
+        peers.sonarr.connect_entry_names(),
+        peers.radarr.connect_entry_names(),
+        peers.twilio.changes_of_settings(),
     );
     assert_eq!(kept, (Vec::new(), Vec::new(), 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn setup_applied_twice_changes_nothing_the_second_time() {
-    let street = Street::open().await;
-    let ended = street.run(&["setup", "--apply"]);
+    let peers = ServedPeers::open().await;
+    let ended = peers.run(&["setup", "--apply"]);
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
-    let told = [SECRET, TOKEN, street.sonarr.api_key(), "5550100000"];
-    assert!(!told.iter().any(|secret| ended.output.contains(secret)), "{}", ended.output);
+    let secrets = [SECRET, TOKEN, peers.sonarr.api_key(), "5550100000"];
+    assert!(!secrets.iter().any(|secret| ended.output.contains(secret)), "{}", ended.output);
     let all = || {
-        (
-            street.sonarr.connect_entry_names(),
-            street.radarr.connect_entry_names(),
-            street.twilio.number_fields(),
-        )
+        (peers.sonarr.connect_entry_names(), peers.radarr.connect_entry_names(), peers.twilio.number_fields())
     };
     let set_up = SET_UP.map(str::to_owned).to_vec();
     assert_eq!(all(), (vec![SONARR_WEBHOOK.to_owned()], vec![RADARR_WEBHOOK.to_owned()], set_up));
 
-    let (before, changes) = (all(), street.twilio.changes_of_settings());
-    let again = street.run(&["setup", "--apply"]);
+    let (before, changes) = (all(), peers.twilio.changes_of_settings());
+    let again = peers.run(&["setup", "--apply"]);
     assert_eq!((again.code, again.errors.as_str()), (Some(0), ""));
     insta::assert_snapshot!(again.output, @r"
     Sonarr webhook: nothing to change
     Radarr webhook: nothing to change
     Twilio number +***00: nothing to change
     ");
-    assert_eq!((all(), street.twilio.changes_of_settings()), (before, changes));
+    assert_eq!((all(), peers.twilio.changes_of_settings()), (before, changes));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_instance_gets_a_webhook_address_of_its_own() {
-    let mut street = Street::open().await;
+    let mut peers = ServedPeers::open().await;
     let four_k = FakeRadarr::with_clock(Clock::System);
-    street.set("RADARR_4K_URL", &serve(four_k.router()).await);
-    street.set("RADARR_4K_API_KEY", four_k.api_key());
-    street.set("NOTIFICATION_URL", "https://home.example/dialarr/");
-    street.run(&["setup", "--apply"]);
+    peers.set("RADARR_4K_URL", &serve(four_k.router()).await);
+    peers.set("RADARR_4K_API_KEY", four_k.api_key());
+    peers.set("NOTIFICATION_URL", "https://home.example/dialarr/");
+    peers.run(&["setup", "--apply"]);
     let at = |path| RADARR_WEBHOOK.replace("http://dialarr:3000/webhook/radarr", path);
-    assert_eq!(street.radarr.connect_entry_names(), [at("https://home.example/dialarr/webhook/radarr")]);
+    assert_eq!(peers.radarr.connect_entry_names(), [at("https://home.example/dialarr/webhook/radarr")]);
     assert_eq!(four_k.connect_entry_names(), [at("https://home.example/dialarr/webhook/radarr-4k")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connect_entries_of_other_programs_are_not_changed() {
-    let street = Street::open().await;
-    street.sonarr.add_connect_entry("Discord", "http://bot:8080/webhook/sonarr", &["onGrab", "onDownload"]);
-    street.run(&["setup", "--apply"]);
+    let peers = ServedPeers::open().await;
+    peers.sonarr.add_connect_entry("Discord", "http://bot:8080/webhook/sonarr", &["onGrab", "onDownload"]);
+    peers.run(&["setup", "--apply"]);
     assert_eq!(
-        street.sonarr.connect_entry_names(),
+        peers.sonarr.connect_entry_names(),
         ["Discord http://bot:8080/webhook/sonarr : onDownload,onGrab", SONARR_WEBHOOK]
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn existing_webhook_entry_is_repaired_and_not_duplicated() {
-    let street = Street::open().await;
-    let id = street.sonarr.add_connect_entry("dialarr", "http://old:3000/webhook/sonarr", &["onGrab"]);
-    street.sonarr.change_connection(id, "method", &json!(2));
-    let ended = street.run(&["setup", "--apply", "--take-over"]);
+    let peers = ServedPeers::open().await;
+    let id = peers.sonarr.add_connect_entry("dialarr", "http://old:3000/webhook/sonarr", &["onGrab"]);
+    peers.sonarr.change_connection(id, "method", &json!(2));
+    let ended = peers.run(&["setup", "--apply", "--take-over"]);
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
     Sonarr webhook: address: http://old:3000/webhook/sonarr -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: method: PUT -> POST
@@ -110,14 +106,14 @@ async fn existing_webhook_entry_is_repaired_and_not_duplicated() {
     Sonarr webhook: tells of: grab -> health issue, health restored, import complete, manual interaction required
     Sonarr webhook: done
     ");
-    assert_eq!(street.sonarr.connect_entry_names(), [SONARR_WEBHOOK.replacen("Dialarr", "dialarr", 1)]);
+    assert_eq!(peers.sonarr.connect_entry_names(), [SONARR_WEBHOOK.replacen("Dialarr", "dialarr", 1)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn webhook_of_another_installation_is_not_changed() {
-    let street = Street::open().await;
-    street.sonarr.add_connect_entry("Dialarr", "http://other:3000/webhook/sonarr", &["onImportComplete"]);
-    let ended = street.run(&["setup", "--apply"]);
+    let peers = ServedPeers::open().await;
+    peers.sonarr.add_connect_entry("Dialarr", "http://other:3000/webhook/sonarr", &["onImportComplete"]);
+    let ended = peers.run(&["setup", "--apply"]);
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
     Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: secret: none -> NOTIFICATION_SECRET
@@ -129,29 +125,29 @@ async fn webhook_of_another_installation_is_not_changed() {
         "Dialarr http://other:3000/webhook/sonarr : onImportComplete".to_owned(),
         SONARR_WEBHOOK.replacen("Dialarr", "Dialarr 2", 1),
     ];
-    assert_eq!(street.sonarr.connect_entry_names(), both);
-    let again = street.run(&["setup", "--apply", "--take-over"]);
+    assert_eq!(peers.sonarr.connect_entry_names(), both);
+    let again = peers.run(&["setup", "--apply", "--take-over"]);
     assert_eq!(lines_of(&again.output, "Sonarr"), "Sonarr webhook: nothing to change");
-    assert_eq!(street.sonarr.connect_entry_names(), both);
+    assert_eq!(peers.sonarr.connect_entry_names(), both);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unreadable_secret_is_sent_again_on_request() {
-    let mut street = Street::open().await;
-    street.run(&["setup", "--apply"]);
-    street.set("NOTIFICATION_SECRET", "another-word");
-    street.run(&["setup", "--apply"]);
-    assert_eq!(street.radarr.connect_entry_names(), [RADARR_WEBHOOK]);
-    let ended = street.run(&["setup", "--apply", "--renew-secret"]);
+    let mut peers = ServedPeers::open().await;
+    peers.run(&["setup", "--apply"]);
+    peers.set("NOTIFICATION_SECRET", "another-word");
+    peers.run(&["setup", "--apply"]);
+    assert_eq!(peers.radarr.connect_entry_names(), [RADARR_WEBHOOK]);
+    let ended = peers.run(&["setup", "--apply", "--renew-secret"]);
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
-    assert_eq!(street.radarr.connect_entry_names(), [RADARR_WEBHOOK.replace(SECRET, "another-word")]);
+    assert_eq!(peers.radarr.connect_entry_names(), [RADARR_WEBHOOK.replace(SECRET, "another-word")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_part_does_not_stop_the_rest_of_setup() {
-    let street = Street::open().await;
-    street.sonarr.refuse_webhooks("Connection refused (dialarr:3000)");
-    let ended = street.run(&["setup", "--apply"]);
+    let peers = ServedPeers::open().await;
+    peers.sonarr.refuse_webhooks("Connection refused (dialarr:3000)");
+    let ended = peers.run(&["setup", "--apply"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(ended.errors, @"error: failed to set up 1 of 3");
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
@@ -161,35 +157,35 @@ async fn failed_part_does_not_stop_the_rest_of_setup() {
     Sonarr webhook: failed to have it accept the request: Unable to send test message. Error: Connection refused (dialarr:3000)
       hint: Sonarr sends a test before it saves; Dialarr must be running, and Sonarr must reach it at http://dialarr:3000/webhook/sonarr
     ");
-    assert_eq!(street.sonarr.connect_entry_names(), Vec::<String>::new());
-    assert_eq!(street.radarr.connect_entry_names(), [RADARR_WEBHOOK]);
-    assert_eq!(street.twilio.number_fields(), SET_UP);
+    assert_eq!(peers.sonarr.connect_entry_names(), Vec::<String>::new());
+    assert_eq!(peers.radarr.connect_entry_names(), [RADARR_WEBHOOK]);
+    assert_eq!(peers.twilio.number_fields(), SET_UP);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messaging_service_is_configured_to_use_its_number() {
-    let mut street = Street::open().await;
-    street.set("TWILIO_MESSAGING_SERVICE_SID", "MG00000000000000000000000000000001");
-    street.twilio.set_service_field("inbound_request_url", "https://old.example/sms");
-    let ended = street.run(&["setup", "--apply"]);
+    let mut peers = ServedPeers::open().await;
+    peers.set("TWILIO_MESSAGING_SERVICE_SID", "MG00000000000000000000000000000001");
+    peers.twilio.set_service_field("inbound_request_url", "https://old.example/sms");
+    let ended = peers.run(&["setup", "--apply"]);
     insta::assert_snapshot!(lines_of(&ended.output, "Twilio messaging service"), @r"
     Twilio messaging service: texts go to: https://old.example/sms -> the webhook of each of its numbers
     Twilio messaging service: done
     ");
     assert_eq!(
-        street.twilio.service_fields(),
+        peers.twilio.service_fields(),
         ["inbound_request_url=https://old.example/sms", "use_inbound_webhook_on_number=true"]
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parts_without_a_secret_or_account_are_skipped() {
-    let mut street = Street::open().await;
+    let mut peers = ServedPeers::open().await;
     for variable in ["NOTIFICATION_SECRET", "TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "TWILIO_PHONE_NUMBER"]
     {
-        street.set(variable, "");
+        peers.set(variable, "");
     }
-    let ended = street.run(&["setup"]);
+    let ended = peers.run(&["setup"]);
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
     insta::assert_snapshot!(ended.output, @r"
     Sonarr webhook: skipped, no secret is configured

@@ -84,7 +84,7 @@ async fn twelve_concurrent_members_stay_within_the_response_budget() {
     }
     let phones: Vec<String> = (0..12).map(|member| format!("+155501002{member:02}")).collect();
     for phone in &phones {
-        app.knows(phone, Has::AddRight).await;
+        app.register_user(phone, Has::AddRight).await;
     }
     let posts = phones.iter().map(|phone| app.post(app.text(phone, "find movie 1999")));
     assert!(join_all(posts).await.iter().all(|status| *status == 200));
@@ -103,12 +103,12 @@ async fn library_without_memory_for_its_response_is_unreachable() {
     world.radarr().add(movie("Heat").year(1995));
     let everything = world.responses().reserve_bytes(u64::from(LIBRARY_RESPONSE_BYTES)).await.unwrap();
     world.texts("have heat?").await;
-    world.passes(60).await;
-    let said = world.said().concat();
-    assert!(said.contains("Radarr can't be reached right now."), "{said}");
+    world.pass(60).await;
+    let messages = world.sent_texts().concat();
+    assert!(messages.contains("Radarr can't be reached right now."), "{messages}");
     drop(everything);
     world.texts("have heat?").await;
-    world.passes(60).await;
-    let said = world.said();
-    assert!(said.last().unwrap().starts_with("In the library: Heat (1995)"), "{said:?}");
+    world.pass(60).await;
+    let messages = world.sent_texts();
+    assert!(messages.last().unwrap().starts_with("In the library: Heat (1995)"), "{messages:?}");
 }

@@ -38,7 +38,7 @@ async fn app_that_has_spent_its_budget() -> TestApp {
 #[tokio::test]
 async fn model_call_counts_for_its_user_and_day() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.model_plays([says("One."), says("Two."), says("Three.")].map(|line| counted(FEW, line)));
     app.sms("one").await;
     app.sms("two").await;
@@ -50,20 +50,20 @@ async fn model_call_counts_for_its_user_and_day() {
             "2026-11-20 +15550100003: 1 call, 120+8 tokens (100 cached), cost 0, 1 segment",
         ]
     );
-    assert_eq!(app.calls_under_way().await, 0);
+    assert_eq!(app.running_call_count().await, 0);
 }
 
 #[tokio::test]
 async fn spent_budget_switches_to_keywords_and_notifies_admins_once() {
     let app = app_that_has_spent_its_budget().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     let spent = app.usage().await;
     assert_eq!(app.sms("what is on?").await, format!("{SPENT}\n{OFF}"));
     assert_eq!(app.sms("what is on?").await, OFF);
     assert_eq!(app.sms_from(BOB, "what is on?").await, OFF);
     assert_eq!(app.texts_to(BOB, 0), format!("{SPENT}\n{OFF}"));
     assert_eq!(app.model().request_count(), 1);
-    assert_eq!(app.attempts_in_vain().await, vec!["the day's budget is spent"; 3]);
+    assert_eq!(app.failed_attempts().await, vec!["the day's budget is spent"; 3]);
     let tokens = |line: &String| line.split(", cost").next().map(str::to_owned);
     assert_eq!(tokens(&app.usage().await[0]), tokens(&spent[0]), "the keyword brain costs nothing");
 }
@@ -96,7 +96,7 @@ async fn running_call_counts_with_its_maximum_cost() {
     let room = 2 * one_call().await - 100;
     let setup = Setup::default().holding(&model).with(|settings| settings.budget.tokens = Some(room));
     let app = setup.start().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     let mut sent = app.twilio().subscribe();
 
     app.post(app.text(ANN, "hold the line")).await;
@@ -108,7 +108,7 @@ async fn running_call_counts_with_its_maximum_cost() {
 
     assert_eq!(app.texts_to(ANN, 0), "Fine.", "nothing is told while there may be room again");
     assert_eq!(app.sms_from(BOB, "hello").await, "Fine.");
-    assert_eq!(app.attempts_in_vain().await, ["the calls under way may use up the day's budget"]);
+    assert_eq!(app.failed_attempts().await, ["the calls under way may use up the day's budget"]);
 }
 
 #[tokio::test]
@@ -117,18 +117,18 @@ async fn crash_leaves_no_reservation() {
     let mut app = Setup::default().holding(&model).start().await;
     app.post(app.text(ANN, "hold the line")).await;
     model.holds().await;
-    assert_eq!(app.calls_under_way().await, 1);
+    assert_eq!(app.running_call_count().await, 1);
 
     app.restart().await;
     model.holds().await;
-    assert_eq!(app.calls_under_way().await, 1, "the turn has asked again");
+    assert_eq!(app.running_call_count().await, 1, "the turn has asked again");
     let charged = app.usage().await;
     assert!(charged[0].starts_with("2026-11-20 +15550100002: 1 call, "), "{charged:?}");
     assert!(charged[0].ends_with("+0 tokens (0 cached), cost 0, 0 segments"), "{charged:?}");
 
     model.let_go();
     app.settle().await;
-    assert_eq!(app.calls_under_way().await, 0);
+    assert_eq!(app.running_call_count().await, 0);
     assert_eq!(app.texts_to(ANN, 0), "Fine.");
 }
 
@@ -143,7 +143,7 @@ async fn canceled_call_counts_its_request() {
     let charged = app.usage().await;
     assert!(charged[0].starts_with("2026-11-20 +15550100002: 1 call, "), "{charged:?}");
     assert!(charged[0].ends_with("+0 tokens (0 cached), cost 0, 0 segments"), "{charged:?}");
-    assert_eq!(app.calls_under_way().await, 0);
+    assert_eq!(app.running_call_count().await, 0);
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn refused_call_for_triage_or_metadata_costs_nothing() {
         assert_eq!(app.app().engine.index_due_answers().await.unwrap().failed, 1);
         app.model_plays([]);
         let paid = "2026-11-20 +15550100002: 3 calls, 360+24 tokens (300 cached), cost 0, 3 segments";
-        assert_eq!((app.usage().await, app.calls_under_way().await), (vec![paid.to_owned()], 0));
+        assert_eq!((app.usage().await, app.running_call_count().await), (vec![paid.to_owned()], 0));
     }
 }
 
@@ -272,9 +272,9 @@ async fn message_counts_its_segments_once_despite_repeated_reports() {
         [FakeDelivery::Queued, FakeDelivery::Sent, FakeDelivery::Delivered, FakeDelivery::Delivered]
     {
         let report = world.twilio().status_callback(&sent[0], delivery).unwrap().unwrap();
-        assert_eq!(world.bring(report).await, 204);
+        assert_eq!(world.deliver(report).await, 204);
     }
-    world.passes(300).await;
+    world.pass(300).await;
     assert_eq!(
         world.usage().await,
         ["2026-11-20 +15550100002: 1 call, 120+8 tokens (100 cached), cost 0, 2 segments"]

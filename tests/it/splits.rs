@@ -64,7 +64,7 @@ fn forged(app: &TestApp, body: &str, more: &[(&str, &str)]) -> (Request<Bytes>, 
 /// Ann, an admin, is asked about Dune, and Bob is a member.
 async fn app_with_a_question() -> (TestApp, i64) {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
     assert_eq!(app.sms("delete dune").await, QUESTION);
@@ -126,14 +126,14 @@ async fn forged_opt_out_or_admin_command_is_ignored() {
     assert_eq!(app.status_of(stop).await, 200);
     app.settle().await;
     assert_eq!(app.people().await, ["+15550100002 active admin", "+15550100003 active member"]);
-    assert_eq!(app.fates().await.last().unwrap(), "hello: skipped unverified");
+    assert_eq!(app.message_outcomes().await.last().unwrap(), "hello: skipped unverified");
     assert_eq!(app.sms("yes").await, DELETED);
 }
 
 #[tokio::test]
 async fn admin_command_that_differs_from_the_record_is_not_executed() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     let before = app.twilio().sent_messages().len();
     let (_, pause) = forged(&app, "pause", &[]);
     assert_eq!(app.status_of(pause).await, 200);
@@ -183,11 +183,11 @@ async fn ambiguous_stop_is_compared_again_after_a_refused_read() {
         .with_field("ProfileName", "Tom")
         .into_signed_request()
         .unwrap();
-    assert_eq!(world.bring(stop).await, 200);
-    world.passes(60).await;
+    assert_eq!(world.deliver(stop).await, 200);
+    world.pass(60).await;
     assert_eq!(world.lines(OPTED_OUT).await, Vec::<String>::new());
     world.twilio().refuse_reads(false);
-    world.passes(150).await;
+    world.pass(150).await;
     assert_eq!(world.lines(OPTED_OUT).await, [ANN]);
 }
 
@@ -221,7 +221,7 @@ async fn late_report_from_before_a_restore_changes_nothing() {
         .unwrap()
         .unwrap();
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sms_from(BOB, "?").await;
     assert_eq!(app.status_of(late).await, 204);
     assert_eq!(app.deliveries().await, ["untold"]);
@@ -243,9 +243,9 @@ async fn each_webhook_route_refuses_the_requests_of_the_other() {
     assert_eq!(app.status_of(report.request()).await, 400);
     assert_eq!(app.status_of(text).await, 200);
     app.settle().await;
-    let told = app.program().await.get("/metrics").await.body;
+    let metrics = app.program().await.get("/metrics").await.body;
     let mut refusals: Vec<&str> =
-        told.lines().filter(|line| line.starts_with("dialarr_webhook_refusals_total")).collect();
+        metrics.lines().filter(|line| line.starts_with("dialarr_webhook_refusals_total")).collect();
     refusals.sort_unstable();
     assert_eq!(
         refusals,

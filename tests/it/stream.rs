@@ -28,7 +28,7 @@ use crate::harness::seen::Seen;
 use crate::harness::world::World;
 use crate::harness::{ANN, BOB};
 
-const TALK: ConversationId = ConversationId(1);
+const CONVERSATION: ConversationId = ConversationId(1);
 
 /// Says half of its answer and nothing more; from the second time on it says all of it.
 #[derive(Default)]
@@ -64,25 +64,27 @@ impl Model for Halting {
 }
 
 fn follow(world: &World, after: Option<EventSeq>) -> StreamReader<ConversationSnapshot> {
-    world.engine().follow_conversation(TALK, after, |conn| snapshot::load_snapshot(conn, TALK))
+    world
+        .engine()
+        .follow_conversation(CONVERSATION, after, |conn| snapshot::load_snapshot(conn, CONVERSATION))
 }
 
 /// Everything that a reader is told until nothing more comes.
-async fn told(reader: &mut StreamReader<ConversationSnapshot>) -> Vec<String> {
-    let mut told = Vec::new();
+async fn read_events(reader: &mut StreamReader<ConversationSnapshot>) -> Vec<String> {
+    let mut events = Vec::new();
     while let Ok(batch) = tokio::time::timeout(Duration::from_millis(500), reader.next()).await {
         match batch.unwrap() {
-            StreamBatch::Reset => told.push("reset".to_owned()),
+            StreamBatch::Reset => events.push("reset".to_owned()),
             StreamBatch::Snapshot(_, snapshot) => {
                 let blocks = snapshot.turns.iter().flat_map(|turn| &turn.blocks);
                 let texts: Vec<String> = blocks.map(|content| format!("{:?}", content.text)).collect();
-                told.push(format!("snapshot {}", texts.join(" ")).trim_end().to_owned());
+                events.push(format!("snapshot {}", texts.join(" ")).trim_end().to_owned());
             }
-            StreamBatch::Events(events) => told.extend(events.iter().map(|event| line(&event.kind))),
-            StreamBatch::CaughtUp => told.push("caught up".to_owned()),
+            StreamBatch::Events(batch) => events.extend(batch.iter().map(|event| line(&event.kind))),
+            StreamBatch::CaughtUp => events.push("caught up".to_owned()),
         }
     }
-    told
+    events
 }
 
 fn line(what: &StreamEventKind) -> String {
@@ -106,7 +108,7 @@ async fn events_of_a_turn_are_in_order() {
     world.sms("hi").await;
     let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
     let mut reader = follow(&world, None);
-    assert_eq!(told(&mut reader).await, ["snapshot \"Hello.\"", "caught up"]);
+    assert_eq!(read_events(&mut reader).await, ["snapshot \"Hello.\"", "caught up"]);
     world.model_plays([&adds_movie("heat", heat)[..1], &[says("Shall I?")]].concat());
     world.sms("heat?").await;
     let expected = [
@@ -130,24 +132,24 @@ async fn events_of_a_turn_are_in_order() {
         "OutboundMessage(OutboxId(2), Attempting)",
         "OutboundMessage(OutboxId(2), Accepted)",
     ];
-    assert_eq!(told(&mut reader).await, expected);
+    assert_eq!(read_events(&mut reader).await, expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn restart_during_a_reply_voids_its_streamed_text() {
     let mut world = World::start_with(Arc::new(Halting::default())).await;
     world.texts("how is it?").await;
-    world.passes(3).await;
+    world.pass(3).await;
     let mut reader = follow(&world, None);
-    assert_eq!(told(&mut reader).await, ["snapshot \"Well.\" \"All is \"", "caught up"]);
+    assert_eq!(read_events(&mut reader).await, ["snapshot \"Well.\" \"All is \"", "caught up"]);
     let place = reader.cursor();
     drop(reader);
 
-    world.is_killed().await;
-    world.is_started().await;
-    world.passes(10).await;
+    world.kill().await;
+    world.start_again().await;
+    world.pass(10).await;
     let mut reader = follow(&world, place);
-    let told = told(&mut reader).await;
+    let events = read_events(&mut reader).await;
     let expected = [
         "void 0.1",
         "begin Thinking 0.2",
@@ -158,9 +160,9 @@ async fn restart_during_a_reply_voids_its_streamed_text() {
         "end Text 0.2",
         "Turn(Completed)",
     ];
-    assert_eq!(told[..8], expected);
-    assert_eq!(told.last().unwrap(), "caught up");
-    assert_eq!(world.said(), ["All is well."]);
+    assert_eq!(events[..8], expected);
+    assert_eq!(events.last().unwrap(), "caught up");
+    assert_eq!(world.sent_texts(), ["All is well."]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -168,10 +170,14 @@ async fn unknown_cursor_gets_a_snapshot() {
     let world = World::start().await;
     world.model_plays([says("One."), says("Two.")]);
     world.sms("one").await;
-    world.passes(2 * 60 * 60).await;
+    world.pass(2 * 60 * 60).await;
     for place in [1, 1_000_000] {
         let mut reader = follow(&world, Some(EventSeq(place)));
-        assert_eq!(told(&mut reader).await, ["reset", "snapshot \"One.\"", "caught up"], "from {place}");
+        assert_eq!(
+            read_events(&mut reader).await,
+            ["reset", "snapshot \"One.\"", "caught up"],
+            "from {place}"
+        );
     }
 }
 
@@ -181,9 +187,9 @@ async fn reader_is_reset_when_texts_are_erased() {
     world.model_plays([says("One.")]);
     world.sms("one").await;
     let mut reader = follow(&world, None);
-    told(&mut reader).await;
+    read_events(&mut reader).await;
     world.sms("forget all").await;
-    assert_eq!(told(&mut reader).await[..2], ["reset", "snapshot \"\""]);
+    assert_eq!(read_events(&mut reader).await[..2], ["reset", "snapshot \"\""]);
 }
 
 /// No turn of theirs is behind it, and nothing more is told in the conversation.
@@ -193,15 +199,15 @@ async fn reader_is_reset_when_the_operator_erases_texts() {
     world.model_plays([says("One.")]);
     world.sms("one").await;
     let mut reader = follow(&world, None);
-    told(&mut reader).await;
+    read_events(&mut reader).await;
     for _ in 0..2 {
         let path = world.database();
         db::visit_database(path.to_str().unwrap(), |conn| {
             erase_conversations(conn, UserId(1), jiff::Timestamp::UNIX_EPOCH)
         })
         .unwrap();
-        world.passes(15).await;
-        assert_eq!(told(&mut reader).await, ["reset", "snapshot \"\"", "caught up"]);
+        world.pass(15).await;
+        assert_eq!(read_events(&mut reader).await, ["reset", "snapshot \"\"", "caught up"]);
     }
 }
 
@@ -211,15 +217,15 @@ async fn change_by_a_shell_command_is_streamed_within_fifteen_seconds() {
     world.model_plays([says("One.")]);
     world.sms("one").await;
     let mut reader = follow(&world, None);
-    told(&mut reader).await;
+    read_events(&mut reader).await;
     let path = world.database();
     let now = jiff::Timestamp::UNIX_EPOCH;
     db::visit_database(path.to_str().unwrap(), |conn| {
-        conversations::end_conversation(conn, TALK, EndReason::Cleared, now)
+        conversations::end_conversation(conn, CONVERSATION, EndReason::Cleared, now)
     })
     .unwrap();
-    world.passes(15).await;
-    assert_eq!(told(&mut reader).await, ["Conversation(Ended)"]);
+    world.pass(15).await;
+    assert_eq!(read_events(&mut reader).await, ["Conversation(Ended)"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -231,7 +237,7 @@ async fn every_stored_state_of_a_day_was_streamed() {
     world.sms("get arrival").await;
     let report =
         world.twilio().status_callback(&world.twilio().sent_messages()[0], FakeDelivery::Delivered).unwrap();
-    world.bring(report.unwrap()).await;
+    world.deliver(report.unwrap()).await;
     world.model_plays(removes_movie("dune", dune));
     world.sms("delete dune").await;
     world.sms("yes").await;
@@ -240,8 +246,8 @@ async fn every_stored_state_of_a_day_was_streamed() {
     world.sms("heat?").await;
     world.sms("Liked \u{201c}Arrival is on its way.\u{201d}").await;
     world.sms("/clear").await;
-    assert_eq!(world.untold().await, Vec::<String>::new());
-    let told = told(&mut follow(&world, Some(EventSeq(0)))).await;
+    assert_eq!(world.unreported_states().await, Vec::<String>::new());
+    let events = read_events(&mut follow(&world, Some(EventSeq(0)))).await;
     for change in [
         "Prompt(1, Sending)",
         "Prompt(1, Open)",
@@ -252,7 +258,7 @@ async fn every_stored_state_of_a_day_was_streamed() {
         "Conversation(Begun)",
         "Conversation(Ended)",
     ] {
-        assert!(told.iter().any(|line| line == change), "{change} is missing in {told:#?}");
+        assert!(events.iter().any(|line| line == change), "{change} is missing in {events:#?}");
     }
 }
 
@@ -344,12 +350,12 @@ async fn seen(world: &World) -> Seen {
 #[tokio::test(start_paused = true)]
 async fn snapshot_equals_the_sum_of_all_events() {
     let world = World::start().await;
-    world.knows_an_admin(BOB).await;
+    world.register_admin(BOB).await;
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     world.model_plays([says("One.")]);
     world.sms("one").await;
     world.sms_from(BOB, "tell everyone movie night at 8").await;
-    let notice = world.heard_by(ANN).pop().unwrap();
+    let notice = world.messages_to(ANN).pop().unwrap();
     assert_eq!(seen(&world).await.notices.len(), 1);
 
     world.sms(&format!("Loved \u{201c}{notice}\u{201d}")).await;
@@ -378,30 +384,30 @@ async fn snapshot_equals_the_sum_of_all_events() {
 
     world.sms("/clear").await;
     let sent = world.twilio().sent_messages().into_iter().find(|text| text.body == notice).unwrap();
-    world.bring(world.twilio().status_callback(&sent, FakeDelivery::Delivered).unwrap().unwrap()).await;
+    world.deliver(world.twilio().status_callback(&sent, FakeDelivery::Delivered).unwrap().unwrap()).await;
     let over = seen(&world).await;
-    let fates: Vec<&str> = over.notices.values().map(|notice| notice.state.as_str()).collect();
-    assert_eq!((over.is_over, fates[0]), (true, "delivered"), "{fates:?}");
-    assert_eq!(world.untold().await, Vec::<String>::new());
+    let states: Vec<&str> = over.notices.values().map(|notice| notice.state.as_str()).collect();
+    assert_eq!((over.is_over, states[0]), (true, "delivered"), "{states:?}");
+    assert_eq!(world.unreported_states().await, Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn waiting_message_moves_to_the_next_conversation() {
     let world = World::start().await;
-    world.knows_an_admin(BOB).await;
+    world.register_admin(BOB).await;
     world.model_plays([says("One.")]);
     world.sms("one").await;
     world.sms_from(BOB, "pause").await;
     world.sms("two").await;
     assert_eq!(seen(&world).await.waiting.len(), 1);
-    world.passes(31 * 60).await;
-    world.keeps_up().await;
+    world.pass(31 * 60).await;
+    world.run_maintenance().await;
     let over = seen(&world).await;
     assert!(over.is_over && over.waiting.is_empty(), "{over:#?}");
     world.model_plays([says("Two.")]);
     world.sms_from(BOB, "resume").await;
     assert_eq!(seen(&world).await, over);
-    assert_eq!(world.untold().await, Vec::<String>::new());
+    assert_eq!(world.unreported_states().await, Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]

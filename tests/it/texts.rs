@@ -4,7 +4,7 @@ use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::messaging::segments::SegmentCount;
 
 use crate::harness::TestApp;
-use crate::harness::model::{said, says};
+use crate::harness::model::{request_text, says};
 
 /// A model's answer to `question`, as it is sent.
 async fn check(question: &str, answer: &str, sent: &str) {
@@ -33,9 +33,9 @@ async fn long_reply_is_sent_in_pages() {
         pages.push(app.sms("MORE").await);
     }
 
-    let said: Vec<&str> =
+    let texts: Vec<&str> =
         pages.iter().map(|page| page.strip_suffix("\nReply MORE").unwrap_or(page)).collect();
-    assert_eq!((pages.len(), said.join(" ")), (3, answer));
+    assert_eq!((pages.len(), texts.join(" ")), (3, answer));
     assert_eq!(app.sms("more").await, "There is nothing more.");
     assert_eq!(app.sms("more").await, "There is nothing more.");
     assert_eq!(app.model().request_count(), 1);
@@ -154,7 +154,7 @@ async fn cleared_conversation_is_not_in_later_prompts() {
         app.sms("my cat is called Miso").await;
         assert_eq!(app.sms(word).await, "OK, we start over.");
         app.sms("what about it?").await;
-        assert!(!said(app.model().requests().last().unwrap()).contains("Miso"));
+        assert!(!request_text(app.model().requests().last().unwrap()).contains("Miso"));
         assert_eq!(app.conversations().await, ["cleared", "open"]);
     }
 }
@@ -166,10 +166,10 @@ async fn conversation_ends_after_thirty_idle_minutes() {
     app.sms("my cat is called Miso").await;
     app.pass(29 * 60);
     app.sms("what is my cat called?").await;
-    assert!(said(app.model().requests().last().unwrap()).contains("Miso"));
+    assert!(request_text(app.model().requests().last().unwrap()).contains("Miso"));
     app.pass(30 * 60);
     app.sms("and what is it?").await;
-    assert!(!said(app.model().requests().last().unwrap()).contains("Miso"));
+    assert!(!request_text(app.model().requests().last().unwrap()).contains("Miso"));
     assert_eq!(app.conversations().await, ["idle", "open"]);
 }
 

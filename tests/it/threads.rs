@@ -31,24 +31,24 @@ async fn test_conversation_runs_fully_and_sends_no_message() {
     let mut browser = app.browser().await;
     let begun = browser.submit("/conversations/new", &[]).await;
     assert_eq!(begun.location.as_deref(), Some("/conversations/1#box"));
-    let empty = browser.get("/conversations/1").await.says();
+    let empty = browser.get("/conversations/1").await.text();
     assert!(empty.contains("Test conversation: no text is sent to its user."), "{empty}");
     assert!(empty.contains("Text as Test user 1"), "{empty}");
 
     app.model_plays(removes_movie("dune", dune));
     browser.types(1, "delete dune").await;
-    let asked = browser.get("/conversations/1").await.says();
+    let asked = browser.get("/conversations/1").await.text();
     assert!(asked.contains("Awaiting confirmation"), "{asked}");
     assert!(asked.contains("Shown, not sent"), "{asked}");
     browser.types(1, "yes").await;
 
-    assert!(browser.get("/conversations/1").await.says().contains(DELETED));
-    let deliveries = browser.get("/deliveries").await.says();
+    assert!(browser.get("/conversations/1").await.text().contains(DELETED));
+    let deliveries = browser.get("/deliveries").await.text();
     assert_eq!(deliveries.matches("Shown, not sent").count(), 2, "{deliveries}");
     assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.twilio().sent_messages().len(), 0);
-    assert_eq!(app.done_in_the_console().await, ["test_conversation user:2"]);
-    let listed = browser.get("/conversations?show=test").await.says();
+    assert_eq!(app.console_actions().await, ["test_conversation user:2"]);
+    let listed = browser.get("/conversations?show=test").await.text();
     assert!(listed.contains("Test user 1 Test"), "{listed}");
 }
 
@@ -76,8 +76,8 @@ async fn overlong_message_stays_in_its_field_with_an_error() {
     let blank = browser.submit("/conversations/1/texts", &[("text", " \n"), ("key", "again")]).await;
 
     assert_eq!(page.status, 422);
-    let said = page.says();
-    assert!(said.contains("Nothing was texted: a text has at most 1,600 characters."), "{said}");
+    let text = page.text();
+    assert!(text.contains("Nothing was texted: a text has at most 1,600 characters."), "{text}");
     assert!(
         page.html
             .contains(&format!("maxlength=\"1600\" required>\n{}</textarea>", long.replace("\r\n", "\n")))
@@ -101,7 +101,7 @@ async fn console_cannot_write_as_a_real_user() {
 #[tokio::test]
 async fn broadcasts_and_admin_requests_skip_test_users() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::NoRights).await;
+    app.register_user(BOB, Has::NoRights).await;
     let mut browser = app.browser().await;
     browser.submit("/conversations/new", &[]).await;
     assert_eq!(app.sms("tell everyone movie night at 8").await, "OK, sent to one person.");
@@ -120,7 +120,7 @@ async fn stop_only_denies_in_the_console_and_help_lists_commands() {
     browser.types(1, "delete dune").await;
     browser.types(1, "STOP").await;
     browser.types(1, "help").await;
-    let page = browser.get("/conversations/1").await.says();
+    let page = browser.get("/conversations/1").await.text();
     assert!(page.contains("OK, kept."), "{page}");
     assert_eq!(app.radarr().removed_ids(), NONE);
     assert_eq!(app.lines("SELECT opted_out_at AS line FROM users").await, ["", ""]);
@@ -131,7 +131,7 @@ async fn deletion_approved_on_the_page_is_reported_by_phone() {
     let app = TestApp::start().await;
     let dune = asked_about_dune(&app).await;
     let mut browser = app.browser().await;
-    let page = browser.get("/conversations/1").await.says();
+    let page = browser.get("/conversations/1").await.text();
     assert!(page.contains(&format!("Awaiting confirmation {QUESTION} Dune (2021)")), "{page}");
     let before = app.twilio().sent_messages().len();
 
@@ -139,8 +139,8 @@ async fn deletion_approved_on_the_page_is_reported_by_phone() {
     assert_eq!(taken.location.as_deref(), Some("/conversations/1?flash=taken#tail"));
     assert_eq!(app.texts_to(ANN, before), DELETED);
     assert_eq!(app.radarr().removed_ids(), [dune]);
-    assert_eq!(app.done_in_the_console().await, ["approve_question tool_call:2"]);
-    assert!(browser.get("/conversations/1").await.says().contains("YES 21:04 you in the console"));
+    assert_eq!(app.console_actions().await, ["approve_question tool_call:2"]);
+    assert!(browser.get("/conversations/1").await.text().contains("YES 21:04 you in the console"));
 
     let again = browser.submit("/conversations/1/question", &[("question", "1"), ("answer", "yes")]).await;
     assert_eq!(again.location.as_deref(), Some("/conversations/1?flash=closed#tail"));
@@ -156,7 +156,7 @@ async fn deletion_rejected_on_the_page_is_kept() {
     app.browser().await.answers(1, "no").await;
     assert_eq!(app.texts_to(ANN, before), "OK, kept.");
     assert_eq!(app.radarr().removed_ids(), NONE);
-    assert_eq!(app.done_in_the_console().await, ["reject_question tool_call:2"]);
+    assert_eq!(app.console_actions().await, ["reject_question tool_call:2"]);
 }
 
 #[tokio::test]
@@ -168,12 +168,12 @@ async fn approval_on_the_page_sends_the_code_and_rechecks_the_right() {
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
     app.sms("delete dune").await;
-    app.knows(BOB, Has::EveryRight).await;
-    app.knows(ANN, Has::NoRights).await;
+    app.register_user(BOB, Has::EveryRight).await;
+    app.register_user(ANN, Has::NoRights).await;
     app.browser().await.answers(1, "yes").await;
     assert_eq!(app.radarr().removed_ids(), NONE);
 
-    app.knows(ANN, Has::EveryRight).await;
+    app.register_user(ANN, Has::EveryRight).await;
     app.model_plays(removes_movie("dune", dune));
     app.sms("delete dune").await;
     app.browser().await.answers(1, "yes").await;
@@ -205,7 +205,7 @@ async fn button_of_a_replaced_prompt_does_nothing() {
     assert_eq!(stale.location.as_deref(), Some("/conversations/1?flash=closed#tail"));
     app.settle().await;
     assert_eq!(app.radarr().removed_ids(), NONE);
-    assert!(browser.get("/conversations/1").await.says().contains("Delete Heat (1995)"));
+    assert!(browser.get("/conversations/1").await.text().contains("Delete Heat (1995)"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -216,16 +216,16 @@ async fn button_decision_is_not_in_later_prompts() {
         let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
         world.model_plays(removes_movie("dune", dune));
         assert_eq!(world.sms("delete dune").await, [QUESTION]);
-        world.knows_an_admin(BOB).await;
+        world.register_admin(BOB).await;
         world.sms_from(BOB, "pause").await;
         world.texts("do we have heat and alien?").await;
         assert_eq!(world.engine().answer_prompt(1, verdict).await.unwrap(), PromptAnswerOutcome::Stored);
         world.model_plays([says("Neither of them.")]);
         world.sms_from(BOB, "resume").await;
 
-        assert!(world.model_was_told().ends_with("\ndo we have heat and alien?"), "{verdict:?}");
+        assert!(world.last_user_message().ends_with("\ndo we have heat and alien?"), "{verdict:?}");
         assert_eq!(
-            world.heard_by(ANN)[1..],
+            world.messages_to(ANN)[1..],
             ["OK, Dune (2021) is kept. Neither of them.", late],
             "{verdict:?}"
         );
@@ -241,16 +241,16 @@ async fn ended_conversation_is_reopened_and_continued() {
     app.sms("/clear").await;
     app.sms("second things").await;
     let mut browser = app.browser().await;
-    let ended = browser.get("/conversations/1").await.says();
+    let ended = browser.get("/conversations/1").await.text();
     assert!(ended.starts_with("first things With") && ended.contains("ended by the user"), "{ended}");
 
     let opened = browser.submit("/conversations/1/reopen", &[]).await;
     assert_eq!(opened.location.as_deref(), Some("/conversations/1?flash=reopened#tail"));
     app.sms("third things").await;
-    let page = browser.get("/conversations/1").await.says();
+    let page = browser.get("/conversations/1").await.text();
     assert!(page.contains("Open") && page.contains("third things"), "{page}");
-    assert!(browser.get("/conversations/2").await.says().contains("ended by the operator"));
-    assert_eq!(app.done_in_the_console().await, ["reopen user:1"]);
+    assert!(browser.get("/conversations/2").await.text().contains("ended by the operator"));
+    assert_eq!(app.console_actions().await, ["reopen user:1"]);
 }
 
 #[tokio::test]
@@ -280,7 +280,7 @@ async fn hits(browser: &mut Browser<'_>, word: &str) -> Vec<String> {
 #[tokio::test]
 async fn search_finds_messages_without_a_turn() {
     let app = TestApp::start().await;
-    app.knows_as("Bob", BOB, Has::NoRights).await;
+    app.register_named_user("Bob", BOB, Has::NoRights).await;
     app.model_plays([says("Here are pancakes."), says("And waffles.")]);
     app.sms_from(BOB, "a recipe?").await;
     app.sms("tell everyone walrus at 8").await;
@@ -309,12 +309,12 @@ async fn search_finds_messages_outside_conversations() {
     let app = TestApp::start_without_model().await;
     app.sms_from(BOB, "hello walrus").await;
     let mut browser = app.browser().await;
-    let page = browser.get("/conversations?q=walrus").await.says();
+    let page = browser.get("/conversations?q=walrus").await.text();
     assert!(page.contains("Outside any conversation"), "{page}");
     assert_eq!(hits(&mut browser, "walrus").await, ["/users/2"]);
     let sent = hits(&mut browser, "opt").await;
     assert_eq!(sent, ["/deliveries?user=2&#38;before=2"]);
-    let deliveries = browser.get(&sent[0].replace("&#38;", "&")).await.says();
+    let deliveries = browser.get(&sent[0].replace("&#38;", "&")).await.text();
     assert!(deliveries.contains("What is your name?"), "{deliveries}");
 }
 
@@ -326,7 +326,7 @@ async fn message_outside_a_conversation_is_shown_in_full_by_the_search() {
     let mut browser = app.browser().await;
     let page = browser.get("/conversations?q=walrus").await;
     assert!(page.html.contains("&#60;b&#62;<mark>walrus</mark>&#60;/b&#62;"), "{}", page.html);
-    assert!(page.says().contains("and so on and so on the end"), "{}", page.says());
+    assert!(page.text().contains("and so on and so on the end"), "{}", page.text());
 
     let forgotten = "UPDATE users SET forgotten_at = 1 WHERE id = 2";
     app.app().db.write(move |conn| diesel::sql_query(forgotten).execute(conn).map(drop)).await.unwrap();
@@ -359,7 +359,7 @@ async fn turn_expands_to_its_steps() {
     app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays([finds("dune"), calls("check_status", serde_json::json!({})), says("All is well.")]);
     app.sms("do we have dune").await;
-    let page = app.browser().await.get("/conversations/1").await.says();
+    let page = app.browser().await.get("/conversations/1").await.text();
     for words in
         ["3 steps: find_in_library, check_status", "Step 2", "Done", "\"Dune\"", "All is well.", "1 segment"]
     {
@@ -435,7 +435,7 @@ async fn waiting_message_is_shown_at_once() {
 #[tokio::test]
 async fn delivery_of_a_notification_is_shown_in_its_conversation() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     app.model_plays([says("One."), says("Two.")]);
     app.sms("first things").await;
     app.sms_from(BOB, "tell everyone movie night at 8").await;
@@ -461,7 +461,7 @@ async fn delivery_of_a_notification_is_shown_in_its_conversation() {
 async fn follow(browser: &Browser<'_>, tabs: &mut [(i64, Tab)]) {
     for (id, tab) in tabs {
         tab.follow(browser, *id, usize::MAX).await;
-        let mut another = browser.program().stranger_at_the_console().with_cookie(browser.cookie().unwrap());
+        let mut another = browser.program().anonymous_browser().with_cookie(browser.cookie().unwrap());
         assert_eq!(tab.pieces, Tab::of(&another.get(&format!("/conversations/{id}")).await).pieces);
     }
 }
@@ -492,5 +492,5 @@ async fn page_with_an_expired_cursor_is_reloaded() {
     let mut browser = app.browser().await;
     assert_eq!(browser.get("/conversations/99").await.status, 404);
     assert_eq!(browser.get("/conversations/99/live").await.status, 404);
-    assert!(app.reads_live(&browser, "/conversations/1/live?after=99999").await.contains("event: reset"));
+    assert!(app.read_live(&browser, "/conversations/1/live?after=99999").await.contains("event: reset"));
 }

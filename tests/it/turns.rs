@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::harness::model::{
     adds_movie, calls, calls_together, calls_with_broken_arguments, ends, fails, finds, is_cut_off_in,
-    removes_movie, says, says_beside_a_call,
+    removes_movie, says, says_with_call,
 };
 use crate::harness::model_server::{Answer, ModelServer};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
@@ -148,10 +148,10 @@ async fn unknown_tool_gets_the_names_of_the_offered_tools() {
     app.model_plays([calls("play_music", json!({})), says("I can't play music.")]);
     assert_eq!(app.sms("play some music").await, "I can't play music.");
     let results = app.results();
-    let told: Value = serde_json::from_str(&results[0]).unwrap();
-    let named = told["tools"].as_array().unwrap();
-    assert_eq!((&told["called"], &told["error"]), (&json!("play_music"), &json!("unknown_tool")));
-    assert!(named.contains(&json!("search_media")) && !named.contains(&json!("request_removal")), "{told}");
+    let error: Value = serde_json::from_str(&results[0]).unwrap();
+    let named = error["tools"].as_array().unwrap();
+    assert_eq!((&error["called"], &error["error"]), (&json!("play_music"), &json!("unknown_tool")));
+    assert!(named.contains(&json!("search_media")) && !named.contains(&json!("request_removal")), "{error}");
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn id_that_was_not_shown_is_refused() {
 #[tokio::test]
 async fn ids_shown_to_one_user_are_unknown_to_another() {
     let (app, heat) = TestApp::with_heat().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     app.model_plays([calls("search_media", json!({ "query": "heat" })), says("Heat (1995).")]);
     app.sms("find heat").await;
     app.model_plays([calls("add_movie", json!({ "tmdb": heat })), says("Which one?")]);
@@ -334,7 +334,7 @@ async fn failed_addition_does_not_permit_a_claim() {
 async fn text_beside_calls_is_not_sent() {
     let app = TestApp::start().await;
     app.model_plays([
-        says_beside_a_call("Let me have a look...", "check_status", json!({})),
+        says_with_call("Let me have a look...", "check_status", json!({})),
         says("Nothing is downloading."),
     ]);
     assert_eq!(app.sms("whats downloading").await, "Nothing is downloading.");
@@ -493,7 +493,7 @@ async fn bytes_of_ping(app: &TestApp) -> usize {
 #[tokio::test]
 async fn conversations_of_two_users_do_not_mix() {
     let app = TestApp::start().await;
-    app.knows(BOB, Has::EveryRight).await;
+    app.register_user(BOB, Has::EveryRight).await;
     app.model_plays([says("Blue it is."), says("I know nothing of you.")]);
     app.sms("my colour is blue").await;
     assert_eq!(app.sms_from(BOB, "what is my colour?").await, "I know nothing of you.");
@@ -587,7 +587,7 @@ async fn thinking_in_a_reply_is_shown_only_in_the_console() {
     assert_eq!(app.sms("tell me something nice").await, "Hello Ann.");
     assert_eq!(app.sms("tell me a joke").await, "Ha.");
     assert_eq!(app.sms("tell me a story").await, "Once upon a time.");
-    let shown = app.browser().await.get("/conversations/1").await.says();
+    let shown = app.browser().await.get("/conversations/1").await.text();
     for thinking in ["Ann wants a greeting.", "A joke.", "I will answer that I"] {
         assert!(shown.contains(thinking), "{shown}");
     }

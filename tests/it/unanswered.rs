@@ -26,8 +26,8 @@ async fn refused_deletion_is_reported_and_can_be_requested_again() {
     let (world, dune) = world_with_question().await;
     (0..3).for_each(|_| world.radarr().fail_next_write(500));
     world.texts("yes").await;
-    world.passes(30).await;
-    assert_eq!(world.said(), [QUESTION, STILL_THERE]);
+    world.pass(30).await;
+    assert_eq!(world.sent_texts(), [QUESTION, STILL_THERE]);
     assert_eq!(world.radarr().post_count(), 3);
 
     let late = format!("No question is open. {STILL_THERE} Ask again to delete.");
@@ -56,14 +56,14 @@ async fn deletion_without_a_response_sends_progress_once_and_its_outcome() {
     let (mut world, _) = world_with_question().await;
     (0..3).for_each(|_| world.radarr().hang_next_write());
     world.texts("yes").await;
-    world.passes(19).await;
-    assert_eq!(world.said(), [QUESTION]);
-    world.passes(6).await;
-    assert_eq!(world.said(), [QUESTION, STILL_WORKING]);
-    world.is_killed().await;
-    world.is_started().await;
-    world.passes(90).await;
-    assert_eq!(world.said(), [QUESTION, STILL_WORKING, STILL_THERE]);
+    world.pass(19).await;
+    assert_eq!(world.sent_texts(), [QUESTION]);
+    world.pass(6).await;
+    assert_eq!(world.sent_texts(), [QUESTION, STILL_WORKING]);
+    world.kill().await;
+    world.start_again().await;
+    world.pass(90).await;
+    assert_eq!(world.sent_texts(), [QUESTION, STILL_WORKING, STILL_THERE]);
     assert_eq!(world.radarr().post_count(), 3);
 }
 
@@ -76,8 +76,8 @@ async fn addition_without_a_response_sends_progress_and_keeps_the_prompt() {
     world.model_plays([searches, adds, finds("dune"), removes(&json!([{ "type": "movie", "id": dune }]))]);
     world.radarr().hang_next_write();
     world.texts("add heat and delete dune").await;
-    world.passes(40).await;
-    assert_eq!(world.said(), [STILL_WORKING, &format!("Added Heat (1995). {QUESTION}")]);
+    world.pass(40).await;
+    assert_eq!(world.sent_texts(), [STILL_WORKING, &format!("Added Heat (1995). {QUESTION}")]);
     assert_eq!(world.sms("yes").await.last().unwrap(), DELETED);
     assert_eq!(world.radarr().removed_ids(), [dune]);
 }
@@ -86,14 +86,14 @@ async fn addition_without_a_response_sends_progress_and_keeps_the_prompt() {
 async fn no_progress_is_sent_after_the_reply_of_a_slow_carrier() {
     let (world, _) = world_with_question().await;
     world.radarr().lose_next_write_answer();
-    world.passes(1).await;
+    world.pass(1).await;
     // The first attempt at the progress text is refused, and by the second the answer is stored.
     world.twilio().fail_next(429, 20429);
     world.texts("yes").await;
-    world.passes(60).await;
-    let said = world.said();
-    assert_eq!(said.last().unwrap(), DELETED);
-    assert_eq!(said.iter().filter(|text| *text == DELETED).count(), 1);
+    world.pass(60).await;
+    let messages = world.sent_texts();
+    assert_eq!(messages.last().unwrap(), DELETED);
+    assert_eq!(messages.iter().filter(|text| *text == DELETED).count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,13 +101,13 @@ async fn deletion_through_seven_quick_restarts_is_reported_as_done() {
     let (mut world, dune) = world_with_question().await;
     world.radarr().lose_next_write_answer();
     world.texts("yes").await;
-    world.passes_ms(100).await;
+    world.pass_ms(100).await;
     for _ in 0..7 {
-        world.is_killed().await;
-        world.is_started().await;
+        world.kill().await;
+        world.start_again().await;
     }
-    world.passes(60).await;
-    assert_eq!(world.said(), [QUESTION, DELETED]);
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), [QUESTION, DELETED]);
     assert_eq!((world.radarr().removed_ids(), world.radarr().post_count()), (vec![dune], 1));
 }
 
@@ -116,14 +116,14 @@ async fn started_deletion_is_checked_after_any_number_of_restarts() {
     let (mut world, dune) = world_with_question().await;
     world.radarr().lose_next_write_answer();
     world.texts("yes").await;
-    world.passes_ms(100).await;
+    world.pass_ms(100).await;
     for _ in 0..12 {
-        world.is_killed().await;
-        world.passes(15).await;
-        world.is_started().await;
+        world.kill().await;
+        world.pass(15).await;
+        world.start_again().await;
     }
-    world.passes(60).await;
-    assert_eq!(world.said(), [QUESTION, DELETED]);
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), [QUESTION, DELETED]);
     assert_eq!((world.radarr().removed_ids(), world.radarr().post_count()), (vec![dune], 1));
 }
 
@@ -134,14 +134,14 @@ async fn started_addition_is_checked_after_any_number_of_restarts() {
     world.model_plays(adds_movie("heat", heat));
     world.radarr().lose_next_write_answer();
     world.texts("add heat").await;
-    world.passes(5).await;
+    world.pass(5).await;
     for _ in 0..12 {
-        world.is_killed().await;
-        world.passes(15).await;
-        world.is_started().await;
+        world.kill().await;
+        world.pass(15).await;
+        world.start_again().await;
     }
-    world.passes(60).await;
-    assert_eq!(world.said(), ["Added Heat (1995)."]);
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), ["Added Heat (1995)."]);
     assert_eq!((world.radarr().added_ids(), world.radarr().post_count()), (vec![heat], 1));
 }
 
@@ -150,17 +150,17 @@ async fn deletion_that_never_started_is_kept_after_many_restarts() {
     let (mut world, _) = world_with_question().await;
     world.radarr().hang_next();
     world.texts("yes").await;
-    world.passes_ms(100).await;
+    world.pass_ms(100).await;
     for _ in 0..12 {
         world.radarr().hang_next();
-        world.is_killed().await;
-        world.passes(15).await;
-        world.is_started().await;
-        world.passes_ms(100).await;
+        world.kill().await;
+        world.pass(15).await;
+        world.start_again().await;
+        world.pass_ms(100).await;
     }
-    world.is_killed().await;
-    world.is_started().await;
-    world.passes(60).await;
-    assert_eq!(world.said(), [QUESTION, STILL_THERE]);
+    world.kill().await;
+    world.start_again().await;
+    world.pass(60).await;
+    assert_eq!(world.sent_texts(), [QUESTION, STILL_THERE]);
     assert_eq!(world.radarr().post_count(), 0);
 }

@@ -45,10 +45,13 @@ async fn unreadable_call_fails_its_turn_and_the_next_message_is_answered() {
     stop_the_damage(&app).await;
 
     answers_the_next_text(&app).await;
-    assert_eq!(app.fates().await, ["do we have dune?: failed_notified", "are you there?: replied"]);
+    assert_eq!(
+        app.message_outcomes().await,
+        ["do we have dune?: failed_notified", "are you there?: replied"]
+    );
     assert_eq!(app.lines("SELECT response AS line FROM tool_calls").await, ["{\"kept\":1}"]);
     let page = app.browser().await.get("/conversations/1").await;
-    assert!(page.says().contains(WENT_WRONG), "{}", page.says());
+    assert!(page.text().contains(WENT_WRONG), "{}", page.text());
 }
 
 #[tokio::test]
@@ -64,7 +67,10 @@ async fn unreadable_plan_fails_its_turn_and_the_next_message_is_answered() {
     stop_the_damage(&app).await;
 
     answers_the_next_text(&app).await;
-    assert_eq!(app.fates().await, ["do we have dune?: failed_notified", "are you there?: replied"]);
+    assert_eq!(
+        app.message_outcomes().await,
+        ["do we have dune?: failed_notified", "are you there?: replied"]
+    );
 }
 
 #[tokio::test]
@@ -129,7 +135,7 @@ async fn unreadable_old_result_is_left_out_of_later_turns() {
 #[tokio::test]
 async fn unreadable_request_of_one_user_fails_no_tool_of_another() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.radarr().add_to_catalog(movie("Dune").year(2021));
     assert_eq!(app.sms_from(BOB, "add dune").await, "Added Dune (2021).");
     damage(&app, "UPDATE requests SET seasons = '{}'").await;
@@ -141,7 +147,7 @@ async fn unreadable_event_delays_no_other_notification() {
     let app = TestApp::start().await;
     for (title, tmdb) in [("Dune", 1), ("Heat", 2)] {
         app.radarr().add(movie(title).year(2000).tmdb(tmdb));
-        app.awaits_movie(ANN, tmdb).await;
+        app.follow_movie(ANN, tmdb).await;
     }
     app.later(0).await;
     damage(
@@ -152,8 +158,8 @@ async fn unreadable_event_delays_no_other_notification() {
     .await;
     for title in ["Dune", "Heat"] {
         app.radarr().import_event(title);
-        app.hears("radarr", &app.radarr().import_report(title)).await;
+        app.receive_event("radarr", &app.radarr().import_report(title)).await;
     }
     app.later(1).await;
-    assert_eq!(app.heard_by(ANN), ["Heat (2000) is ready to watch."]);
+    assert_eq!(app.messages_to(ANN), ["Heat (2000) is ready to watch."]);
 }

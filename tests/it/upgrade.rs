@@ -86,7 +86,7 @@ fn were_made_days_ago(world: &World, days: i64) {
 async fn check(version: &str, bob_hears: &[&str]) -> World {
     let world = upgraded(version).await;
     world.model_plays([says(ANSWER)]);
-    world.passes(30).await;
+    world.pass(30).await;
     let people = "SELECT phone || ' ' || status || ' ' || role || iif(can_delete, ' may delete', '') AS line
                   FROM users WHERE phone IN ('+15550100002', '+15550100003') ORDER BY phone";
     assert_eq!(
@@ -98,7 +98,7 @@ async fn check(version: &str, bob_hears: &[&str]) -> World {
     assert_eq!(world.lines(conversations).await, ["cleared", "open"]);
     // What was promised is added beside the answers, before or after any of them.
     let (added, answers): (Vec<String>, Vec<String>) =
-        world.heard_by(BOB).into_iter().partition(|text| text == HEAT);
+        world.messages_to(BOB).into_iter().partition(|text| text == HEAT);
     let (promised, answered): (Vec<&str>, Vec<&str>) = bob_hears.iter().partition(|text| **text == HEAT);
     assert_eq!((added.len(), answers), (promised.len(), answered.into_iter().map(str::to_owned).collect()));
 
@@ -106,9 +106,9 @@ async fn check(version: &str, bob_hears: &[&str]) -> World {
     assert_eq!(world.radarr().removed_ids(), [1]);
     world.model_plays([says("You asked for it.")]);
     world.sms_from(ANN, "why is it gone?").await;
-    let told = world.model_was_told_in_full();
-    for said in ["have dune?", "Dune is there.", "delete dune", QUESTION] {
-        assert!(told.contains(said), "the model was not told {said:?}:\n{told}");
+    let request = world.last_request_text();
+    for text in ["have dune?", "Dune is there.", "delete dune", QUESTION] {
+        assert!(request.contains(text), "the model was not told {text:?}:\n{request}");
     }
 
     let faults = "SELECT \"table\" || ' ' || parent AS line FROM pragma_foreign_key_check
@@ -124,13 +124,13 @@ async fn check(version: &str, bob_hears: &[&str]) -> World {
 
 async fn lets_sam_in(world: &World) {
     let code = world.lines("SELECT code AS line FROM approvals WHERE state = 'open'").await.remove(0);
-    let heard = world.sms_from(EVE, &format!("approve {code}")).await;
-    assert_eq!(heard.last().unwrap(), "Sam can text me now.");
+    let messages = world.sms_from(EVE, &format!("approve {code}")).await;
+    assert_eq!(messages.last().unwrap(), "Sam can text me now.");
     assert_eq!(
         world.lines("SELECT status AS line FROM users WHERE phone = '+15550100009'").await,
         ["active"]
     );
-    assert!(world.heard_by(SAM)[0].starts_with("Hello Sam, you can text me now."));
+    assert!(world.messages_to(SAM)[0].starts_with("Hello Sam, you can text me now."));
 }
 
 async fn has_added_heat(world: &World) {
@@ -233,9 +233,9 @@ async fn backup_before_an_upgrade_is_complete_and_deleted_after_a_month() {
     assert_eq!(again.lines("SELECT phone AS line FROM users ORDER BY phone").await.len(), 4);
 
     were_made_days_ago(&world, 29);
-    world.keeps_up().await;
+    world.run_maintenance().await;
     assert_eq!(copies(&world).len(), 1);
     were_made_days_ago(&world, 31);
-    world.keeps_up().await;
+    world.run_maintenance().await;
     assert_eq!(copies(&world), Vec::<String>::new());
 }

@@ -75,18 +75,18 @@ fn users_show_includes_conversations() {
             "opted out: no"
         ]
     );
-    let talks: Vec<Vec<&str>> =
+    let conversations: Vec<Vec<&str>> =
         shown.lines().skip(10).map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(talks[0], ["STARTED", "ENDED", "REASON", "TEXTS", "NAME"]);
-    assert_eq!((talks.len(), &talks[1][2..5]), (2, &["-", "-", "1"][..]));
+    assert_eq!(conversations[0], ["STARTED", "ENDED", "REASON", "TEXTS", "NAME"]);
+    assert_eq!((conversations.len(), &conversations[1][2..5]), (2, &["-", "-", "1"][..]));
 }
 
 #[test]
 fn users_set_reports_and_changes_only_the_given_settings() {
     let cli = household();
     let set = |arguments: &[&str]| {
-        let told = done(cli.run(&[&["users", "set", "+1 (555) 010-0124"], arguments].concat(), &[]));
-        told.lines().skip(1).take(6).collect::<Vec<_>>().join(", ")
+        let output = done(cli.run(&[&["users", "set", "+1 (555) 010-0124"], arguments].concat(), &[]));
+        output.lines().skip(1).take(6).collect::<Vec<_>>().join(", ")
     };
     assert_eq!(
         set(&["--name", " Sam  the Great "]),
@@ -154,7 +154,7 @@ fn unknown_number_is_refused_with_a_hint() {
 
 #[test]
 fn invalid_arguments_are_refused_before_the_database_is_opened() {
-    for (arguments, told) in [
+    for (arguments, message) in [
         (&["users", "promote", "555 0100"][..], "a number has a + and its country code, e.g. +15550100123"),
         (&["users", "set", SAM, "--name", "Sam <3"], "not a name"),
         (&["users", "set", SAM, "--name", "Samantha Alexandra the Thirtieth"], "not a name"),
@@ -164,7 +164,7 @@ fn invalid_arguments_are_refused_before_the_database_is_opened() {
     ] {
         let ended = Cli::new().run(arguments, &[]);
         assert_eq!(ended.code, Some(2));
-        assert!(ended.errors.contains(told), "{}", ended.errors);
+        assert!(ended.errors.contains(message), "{}", ended.errors);
     }
 }
 

@@ -28,8 +28,8 @@ async fn content(app: &TestApp, message: u32) -> Value {
 /// Ann is asked about Dune by phone, and Bob, who may not delete, wishes Heat away.
 async fn app_with_a_question_and_a_wish() -> (TestApp, i64, i64) {
     let app = TestApp::start().await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(9.0));
     let wish = calls("request_removal", json!({ "type": "movie", "id": heat }));
@@ -58,8 +58,8 @@ async fn removal_request_approved_by_button_keeps_the_admins_prompt() {
 #[tokio::test]
 async fn rate_limit_and_buttons_do_not_affect_each_other() {
     let app = TestApp::start_without_model().await;
-    app.knows_as("Ann", ANN, Has::EveryRight).await;
-    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(9.0));
     app.sms_from(BOB, "remove heat").await;
     let program = app.program().await;
@@ -92,7 +92,7 @@ async fn removal_request_approved_twice_by_button_runs_once() {
     app.settle().await;
 
     assert_eq!(app.radarr().removed_ids(), [heat]);
-    assert_eq!(app.fates().await[2..], ["approve 4747: replied"]);
+    assert_eq!(app.message_outcomes().await[2..], ["approve 4747: replied"]);
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn no_after_a_yes_drops_no_message_of_another_channel() {
 
     assert_eq!(app.texts_to(ANN, before), "OK, kept.");
     assert_eq!(
-        app.fates().await[2..],
+        app.message_outcomes().await[2..],
         ["yes: replied", "my tv is broken: skipped remembered", "?: replied", "no: replied"]
     );
     let answer = content(&app, 5).await;
@@ -123,7 +123,7 @@ async fn no_after_a_yes_drops_no_message_of_another_channel() {
 #[tokio::test]
 async fn late_messages_are_reported_on_each_channel() {
     let app = TestApp::start_without_model().await;
-    app.knows(BOB, Has::AddRight).await;
+    app.register_user(BOB, Has::AddRight).await;
     app.sms("pause").await;
     let program = app.program().await;
     leaves(&program, BOB, "status").await;
@@ -143,18 +143,18 @@ async fn late_messages_are_reported_on_each_channel() {
     };
     assert_eq!(app.texts_to(BOB, before), too_late("2 of your texts"));
     assert_eq!(content(&app, 2).await, too_late("your text"));
-    assert_eq!(app.fates().await[4], "my tv is broken: skipped remembered");
+    assert_eq!(app.message_outcomes().await[4], "my tv is broken: skipped remembered");
 }
 
 #[tokio::test]
 async fn rate_limit_is_reported_on_each_channel() {
     let app = TestApp::start_without_model().await;
     let program = app.program().await;
-    let mut told = Value::Null;
+    let mut answer = Value::Null;
     for _ in 0..11 {
-        told = program.texts(json!({ "user": ANN, "text": "have heat" })).await.json()["content"].clone();
+        answer = program.texts(json!({ "user": ANN, "text": "have heat" })).await.json()["content"].clone();
     }
-    assert_eq!(told, TOO_FAST);
+    assert_eq!(answer, TOO_FAST);
 
     let by_phone = app.sms_at_once(&["have heat"; 11]).await;
 

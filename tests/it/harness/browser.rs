@@ -28,14 +28,14 @@ pub(crate) struct Page {
 
 impl TestApp {
     /// Returns a browser that has not signed in.
-    pub(crate) fn stranger_at_the_console(&self) -> Browser<'_> {
+    pub(crate) fn anonymous_browser(&self) -> Browser<'_> {
         Browser { app: self, cookie: None }
     }
 
     /// Returns a browser in which the operator has signed in.
     pub(crate) async fn browser(&self) -> Browser<'_> {
         let link = self.sign_in_link().await;
-        let mut browser = self.stranger_at_the_console();
+        let mut browser = self.anonymous_browser();
         let token = browser.get(&link).await.field("token").unwrap();
         let entered = browser.post(auth::LINK_PATH, &[("token", &token)]).await;
         assert_eq!((entered.status, entered.location.as_deref()), (303, Some("/")));
@@ -116,7 +116,7 @@ impl Browser<'_> {
 
 impl Page {
     /// Returns the visible text: the words between the tags of the main part, on one line.
-    pub(crate) fn says(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let main = self.html.split_once("<main").map_or(self.html.as_str(), |(_, main)| main);
         let main = main.split("</main>").next().unwrap_or_default();
         let mut words = String::new();

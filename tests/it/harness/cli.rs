@@ -66,8 +66,8 @@ impl Cli {
     /// Runs the demo without a prompt until it prints the address of its console, and returns that line.
     pub(crate) fn demo_greets(&self) -> String {
         let mut child = self.spawn(&["demo", "--no-prompt"], &[], Stdio::null());
-        let said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let line = { said }.find(|line| line.starts_with("Console at")).unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let line = { lines }.find(|line| line.starts_with("Console at")).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         line

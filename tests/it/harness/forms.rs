@@ -18,7 +18,7 @@ impl<'a> Form<'a> {
                 }
             }
         }
-        panic!("no form with the button {button:?}: {}", page.says());
+        panic!("no form with the button {button:?}: {}", page.text());
     }
 
     /// Returns the names and values of the fields, in their order.
@@ -55,14 +55,14 @@ impl Browser<'_> {
         let (path, _) = action.split_once('#').unwrap_or((&action, ""));
         if attribute(form.0, "method").as_deref() == Some("post") {
             let answer = self.post(path, &fields).await;
-            self.is_led_on(answer).await
+            self.follow_redirects(answer).await
         } else {
             self.get(&format!("{path}?{}", serde_urlencoded::to_string(fields).unwrap())).await
         }
     }
 
     /// Returns the page that a response redirects to, or the response itself.
-    async fn is_led_on(&mut self, answer: Page) -> Page {
+    async fn follow_redirects(&mut self, answer: Page) -> Page {
         let Some(location) = answer.location.clone().filter(|_| answer.status == 303) else { return answer };
         let (path, _) = location.split_once('#').unwrap_or((&location, ""));
         self.get(path).await

@@ -90,7 +90,7 @@ impl TestApp {
 
     /// Starts a program without a model: the keyword responder answers.
     pub(crate) async fn start_without_model() -> Self {
-        Setup::default().keyword_brain().start().await
+        Setup::default().keyword_responder().start().await
     }
 
     /// Starts a program with a second Radarr, for 4K.
@@ -272,7 +272,7 @@ impl TestApp {
     }
 
     /// Registers a user as active.
-    pub(crate) async fn knows(&self, phone: &str, has: Has) {
+    pub(crate) async fn register_user(&self, phone: &str, has: Has) {
         let rights = match has {
             Has::EveryRight => UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true },
             Has::AddRight => UserRights { role: UserRole::Member, add: true, delete: false, four_k: false },
@@ -291,8 +291,8 @@ impl TestApp {
     }
 
     /// Registers a user as active, with a name.
-    pub(crate) async fn knows_as(&self, name: &'static str, phone: &str, has: Has) {
-        self.knows(phone, has).await;
+    pub(crate) async fn register_named_user(&self, name: &'static str, phone: &str, has: Has) {
+        self.register_user(phone, has).await;
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let introduce = move |conn: &mut _| {
             let user = users::find_user_by_phone(conn, &phone)?.unwrap();
@@ -302,18 +302,18 @@ impl TestApp {
     }
 
     /// Returns every message that a user received so far.
-    pub(crate) fn heard_by(&self, phone: &str) -> Vec<String> {
+    pub(crate) fn messages_to(&self, phone: &str) -> Vec<String> {
         let sent = self.twilio().sent_messages().into_iter();
         sent.filter(|text| text.to.as_str().ends_with(phone)).map(|text| text.body).collect()
     }
 
     /// Returns the last message that a user received.
     pub(crate) fn last_to(&self, phone: &str) -> String {
-        self.heard_by(phone).pop().unwrap_or_default()
+        self.messages_to(phone).pop().unwrap_or_default()
     }
 
     /// Runs the maintenance that the program runs automatically every few minutes.
-    pub(crate) async fn time_brings(&self) {
+    pub(crate) async fn run_maintenance(&self) {
         self.app().keep_up_once().await;
         self.settle().await;
     }
@@ -358,7 +358,8 @@ impl World {
         let database = self.folder.path().join("test.db");
         let db = Db::open(database.to_str().unwrap()).unwrap();
         let setup = &self.setup;
-        let mut blueprint = self.peers.blueprint(db, setup.settings.clone(), setup.brain.model()).unwrap();
+        let mut blueprint =
+            self.peers.blueprint(db, setup.settings.clone(), setup.responder.model()).unwrap();
         blueprint.confirm_for = SignedDuration::from_mins(5);
         blueprint.admin.clone_from(&setup.admin);
         blueprint.members.clone_from(&setup.members);

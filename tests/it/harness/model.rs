@@ -73,7 +73,7 @@ impl Model for Holding {
         request: &ModelRequest,
         sink: DeltaSink<'_>,
     ) -> Result<ModelResponse, ModelError> {
-        if said(request).contains("hold") {
+        if request_text(request).contains("hold") {
             sink(ResponseDelta::Text("Fi".to_owned()));
             self.asked.add_permits(1);
             let _permit = self.let_go.acquire().await.unwrap();
@@ -85,7 +85,7 @@ impl Model for Holding {
 }
 
 /// Returns the text of all messages of a request, of both sides.
-pub(crate) fn said(request: &ModelRequest) -> String {
+pub(crate) fn request_text(request: &ModelRequest) -> String {
     let words = request.messages.iter().map(|message| match message {
         ModelMessage::User(text) | ModelMessage::Assistant { text, .. } => text.as_str(),
         ModelMessage::ToolResult { content, .. } => content,
@@ -147,7 +147,7 @@ pub(crate) fn is_cut_off_in(tool: &str, arguments: Value) -> ScriptedReply {
     ScriptedReply::Response(ModelResponse { stop: StopReason::Length, ..step("", vec![call]) })
 }
 
-pub(crate) fn says_beside_a_call(text: &str, tool: &str, arguments: Value) -> ScriptedReply {
+pub(crate) fn says_with_call(text: &str, tool: &str, arguments: Value) -> ScriptedReply {
     let call = RawCall { name: tool.to_owned(), arguments: ToolArguments::parse(arguments) };
     ScriptedReply::Response(step(text, vec![call]))
 }

@@ -12,13 +12,13 @@ use serde_json::Value;
 use super::TestApp;
 
 impl TestApp {
-    pub(crate) fn forgets(&self, phone: &str) -> ErasureOutcome {
+    pub(crate) fn forget_user(&self, phone: &str) -> ErasureOutcome {
         let now = self.now();
         self.at_the_shell(phone, |conn, user| forget_user(conn, user, Actor::Shell, now))
     }
 
     /// Returns the stored data of a user, as that user would read it.
-    pub(crate) fn exports(&self, phone: &str) -> Value {
+    pub(crate) fn export_user(&self, phone: &str) -> Value {
         serde_json::to_value(self.at_the_shell(phone, export_user)).unwrap()
     }
 

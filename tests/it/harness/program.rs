@@ -43,7 +43,7 @@ impl Answered {
 impl TestApp {
     pub(crate) async fn program(&self) -> Program<'_> {
         let page = self.browser().await.submit("/keys", &[("name", "Script")]).await;
-        let words = page.says();
+        let words = page.text();
         let key = words.split_whitespace().find(|word| word.starts_with("dlr_")).unwrap();
         Program { app: self, key: key.to_owned() }
     }
@@ -99,7 +99,7 @@ impl<'a> Program<'a> {
         Program { app, key: String::new() }
     }
 
-    pub(crate) async fn send_as_stranger(&self, method: Method, path: &str) -> Answered {
+    pub(crate) async fn send_without_key(&self, method: Method, path: &str) -> Answered {
         let request = Request::builder().method(method).uri(path).header(HOST, "localhost:3001");
         // Sends the request as if from one of the console's pages: a request from another origin is refused for that
         // reason.

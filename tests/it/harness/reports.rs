@@ -26,7 +26,7 @@ pub(crate) fn report(library: &str, event: &Value, password: &str) -> Request<By
 
 impl TestApp {
     /// Delivers this arr event of a library; no user is notified yet.
-    pub(crate) async fn hears(&self, library: &str, event: &Value) {
+    pub(crate) async fn receive_event(&self, library: &str, event: &Value) {
         assert_eq!(self.request(report(library, event, SECRET)).await.status(), 200, "the report is taken");
     }
 
@@ -38,21 +38,21 @@ impl TestApp {
     }
 
     /// Makes a user wait for a movie in Radarr.
-    pub(crate) async fn awaits_movie(&self, phone: &str, tmdb: i64) {
-        self.awaits(phone, ("radarr", MediaKind::Movie, tmdb), None).await;
+    pub(crate) async fn follow_movie(&self, phone: &str, tmdb: i64) {
+        self.follow_title(phone, ("radarr", MediaKind::Movie, tmdb), None).await;
     }
 
     /// Makes a user wait for a season of a series in Sonarr.
-    pub(crate) async fn awaits_season(&self, phone: &str, tvdb: i64, season: u32) {
-        self.awaits(phone, ("sonarr", MediaKind::Series, tvdb), Some(season)).await;
+    pub(crate) async fn follow_season(&self, phone: &str, tvdb: i64, season: u32) {
+        self.follow_title(phone, ("sonarr", MediaKind::Series, tvdb), Some(season)).await;
     }
 
     /// Makes a user wait for all of a series in Sonarr.
-    pub(crate) async fn awaits_show(&self, phone: &str, tvdb: i64) {
-        self.awaits(phone, ("sonarr", MediaKind::Series, tvdb), None).await;
+    pub(crate) async fn follow_show(&self, phone: &str, tvdb: i64) {
+        self.follow_title(phone, ("sonarr", MediaKind::Series, tvdb), None).await;
     }
 
-    async fn awaits(
+    async fn follow_title(
         &self,
         phone: &str,
         (instance, kind, catalog_id): (&str, MediaKind, i64),

@@ -42,7 +42,7 @@ struct Call {
 }
 
 /// Returns a text field. A value that marks a position, or a missing value, yields the empty string.
-fn word(data: &Value, name: &str) -> String {
+fn text_field(data: &Value, name: &str) -> String {
     data[name].as_str().unwrap_or_default().to_owned()
 }
 
@@ -52,7 +52,7 @@ fn id(data: &Value) -> i64 {
 
 fn key(data: &Value) -> String {
     let number = |name: &str| data[name].as_u64().unwrap();
-    format!("{}.{} {} {}", number("step"), number("attempt"), word(data, "type"), number("ord"))
+    format!("{}.{} {} {}", number("step"), number("attempt"), text_field(data, "type"), number("ord"))
 }
 
 impl Seen {
@@ -60,14 +60,14 @@ impl Seen {
     pub(crate) fn take(&mut self, event: &str) {
         let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
         let (Some(name), Some(data)) = (field("event: "), field("data: ")) else { return };
-        self.hear(name, &serde_json::from_str(data).unwrap());
+        self.apply_event(name, &serde_json::from_str(data).unwrap());
     }
 
-    fn hear(&mut self, name: &str, data: &Value) {
-        let state = word(data, "state");
+    fn apply_event(&mut self, name: &str, data: &Value) {
+        let state = text_field(data, "state");
         match name {
             "reset" => *self = Self::default(),
-            "snapshot" => *self = Self::standing(data),
+            "snapshot" => *self = Self::from_snapshot(data),
             "caught_up" | "block_start" | "block_end" => {}
             "conversation" => {
                 self.is_over = state == "ended";
@@ -77,7 +77,7 @@ impl Seen {
             }
             "turn" => self.turn(data).state = state,
             "block_delta" => {
-                self.turn(data).blocks.entry(key(data)).or_default().push_str(&word(data, "text"));
+                self.turn(data).blocks.entry(key(data)).or_default().push_str(&text_field(data, "text"));
             }
             "step_abandoned" => {
                 let void = format!("{}.{} ", data["step"], data["attempt"]);
@@ -86,17 +86,17 @@ impl Seen {
             "tool_call" => {
                 let call = self.turn(data).calls.entry(id(data)).or_default();
                 if state == "complete" {
-                    call.outcome = word(data, "text");
+                    call.outcome = text_field(data, "text");
                 }
                 call.state = state;
             }
             "question" if state == "closed" => self.question = None,
-            "question" if state == "asked" => self.question = Some((id(data), word(data, "text"))),
+            "question" if state == "asked" => self.question = Some((id(data), text_field(data, "text"))),
             "question" => {}
             "message" => self.text(data),
             "reaction" if state == "given" => {
-                let on = format!("{} {}", word(data, "direction"), data["message"]);
-                self.reactions.insert(id(data), format!("{on}: {}", word(data, "text")));
+                let on = format!("{} {}", text_field(data, "direction"), data["message"]);
+                self.reactions.insert(id(data), format!("{on}: {}", text_field(data, "text")));
             }
             "reaction" => drop(self.reactions.remove(&id(data))),
             other => panic!("{other} is no event"),
@@ -108,8 +108,9 @@ impl Seen {
     }
 
     fn text(&mut self, data: &Value) {
-        let (id, state, text) = (id(data), word(data, "state"), data["text"].as_str().map(str::to_owned));
-        if word(data, "direction") == "in" {
+        let (id, state, text) =
+            (id(data), text_field(data, "state"), data["text"].as_str().map(str::to_owned));
+        if text_field(data, "direction") == "in" {
             self.waiting.remove(&id);
             let texts = match state.as_str() {
                 "waiting" => &mut self.waiting,
@@ -126,46 +127,47 @@ impl Seen {
     }
 
     /// Builds the state from a snapshot.
-    fn standing(data: &Value) -> Self {
+    fn from_snapshot(data: &Value) -> Self {
         let mut seen = Self { is_over: !data["conversation"]["ended_at"].is_null(), ..Self::default() };
         for turn in data["turns"].as_array().unwrap() {
-            let mut told = Turn { state: word(turn, "state"), ..Turn::default() };
-            told.texts = seen.received(&turn["texts"]);
-            told.messages = seen.sent(&turn["messages"]);
+            let mut shown_turn = Turn { state: text_field(turn, "state"), ..Turn::default() };
+            shown_turn.texts = seen.received(&turn["texts"]);
+            shown_turn.messages = seen.sent(&turn["messages"]);
             for call in turn["tool_calls"].as_array().unwrap() {
-                let outcome = word(call, "outcome");
-                told.calls.insert(id(call), Call { state: word(call, "state"), outcome });
+                let outcome = text_field(call, "outcome");
+                shown_turn.calls.insert(id(call), Call { state: text_field(call, "state"), outcome });
             }
             for block in turn["blocks"].as_array().unwrap() {
-                told.blocks.insert(key(block), word(block, "text"));
+                shown_turn.blocks.insert(key(block), text_field(block, "text"));
             }
-            seen.turns.insert(id(turn), told);
+            seen.turns.insert(id(turn), shown_turn);
         }
         seen.notices = seen.sent(&data["notices"]);
         seen.unanswered = seen.received(&data["unanswered"]);
         seen.waiting = seen.received(&data["waiting"]);
         let question = &data["question"];
-        seen.question = (!question.is_null()).then(|| (id(question), word(question, "text")));
+        seen.question = (!question.is_null()).then(|| (id(question), text_field(question, "text")));
         seen
     }
 
     fn received(&mut self, texts: &Value) -> BTreeMap<i64, String> {
         let texts = texts.as_array().unwrap();
         texts.iter().for_each(|text| self.reacted("in", text));
-        texts.iter().map(|text| (id(text), word(text, "body"))).collect()
+        texts.iter().map(|text| (id(text), text_field(text, "body"))).collect()
     }
 
     fn sent(&mut self, texts: &Value) -> BTreeMap<i64, Message> {
         let texts = texts.as_array().unwrap();
         texts.iter().for_each(|text| self.reacted("out", text));
-        let message = |text| (id(text), Message { body: word(text, "body"), state: word(text, "state") });
+        let message =
+            |text| (id(text), Message { body: text_field(text, "body"), state: text_field(text, "state") });
         texts.iter().map(message).collect()
     }
 
     fn reacted(&mut self, direction: &str, text: &Value) {
         for reaction in text["reactions"].as_array().unwrap() {
             let on = format!("{direction} {}", id(text));
-            self.reactions.insert(id(reaction), format!("{on}: {}", word(reaction, "emoji")));
+            self.reactions.insert(id(reaction), format!("{on}: {}", text_field(reaction, "emoji")));
         }
     }
 }

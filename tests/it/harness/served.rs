@@ -21,7 +21,7 @@ pub(crate) const TOKEN: &str = "a-simulated-token";
 pub(crate) const SECRET: &str = "a-long-random-word";
 
 /// Household with all services, fully configured.
-pub(crate) struct Street {
+pub(crate) struct ServedPeers {
     pub(crate) sonarr: FakeSonarr,
     pub(crate) radarr: FakeRadarr,
     pub(crate) twilio: FakeTwilio,
@@ -29,7 +29,7 @@ pub(crate) struct Street {
     environment: BTreeMap<&'static str, String>,
 }
 
-impl Street {
+impl ServedPeers {
     pub(crate) async fn open() -> Self {
         let clock = Clock::System;
         let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
@@ -135,7 +135,7 @@ pub(crate) fn embeddings(alike: f64) -> Router {
 }
 
 /// Builds a server that refuses requests without a signature, as Dialarr does.
-pub(crate) fn door() -> Router {
+pub(crate) fn signature_check() -> Router {
     Router::new().route("/webhook/twilio", post(|| async { StatusCode::FORBIDDEN }))
 }
 

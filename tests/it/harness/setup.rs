@@ -21,7 +21,7 @@ use super::{ANN, Has, PUBLIC_URL, TestApp, World, reports};
 
 pub(crate) struct Setup {
     pub(super) settings: HouseholdSettings,
-    pub(super) brain: Brain,
+    pub(super) responder: ResponderKind,
     pub(super) public_url: String,
     /// Tokens in place of the one token that the carrier signs with.
     pub(super) tokens: Option<Vec<SecretString>>,
@@ -45,7 +45,7 @@ pub(super) enum Embeddings {
 }
 
 /// Responder of the program.
-pub(super) enum Brain {
+pub(super) enum ResponderKind {
     Keyword,
     Scripted(Arc<ScriptedModel>),
     Other(Arc<dyn Model>),
@@ -57,7 +57,7 @@ impl Default for Setup {
         settings.codes = CodeSource::Fixed(47);
         Self {
             settings,
-            brain: Brain::Scripted(Arc::new(ScriptedModel::new(Vec::new()))),
+            responder: ResponderKind::Scripted(Arc::new(ScriptedModel::new(Vec::new()))),
             public_url: PUBLIC_URL.to_owned(),
             tokens: None,
             admin: None,
@@ -76,8 +76,8 @@ impl Setup {
         self
     }
 
-    pub(crate) fn keyword_brain(self) -> Self {
-        Self { brain: Brain::Keyword, ..self }
+    pub(crate) fn keyword_responder(self) -> Self {
+        Self { responder: ResponderKind::Keyword, ..self }
     }
 
     /// Uses a model that holds messages with the word "hold" until its release.
@@ -86,7 +86,7 @@ impl Setup {
     }
 
     pub(crate) fn answered_by(self, model: Arc<dyn Model>) -> Self {
-        Self { brain: Brain::Other(model), ..self }
+        Self { responder: ResponderKind::Other(model), ..self }
     }
 
     /// Leaves out `EMBEDDINGS_MODEL`: memory is searched by keywords alone.
@@ -154,19 +154,19 @@ impl Setup {
         let world = World { setup: self, peers, folder: tempfile::tempdir().unwrap() };
         let app = world.run().await;
         let this = TestApp { app: Some(app), world };
-        this.knows(ANN, Has::EveryRight).await;
+        this.register_user(ANN, Has::EveryRight).await;
         this
     }
 
     pub(super) fn scripted(&self) -> Option<&ScriptedModel> {
-        match &self.brain {
-            Brain::Scripted(model) => Some(model),
-            Brain::Keyword | Brain::Other(_) => None,
+        match &self.responder {
+            ResponderKind::Scripted(model) => Some(model),
+            ResponderKind::Keyword | ResponderKind::Other(_) => None,
         }
     }
 }
 
-impl Brain {
+impl ResponderKind {
     pub(super) fn model(&self) -> Option<Arc<dyn Model>> {
         match self {
             Self::Keyword => None,

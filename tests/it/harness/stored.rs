@@ -31,7 +31,7 @@ pub(super) const FOLLOWS: &str = "SELECT phone || ' ' || instance || ' ' || kind
      FROM follows JOIN users ON users.id = user_id WHERE ended_at IS NULL ORDER BY follows.id";
 
 /// Query for the rows whose state differs from the last one that the event log contains.
-pub(super) const UNTOLD: &str = "
+pub(super) const UNREPORTED_STATES: &str = "
     WITH last AS (SELECT kind, coalesce(subject_id, turn_id, conversation_id) AS id, state, max(seq) FROM stream_events
                   WHERE kind IN ('turn','tool_call','text_in','text_out','question','reaction','conversation')
                   GROUP BY 1, 2),
@@ -61,7 +61,7 @@ impl TestApp {
     }
 
     /// Returns the received messages with the outcome of each: `add dune: replied`, `hi: skipped blocked`.
-    pub(crate) async fn fates(&self) -> Vec<String> {
+    pub(crate) async fn message_outcomes(&self) -> Vec<String> {
         self.lines(
             "SELECT body || ': ' || coalesce(outcome, state) || coalesce(' ' || outcome_reason, '') AS line
              FROM inbound_events ORDER BY id",
@@ -70,7 +70,7 @@ impl TestApp {
     }
 
     /// Returns the bodies of the received messages.
-    pub(crate) async fn texts_stored(&self) -> Vec<String> {
+    pub(crate) async fn stored_texts(&self) -> Vec<String> {
         self.lines("SELECT body AS line FROM inbound_events ORDER BY id").await
     }
 
@@ -80,7 +80,7 @@ impl TestApp {
     }
 
     /// Returns the stored arr events of Sonarr and Radarr: `radarr movie`.
-    pub(crate) async fn reports_stored(&self) -> Vec<String> {
+    pub(crate) async fn stored_events(&self) -> Vec<String> {
         self.lines("SELECT instance || ' ' || (event ->> 'kind') AS line FROM arr_events ORDER BY id").await
     }
 
@@ -113,12 +113,12 @@ impl TestApp {
     }
 
     /// Returns the number of running model calls according to the database.
-    pub(crate) async fn calls_under_way(&self) -> usize {
+    pub(crate) async fn running_call_count(&self) -> usize {
         self.lines("SELECT day AS line FROM reservations").await.len()
     }
 
     /// Returns the reasons of failed model calls, as worded for the operator.
-    pub(crate) async fn attempts_in_vain(&self) -> Vec<String> {
+    pub(crate) async fn failed_attempts(&self) -> Vec<String> {
         self.lines(
             "SELECT error ->> 'message' AS line FROM llm_steps WHERE state = 'abandoned' ORDER BY turn_id, step, attempt",
         )

@@ -46,15 +46,15 @@ impl Tab {
     pub(crate) async fn follow(&mut self, browser: &Browser<'_>, conversation: i64, most: usize) {
         let path = format!("/conversations/{conversation}/live?after={}", self.after);
         let mut body = open(browser, &path).await.into_data_stream();
-        let (mut told, mut read) = (0, String::new());
-        while told < most {
+        let (mut event_count, mut read) = (0, String::new());
+        while event_count < most {
             let Ok(Some(piece)) = tokio::time::timeout(SILENCE, body.next()).await else { return };
             read.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());
             while let Some((event, rest)) = read.split_once("\n\n") {
                 let (event, rest) = (event.to_owned(), rest.to_owned());
                 self.take(&event);
                 read = rest;
-                told += 1;
+                event_count += 1;
             }
         }
     }
@@ -113,7 +113,7 @@ fn tidied(piece: &str, close: &str) -> String {
 
 impl TestApp {
     /// Returns the beginning of a stream, as it arrives.
-    pub(crate) async fn reads_live(&self, browser: &Browser<'_>, path: &str) -> String {
+    pub(crate) async fn read_live(&self, browser: &Browser<'_>, path: &str) -> String {
         let mut body = open(browser, path).await.into_data_stream();
         let mut read = String::new();
         while let Ok(Some(piece)) = tokio::time::timeout(SILENCE, body.next()).await {
@@ -123,7 +123,7 @@ impl TestApp {
     }
 
     /// Returns the operator's actions in the console, from the audit log.
-    pub(crate) async fn done_in_the_console(&self) -> Vec<String> {
+    pub(crate) async fn console_actions(&self) -> Vec<String> {
         let done = "SELECT kind || ' ' || subject AS line FROM audit_log \
                     WHERE detail ->> '$.by' = 'console' AND kind <> 'sign_in' ORDER BY id";
         self.lines(done).await

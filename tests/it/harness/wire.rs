@@ -17,7 +17,7 @@ use tower::ServiceExt;
 use super::{PUBLIC_URL, TestApp};
 
 /// Response to Twilio: a document without any message.
-pub(crate) const TAKEN: (u16, &str, &str) =
+pub(crate) const ACCEPTED: (u16, &str, &str) =
     (200, "text/xml; charset=utf-8", r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#);
 
 /// Auth token with which simulated requests are signed.

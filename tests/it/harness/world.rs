@@ -73,10 +73,10 @@ impl World {
     }
 
     /// Restarts the program with another embedder from here on.
-    pub(crate) async fn is_started_with(&mut self, embedder: Arc<dyn Embedder>) {
+    pub(crate) async fn start_again_with(&mut self, embedder: Arc<dyn Embedder>) {
         self.embedder = Some(embedder);
-        self.is_killed().await;
-        self.is_started().await;
+        self.kill().await;
+        self.start_again().await;
     }
 
     /// Starts the program on a database that an earlier program left behind, at a given time, with the titles that the
@@ -90,7 +90,7 @@ impl World {
         let mut world = Self::down(script.clone(), script, TriageLevel::Heuristic, at);
         leave(&world.database());
         fill(&world.peers);
-        world.is_started().await;
+        world.start_again().await;
         world
     }
 
@@ -104,14 +104,14 @@ impl World {
 
     async fn build(script: Arc<ScriptedModel>, model: Arc<dyn Model>, routing: TriageLevel) -> Self {
         let mut world = Self::down(script, model, routing, "2026-11-20T21:04:00Z");
-        world.is_started().await;
-        world.knows_ann().await;
-        world.passes(1).await;
+        world.start_again().await;
+        world.register_ann().await;
+        world.pass(1).await;
         world
     }
 
     /// Registers a user who may add titles.
-    pub(crate) async fn knows(&self, phone: &str) {
+    pub(crate) async fn register_user(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let rights = UserRights { role: UserRole::Member, add: true, delete: false, four_k: false };
         let know = move |conn: &mut _| {
@@ -122,14 +122,14 @@ impl World {
     }
 
     /// Registers an admin.
-    pub(crate) async fn knows_an_admin(&self, phone: &str) {
+    pub(crate) async fn register_admin(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let know =
             move |conn: &mut _| users::ensure_user(conn, &phone, FirstContactRole::Admin, now).map(drop);
         self.app.as_ref().unwrap().db.write(know).await.unwrap();
     }
 
-    async fn knows_ann(&self) {
+    async fn register_ann(&self) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
         let rights = UserRights { role: UserRole::Member, add: true, delete: true, four_k: false };
         let know = move |conn: &mut _| {
@@ -139,12 +139,12 @@ impl World {
         self.app.as_ref().unwrap().db.write(know).await.unwrap();
     }
 
-    pub(crate) async fn is_killed(&mut self) {
+    pub(crate) async fn kill(&mut self) {
         self.app.take().unwrap().kill().await;
-        self.passes(1).await;
+        self.pass(1).await;
     }
 
-    pub(crate) async fn is_started(&mut self) {
+    pub(crate) async fn start_again(&mut self) {
         let db = Db::open_simulated(self.database().to_str().unwrap(), 1).unwrap();
         let settings = HouseholdSettings {
             triage_level: self.routing,
@@ -183,8 +183,8 @@ impl World {
     }
 
     /// Returns the rows whose state differs from the last reported one.
-    pub(crate) async fn untold(&self) -> Vec<String> {
-        stored::lines(&self.app.as_ref().unwrap().db, stored::UNTOLD).await
+    pub(crate) async fn unreported_states(&self) -> Vec<String> {
+        stored::lines(&self.app.as_ref().unwrap().db, stored::UNREPORTED_STATES).await
     }
 
     /// Returns the result of a query, one line for each row.
@@ -193,24 +193,24 @@ impl World {
     }
 
     /// Damages stored rows.
-    pub(crate) async fn damages(&self, statement: &'static str) {
+    pub(crate) async fn damage_rows(&self, statement: &'static str) {
         let damage = move |conn: &mut Conn| conn.batch_execute(statement);
         self.app.as_ref().unwrap().db.write(damage).await.unwrap();
     }
 
-    pub(crate) async fn passes(&self, seconds: u64) {
-        self.passes_ms(seconds * 1_000).await;
+    pub(crate) async fn pass(&self, seconds: u64) {
+        self.pass_ms(seconds * 1_000).await;
     }
 
-    pub(crate) async fn passes_ms(&self, milliseconds: u64) {
+    pub(crate) async fn pass_ms(&self, milliseconds: u64) {
         let end = tokio::time::Instant::now() + Duration::from_millis(milliseconds);
         tokio::time::sleep_until(end).await;
     }
 
     /// Sets the wall clock forward or back, and gives a running program a moment to notice the step.
-    pub(crate) async fn sets_clock(&self, by: SignedDuration) {
+    pub(crate) async fn set_clock(&self, by: SignedDuration) {
         self.peers.clock.set_wall(by);
-        self.passes_ms(1_500).await;
+        self.pass_ms(1_500).await;
     }
 
     pub(crate) fn radarr(&self) -> &FakeRadarr {
@@ -230,22 +230,25 @@ impl World {
     }
 
     /// Returns the users' messages in the last request to the model.
-    pub(crate) fn model_was_told(&self) -> String {
+    pub(crate) fn last_user_message(&self) -> String {
         let requests = self.script.requests();
-        let said = |message: &ModelMessage| match message {
+        let user_text = |message: &ModelMessage| match message {
             ModelMessage::User(text) => Some(text.clone()),
             ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => None,
         };
-        requests.last().and_then(|request| request.messages.iter().rev().find_map(said)).unwrap_or_default()
+        requests
+            .last()
+            .and_then(|request| request.messages.iter().rev().find_map(user_text))
+            .unwrap_or_default()
     }
 
     /// Returns the text of the last request to the model, including the history.
-    pub(crate) fn model_was_told_in_full(&self) -> String {
-        self.script.requests().last().map(super::model::said).unwrap_or_default()
+    pub(crate) fn last_request_text(&self) -> String {
+        self.script.requests().last().map(super::model::request_text).unwrap_or_default()
     }
 
     /// Returns the last tool result that the model received.
-    pub(crate) fn model_was_shown(&self) -> String {
+    pub(crate) fn last_tool_result(&self) -> String {
         let requests = self.script.requests();
         let shown = |message: &ModelMessage| match message {
             ModelMessage::ToolResult { content, .. } => Some(content.clone()),
@@ -259,7 +262,7 @@ impl World {
     }
 
     /// Returns the result of a database query.
-    pub(crate) async fn reads<R: Send + 'static>(
+    pub(crate) async fn read_database<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> R {
@@ -272,27 +275,31 @@ impl World {
 
     /// Sends a message from Ann that is accepted, whatever its outcome.
     pub(crate) async fn texts(&self, body: &str) {
-        let status = self.bring(self.text(body).into_signed_request().unwrap()).await;
+        let status = self.deliver(self.text(body).into_signed_request().unwrap()).await;
         assert_eq!(status, 200, "the webhook takes the text");
     }
 
     /// Sends a message from Ann, and returns all replies so far ten seconds later.
     pub(crate) async fn sms(&self, body: &str) -> Vec<String> {
         self.texts(body).await;
-        self.passes(10).await;
-        self.said()
+        self.pass(10).await;
+        self.sent_texts()
     }
 
     /// Sends a message from any user, and returns all messages to that user so far ten seconds later.
     pub(crate) async fn sms_from(&self, phone: &str, body: &str) -> Vec<String> {
         let text = self.peers.twilio.inbound_form(phone, body);
-        assert_eq!(self.bring(text.into_signed_request().unwrap()).await, 200, "the webhook takes the text");
-        self.passes(10).await;
-        self.heard_by(phone)
+        assert_eq!(
+            self.deliver(text.into_signed_request().unwrap()).await,
+            200,
+            "the webhook takes the text"
+        );
+        self.pass(10).await;
+        self.messages_to(phone)
     }
 
     /// Returns every message that a user received so far.
-    pub(crate) fn heard_by(&self, phone: &str) -> Vec<String> {
+    pub(crate) fn messages_to(&self, phone: &str) -> Vec<String> {
         let sent = self.peers.twilio.sent_messages().into_iter();
         sent.filter(|text| text.to.as_str().ends_with(phone)).map(|text| text.body).collect()
     }
@@ -314,7 +321,7 @@ impl World {
     }
 
     /// Forgets a user, as the operator does.
-    pub(crate) async fn forgets(&self, phone: &str) {
+    pub(crate) async fn forget_user(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let forget = move |conn: &mut _| {
             let user = users::find_user_by_phone(conn, &phone)?.unwrap();
@@ -325,7 +332,7 @@ impl World {
     }
 
     /// Blocks a user, as the operator does.
-    pub(crate) async fn blocks(&self, phone: &str) {
+    pub(crate) async fn block_user(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let block = move |conn: &mut _| {
             let user = users::find_user_by_phone(conn, &phone)?.unwrap();
@@ -335,20 +342,20 @@ impl World {
     }
 
     /// Creates a message from Ann that the carrier has and never delivers.
-    pub(crate) async fn misses(&self, body: &str) {
+    pub(crate) async fn miss_message(&self, body: &str) {
         drop(self.text(body).into_signed_request().unwrap());
-        self.passes(1).await;
+        self.pass(1).await;
     }
 
     /// Creates such a message that the carrier's list omits for this many seconds.
-    pub(crate) async fn misses_and_is_listed_after(&self, body: &str, seconds: i64) {
+    pub(crate) async fn miss_message_listed_after(&self, body: &str, seconds: i64) {
         drop(self.text(body).listed_after(SignedDuration::from_secs(seconds)).into_signed_request().unwrap());
-        self.passes(1).await;
+        self.pass(1).await;
     }
 
     /// Queues a message to Ann that no turn wrote. The program sends no such messages yet, so the message has the kind
     /// of a reply; it leaves with the next one.
-    pub(crate) async fn notifies(&self, body: &str) {
+    pub(crate) async fn queue_message(&self, body: &str) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
         let (to, from) = (Address::new(ANN), self.peers.missed_messages().number);
         let (key, body, kind) = (format!("notice:{body}"), body.to_owned(), OutboundKind::Reply);
@@ -362,7 +369,7 @@ impl World {
     }
 
     /// Makes Ann wait for a series and for a movie of the library, and imports both, one reported and one not.
-    pub(crate) async fn gives_notice(&self) {
+    pub(crate) async fn import_followed_titles(&self) {
         let app = self.app.as_ref().unwrap();
         self.peers.sonarr.add(series("The Bear").year(2022).tvdb(403_294).seasons(2));
         self.peers.radarr.add(movie("Heat").year(1995).tmdb(949));
@@ -379,42 +386,42 @@ impl World {
         app.db.write(follow).await.unwrap();
         for season in ["The Bear S01", "The Bear S02E01"] {
             self.peers.sonarr.import_event(season);
-            self.passes(500).await;
+            self.pass(500).await;
         }
         self.peers.radarr.import_event("Heat");
         let event = self.peers.radarr.import_report("Heat");
-        assert_eq!(self.bring(report("radarr", &event, SECRET)).await, 200);
+        assert_eq!(self.deliver(report("radarr", &event, SECRET)).await, 200);
         let ill = self.peers.radarr.health_report("error", "IndexerSearchCheck", "No indexers are available");
-        assert_eq!(self.bring(report("radarr", &ill, SECRET)).await, 200);
-        self.passes(800).await;
+        assert_eq!(self.deliver(report("radarr", &ill, SECRET)).await, 200);
+        self.pass(800).await;
         app.keep_up_once().await;
     }
 
     /// Runs one round of the maintenance that runs every ten minutes.
-    pub(crate) async fn keeps_up(&self) {
+    pub(crate) async fn run_maintenance(&self) {
         self.app.as_ref().unwrap().keep_up_once().await;
     }
 
     /// Erases old messages, as the maintenance does once all messages so far are old.
-    pub(crate) async fn erases_old_words(&self) {
+    pub(crate) async fn erase_old_texts(&self) {
         let now = self.peers.clock.now();
         let erased =
             self.app.as_ref().unwrap().db.write(move |conn| erase_expired_text(conn, now, 1_000, now)).await;
         assert_eq!(erased.unwrap(), RetentionProgress::Done);
     }
 
-    pub(crate) async fn erases_all_that_ann_said(&self) {
+    pub(crate) async fn erase_texts_of_ann(&self) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
         let erase = move |conn: &mut _| {
             let ann = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
             erase_conversations(conn, ann, now)
         };
         self.app.as_ref().unwrap().db.write(erase).await.unwrap();
-        assert!(self.texts_stored().await.iter().all(String::is_empty));
+        assert!(self.stored_texts().await.iter().all(String::is_empty));
     }
 
     /// Returns the stored fragments in which responses arrived.
-    pub(crate) async fn pieces_stored(&self) -> Vec<String> {
+    pub(crate) async fn stored_deltas(&self) -> Vec<String> {
         let pieces =
             "SELECT delta AS line FROM stream_events WHERE kind = 'block_delta' ORDER BY turn_id, seq";
         stored::lines(&self.app.as_ref().unwrap().db, pieces).await
@@ -426,12 +433,12 @@ impl World {
     }
 
     /// Returns the bodies of the accepted inbound messages, oldest first.
-    pub(crate) async fn texts_stored(&self) -> Vec<String> {
+    pub(crate) async fn stored_texts(&self) -> Vec<String> {
         stored::lines(&self.app.as_ref().unwrap().db, "SELECT body AS line FROM inbound_events ORDER BY id")
             .await
     }
 
-    pub(crate) async fn bring(&self, request: Request<Bytes>) -> u16 {
+    pub(crate) async fn deliver(&self, request: Request<Bytes>) -> u16 {
         let webhook = HttpClient::in_process(web::in_process(web::webhook_router(
             self.app.as_ref().unwrap().webhooks.clone(),
         )));
@@ -439,7 +446,7 @@ impl World {
     }
 
     /// Returns every message that the carrier accepted from the program.
-    pub(crate) fn said(&self) -> Vec<String> {
+    pub(crate) fn sent_texts(&self) -> Vec<String> {
         self.peers.twilio.sent_messages().into_iter().map(|text| text.body).collect()
     }
 }
