@@ -43,17 +43,17 @@ pub struct Arguments {
 pub enum CliCommand {
     /// Try everything on this machine, with a made-up library and no account or key
     Demo(DemoArguments),
-    /// Answer texts: listen for webhooks and finish what a crash left open
+    /// Answer texts: listen for webhooks, and finish the work that a crash interrupted
     Serve,
-    /// Talk in the terminal as ADMIN_PHONE, with the real configuration and libraries
+    /// Text in the terminal as ADMIN_PHONE, with the real configuration and libraries
     Chat,
-    /// Check everything that has to work, and tell what to do about what does not
+    /// Check the configuration and all connections, and suggest how to fix problems
     Doctor(doctor::DoctorArguments),
-    /// Ask the running service whether it works, as a container does
+    /// Check the health of the running service, for containers
     Health,
-    /// Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
+    /// Show the settings that Sonarr, Radarr and Twilio need for Dialarr; --apply changes them
     Setup(setup::SetupArguments),
-    /// List, change, export and forget the people who text, also while the service runs
+    /// List, change, export and erase users, also while the service runs
     #[command(subcommand)]
     Users(users::UsersCommand),
     /// Write a consistent copy of the database, also while the service runs
@@ -61,9 +61,9 @@ pub enum CliCommand {
         /// New file for the copy
         file: PathBuf,
     },
-    /// Print a link that signs in at the console of the running service, once and within ten minutes
+    /// Print a link that signs in to the console of the running service, once and within ten minutes
     ConsoleLink,
-    /// Play files of scenarios and tell which scenarios end as they should
+    /// Run scenario files, and report the scenarios that fail
     Eval(eval::Eval),
 }
 

@@ -1,4 +1,4 @@
-//! `serve`, `demo` and `chat` as a person at a terminal sees them.
+//! `serve`, `demo` and `chat` at a terminal.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use std::net::{TcpListener, TcpStream};
 
 use crate::harness::cli::{Cli, exchange};
 
-/// Everything configured, nobody at the other end.
-const NOBODY_THERE: [(&str, &str); 14] = [
+/// Complete configuration whose peers do not exist.
+const UNREACHABLE_PEERS: [(&str, &str); 14] = [
     ("HOST", "127.0.0.1"),
     ("PORT", "0"),
     ("PUBLIC_URL", "https://sms.example.org"),
@@ -25,10 +25,10 @@ const NOBODY_THERE: [(&str, &str); 14] = [
     ("RADARR_API_KEY", "0123456789abcdef"),
 ];
 
-/// What is said of every sign-in link.
+/// Sentence below every sign-in link.
 const SIGNS_IN_ONCE: &str = "It signs in once, within ten minutes; hint: from elsewhere, put the console's address there before /sign-in";
 
-/// Presses the button behind a link that was printed, and returns the status of the answer.
+/// Presses the button of a printed link, and returns the status of the response.
 fn sign_in(console: &str, link: &str) -> String {
     let token = link.trim_end().strip_prefix("http://127.0.0.1:3001/sign-in/link?token=").unwrap();
     let body = format!("token={token}");
@@ -51,15 +51,15 @@ fn help_names_the_commands() {
 
     Commands:
       demo          Try everything on this machine, with a made-up library and no account or key
-      serve         Answer texts: listen for webhooks and finish what a crash left open
-      chat          Talk in the terminal as ADMIN_PHONE, with the real configuration and libraries
-      doctor        Check everything that has to work, and tell what to do about what does not
-      health        Ask the running service whether it works, as a container does
-      setup         Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
-      users         List, change, export and forget the people who text, also while the service runs
+      serve         Answer texts: listen for webhooks, and finish the work that a crash interrupted
+      chat          Text in the terminal as ADMIN_PHONE, with the real configuration and libraries
+      doctor        Check the configuration and all connections, and suggest how to fix problems
+      health        Check the health of the running service, for containers
+      setup         Show the settings that Sonarr, Radarr and Twilio need for Dialarr; --apply changes them
+      users         List, change, export and erase users, also while the service runs
       backup        Write a consistent copy of the database, also while the service runs
-      console-link  Print a link that signs in at the console of the running service, once and within ten minutes
-      eval          Play files of scenarios and tell which scenarios end as they should
+      console-link  Print a link that signs in to the console of the running service, once and within ten minutes
+      eval          Run scenario files, and report the scenarios that fail
       help          Print this message or the help of the given subcommand(s)
 
     Options:
@@ -87,13 +87,13 @@ fn all_configuration_problems_are_reported_without_secrets() {
 #[test]
 fn serve_refuses_a_second_process_and_stops_on_request() {
     let cli = Cli::new();
-    let served = cli.serve(&NOBODY_THERE);
+    let served = cli.serve(&UNREACHABLE_PEERS);
     let ok = "HTTP/1.1 200 OK".to_owned();
     let alive = r#"{"status":"ok","checks":[{"name":"database","ok":true,"detail":"answers"}]}"#;
     assert_eq!(served.get("/health"), (ok.clone(), alive.to_owned()));
     assert_eq!(served.get("/ready").0, ok);
 
-    let second = cli.run(&["serve"], &NOBODY_THERE);
+    let second = cli.run(&["serve"], &UNREACHABLE_PEERS);
     assert_eq!(second.code, Some(1));
     let message = second.errors.lines().last().unwrap_or_default();
     assert_eq!(message, "error: failed to open dialarr.db: another dialarr is using it; stop that one first");
@@ -101,21 +101,21 @@ fn serve_refuses_a_second_process_and_stops_on_request() {
     let (code, took) = served.terminate();
     assert_eq!(code, Some(0));
     assert!(took < Duration::from_secs(10), "{took:?}");
-    assert_eq!(cli.serve(&NOBODY_THERE).terminate().0, Some(0));
+    assert_eq!(cli.serve(&UNREACHABLE_PEERS).terminate().0, Some(0));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn serve_raises_the_limit_of_open_files() {
     let cli = Cli::new();
-    let served = cli.serve_with_files(300, &NOBODY_THERE);
+    let served = cli.serve_with_files(300, &UNREACHABLE_PEERS);
     assert_eq!(served.files(), 4096);
 }
 
 #[test]
 fn written_files_are_readable_by_their_owner_only() {
     let cli = Cli::new();
-    let served = cli.serve(&NOBODY_THERE);
+    let served = cli.serve(&UNREACHABLE_PEERS);
     assert_eq!(cli.run(&["backup", "copy.db"], &[]).code, Some(0));
     for name in ["dialarr.db", "dialarr.db-wal", "copy.db"] {
         assert_eq!(cli.mode(name), 0o600, "{name}");
@@ -126,7 +126,7 @@ fn written_files_are_readable_by_their_owner_only() {
 #[test]
 fn console_link_signs_in_at_the_running_service() {
     let cli = Cli::new();
-    let mut environment = NOBODY_THERE.to_vec();
+    let mut environment = UNREACHABLE_PEERS.to_vec();
     environment.push(("CONSOLE_BIND", "127.0.0.1:0"));
     let mut served = cli.serve(&environment);
     let console = served.console();
@@ -138,7 +138,7 @@ fn console_link_signs_in_at_the_running_service() {
     assert_eq!(sign_in(&console, &ended.output), "HTTP/1.1 410 Gone");
     assert_eq!(served.get("/sign-in").0, "HTTP/1.1 404 Not Found");
 
-    // Whoever drips a request does not hold up the end.
+    // A client that sends its request byte by byte does not delay the shutdown.
     let mut slow = TcpStream::connect(&console).unwrap();
     slow.write_all(b"GET / HTTP/1.1\r\nHost: local").unwrap();
     let (code, took) = served.terminate();
@@ -149,7 +149,7 @@ fn console_link_signs_in_at_the_running_service() {
 #[test]
 fn console_link_made_while_stopped_works_after_the_start() {
     let cli = Cli::new();
-    let mut environment = NOBODY_THERE.to_vec();
+    let mut environment = UNREACHABLE_PEERS.to_vec();
     environment.push(("CONSOLE_BIND", "127.0.0.1:0"));
     cli.serve(&environment).terminate();
 
@@ -167,7 +167,7 @@ fn console_link_made_while_stopped_works_after_the_start() {
 fn occupied_console_port_stops_the_start_with_a_hint() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let mut environment = NOBODY_THERE.to_vec();
+    let mut environment = UNREACHABLE_PEERS.to_vec();
     environment.push(("CONSOLE_BIND", &address));
 
     let ended = Cli::new().run(&["serve"], &environment);

@@ -37,10 +37,10 @@ pub struct Eval {
     /// JSON files with the scenarios
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Ask the configured model in place of the script; this costs what the model costs
+    /// Use the configured model instead of the script; its calls are charged
     #[arg(long)]
     pub live: bool,
-    /// Play each scenario so many times; it passes if every run does
+    /// Run each scenario this many times; it passes if every run does
     #[arg(long, value_name = "K", requires = "live", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub times: u8,
     /// Write a report in Markdown

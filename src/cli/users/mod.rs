@@ -20,29 +20,29 @@ use values::OnOff;
 
 #[derive(Debug, Subcommand, PartialEq, Eq)]
 pub enum UsersCommand {
-    /// List everyone who is known, with what they may do
+    /// List all users with their permissions
     List,
-    /// Show a person and their last conversations
+    /// Show a user and their last conversations
     Show {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
-    /// Let a person in; a number that never texted is made known
+    /// Approve a user; a number that never texted is added
     Approve {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
-    /// Answer a person with silence from here on
+    /// Block a user: their texts get no reply
     Block {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
-    /// Let a person delete and approve by text again after too many wrong codes
+    /// Allow a user to delete and approve by text again after too many wrong codes
     Unsuspend {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
-    /// Make a person an admin
+    /// Make a user an admin
     Promote {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
@@ -52,17 +52,17 @@ pub enum UsersCommand {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
-    /// Change a person's name, rights and limits
+    /// Change a user's name, permissions and limits
     Set(SetArguments),
-    /// Erase everything that a person said and was told, and who they are
+    /// Erase all messages of a user, and their identity
     Forget {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Write everything that is kept of a person as JSON
+    /// Write all stored data of a user as JSON
     Export {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
@@ -82,7 +82,7 @@ pub struct SetArguments {
 #[derive(Debug, Args, PartialEq, Eq)]
 #[group(required = true, multiple = true)]
 struct SetChanges {
-    /// Kinds called
+    /// Name of the user
     #[arg(long, value_parser = UserName::parse)]
     name: Option<UserName>,
     /// Whether they may add titles
@@ -94,10 +94,10 @@ struct SetChanges {
     /// Whether they may add to 4K libraries
     #[arg(long)]
     four_k: Option<OnOff>,
-    /// Movies they may add within the time of the household's limit
+    /// Movies they may add within the period of the household's quota
     #[arg(long, value_name = "N|default", value_parser = values::parse_limit)]
     movies: Option<UserLimit>,
-    /// Seasons they may add within the time of the household's limit
+    /// Seasons they may add within the period of the household's quota
     #[arg(long, value_name = "N|default", value_parser = values::parse_limit)]
     seasons: Option<UserLimit>,
 }
