@@ -94,7 +94,7 @@ pub(super) struct ConversationsParams {
     params(ConversationsParams),
     responses(
         (status = 200, description = "A page of conversations", body = Page<ConversationJson>),
-        (status = 404, description = "Nobody is known by this id or number"),
+        (status = 404, description = "No user has this id or number"),
         (status = 422, description = "The user is neither an id nor a phone number"),
     )
 )]
@@ -166,9 +166,9 @@ pub(super) async fn show_conversation(
     operation_id = "reopen_conversation",
     params(("id" = i64, Path, description = "A conversation's id")),
     responses(
-        (status = 200, description = "It is open", body = ConversationJson),
+        (status = 200, description = "The reopened conversation", body = ConversationJson),
         (status = 404, description = "No conversation has this id"),
-        (status = 409, description = "A text of theirs is being answered, or they are not let in"),
+        (status = 409, description = "A message of the user is being answered, or the user is not active"),
     )
 )]
 pub(super) async fn reopen_conversation(

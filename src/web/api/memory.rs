@@ -113,8 +113,8 @@ fn response_type_name(kind: ResponseType) -> &'static str {
     operation_id = "memory_context",
     params(RecallParams),
     responses(
-        (status = 200, description = "What would stand in the prompt", body = MemoryContext),
-        (status = 404, description = "Nobody is known by this id or number"),
+        (status = 200, description = "The lines of the prompt", body = MemoryContext),
+        (status = 404, description = "No user has this id or number"),
         (status = 422, description = "The user is neither an id nor a phone number, or the query is blank or too long"),
     )
 )]
@@ -223,8 +223,8 @@ pub(super) struct AddedResponse {
     operation_id = "add_memory_response",
     request_body = NewResponse,
     responses(
-        (status = 201, description = "It can be found by its words at once, by its meaning once it was worked on", body = AddedResponse),
-        (status = 404, description = "Nobody is known by this id or number"),
+        (status = 201, description = "The answer can be found by its words at once, and by its meaning after indexing", body = AddedResponse),
+        (status = 404, description = "No user has this id or number"),
     )
 )]
 pub(super) async fn add_memory_response(
@@ -255,8 +255,8 @@ pub(super) async fn add_memory_response(
     operation_id = "forget_memory_response",
     params(("id" = i64, Path, description = "An answer's id")),
     responses(
-        (status = 204, description = "Nobody is told it any more; its words and vectors are gone"),
-        (status = 404, description = "There is no such answer, or it was forgotten before"),
+        (status = 204, description = "The answer, its text and its vectors are deleted"),
+        (status = 404, description = "No answer has this id, or it was deleted before"),
     )
 )]
 pub(super) async fn forget_memory_response(
@@ -290,7 +290,7 @@ pub(super) struct IndexingSummary {
     path = "/memory/process-pending",
     tag = "memory",
     operation_id = "process_pending_memory",
-    responses((status = 200, description = "All that was due was worked on, each answer once", body = IndexingSummary))
+    responses((status = 200, description = "All due answers were indexed, each once", body = IndexingSummary))
 )]
 pub(super) async fn process_pending_memory(
     State(console): State<ConsoleState>,

@@ -157,23 +157,23 @@ pub(super) struct PendingReply {
     params(
         (
             "Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
-            description = "A repeat with the same API key and this key texts nothing again: it gets the answer of the first. With another user or text it is refused with 422."
+            description = "A repeat with the same API key and this key sends no message: it returns the reply of the first request. With another user or text it is refused with 422."
         ),
         (
             "Prefer" = Option<String>, Header, example = "wait=30",
-            description = "`wait=N`: wait N seconds for the answer, at most and by default 90. `respond-async`: not at all."
+            description = "`wait=N`: wait up to N seconds for the reply; 90 is the default and the maximum. `respond-async`: do not wait."
         ),
     ),
     responses(
-        (status = 200, description = "The answer, or that the text is stored", body = MessageReply),
+        (status = 200, description = "The reply, or the confirmation that the message is stored", body = MessageReply),
         (
             status = 202,
-            description = "The answer is not there yet, or the assistant is paused",
+            description = "There is no reply yet, or the assistant is paused",
             body = PendingReply,
-            headers(("Location" = String, description = "Where to ask for it"))
+            headers(("Location" = String, description = "Address of the reply"))
         ),
-        (status = 404, description = "Nobody is known by this id or number"),
-        (status = 409, description = "They are not let in, are blocked, or have opted out; the detail says which"),
+        (status = 404, description = "No user has this id or number"),
+        (status = 409, description = "The user is not active, is blocked, or has opted out; the detail names the reason"),
     )
 )]
 pub(super) async fn send_message(
@@ -205,16 +205,16 @@ pub(super) async fn send_message(
     path = "/messages/{id}",
     tag = "messages",
     operation_id = "show_message",
-    params(("id" = i64, Path, description = "The id of a text")),
+    params(("id" = i64, Path, description = "A message's id")),
     responses(
-        (status = 200, description = "The answer", body = MessageReply),
+        (status = 200, description = "The reply", body = MessageReply),
         (
             status = 202,
-            description = "The answer is not there yet",
+            description = "There is no reply yet",
             body = PendingReply,
-            headers(("Location" = String, description = "Where to ask for it"))
+            headers(("Location" = String, description = "Address of the reply"))
         ),
-        (status = 404, description = "No text has this id"),
+        (status = 404, description = "No message has this id"),
     )
 )]
 pub(super) async fn show_message(

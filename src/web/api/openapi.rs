@@ -14,15 +14,15 @@ use crate::web::sse_events;
 #[openapi(
     info(
         title = "Dialarr",
-        description = "Text as the people of a household, and watch what comes of it. Every change stands in the \
-            audit log under the key that made it. Every answer above 399 is a problem as in RFC 9457.",
+        description = "Send messages as the users of a household, and follow their processing. Every change is \
+            recorded in the audit log under its key. Every response above 399 is a problem as in RFC 9457.",
         license(name = "MIT", identifier = "MIT")
     ),
     tags(
-        (name = "conversations", description = "Stretches of talk and what was said in them"),
-        (name = "messages", description = "Texts in the name of somebody"),
-        (name = "turns", description = "Runs of work that end in an answer"),
-        (name = "users", description = "The people"),
+        (name = "conversations", description = "Conversations and their messages"),
+        (name = "messages", description = "Messages in the name of a user"),
+        (name = "turns", description = "Processing of messages, up to the reply"),
+        (name = "users", description = "Users"),
     )
 )]
 struct ApiDocument;
@@ -77,11 +77,13 @@ pub(super) fn complete_document(mut api: OpenApi) -> OpenApi {
 fn add_security_schemes(components: &mut Components) {
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
-        .description(Some("A key of the page API keys, as `Authorization: Bearer KEY`"))
+        .description(Some("A key from the console page API keys, as `Authorization: Bearer KEY`"))
         .build();
-    let header = ApiKeyValue::with_description("X-Api-Key", "The same key in a header of its own");
-    let session =
-        ApiKeyValue::with_description("dialarr", "A browser that is signed in; `__Host-dialarr` with TLS");
+    let header = ApiKeyValue::with_description("X-Api-Key", "The same key in a separate header");
+    let session = ApiKeyValue::with_description(
+        "dialarr",
+        "The session of a signed-in browser; `__Host-dialarr` with TLS",
+    );
     for (name, scheme) in [
         ("key", SecurityScheme::Http(bearer)),
         ("header", SecurityScheme::ApiKey(ApiKey::Header(header))),

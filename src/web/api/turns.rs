@@ -31,9 +31,9 @@ pub(super) struct Intervention {
     operation_id = "resume_turn",
     params(("id" = i64, Path, description = "A turn's id")),
     responses(
-        (status = 202, description = "It goes on", body = Intervention),
+        (status = 202, description = "The turn is resumed", body = Intervention),
         (status = 404, description = "No turn has this id"),
-        (status = 409, description = "It cannot go on; the detail says why"),
+        (status = 409, description = "The turn cannot be resumed; the detail gives the reason"),
     )
 )]
 pub(super) async fn resume_turn(
@@ -61,9 +61,9 @@ pub(super) async fn resume_turn(
     operation_id = "cancel_turn",
     params(("id" = i64, Path, description = "A turn's id")),
     responses(
-        (status = 202, description = "It ends as soon as it can", body = Intervention),
+        (status = 202, description = "The turn ends as soon as possible", body = Intervention),
         (status = 404, description = "No turn has this id"),
-        (status = 409, description = "It is over already"),
+        (status = 409, description = "The turn has already finished"),
     )
 )]
 pub(super) async fn cancel_turn(

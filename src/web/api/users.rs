@@ -146,8 +146,8 @@ pub(super) async fn list_users(
     operation_id = "approve_user",
     params(("id" = i64, Path, description = "A user's id")),
     responses(
-        (status = 200, description = "They are let in, and told so if they had asked", body = UserJson),
-        (status = 404, description = "Nobody is known by this id"),
+        (status = 200, description = "The user is approved, and notified if they had asked", body = UserJson),
+        (status = 404, description = "No user has this id"),
     )
 )]
 pub(super) async fn approve_user(
@@ -168,9 +168,9 @@ pub(super) async fn approve_user(
     operation_id = "block_user",
     params(("id" = i64, Path, description = "A user's id")),
     responses(
-        (status = 200, description = "They are blocked, and what ran for them ends", body = UserJson),
-        (status = 404, description = "Nobody is known by this id"),
-        (status = 409, description = "They are the last active admin"),
+        (status = 200, description = "The user is blocked, and their running turn ends", body = UserJson),
+        (status = 404, description = "No user has this id"),
+        (status = 409, description = "The user is the last active admin"),
     )
 )]
 pub(super) async fn block_user(
@@ -223,11 +223,11 @@ pub(super) struct ClearedConversation {
     responses(
         (
             status = 200,
-            description = "Their conversation is over: their next text begins another. What runs ends between two \
-                effects, and an open question is dropped.",
+            description = "The conversation has ended, and the next message starts another. A running turn ends \
+                before its next effect, and an open confirmation prompt is closed.",
             body = ClearedConversation
         ),
-        (status = 404, description = "Nobody is known by this id"),
+        (status = 404, description = "No user has this id"),
     )
 )]
 pub(super) async fn clear_conversation(
