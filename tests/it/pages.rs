@@ -1,4 +1,4 @@
-//! What the pages of the console say, and that their buttons do what a text does.
+//! Texts of the console pages, and buttons that act like messages.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::messaging::fake::FakeDelivery;
@@ -13,7 +13,7 @@ const SAM: &str = "+15550100009";
 const HOSTILE: &str = "<script>alert(1)</script> \"><img src=x onerror=alert(1)> \u{202e}txet";
 const PAGES: [&str; 7] = ["/", "/users", "/users/1", "/deliveries", "/spend", "/memory", "/audit"];
 
-/// Sam has told the name, and nobody has answered.
+/// Starts after Sam gave a name, without a decision.
 async fn app_with_sam_at_the_door() -> TestApp {
     let app = TestApp::start_without_model().await;
     app.sms_from(SAM, "hi").await;
@@ -21,7 +21,7 @@ async fn app_with_sam_at_the_door() -> TestApp {
     app
 }
 
-/// Bob, who may not delete, has asked for the end of a film.
+/// Starts with a removal request of Bob, who may not delete.
 async fn app_with_removal_request(title: &str) -> (TestApp, i64) {
     let app = TestApp::start().await;
     app.register_named_user("Ann", ANN, Has::EveryRight).await;
@@ -33,7 +33,7 @@ async fn app_with_removal_request(title: &str) -> (TestApp, i64) {
     (app, film)
 }
 
-/// Presses a button, and what the page says to which it leads.
+/// Presses a button, and returns the location and the text of the next page.
 async fn presses(app: &TestApp, path: &str, fields: &[(&str, &str)]) -> (String, Page) {
     let mut browser = app.browser().await;
     let answer = browser.submit(path, fields).await;
@@ -44,7 +44,7 @@ async fn presses(app: &TestApp, path: &str, fields: &[(&str, &str)]) -> (String,
     (location, page)
 }
 
-/// What was changed, without who came to the console.
+/// Returns the audited changes without sign-ins.
 async fn changes(app: &TestApp) -> Vec<String> {
     let audit = app.audit().await;
     audit.into_iter().filter(|line| !line.contains(" console by ")).collect()
@@ -104,7 +104,7 @@ async fn newcomer_blocked_by_button_gets_no_reply() {
     let (location, page) = presses(&app, "/users/2/block", &[]).await;
 
     assert_eq!(location, "/users/2?flash=blocked");
-    check_text(&page, &["Sam Blocked", "Let in again"]);
+    check_text(&page, &["Sam Blocked", "Approve again"]);
     assert_eq!(app.sms_from(SAM, "hello?").await, "");
     assert_eq!(app.sms("approve 4747").await, "That number was blocked already.");
 }
@@ -114,7 +114,7 @@ async fn removal_request_approved_by_button_deletes_once() {
     let (app, dune) = app_with_removal_request("Dune").await;
     check_text(
         &app.browser().await.get("/").await,
-        &["Deletion request Dune (2021) asked for by Bob , 21.4 GB"],
+        &["Deletion request Dune (2021) requested by Bob , 21.4 GB"],
     );
 
     let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
@@ -412,10 +412,7 @@ async fn user_is_erased_only_with_the_typed_word() {
     assert_eq!(location, "/users?flash=forgotten");
     assert!(!page.text().contains("Bob"), "{}", page.text());
     assert_eq!(app.browser().await.get("/users/2").await.status, 404);
-    check_text(
-        &app.browser().await.get("/deliveries").await,
-        &["Somebody forgotten", "The words are erased."],
-    );
+    check_text(&app.browser().await.get("/deliveries").await, &["Somebody forgotten", "The text is erased."]);
     assert_eq!(presses(&app, "/users/1/forget", &[("word", "FORGET")]).await.0, "/users/1?flash=last-admin");
 }
 
@@ -553,7 +550,7 @@ async fn asset_urls_contain_the_version() {
 async fn memory_page_shows_retention_periods() {
     let app = TestApp::start_without_model().await;
     let page = app.browser().await.get("/memory").await;
-    check_text(&page, &["Words of texts and of answers 365 days", "Answers that can be found 0"]);
+    check_text(&page, &["Message texts and replies 365 days", "Answers that can be found 0"]);
 }
 
 #[tokio::test]
@@ -566,7 +563,7 @@ async fn memory_page_counts_stored_answers_and_facts() {
     app.app().engine.index_due_answers().await.unwrap();
     app.sms("where do I watch it").await;
     let page = app.browser().await.get("/memory").await;
-    let counted = ["Answers that can be found 2", "Waiting for indexing 1", "Facts about people 1"];
+    let counted = ["Answers that can be found 2", "Waiting for indexing 1", "Facts about users 1"];
     check_text(&page, &counted);
     check_text(&page, &["Recipient 2", "hashing-256/256 1"]);
 }

@@ -49,7 +49,7 @@ outcomes! {
     BadLimit, Warn, "bad-limit", "Nothing was changed: a limit is a number, or empty for the household's.";
     NotTyped, Warn, "not-typed", "Nothing was erased: FORGET was not typed.";
     Forgotten, Good, "forgotten",
-        "Erased. If the number stands in ADMIN_PHONE or PHONE_WHITELIST, take it out: it is known again at the next \
+        "Erased. If the number is in ADMIN_PHONE or PHONE_WHITELIST, remove it: the number is added again at the next \
          start otherwise.";
     Busy, Warn, "busy", "Nothing was erased: one of their texts is being processed. Try again in a moment.";
     SuspensionLifted, Good, "allowed-again", "They can delete and approve by text again.";

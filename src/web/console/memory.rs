@@ -113,7 +113,7 @@ fn memory_figures(stats: &StoredAnswerStats) -> Vec<(&'static str, String)> {
         ("Answers that can be found", format_signed_count(findable)),
         ("Waiting for indexing", format_signed_count(of("pending"))),
         ("Failed on the last try", format_signed_count(stats.failing)),
-        ("Facts about people", format_signed_count(stats.facts)),
+        ("Facts about users", format_signed_count(stats.facts)),
         ("Vectors", format!("{:.1} MB", stats.vector_bytes as f64 / 1e6)),
     ]
 }
@@ -146,7 +146,7 @@ fn state_name(word: &str) -> String {
         "pending" => "Waiting",
         "done" => "Can be found",
         "skipped" => "Greetings, not kept to be found",
-        "repeated" => "FlashMessage again later",
+        "repeated" => "Repeated later",
         "erased" => "Erased",
         other => other,
     }
