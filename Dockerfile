@@ -3,7 +3,7 @@
 FROM rust:1.95-slim-trixie AS build
 WORKDIR /src
 COPY . .
-# What `dialarr --version` tells of this build: git is not in here.
+# Commit in `dialarr --version`: git is not available in the image.
 ARG DIALARR_COMMIT=""
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
@@ -11,7 +11,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     && install -D target/dist/dialarr /out/dialarr
 
 FROM debian:trixie-slim
-# Certificates to reach Twilio and the model, zones to tell the time.
+# Certificates for Twilio and the model, and time zones.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates tzdata \

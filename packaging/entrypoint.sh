@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs dialarr as PUID:PGID, to whom /config then belongs. Started as another user than root, it runs as that one.
+# Runs dialarr as PUID:PGID, the owner of /config. If it is not started as root, it runs as the current user.
 set -eu
 
 if [ "$(id -u)" != 0 ]; then
@@ -16,7 +16,7 @@ if [ "$uid" -eq 0 ]; then
     echo "entrypoint: PUID has to be above 0: dialarr does not run as root" >&2
     exit 78
 fi
-# A health check comes often, and finds everything handed over.
+# Health checks are frequent, and the owner is already correct then.
 if [ "${1:-}" != health ]; then
     find . -xdev \( ! -uid "$uid" -o ! -gid "$gid" \) -exec chown -h "$uid:$gid" {} + ||
         echo "entrypoint: not everything in $PWD could be given to $uid:$gid" >&2

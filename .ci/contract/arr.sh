@@ -1,4 +1,4 @@
-# Our clients of Sonarr and Radarr against recorded answers and published descriptions.
+# Clients of Sonarr and Radarr against recorded responses and published descriptions.
 arr() (
     target=${CARGO_TARGET_DIR:-target}
     mkdir -p "$target"

@@ -1,8 +1,8 @@
-"""Hold every request that our Sonarr and Radarr clients send against the descriptions that their makers publish.
+"""Compare every request of the Sonarr and Radarr clients with the published descriptions.
 
 usage: arr_requests.py REQUESTS.jsonl FOLDER
 
-REQUESTS.jsonl is what `cargo test --test contract` wrote, FOLDER holds {sonarr,radarr}_v3_openapi.json.
+REQUESTS.jsonl is the output of `cargo test --test contract`, FOLDER holds {sonarr,radarr}_v3_openapi.json.
 """
 
 import json
@@ -16,7 +16,7 @@ from referencing.jsonschema import DRAFT202012
 
 
 def plain_schema(node):
-    """OpenAPI 3.0 says `nullable`, JSON Schema lists null among the types."""
+    """Convert `nullable` of OpenAPI 3.0 to the null type of JSON Schema."""
     if isinstance(node, list):
         return [plain_schema(item) for item in node]
     if not isinstance(node, dict):
@@ -30,7 +30,7 @@ def plain_schema(node):
     return node
 
 
-# What the descriptions leave out: each command has fields of its own beside its name.
+# The descriptions omit the fields of each command besides its name.
 COMMANDS = {
     "MoviesSearch": {"movieIds"},
     "SeasonSearch": {"seriesId", "seasonNumber"},
@@ -46,7 +46,7 @@ class Description:
         self.registry = Registry().with_resource("urn:api", resource)
 
     def operation(self, method, path):
-        """The path as described, with its operation, and the values of its parameters."""
+        """Return the described path with its operation, and the values of its parameters."""
         found = []
         for template, operations in self.document["paths"].items():
             names = re.findall(r"\{(\w+)\}", template)
@@ -73,7 +73,7 @@ class Description:
 
 
 def typed(text, schema):
-    """A parameter's text as the type that is asked for, or as it is where it does not fit."""
+    """Convert the text of a parameter to the required type, or return it unchanged."""
     types = schema.get("type", "string")
     types = types if isinstance(types, list) else [types]
     if "array" in types:

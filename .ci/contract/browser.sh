@@ -1,5 +1,5 @@
-# The console in headless Chromium: signing in, an answer as it comes, a deletion approved, each page inspected for
-# accessibility. Its pictures are kept in target/browser.
+# The console in headless Chromium: sign-in, a streamed reply, an approved deletion, and the accessibility of each page.
+# Screenshots are in target/browser.
 browser() (
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT

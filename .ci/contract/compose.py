@@ -1,4 +1,4 @@
-"""compose.example.yaml and litestream.yml say of Dialarr what is so, and publish nothing but the console, to this machine."""
+"""Check compose.example.yaml and litestream.yml: they match Dialarr, and publish only the console, on loopback."""
 
 import sys
 

@@ -1,4 +1,5 @@
-# Licences, sources and second copies of what is built in, by deny.toml; and known holes, where their list can be fetched.
+# Licenses, sources and duplicate versions of the dependencies, by deny.toml; and known vulnerabilities, if their list
+# can be fetched.
 deny() (
     version=0.20.2 home=${CARGO_TARGET_DIR:-target}/deny
     tool=$home/bin/cargo-deny

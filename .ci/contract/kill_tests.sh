@@ -1,4 +1,4 @@
-# The program killed at named places and at random moments; and that a release knows nothing of those places.
+# The program, killed at failpoints and at random moments; a release must not contain the failpoints.
 kill_tests() {
     local names name
     cargo test --quiet --features failpoints --test kill

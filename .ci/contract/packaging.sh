@@ -1,4 +1,4 @@
-# What a release is packed with: the unit, the container's files and the entrypoint, as far as a tool for each is there.
+# Packaging: the unit, the container's files and the entrypoint, as far as their tools are available.
 packaging() (
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT

@@ -1,4 +1,4 @@
-# Our calls to Twilio against an independent mock of its published description.
+# Requests to Twilio against an independent mock of its published description.
 prism() (
     status=0
     home=$(mktemp -d)

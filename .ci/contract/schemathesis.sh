@@ -1,5 +1,5 @@
-# The API against its own description, by a tool that makes up requests from it: no server error, and no answer that is
-# not described. The stream is left out, since it does not end.
+# The API against its own description, by a tool that generates requests from it: no server error, and no response that
+# is not described. The stream is excluded, because it does not end.
 schemathesis() (
     status=0
     home=$(mktemp -d)
@@ -16,7 +16,7 @@ schemathesis() (
         sleep 0.1
     done
     base=${link%%/sign-in*}
-    # Without one, what the program said is worth more than the failure here.
+    # Without a URL, the output of the program is more useful than the failure here.
     key=$(make_api_key "$base" "${link##*token=}" "$home/cookies") || key=
     if [[ $key == dlr_* ]]; then
         # A reused Idempotency-Key with another text is valid by the description and gets 422.

@@ -1,4 +1,4 @@
-# A turn with PyPI's stubllm as the model: a server whose streams are wrong.
+# A turn with PyPI's stubllm as the model: a server whose streams are malformed.
 stubllm() (
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
