@@ -1,20 +1,20 @@
-//! Embeds the migrations, and which version this is.
+//! Embeds the migrations and the version.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Says from which commit this is built, where git cannot: in a container, from an archive.
+/// Environment variable that names the commit of this build if git cannot: in a container, from an archive.
 const COMMIT: &str = "DIALARR_COMMIT";
 
 fn main() {
-    // Without this, a migration added later is silently not embedded.
+    // Without this line, a later migration is silently not embedded.
     println!("cargo:rerun-if-changed=migrations");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed={COMMIT}");
     let variable = |name| std::env::var(name).unwrap_or_default();
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let mut commit = variable(COMMIT);
-    // A development build would be made anew at each commit.
+    // A development build would be rebuilt at each commit.
     if commit.is_empty() && variable("PROFILE") == "release" {
         for file in changed_by_a_commit(&root) {
             println!("cargo:rerun-if-changed={}", file.display());
@@ -25,7 +25,7 @@ fn main() {
 }
 
 pub(crate) fn version(number: &str, commit: &str) -> String {
-    // Whatever stands in a variable ends up in one line that is told to operators.
+    // The value of the variable becomes one line for operators.
     let commit: String = commit.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
     if commit.is_empty() { number.to_owned() } else { format!("{number} ({commit})") }
 }
@@ -34,14 +34,14 @@ pub(crate) fn commit_of(root: &Path) -> Option<String> {
     git(root, &["rev-parse", "HEAD"])
 }
 
-/// Two files that git writes to at each commit and each change of branch.
+/// Returns the two files that git writes at each commit and each change of branch.
 pub(crate) fn changed_by_a_commit(root: &Path) -> Vec<PathBuf> {
     let path = |name| git(root, &["rev-parse", "--git-path", name]).map(|path| root.join(path));
-    // Cargo takes a file that does not exist for one that changes all the time.
+    // Cargo treats a missing file as always changed.
     ["HEAD", "logs/HEAD"].into_iter().filter_map(path).filter(|file| file.exists()).collect()
 }
 
-/// What git says of this checkout, and not of one that the folder happens to lie in.
+/// Returns the output of git about this checkout, and not about one around the folder.
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     if !root.join(".git").exists() {
         return None;

@@ -1,7 +1,7 @@
-//! How long does it take to find what was said before among 100,000 answers of one installation, by both vectors of 384
-//! dimensions and by words? Once with all of them one person's, once with those of ten people. `MEMORY_ROWS` sets how many.
-//! The vectors are made up, and so are the words; how often each word stands falls as in a language (Zipf). Each answer
-//! has notes of a model, which are found by their words too.
+//! Duration of recall among 100,000 answers of one installation, by both vectors of 384 dimensions and by words.
+//! Measured with all answers owned by one user, and by ten users. `MEMORY_ROWS` sets their number. The vectors are
+//! random, and so are the words; the word frequencies follow Zipf's law. Each answer has metadata of a model, which is
+//! searched too.
 
 #![expect(clippy::print_stdout, reason = "the report is what a benchmark is for")]
 
@@ -33,10 +33,10 @@ const PEOPLE: usize = 10;
 const SEARCHES: usize = 200;
 const VOCABULARY: usize = 20_000;
 const MODEL: &str = "made-up";
-/// Rows that are written in one transaction.
+/// Number of rows in one transaction.
 const BATCH: usize = 500;
 
-/// Vectors that mean nothing, at once.
+/// Embedder of random vectors, without a delay.
 struct MadeUp;
 
 #[async_trait]
@@ -58,7 +58,7 @@ fn numbers(rng: &mut StdRng) -> Vec<f32> {
     (0..DIMS).map(|_| rng.random_range(-1.0..1.0)).collect()
 }
 
-/// Words, the first of which stand in most sentences.
+/// Returns random words; the first of the vocabulary are the most frequent.
 fn sentence(rng: &mut StdRng, words: usize) -> String {
     let word = |rng: &mut StdRng| {
         let rank = (VOCABULARY as f64).powf(rng.random_range(0.0..1.0)) as usize;
@@ -85,7 +85,7 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     let mut blueprint =
         peers.blueprint(Db::open(database)?, simulation::simulation_settings(TimeZone::UTC), None)?;
     blueprint.embedder = Some(Arc::new(MadeUp));
-    // Made-up vectors are not alike: with no floor each search has its full share of rows to rank.
+    // Random vectors are dissimilar: without a floor each search ranks its full share of rows.
     blueprint.settings.similarity_floor = 0.0;
     let app = App::start(blueprint).await?;
     let viewers = fill(&app.db, people, rows).await?;
@@ -101,7 +101,7 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
         let query = sentence(&mut rng, 8);
         let start = Instant::now();
         let recalled = app.engine.recall_answers(viewers[n % viewers.len()], &query, None).await?;
-        // The first of each person reads their vectors.
+        // The first search of each user loads their vectors.
         if n >= viewers.len() {
             times.push(start.elapsed());
         }
@@ -126,7 +126,7 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     Ok(())
 }
 
-/// Writes answers as the program does, those of each person in turn.
+/// Writes answers as the program does, alternating between the users.
 async fn fill(db: &Db, people: usize, rows: usize) -> Result<Vec<UserId>> {
     let now = Clock::System.now();
     let mut viewers = Vec::new();

@@ -1,5 +1,5 @@
-//! What do 500 readers of one conversation cost the writer of its deltas? The same writing without readers and with
-//! them, in turns, in one run: as fast as it goes, and at the pace of a response.
+//! Cost of 500 readers of one conversation for the writer of its deltas. The same writes without readers and with them,
+//! in turns, in one run: at full speed, and at the rate of a response.
 
 #![expect(clippy::print_stdout, reason = "the report is what a benchmark is for")]
 
@@ -24,21 +24,21 @@ use tokio::task::JoinSet;
 
 const READERS: usize = 500;
 const ROUNDS: usize = 5;
-/// How long each round writes as fast as it goes.
+/// Duration of each round at full speed.
 const ROUND: Duration = Duration::from_secs(2);
-/// Deltas that share a commit at full speed, and what each says.
+/// Number of deltas in a commit at full speed, and the text of each.
 const DELTAS: usize = 64;
 const DELTA: &str = "word ";
-/// The pace of a response: what comes within this time is one commit.
+/// Rate of a response: deltas within this time share a commit.
 const TICK: Duration = Duration::from_millis(50);
 const TICKS: usize = 100;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn main() -> Result<()> {
     tokio::runtime::Runtime::new()?.block_on(run())
 }
 
-/// A response that is being written.
+/// Response that is being written.
 struct Stage {
     db: Db,
     hub: Hub,
@@ -73,7 +73,7 @@ impl Stage {
     }
 }
 
-/// Readers at the end of the log, and how many events they have read altogether.
+/// Readers at the end of the log, and the total number of events that they have read.
 struct Crowd {
     read: Arc<AtomicUsize>,
     moved: Arc<Notify>,
@@ -108,7 +108,7 @@ impl Crowd {
         Ok(crowd)
     }
 
-    /// Returns when every reader has read `events`.
+    /// Waits until every reader has read `events`.
     async fn reads(&self, events: usize) -> Result<()> {
         let wanted = events * self.tasks.len();
         self.until(|| self.read.load(Ordering::SeqCst) >= wanted).await
@@ -126,7 +126,7 @@ impl Crowd {
                 moved.await;
             }
         };
-        tokio::time::timeout(PATIENCE, wait).await.context("the readers do not come after")
+        tokio::time::timeout(TIMEOUT, wait).await.context("the readers do not come after")
     }
 }
 
@@ -160,7 +160,7 @@ async fn run() -> Result<()> {
     Ok(())
 }
 
-/// Deltas per second, and the seconds until every reader had the last.
+/// Deltas per second, and the seconds until every reader had the last one.
 async fn full_speed(stage: &Stage, readers: usize) -> Result<(f64, f64)> {
     let crowd = Crowd::gather(stage, readers).await?;
     let (start, mut commits) = (Instant::now(), 0);
@@ -174,7 +174,7 @@ async fn full_speed(stage: &Stage, readers: usize) -> Result<(f64, f64)> {
     Ok((speed, end.elapsed().as_secs_f64()))
 }
 
-/// Seconds that each commit took, and until every reader had it.
+/// Seconds of each commit, and until every reader had it.
 struct Paced {
     commits: Vec<f64>,
     told: Vec<f64>,

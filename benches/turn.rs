@@ -1,5 +1,5 @@
-//! How long does the program itself take for a turn with one read, when the model and the peers answer at once?
-//! From the signed webhook to the text that the carrier takes, in one process, with every record on disk.
+//! Duration of the program's own work in a turn with one read, with immediate responses of the model and the peers:
+//! from the signed webhook to the carrier's acceptance of the reply, in one process, with every record on disk.
 
 #![expect(clippy::print_stdout, reason = "the report is what a benchmark is for")]
 
@@ -40,7 +40,7 @@ async fn run() -> Result<()> {
     let model = Arc::new(ScriptedModel::new(Vec::new()));
     let mut blueprint = peers.blueprint(
         Db::open(database.to_str().context("a path that is not UTF-8")?)?,
-        // One person texts here as fast as many would.
+        // One user texts here as fast as many users would.
         HouseholdSettings { rate_limit: None, ..simulation::simulation_settings(TimeZone::UTC) },
         Some(model.clone()),
     )?;
@@ -63,7 +63,7 @@ async fn run() -> Result<()> {
         app.relay.wait_until_settled().await?;
     }
     app.drain_turns().await;
-    // The database closes once nothing holds it.
+    // The database closes once no handle remains.
     drop(webhook);
     app.close().await;
     report(times);

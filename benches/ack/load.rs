@@ -1,4 +1,4 @@
-//! Signed webhooks of people nobody knows, as fast as they are answered, and what came of it.
+//! Signed webhooks of unknown users at full speed, and their results.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use reqwest::header::CONTENT_TYPE;
 
 use crate::variants::{PUBLIC_URL, token};
 
-/// Texts made before the clock runs; a round ends early when they are used up.
+/// Number of messages prepared before the measurement; a round ends early when they are used up.
 pub(crate) const TEXTS: usize = 60_000;
 
 pub(crate) struct Load {
@@ -25,7 +25,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// The middle of each figure; of the refused texts, all.
+    /// Median of each figure, and the sum of the refused messages.
     pub(crate) fn median(loads: &[Self]) -> Self {
         let middle = |mut figures: Vec<f64>| {
             figures.sort_by(f64::total_cmp);
@@ -51,7 +51,7 @@ impl fmt::Display for Load {
     }
 }
 
-/// What one of the senders saw.
+/// Measurements of one sender.
 #[derive(Default)]
 struct Seen {
     times: Vec<Duration>,
@@ -108,12 +108,12 @@ async fn post(client: &reqwest::Client, url: &str, text: &Text) -> reqwest::Resu
         .body(text.form.clone());
     let answer = request.send().await?;
     let status = answer.status();
-    // A connection is used again only when the answer was read to its end.
+    // A connection is reused only after its response was read completely.
     answer.bytes().await?;
     Ok(status)
 }
 
-/// The form that a carrier posts, from a person of its own for every number.
+/// Returns the form that a carrier posts, from a different user for each number.
 pub(crate) fn text(number: usize) -> Text {
     let (sid, from) = (format!("SM{number:032x}"), format!("+1555{number:07}"));
     let fields = [

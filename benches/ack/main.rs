@@ -1,6 +1,6 @@
-//! How many texts are acknowledged a second, each on disk before its answer, and how long does an answer take?
-//! Compared with one commit per text and with no commit at all, in turns, over loopback sockets that stay open.
-//! With the argument `slow`: whether texts get through while strangers hold hundreds of connections.
+//! Acknowledged messages per second, each stored on disk before its response, and the duration of a response. Compared
+//! with one commit per message and with no commit, in turns, over open loopback sockets. With the argument `slow`:
+//! messages while unknown clients hold hundreds of connections.
 
 #![expect(clippy::print_stdout, reason = "the report is what a benchmark is for")]
 
@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use load::Load;
 use variants::Variant;
 
-/// Webhooks under way at the same time.
+/// Number of concurrent webhooks.
 const CONCURRENT: usize = 64;
 const ROUND: Duration = Duration::from_secs(3);
 

@@ -1,4 +1,5 @@
-//! Real texts while strangers open 500 connections a second through a listed proxy and let their bodies trickle.
+//! Real messages while unknown clients open 500 connections a second through a listed proxy and send their bodies
+//! slowly.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,13 +23,13 @@ const FLOOD: Duration = Duration::from_secs(12);
 const BETWEEN_CONNECTIONS: Duration = Duration::from_millis(2);
 const CLIENTS: usize = 50;
 const BETWEEN_TEXTS: Duration = Duration::from_millis(100);
-/// Texts begin once the flood has taken all slots.
+/// Delay of the messages, after which the flood has taken all slots.
 const HEAD_START: Duration = Duration::from_secs(2);
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
-/// Nothing waits this long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit of all waits.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many slow connections ended with which status line; an empty one is a close without an answer.
+/// Number of slow connections by their status line; an empty line is a close without a response.
 type Ends = Arc<Mutex<BTreeMap<String, usize>>>;
 
 pub(crate) async fn run() -> Result<()> {
@@ -52,7 +53,7 @@ pub(crate) async fn run() -> Result<()> {
     Ok(())
 }
 
-/// Returns how many connections it opened, once all of them have ended.
+/// Returns the number of opened connections, once all of them have ended.
 async fn flood(authority: String, ends: Ends) -> usize {
     let mut connections = JoinSet::new();
     let mut ticks = interval(BETWEEN_CONNECTIONS);
@@ -71,7 +72,7 @@ async fn flood(authority: String, ends: Ends) -> usize {
     opened
 }
 
-/// The status line that one byte of a body is answered with.
+/// Returns the status line of the response to one byte of a body.
 async fn trickle(authority: &str, client: usize) -> Result<String> {
     let mut stream = TcpStream::connect(authority).await?;
     let head = format!(
@@ -80,7 +81,7 @@ async fn trickle(authority: &str, client: usize) -> Result<String> {
     );
     stream.write_all(head.as_bytes()).await?;
     let mut answer = String::new();
-    timeout(PATIENCE, stream.read_to_string(&mut answer)).await??;
+    timeout(TIMEOUT, stream.read_to_string(&mut answer)).await??;
     Ok(answer.lines().next().unwrap_or_default().to_owned())
 }
 
@@ -98,7 +99,7 @@ async fn send_texts(url: &str) -> Result<Vec<Duration>> {
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded; charset=utf-8")
             .header(SIGNATURE_HEADER, signature)
             .header("x-forwarded-for", "54.172.60.1")
-            .timeout(PATIENCE)
+            .timeout(TIMEOUT)
             .body(form);
         let status = request.send().await?.status();
         ensure!(status == StatusCode::OK, "a text was answered {status}");

@@ -1,4 +1,4 @@
-//! The listeners that are compared: the program's own, and the same steps with another way to the disk.
+//! Compared listeners: the program's own, and the same steps with other ways to the disk.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,19 +42,19 @@ const EMPTY_TWIML: &str = r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// The program as it is: each text is stored, answered, then looked at by a task and skipped.
+    /// The unchanged program: each message is stored, acknowledged, then processed by a task and skipped.
     Program,
-    /// Stored by the program's writer, with nothing after it.
+    /// Storage by the program's writer, without further steps.
     Admission,
-    /// The same for people each of whom has a conversation open, where whoever watches is to be told of the text.
-    InTalks,
-    /// Stored with a commit of its own by a connection behind a lock.
+    /// The same for users with an open conversation, whose readers get an event for the message.
+    InConversations,
+    /// Storage with a commit per message, by a connection behind a lock.
     CommitEach,
-    /// Read and answered, never stored.
+    /// Parsing and a response, without storage.
     NoStore,
 }
 
-/// A listener and what to end with it.
+/// Listener, with the handle that ends it.
 pub(crate) struct Stage {
     pub(crate) url: String,
     stop: CancellationToken,
@@ -69,8 +69,8 @@ enum Running {
     Nothing,
 }
 
-/// Everybody who will text is known and has a conversation open.
-fn everybody_talks() -> String {
+/// Registers every user, with an open conversation.
+fn register_users_sql() -> String {
     format!(
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {TEXTS})
          INSERT INTO users (id, phone, status, created_at, updated_at)
@@ -79,7 +79,7 @@ fn everybody_talks() -> String {
     )
 }
 
-/// Where a text goes once it is known to be Twilio's.
+/// Destination of a verified message.
 #[derive(Clone)]
 enum Sink {
     Writer(Db),
@@ -95,19 +95,19 @@ struct Door {
 
 impl Variant {
     pub(crate) const ALL: [Self; 5] =
-        [Self::Program, Self::Admission, Self::InTalks, Self::CommitEach, Self::NoStore];
+        [Self::Program, Self::Admission, Self::InConversations, Self::CommitEach, Self::NoStore];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Program => "the program",
             Self::Admission => "its writer, no work after it",
-            Self::InTalks => "the same, conversations open",
+            Self::InConversations => "the same, conversations open",
             Self::CommitEach => "(a) one commit each",
             Self::NoStore => "(b) no commit",
         }
     }
 
-    /// On a database of its own, so that none is larger than another's.
+    /// Uses a separate database, so that all have the same size.
     pub(crate) async fn start(self) -> Result<Stage> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("ack.db");
@@ -119,7 +119,7 @@ impl Variant {
             Self::Program => {
                 let app = program(path).await?;
                 let router = web::webhook_router(app.webhooks.clone());
-                // Its connections are kept as those of the other variants are: compared is the way to the disk.
+                // Connections are kept as in the other variants, because only the way to the disk is compared.
                 let server = tokio::spawn(http_server::serve_sockets(
                     listener,
                     router,
@@ -128,10 +128,10 @@ impl Variant {
                 ));
                 (server, Running::App(Box::new(app)))
             }
-            Self::Admission | Self::InTalks => {
+            Self::Admission | Self::InConversations => {
                 let db = Db::open(path)?;
-                if self == Self::InTalks {
-                    db.write(|conn| conn.batch_execute(&everybody_talks())).await?;
+                if self == Self::InConversations {
+                    db.write(|conn| conn.batch_execute(&register_users_sql())).await?;
                 }
                 let server = serve(listener, Sink::Writer(db.clone()), stop.clone());
                 (server, Running::Db(db))
@@ -147,7 +147,7 @@ impl Variant {
 }
 
 impl Stage {
-    /// The program with the limits of its webhooks, behind a proxy on this machine that names its clients.
+    /// The program with the limits of its webhooks, behind a local proxy that names its clients.
     pub(crate) async fn behind_proxy() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("ack.db");
@@ -166,7 +166,7 @@ impl Stage {
         Ok(Self { url, stop, server, running: Running::App(Box::new(app)), _folder: folder })
     }
 
-    /// Waits for all work, so that it does not run into the next round.
+    /// Waits for all work, so that it does not affect the next round.
     pub(crate) async fn end(self) -> Result<()> {
         self.stop.cancel();
         self.server.await??;
@@ -205,7 +205,7 @@ async fn program(path: &str) -> Result<App> {
     Ok(App::start(blueprint).await?)
 }
 
-/// A connection as the writer has it, to a database that the program prepared.
+/// Opens a connection like the writer's, to a database that the program prepared.
 async fn connect(path: &str) -> Result<SqliteConnection> {
     Db::open(path)?.close().await;
     let mut conn = SqliteConnection::establish(path)?;
@@ -219,7 +219,7 @@ async fn connect(path: &str) -> Result<SqliteConnection> {
 fn serve(listener: TcpListener, sink: Sink, stop: CancellationToken) -> JoinHandle<std::io::Result<()>> {
     let router = Router::new().route(WEBHOOK_PATH, post(receive)).with_state(Door { trust: trust(), sink });
     let listener = listener.tap_io(|stream| {
-        // It would only be slower without.
+        // An error would only make it slower.
         let _ = stream.set_nodelay(true);
     });
     tokio::spawn(

@@ -1,4 +1,4 @@
-//! A turn of someone with 50,000 stored texts, beside one of someone with none.
+//! Turn of a user with 50,000 stored messages, beside one of a user with none.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
 use super::people::{Person, UserRequest};
+use super::print_line;
 use super::stage::Stage;
-use super::tell;
 
 const OLD_HAND: &str = "+15550100002";
 const NEWCOMER: &str = "+15550100003";
@@ -22,7 +22,7 @@ pub(crate) async fn measure() {
     stage.ready(&mut running).await;
     let mut times = people.map(|phone| (Person::new(&stage, &phone), Vec::new()));
     for _ in 0..TURNS {
-        // Who comes first is as often the one as the other.
+        // The order of the two alternates.
         times.reverse();
         for (person, times) in &mut times {
             let start = Instant::now();
@@ -33,7 +33,7 @@ pub(crate) async fn measure() {
     for (person, mut times) in times {
         times.sort_unstable();
         let whose = if person.phone == OLD_HAND { "50,000 stored texts" } else { "no stored text" };
-        tell(&format!(
+        print_line(&format!(
             "a turn of someone with {whose}, from the text to the answer at the carrier: median {:.1} ms, 90th of 100 \
              {:.1} ms",
             times[TURNS / 2].as_secs_f64() * 1e3,
@@ -42,7 +42,7 @@ pub(crate) async fn measure() {
     }
 }
 
-/// One long conversation, as if nobody had ever paused: the worst that a history can be.
+/// One long conversation without a pause, the longest possible history.
 fn fill(stage: &Stage) {
     let mut conn = SqliteConnection::establish(stage.database().to_str().unwrap()).unwrap();
     conn.batch_execute(include_str!("../../tests/data/long_history.sql")).unwrap();

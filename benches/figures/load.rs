@@ -1,11 +1,11 @@
-//! Processor time and database growth per text, and memory after many.
+//! Processor time and database growth per message, and memory after many messages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::people::{Person, UserRequest};
+use super::print_line;
 use super::stage::Stage;
-use super::tell;
 use super::usage::{memory, processor_time, size_at_rest};
 
 const PEOPLE: u32 = 50;
@@ -27,14 +27,14 @@ pub(crate) async fn measure() {
     people = text(people, 20).await;
     let taken = start.elapsed();
     let used = processor_time(&running) - used;
-    tell(&format!(
+    print_line(&format!(
         "1,000 texts of {PEOPLE} people, each with two model steps and one tool call: {:.2} ms of processor time per \
          text, {:.1} s in all",
         used.as_secs_f64(),
         taken.as_secs_f64()
     ));
     let after = size_at_rest(&stage, running).await;
-    tell(&format!("database growth per 1,000 such texts: {:.2} MB", (after - before) as f64 / 1e6));
+    print_line(&format!("database growth per 1,000 such texts: {:.2} MB", (after - before) as f64 / 1e6));
 
     let mut running = stage.start(None);
     stage.ready(&mut running).await;
@@ -43,18 +43,18 @@ pub(crate) async fn measure() {
     people = text(people, 200).await;
     let (resident, most) = memory(&running);
     let used = processor_time(&running) - used;
-    tell(&format!(
+    print_line(&format!(
         "10,000 texts in {:.0} s: {resident:.1} MiB resident, {idle:.1} at the start, {most:.1} at most; {:.2} ms of \
          processor time per text",
         start.elapsed().as_secs_f64(),
         used.as_secs_f64() / 10.0
     ));
     let end = size_at_rest(&stage, running).await;
-    tell(&format!("database growth of these 10,000 texts: {:.2} MB", (end - after) as f64 / 1e6));
+    print_line(&format!("database growth of these 10,000 texts: {:.2} MB", (end - after) as f64 / 1e6));
     drop(people);
 }
 
-/// Everyone texts so many times, each after the last answer.
+/// Sends this many messages of each user, each after the last reply.
 async fn text(people: Vec<Person>, times: u32) -> Vec<Person> {
     let tasks: Vec<_> = people
         .into_iter()

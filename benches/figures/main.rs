@@ -1,6 +1,6 @@
-//! Figures of the released program as a process of its own, among peers on this machine. Told, not judged:
-//! `cargo bench --bench figures`, or with one of `whole`, `load`, `recovery`, `history` behind it; `hour` takes that long
-//! and only runs when it is named. `DIALARR_UNDER_TEST` names another build of the program to compare with.
+//! Measurements of the released program as a separate process, among peers on this machine, without pass criteria:
+//! `cargo bench --bench figures`, optionally followed by `whole`, `load`, `recovery` or `history`; `hour` takes that
+//! long and runs only by name. `DIALARR_UNDER_TEST` names another build of the program for comparison.
 
 #![expect(clippy::unwrap_used, reason = "a figure that cannot be taken has no one to tell")]
 
@@ -31,7 +31,7 @@ mod whole;
 async fn main() {
     let chosen: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     if let Some(other) = std::env::var_os("DIALARR_UNDER_TEST") {
-        tell(&format!("of {}:", other.display()));
+        print_line(&format!("of {}:", other.display()));
         stage::OTHER_PROGRAM.set(other.into()).unwrap();
     }
     let wants = |name: &str| chosen.is_empty() || chosen.iter().any(|word| word == name);
@@ -52,9 +52,9 @@ async fn main() {
     }
 }
 
-/// Straight to the terminal.
-fn tell(words: &str) {
+/// Writes directly to the terminal.
+fn print_line(words: &str) {
     use std::io::Write;
-    // Nothing depends on it being read.
+    // The measurement does not depend on this output.
     drop(writeln!(std::io::stdout(), "{words}"));
 }

@@ -1,4 +1,4 @@
-//! How long the program takes to be there again, and to have answered, after it died with 10,000 texts open.
+//! Time until the program has restarted and answered, after a crash with 10,000 open messages.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use dialarr::store::database::db::Db;
 use dialarr::store::queue::inbound_messages::{self, DebouncePolicy};
 
 use super::ledger::count;
+use super::print_line;
 use super::stage::{Stage, wait_for};
-use super::tell;
 use super::usage::memory;
 
 const PEOPLE: u32 = 1_000;
@@ -32,7 +32,7 @@ pub(crate) async fn measure() {
     let answered = start.elapsed();
     let waiting = "SELECT count(*) AS n FROM outbox WHERE state <> 'accepted'";
     wait_for("every text to be sent", async || count(&stage, waiting) == 0).await;
-    tell(&format!(
+    print_line(&format!(
         "10,000 open texts of {PEOPLE} people: ready after {:.2} s, first answer sent after {:.2} s, all answered \
          after {:.1} s, all {} answers sent after {:.1} s, {:.1} MiB at most",
         ready.as_secs_f64(),
@@ -44,7 +44,7 @@ pub(crate) async fn measure() {
     ));
 }
 
-/// Texts that were stored just before the end, and that nothing was done about.
+/// Stores messages just before the end, without processing.
 async fn fill(stage: &Stage, phones: &[String]) {
     let phones: Vec<PhoneNumber> = phones.iter().map(|phone| PhoneNumber::parse(phone).unwrap()).collect();
     let db = Db::open(stage.database().to_str().unwrap()).unwrap();

@@ -1,7 +1,7 @@
-//! The program under the load that 64 connections make when everyone texts again as soon as they are answered: how many
-//! are answered, what each costs, and how long the acknowledgement takes meanwhile. Once by itself, once with a library of
-//! 20,000 movies that every text searches, once with a million texts in the database, and once with a model that writes
-//! as a quick one does.
+//! The program under the load of 64 connections on which users text again as soon as they are answered: throughput,
+//! cost per message, and the duration of acknowledgments meanwhile. Measured with defaults, with a library of 20,000
+//! movies that every message searches, with a million messages in the database, and with a model at the speed of a fast
+//! one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,27 +10,26 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use tokio::sync::broadcast::Receiver;
 
+use super::print_line;
 use super::shelf;
-use super::stage::{TEST_TIMEOUT, Stage};
-use super::tell;
+use super::stage::{Stage, TEST_TIMEOUT};
 use super::usage::{memory, processor_time};
 use dialarr::messaging::fake::SentText;
 
 const CONNECTIONS: usize = 64;
-/// Texts of each before the clock runs, and while it does.
+/// Number of messages of each user before and during the measurement.
 const WARM_UP: usize = 3;
 const TEXTS: usize = 60;
 const MOVIES: usize = 20_000;
 const SHOWS: usize = 3_000;
 
-/// Between two pieces of a response, of which there are five; fewer texts, since no more are answered at a time than the
-/// model is asked for.
+/// Delay between two of the five chunks of a response; fewer messages, because concurrent model calls are limited.
 const WRITING: Duration = Duration::from_millis(40);
 const TEXTS_WRITTEN: usize = 10;
 
-/// What is texted for the nth time, and what answers it.
+/// The nth message of a user, and its reply.
 #[derive(Clone, Copy)]
-struct Talk {
+struct Exchange {
     asks: fn(usize) -> String,
     hears: &'static str,
     times: usize,
@@ -38,9 +37,12 @@ struct Talk {
 
 pub(crate) async fn measure() {
     let people: Vec<String> = (0..CONNECTIONS).map(|place| format!("+155501003{place:02}")).collect();
-    let looks =
-        Talk { asks: |_| "what is downloading".to_owned(), hears: "Nothing is downloading.", times: TEXTS };
-    let searches = Talk {
+    let looks = Exchange {
+        asks: |_| "what is downloading".to_owned(),
+        hears: "Nothing is downloading.",
+        times: TEXTS,
+    };
+    let searches = Exchange {
         asks: |time| format!("do we have {}", shelf::movie_title(time * 17 % MOVIES)),
         hears: " is there.",
         times: TEXTS,
@@ -54,22 +56,22 @@ pub(crate) async fn measure() {
     fill(&stage);
     round("beside a million stored texts", stage, &people, looks).await;
     let stage = Stage::open(&people, WRITING).await;
-    let written = Talk { times: TEXTS_WRITTEN, ..looks };
+    let written = Exchange { times: TEXTS_WRITTEN, ..looks };
     round("as a model writes, 0.2 s a response", stage, &people, written).await;
 }
 
-async fn round(what: &str, stage: Stage, people: &[String], talk: Talk) {
+async fn round(what: &str, stage: Stage, people: &[String], exchange: Exchange) {
     let stage = Arc::new(stage);
     let mut running = stage.start(None);
     stage.ready(&mut running).await;
-    text(&stage, people, Talk { times: WARM_UP, ..talk }).await;
+    text(&stage, people, Exchange { times: WARM_UP, ..exchange }).await;
     let used = processor_time(&running);
     let start = Instant::now();
-    let times = text(&stage, people, talk).await;
+    let times = text(&stage, people, exchange).await;
     let (taken, used) = (start.elapsed(), processor_time(&running) - used);
     let count = times.len();
     let (acknowledged, answered): (Vec<Duration>, Vec<Duration>) = times.into_iter().unzip();
-    tell(&format!(
+    print_line(&format!(
         "{what}: {:.0} answers a second, {:.2} ms of processor time a text; acknowledged after {}; answered after {}; \
          {:.1} MiB at most",
         count as f64 / taken.as_secs_f64(),
@@ -80,22 +82,23 @@ async fn round(what: &str, stage: Stage, people: &[String], talk: Talk) {
     ));
 }
 
-/// Everyone texts so many times, each after the last answer. How long each acknowledgement and each answer took.
-async fn text(stage: &Arc<Stage>, people: &[String], talk: Talk) -> Vec<(Duration, Duration)> {
+/// Sends this many messages of each user, each after the last reply. Returns the duration of each acknowledgment and
+/// each reply.
+async fn text(stage: &Arc<Stage>, people: &[String], exchange: Exchange) -> Vec<(Duration, Duration)> {
     let tasks: Vec<_> = people
         .iter()
         .map(|phone| {
             let (stage, phone, mut inbox) = (Arc::clone(stage), phone.clone(), stage.twilio.subscribe());
             tokio::spawn(async move {
-                let mut seen = Vec::with_capacity(talk.times);
-                for time in 0..talk.times {
-                    let (_, request) = stage.text(&phone, &(talk.asks)(time));
+                let mut seen = Vec::with_capacity(exchange.times);
+                for time in 0..exchange.times {
+                    let (_, request) = stage.text(&phone, &(exchange.asks)(time));
                     let start = Instant::now();
                     assert!(stage.deliver(request).await, "a text was refused:\n{}", stage.log());
                     let acknowledged = start.elapsed();
                     let answer = tokio::time::timeout(TEST_TIMEOUT, answer(&mut inbox, &phone)).await;
                     let Ok(heard) = answer else { panic!("{phone} was never answered:\n{}", stage.log()) };
-                    assert!(heard.ends_with(talk.hears), "{phone} was answered: {heard}");
+                    assert!(heard.ends_with(exchange.hears), "{phone} was answered: {heard}");
                     seen.push((acknowledged, start.elapsed()));
                 }
                 seen
@@ -124,7 +127,7 @@ fn spread(mut times: Vec<Duration>) -> String {
     format!("median {:.1} ms, p99 {:.1} ms", at(50), at(99))
 }
 
-/// Texts of everybody with their answers, as if they had texted once an hour for eleven months.
+/// Stores messages of all users with their replies, one an hour for eleven months.
 fn fill(stage: &Stage) {
     let mut conn = SqliteConnection::establish(stage.database().to_str().unwrap()).unwrap();
     conn.batch_execute(include_str!("a_million.sql")).unwrap();

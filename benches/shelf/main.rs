@@ -1,5 +1,5 @@
-//! What "do we have X?" costs in a library of 20,000 movies and 3,000 shows: the time of a question, of reading all of it
-//! again, and the memory. The servers are a process of their own, so that what they need is not counted.
+//! Cost of "do we have X?" in a library of 20,000 movies and 3,000 shows: the duration of a query, of a reload, and the
+//! memory. The servers are a separate process, so that their memory is not counted.
 
 #![expect(clippy::print_stdout, reason = "the report is what a benchmark is for")]
 
@@ -26,10 +26,10 @@ use tokio::net::TcpListener;
 const MOVIES: usize = 20_000;
 const SHOWS: usize = 3_000;
 const QUESTIONS: usize = 1_000;
-/// The first questions open connections.
+/// The first queries open connections.
 const WARM_UP: usize = 20;
 
-/// The arguments of the question of this number.
+/// Builds the arguments of the query with this number.
 type Question = fn(usize) -> Value;
 
 fn main() -> Result<()> {
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
     runtime.block_on(run())
 }
 
-/// Tells its address in a line and serves until it is killed.
+/// Prints its address in a line and serves until it is killed.
 async fn serve() -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}", listener.local_addr()?);
@@ -136,7 +136,7 @@ fn tell(name: &str, times: &mut [Duration]) {
     println!("{name}: median {:.2?}, p99 {:.2?}, longest {:.2?}", at(50), at(99), at(100));
 }
 
-/// A line of what the kernel tells of this process, in MiB.
+/// Returns a line of the kernel's status of this process, in MiB.
 fn memory(line: &str) -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let told = status.lines().find_map(|it| it.strip_prefix(line)?.strip_prefix(':'));
@@ -144,7 +144,7 @@ fn memory(line: &str) -> Result<u64> {
     Ok(kilobytes.parse::<u64>()? >> 10)
 }
 
-/// Of all threads of this process so far.
+/// Processor time of all threads of this process so far.
 fn processor_time() -> Result<Duration> {
     let mut nanoseconds = 0;
     for thread in std::fs::read_dir("/proc/self/task")? {

@@ -1,4 +1,4 @@
-//! A Radarr and a Sonarr of made-up titles, with records as long as those of real ones.
+//! Radarr and Sonarr with generated titles, whose records are as long as real ones.
 
 use std::sync::Arc;
 
@@ -98,12 +98,12 @@ const GENRES: [&str; 12] = [
     "Documentary",
     "Mystery",
 ];
-/// About as much as pictures, links and an overview take in a real record.
+/// Filler of the size of pictures, links and an overview in a real record.
 const FILLER: usize = 2_600;
 
 type Records = Arc<Vec<Bytes>>;
 
-/// What both servers answer, under one address.
+/// Responses of both servers, under one address.
 pub(crate) fn api(movies: usize, shows: usize) -> Router {
     let movies: Records = Arc::new((0..movies).map(|number| movie(number).to_string().into()).collect());
     let shows: Records = Arc::new((0..shows).map(|number| show(number).to_string().into()).collect());
@@ -128,7 +128,7 @@ pub(crate) fn movie_title(number: usize) -> String {
     )
 }
 
-/// Words that some forty titles have.
+/// Returns words that some forty titles contain.
 pub(crate) fn words(number: usize) -> String {
     format!("{} {}", FIRST[number % FIRST.len()], SECOND[number % SECOND.len()]).to_lowercase()
 }

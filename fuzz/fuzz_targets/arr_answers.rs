@@ -1,5 +1,5 @@
-//! Answers of Sonarr and Radarr with any status: every list is read or refused, in order and within its bounds, and
-//! what they say of a refusal is one line each.
+//! Responses of Sonarr and Radarr with any status: every list is parsed or refused, in order and within its limits, and
+//! each refusal message is one line.
 #![no_main]
 
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use libfuzzer_sys::fuzz_target;
 use url::Url;
 
 const STATUSES: [u16; 11] = [200, 200, 200, 200, 302, 400, 401, 404, 409, 500, 503];
-const MOST_REQUESTS: usize = 2;
+const MAX_REQUESTS: usize = 2;
 
 fuzz_target!(|data: &[u8]| {
     let [which, status, body @ ..] = data else { return };
@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
     } else {
         run(sonarr(&Sonarr::new(http, base, "key".into()), which / 2))
     };
-    assert!((1..=MOST_REQUESTS).contains(&asked.take().len()));
+    assert!((1..=MAX_REQUESTS).contains(&asked.take().len()));
     match outcome {
         Ok(()) => assert!(status == 200 || status == 404, "an answer of status {status} was taken"),
         Err(ArrError::Refused(complaints)) => {
@@ -103,7 +103,7 @@ async fn sonarr(client: &Sonarr, which: u8) -> Result<(), ArrError> {
     Ok(())
 }
 
-/// Soonest first; those of one server are either days or instants.
+/// Checks the order, soonest first; the entries of one server are either days or instants.
 fn check_upcoming(upcoming: &[CalendarEntry]) {
     upcoming.iter().for_each(|entry| check_title(&entry.title));
     assert!(upcoming.is_sorted_by(|one, next| match (one.when, next.when) {
@@ -123,7 +123,7 @@ fn check_downloads(downloads: &[Download]) {
     }
 }
 
-/// A title as it stands in our questions.
+/// Checks a title as it appears in confirmation prompts.
 fn check_title(title: &str) {
     let clean = clean_title(title);
     assert!(!clean.is_empty() && !clean.contains(char::is_control), "{clean:?}");

@@ -1,5 +1,5 @@
-//! What Sonarr and Radarr report: read the same however its JSON is spaced, each matter named, words on one line and
-//! without paths; and taken from whoever presents the secret, and from nobody else.
+//! Arr events: parsed alike with any JSON spacing, with named matters, and texts on one line without paths; accepted
+//! only with the secret.
 #![no_main]
 
 use std::cell::RefCell;

@@ -1,5 +1,5 @@
-//! Yes or no: a yes has no refusing word and no question in it, names the code that was asked for and no other number,
-//! and means the same in capitals; and a reaction to an open question never says yes.
+//! Confirmation replies: a yes has no refusal and no question, contains only the requested code, and ignores case; a
+//! reaction to an open prompt is never a yes.
 #![no_main]
 
 use dialarr::conversation::grammar::confirmation_reply::{
@@ -8,7 +8,7 @@ use dialarr::conversation::grammar::confirmation_reply::{
 use dialarr::conversation::grammar::reaction;
 use libfuzzer_sys::fuzz_target;
 
-/// As a person would list them; words of ASCII letters, so that telling them apart needs nothing of what is tested.
+/// Refusing words, in ASCII letters, so that recognizing them needs no tested code.
 const REFUSING: [&str; 14] = [
     "no", "not", "nope", "nah", "never", "cancel", "stop", "dont", "don't", "nein", "nee", "non", "nao",
     "wait",
@@ -18,7 +18,7 @@ const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
 fuzz_target!(|data: &[u8]| {
     let [code, languages, text @ ..] = data else { return };
     let Ok(text) = str::from_utf8(text) else { return };
-    // Codes of four digits and of two, and none.
+    // Codes of four digits, of two, and none.
     let code = match code {
         0..100 => ConfirmationCode::parse(&format!("{code:02}")),
         100..200 => ConfirmationCode::parse(&format!("{:04}", u16::from(*code) * 49)),
@@ -59,7 +59,7 @@ fn check_yes(text: &str, code: Option<ConfirmationCode>, languages: &[ReplyLangu
     assert!(!text.contains(['?', '"', '\u{201C}', '\u{201D}', '>']), "a yes in a question or a quote");
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     match code {
-        // Other digits mean the same as ours, and are no ASCII.
+        // Other digits mean the same as ASCII digits.
         Some(code) => assert!(digits.len() <= 4 && code.to_string().contains(&digits), "{digits} for {code}"),
         None => assert_eq!(digits, "", "a yes with a number that nobody asked for"),
     }

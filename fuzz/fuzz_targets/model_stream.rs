@@ -1,5 +1,4 @@
-//! What the chunks of an answer add up to: the same wherever they are cut and however they are delivered, and what was
-//! passed on while they came.
+//! Accumulated chunks of a response: the same with any split and any delivery, and equal to the forwarded deltas.
 #![no_main]
 
 use dialarr::conversation::transcript::ToolArguments;
@@ -28,7 +27,7 @@ fn read(chunks: &[Value]) -> (Read, Vec<ResponseDelta>) {
     let mut answer = ResponseAccumulator::default();
     let mut deltas = Vec::new();
     for chunk in chunks {
-        // One that is none ends the stream, as in the client.
+        // A malformed chunk ends the stream, as in the client.
         let Ok(chunk) = serde_json::from_value::<ChatResponse>(chunk.clone()) else { break };
         if let Err(error) = answer.push(&chunk, &mut |delta| deltas.push(delta)) {
             return (Err(error), deltas);
@@ -57,7 +56,7 @@ fn check_deltas(step: &ModelResponse, deltas: &[ResponseDelta]) {
             }
         }
     }
-    // The end of a block of thinking without its beginning is found once the response is whole.
+    // An unopened thinking block is detected once the response is complete.
     let is_split_later =
         text.ends_with(&step.text) && step.thinking.starts_with(&thinking) && text.contains('/');
     assert!((&text, &thinking) == (&step.text, &step.thinking) || is_split_later, "{text:?} in {step:?}");
@@ -66,7 +65,7 @@ fn check_deltas(step: &ModelResponse, deltas: &[ResponseDelta]) {
     assert!(told.eq(step.calls.iter().map(|call| (call.name.clone(), call.arguments.clone()))));
 }
 
-/// The only choice of a chunk, where it can be told apart without the rules under test.
+/// Returns the only choice of a chunk, if it can be determined without the tested code.
 fn only_delta(chunk: &mut Value) -> Option<&mut Value> {
     let [choice] = chunk.get_mut("choices")?.as_array_mut()?.as_mut_slice() else { return None };
     let first = choice.get("index").is_none_or(|index| index.is_null() || *index == 0);
@@ -87,7 +86,7 @@ fn cut_text(chunk: &Value) -> Vec<Value> {
         *content = json!(second);
         Some(json!({ "choices": [{ "delta": { "content": first } }] }))
     });
-    // An error ends an answer before anything that stands beside it.
+    // An error ends a response before its other fields count.
     cut.filter(|_| rest.get("error").is_none()).map_or_else(|| vec![chunk.clone()], |first| vec![first, rest])
 }
 
@@ -103,7 +102,7 @@ fn cut_call(chunk: &Value) -> Vec<Value> {
         let call = json!({ "index": marks.0, "id": marks.1, "function": { "arguments": two } });
         Some(json!({ "choices": [{ "delta": { "tool_calls": [call] } }] }))
     });
-    // What a chunk says beside its delta, it says of a call that begins in it too.
+    // The other fields of a chunk belong to a call that begins in it.
     let alone = chunk.get("error").is_none() && chunk["choices"][0].get("message").is_none();
     cut.filter(|_| alone).map_or_else(|| vec![chunk.clone()], |second| vec![first, second])
 }

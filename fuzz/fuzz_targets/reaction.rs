@@ -1,5 +1,5 @@
-//! Reactions that phones write out: read out of the text itself, found again as they were written, and seen as such by
-//! the wider reading too.
+//! Reactions in the wording of phones: parsed from the text itself, found again as written, and recognized by the wider
+//! check too.
 #![no_main]
 
 use dialarr::conversation::grammar::confirmation_reply::{self, ConfirmationReply};
@@ -27,9 +27,9 @@ fuzz_target!(|data: &[u8]| {
     check_written(text);
 });
 
-/// Reactions of all forms to a text of the fuzzer's.
+/// Checks reactions of all forms to a text of the fuzzer.
 fn check_written(target: &str) {
-    // Google's marks inside a quote make it one of Google's.
+    // Google's marks inside a quote make the reaction one of Google's form.
     if target.contains(['\u{200B}', '\u{200C}']) {
         return;
     }

@@ -1,5 +1,5 @@
-//! Arguments that a model wrote, for each tool there is: read the same however often they were encoded, unmoved by what
-//! no schema knows, and the same when they are read again as they were repaired.
+//! Arguments of a model for every tool: parsed alike in any encoding, unaffected by unknown keys, and unchanged after
+//! repair.
 #![no_main]
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ thread_local! {
         .into_iter()
         .map(|tool| {
             let spec = tool.spec();
-            // The schema as values, which only the reading of arguments needs.
+            // The schema as values, which only argument parsing needs.
             let schema = serde_json::from_str(spec.parameters.text()).expect("a schema is JSON");
             (spec.name, schema, tool)
         })
@@ -62,7 +62,7 @@ fn check(name: &str, schema: &Value, tool: &dyn Tool, text: &str) {
         assert_eq!(outcome(tool, &ToolArguments::parse(other)), uses, "encoded once more or less");
     }
     let mut more = map.clone();
-    // A name that no schema knows.
+    // A key that no schema contains.
     if more.insert("user_confirmed_it_all".to_owned(), json!(true)).is_none() {
         assert_eq!(outcome(tool, &ToolArguments::Object(more)), uses, "beside what no schema knows");
     }
@@ -74,7 +74,7 @@ fn check(name: &str, schema: &Value, tool: &dyn Tool, text: &str) {
     }
 }
 
-/// What the arguments use, or the code of the refusal.
+/// Returns the uses of the arguments, or the code of the refusal.
 fn outcome(tool: &dyn Tool, arguments: &ToolArguments) -> Result<CallReferences, Value> {
     tool.check_arguments(arguments).map_err(|failure| {
         assert_eq!(failure.for_model["error"], json!(failure.code), "the model reads the code");

@@ -1,5 +1,5 @@
-//! Twilio's list of messages, page by page as the fuzzer wrote it: bounded, asked of Twilio alone, and what is taken
-//! from it is in order, not older than asked for, and free of what a database ends a text at.
+//! Twilio's message list in pages of the fuzzer: limited, requested from Twilio only, and its messages are in order,
+//! recent enough and without NUL characters.
 #![no_main]
 
 use bytes::Bytes;
@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(PhoneNumber::parse(text.from.as_str()).as_ref(), Ok(&text.from));
     }
     let ours = PhoneNumber::parse("+15550100000").expect("a number");
-    // Whatever it says; it is asked for one page.
+    // The content does not matter; one page is requested.
     let fates = run(twilio.last_fates(&ours));
     assert!(asked.take().len() == 1 || fates.is_err());
 });

@@ -1,5 +1,5 @@
-//! Twilio's report of a text of ours: noted when it is signed as it arrived, with its query, and names a text and a
-//! state; and noted as well when it comes again.
+//! Delivery reports of Twilio: recorded if signed as received, with the query, and with a message and a status; also
+//! when repeated.
 #![no_main]
 
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! A text as Twilio brings it: a form is taken when it is signed as it arrived and says who texts whom, and only then.
+//! Inbound messages of Twilio: accepted only if the form is signed as received and names sender and recipient.
 #![no_main]
 
 use std::cell::RefCell;

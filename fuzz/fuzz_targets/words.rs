@@ -1,5 +1,5 @@
-//! Words of strangers: what is kept as a fact, a title in a question, a text as it is sent. Each is within its bounds,
-//! on one line where it has to be, and what was made clean stays as it is.
+//! Text of users: facts, titles in prompts, outbound messages. Each result is within its limits, on one line where
+//! required, and unchanged by a second pass.
 #![no_main]
 
 use dialarr::conversation::people::facts::{FactKind, StoredFact, UserFact, UserFacts};

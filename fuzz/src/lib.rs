@@ -1,4 +1,4 @@
-//! What the targets share: the program behind its webhooks, and peers that answer what they are told to.
+//! Shared parts of the targets: the program behind its webhooks, and scripted peers.
 
 pub mod peer;
 pub mod program;

@@ -1,4 +1,4 @@
-//! A peer that answers what the fuzzer wrote, and a runtime whose time never passes by itself.
+//! Peer with the fuzzer's responses, and a runtime whose clock never advances by itself.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ pub fn run<T>(future: impl Future<Output = T>) -> T {
     RUNTIME.with(|runtime| runtime.block_on(future))
 }
 
-/// The addresses that were asked.
+/// Requested addresses.
 #[derive(Clone, Default)]
 pub struct Asked(Arc<Mutex<Vec<Uri>>>);
 
@@ -29,7 +29,7 @@ impl Asked {
     }
 }
 
-/// The way to a peer that answers each request with the next of these bodies, and with the last one from there on.
+/// Connection to a peer that answers each request with the next of these bodies, and then repeats the last one.
 pub fn answering(status: u16, bodies: Vec<Bytes>) -> (HttpClient, Asked) {
     let asked = Asked::default();
     let noted = asked.clone();

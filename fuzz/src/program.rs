@@ -1,5 +1,5 @@
-//! The whole program behind its webhooks, with a scratch database in memory. It takes texts and works on none, so that
-//! a run costs a transaction and nothing else.
+//! The whole program behind its webhooks, with a scratch database in memory. It accepts messages and processes none, so
+//! that a run costs one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
 const PUBLIC_URL: &str = "https://sms.example.org";
-/// What Sonarr and Radarr present.
+/// Secret that Sonarr and Radarr present.
 pub const REPORT_SECRET: &str = "a-long-random-word";
-/// A database that has taken this many requests gives way to an empty one.
-const MOST_REQUESTS: usize = 20_000;
-/// A text of somebody whom nobody knows, so that there is an answer whose fate can be reported.
+/// Number of requests after which the database is replaced by an empty one.
+const MAX_REQUESTS: usize = 20_000;
+/// Message of an unknown user, so that there is a reply with a delivery status.
 const FIRST_TEXT: &[u8] = b"AccountSid=AC00000000000000000000000000000000&ApiVersion=2010-04-01&Body=hi\
     &From=%2B15550100101&MessageSid=SM00000000000000000000000000000000&NumMedia=0&NumSegments=1\
     &SmsMessageSid=SM00000000000000000000000000000000&SmsSid=SM00000000000000000000000000000000\
@@ -45,7 +45,7 @@ struct Running {
     _folder: TempDir,
 }
 
-/// Whose secret a request is signed with.
+/// Owner of the secret that signs a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signed {
     ByTwilio,
@@ -69,8 +69,8 @@ impl Program {
         Self { runtime, running: None, requests: 0 }
     }
 
-    /// The status of a form that was posted to `target` of ours: `signed` is what the sender signed, which may be
-    /// another form than the one that arrives.
+    /// Returns the status of a form posted to `target`: `signed` is the form that the sender signed, which may differ
+    /// from the received one.
     pub fn form(&mut self, target: &str, body: &[u8], by: Signed, signed: &[u8]) -> u16 {
         let url = signature::signed_url(PUBLIC_URL, target);
         let signature = by.token().map(|token| signature::sign_form(&token, &url, &fields(signed)));
@@ -81,14 +81,14 @@ impl Program {
         self.answer(request.body(Bytes::copy_from_slice(body)).expect("a request"))
     }
 
-    /// The status of a report of a library.
+    /// Returns the status of an arr event of a library.
     pub fn report(&mut self, token: &str, body: &[u8]) -> u16 {
         let request = Request::post("/webhook/radarr").header("x-dialarr-token", token);
         self.answer(request.body(Bytes::copy_from_slice(body)).expect("a request"))
     }
 
     fn answer(&mut self, request: Request<Bytes>) -> u16 {
-        if self.requests >= MOST_REQUESTS {
+        if self.requests >= MAX_REQUESTS {
             self.end();
         }
         self.requests += 1;
@@ -147,12 +147,13 @@ impl Running {
     }
 }
 
-/// The fields of a form as whoever signs it reads them.
+/// Returns the fields of a form as its signer reads them.
 pub fn fields(form: &[u8]) -> Vec<(String, String)> {
     serde_urlencoded::from_bytes(form).unwrap_or_default()
 }
 
-/// The words of a form that its signature covers. Where a name ends and its value begins, Twilio does not sign.
+/// Returns the characters of a form that its signature covers. Twilio does not sign the borders between names and
+/// values.
 pub fn signed_words(form: &[u8]) -> String {
     let distinct: BTreeSet<(String, String)> = fields(form).into_iter().collect();
     distinct.into_iter().flat_map(|(name, value)| [name, value]).collect()
