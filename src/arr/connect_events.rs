@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn test_events_and_irrelevant_events_are_empty() {
+    fn irrelevant_events_and_test_events_are_empty() {
         check(&json!({ "eventType": "Test", "movie": { "id": 1, "title": "Test Title", "tmdbId": 0 } }), &[]);
         check(&json!({ "eventType": "Grab", "movie": film(), "downloadId": "abc" }), &[]);
         check(&json!({ "eventType": "SomethingNew" }), &[]);

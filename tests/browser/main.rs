@@ -1,5 +1,5 @@
-//! The console in a browser: a program among simulated peers is served here, and `console.mjs` uses it as its operator
-//! would. Run by name: it needs Node.js with playwright-core and axe-core, and Chromium.
+//! The console in a browser: serves a program among simulated peers, and `console.mjs` uses it like an operator. Run
+//! this test by name: it needs Node.js with playwright-core and axe-core, and Chromium.
 
 mod typist;
 
@@ -27,7 +27,7 @@ use typist::{RIDDLE, STORY, Typist};
 
 const ANN: &str = "+15550100002";
 const PASSWORD: &str = "a horse and a battery";
-/// What the household said before anybody looked, so that no page is empty. The stranger's name is hostile.
+/// First messages of the household, so that no page is empty. The newcomer's name is hostile.
 const DAY: [(&str, &str); 9] = [
     (ANN, "status"),
     (ANN, "add fight club"),
@@ -40,14 +40,14 @@ const DAY: [(&str, &str); 9] = [
     (ANN, "no"),
 ];
 
-/// The folder with the modules of Node.js, where the environment names one.
+/// Environment variable with the folder of the Node.js modules.
 const MODULES: &str = "DIALARR_NODE_MODULES";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn operator_watches_and_decides_in_a_browser() -> Result<()> {
     let modules = env::var(MODULES).with_context(|| format!("failed to read {MODULES}"))?;
     let shots = env::current_dir()?.join("target/browser");
-    // Pictures of an earlier run would pass for this one's.
+    // Screenshots of an earlier run would be mistaken for those of this run.
     if shots.exists() {
         fs::remove_dir_all(&shots)?;
     }
@@ -99,7 +99,7 @@ async fn spend_a_day(app: &App, peers: &SimulatedPeers) -> Result<()> {
         app.engine.wait_until_idle().await;
         app.relay.wait_until_settled().await?;
     }
-    // Its turn fails after a minute, while the browser is at work.
+    // Its turn fails after a minute, during the browser's run.
     bring((ANN, "tell me a riddle"), app, peers).await
 }
 

@@ -1,4 +1,4 @@
-//! A model that writes as slowly as real ones do, so that a page can be watched while an answer comes.
+//! Model that responds as slowly as real ones, so that a page can be watched during a response.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -11,16 +11,17 @@ use dialarr::conversation::turn::TURN_TIME;
 use dialarr::llm::keyword::KeywordResponder;
 use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, ResponseDelta};
 
-/// What it answers to whoever asks for a story.
+/// Response to a request for a story.
 pub(crate) const STORY: &str = "Once there was a house in which nobody could agree on a film. So they asked the \
     one who knew the shelf, and she read them every title from the first to the last, slowly, until one of them \
     said stop, that one, and they all sat down and watched it to the end.";
-/// What it answers to whoever asks for a riddle, once the turn that asked first is over: until then it says nothing.
+/// Response to a request for a riddle, after the end of the first turn that requested one; until then there is no
+/// response.
 pub(crate) const RIDDLE: &str = "What has keys and opens no door? A piano.";
-/// Between two words.
+/// Delay between two words.
 const TYPING_INTERVAL: Duration = Duration::from_millis(120);
 
-/// Tells its story to whoever asks for one, word by word; everything else it leaves to the keyword brain.
+/// Model that streams a story or a riddle word by word, and leaves other messages to the keyword responder.
 #[derive(Default)]
 pub(crate) struct Typist {
     asked_for_riddle: OnceLock<Instant>,

@@ -1,4 +1,4 @@
-//! A whole conversation with a model's server that others wrote, and whether every request of it was well formed.
+//! A whole conversation with a third-party model server, and the form of its requests.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -69,7 +69,7 @@ fn check_tools(tools: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Each call has exactly one result, before anyone speaks again.
+/// Each call has exactly one result before the next response.
 fn check_pairs(messages: &[Value]) -> Result<()> {
     let mut open: Vec<&str> = Vec::new();
     let mut seen: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! The recorded answers of Sonarr and Radarr, served one at a time to a client of ours.
+//! Recorded responses of Sonarr and Radarr, served one at a time to a client.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
-/// The recordings of one server whose names begin with one of `kinds`, by name; empty where there are none to check.
+/// Returns the recordings of one server whose names begin with one of `kinds`, by name; none if there is nothing to
+/// check.
 pub(crate) fn recordings(server: &str, kinds: &[&str]) -> Result<Vec<(String, String)>> {
     let Some(folder) = folder(server)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
@@ -37,14 +38,15 @@ fn folder(server: &str) -> Result<Option<PathBuf>> {
     let Some(shared) = env::var_os("DIALARR_SHARED").map(PathBuf::from).filter(|shared| shared.is_dir())
     else {
         static SKIP_NOTICE: Once = Once::new();
-        // Straight to the terminal, because what a passing test prints is kept back; to tell it is no part of the check.
+        // Writes directly to the terminal, because the output of a passing test is captured. The check does not depend
+        // on it.
         SKIP_NOTICE.call_once(|| drop(writeln!(io::stdout(), "skipped: DIALARR_SHARED names no folder")));
         return Ok(None);
     };
     Ok(Some(shared.join("data/arr/recorded").join(server)))
 }
 
-/// The records of a page, a list, or a single one.
+/// Returns the records of a page, a list or a single record.
 pub(crate) fn records(name: &str, recording: &str) -> Result<Vec<Value>> {
     let raw: Value = serde_json::from_str(recording).with_context(|| format!("failed to parse {name}"))?;
     Ok(match raw.get("records").unwrap_or(&raw) {
@@ -53,7 +55,7 @@ pub(crate) fn records(name: &str, recording: &str) -> Result<Vec<Value>> {
     })
 }
 
-/// A server that gives one answer to everything.
+/// Builds a server that returns one response to every request.
 pub(crate) fn always(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> HttpClient {
     let body = body.into();
     HttpClient::in_process(Arc::new(move |_| {
@@ -66,7 +68,7 @@ pub(crate) fn always(status: u16, content_type: &'static str, body: impl Into<By
     }))
 }
 
-/// A server that gives one list or object to everything.
+/// Builds a server that returns one list or object to every request.
 pub(crate) fn serving(body: &Value) -> HttpClient {
     always(200, "application/json; charset=utf-8", body.to_string())
 }
@@ -107,7 +109,7 @@ pub(crate) fn day(record: &Value, key: &str) -> Result<Option<Date>> {
     }
 }
 
-/// The imports of a history, which come as a page or as a list, by what each `whole` of them is.
+/// Returns the imports of a history, which is a page or a list, grouped by `whole`.
 pub(crate) fn imports(history: &Value, whole: &str) -> (Value, BTreeMap<i64, Vec<Value>>) {
     let rows = history.get("records").unwrap_or(history).as_array().cloned().unwrap_or_default();
     let imported: Vec<Value> =
@@ -143,7 +145,7 @@ pub(crate) fn status(raw: &Value) -> SystemStatus {
     }
 }
 
-/// Every row's download is told once, with the figures of its first row.
+/// Checks that every download is listed once, with the values of its first row.
 pub(crate) fn check_downloads(page: &Value, parsed: &[Download]) -> Result<()> {
     let mut seen = Vec::new();
     let mut firsts: Vec<&Map<String, Value>> = Vec::new();

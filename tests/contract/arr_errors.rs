@@ -1,4 +1,4 @@
-//! Whether each recorded failure becomes the right error, and nothing of the server's insides comes with it.
+//! Classification of each recorded failure, without internals of the server.
 
 use anyhow::{Context, Result};
 use dialarr::arr::radarr::Radarr;
@@ -9,7 +9,7 @@ use secrecy::SecretString;
 
 use crate::arr::{always, recordings};
 
-/// How a wrong addition ends, by the recording's name; they are named alike for both servers.
+/// Outcome of a wrong addition by the recording's name; the names are the same for both servers.
 fn expected(name: &str) -> Option<&'static str> {
     Some(match name {
         "error_400_bad_profile_and_root.json" => {
@@ -36,7 +36,7 @@ fn expected(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Failures whose words differ from server to server.
+/// Failures whose wording differs between the servers.
 fn expected_kind(name: &str) -> Option<&'static str> {
     match name {
         "error_400_model_state.json" => Some("Refused([\"The JSON value could not be converted"),

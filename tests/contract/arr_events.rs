@@ -1,4 +1,4 @@
-//! The recorded events of Connect, as our webhook reads them.
+//! Recorded events of Connect, as the webhook parses them.
 
 use anyhow::{Context, Result, ensure};
 use dialarr::arr::connect_events;
@@ -21,7 +21,7 @@ fn every_recorded_event_is_parsed() -> Result<()> {
     Ok(())
 }
 
-/// The raw event and the reports agree.
+/// Checks that the raw event and the parsed arr events agree.
 fn check(event: &Value, reports: &[ArrEvent]) -> Result<()> {
     let episodes = event["episodes"].as_array().map_or(0, Vec::len);
     let upgrade = event["isUpgrade"].as_bool().unwrap_or_default();

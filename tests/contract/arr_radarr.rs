@@ -1,4 +1,4 @@
-//! Whether Radarr's recorded answers lose anything on their way through our client.
+//! Complete parsing of Radarr's recorded responses.
 
 use anyhow::{Context, Result};
 use dialarr::arr::radarr::Radarr;
@@ -92,7 +92,7 @@ async fn every_calendar_release_has_its_day() -> Result<()> {
                 let [entries] = entries.as_slice() else { anyhow::bail!("{name} tells {entries:?}") };
                 assert!(entries.title.starts_with(&text(&raw, "title")), "{entries:?}");
                 assert_eq!(entries.on_disk, flag(&raw, "hasFile"), "{entries:?}");
-                // A film may come out in two ways on one day.
+                // A movie may have two releases on one day.
                 let same_day = releases.iter().filter(|(other, _)| raw[*other] == raw[key]).count() > 1;
                 assert!(same_day || entries.when == UpcomingWhen::Released(day, release), "{entries:?}");
             }

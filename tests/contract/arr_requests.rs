@@ -1,5 +1,5 @@
-//! Every request that our clients send, written down for `.ci/contract/arr_requests.py` to hold against the published
-//! descriptions: one JSON object per line, in the file that `DIALARR_CONTRACT_OUT` names.
+//! Every request of the clients, recorded for `.ci/contract/arr_requests.py`, which compares them with the published
+//! descriptions: one JSON object per line, in the file in `DIALARR_CONTRACT_OUT`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 struct Sent(Arc<Mutex<Vec<Value>>>);
 
 impl Sent {
-    /// A server that writes down what it is asked and answers with as little as it may.
+    /// Server that records requests and returns minimal responses.
     fn server(&self, name: &'static str) -> HttpClient {
         let sent = self.clone();
         HttpClient::in_process(Arc::new(move |request: Request<Bytes>| {

@@ -1,4 +1,4 @@
-//! Whether Sonarr's recorded answers lose anything on their way through our client.
+//! Complete parsing of Sonarr's recorded responses.
 
 use anyhow::{Context, Result};
 use dialarr::arr::sonarr::Sonarr;
@@ -55,7 +55,7 @@ fn series(raw: &Value) -> Result<Series> {
     })
 }
 
-/// What the server counts with the specials is what we count without them, plus them.
+/// The server's counts with specials equal the parsed counts plus the specials.
 fn check_counts(raw: &Value, series: &Series) {
     let specials = raw["seasons"].as_array().into_iter().flatten().find(|it| it["seasonNumber"] == 0);
     let specials = specials.map_or(Value::Null, |it| it["statistics"].clone());
@@ -124,7 +124,7 @@ async fn every_imported_series_is_listed() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["history_"])? {
         let (raw, shows) = imports(&serde_json::from_str(&recording)?, "seriesId");
         let imports = sonarr(&raw)?.imported_since(Timestamp::UNIX_EPOCH).await?;
-        // Recorded without their episodes, so that seasons cannot be told apart.
+        // These were recorded without episodes, so that their seasons are unknown.
         assert_eq!(imports.len(), shows.len(), "{name}");
         assert!(imports.iter().all(|it| !it.title.is_empty()), "{name}");
         assert!(imports.is_sorted_by(|one, other| one.at >= other.at), "{name}");

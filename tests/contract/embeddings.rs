@@ -1,5 +1,4 @@
-//! Whether vectors of a real model come back as they were asked for and are as alike as their texts, and whether what was
-//! said before is found with them.
+//! Vectors of a real model: their order, their similarity, and recall with them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use crate::model_conversation::{KEY, server};
 
 const VARIABLE: &str = "DIALARR_EMBEDDINGS_URL";
 
-/// The model behind the server that the environment names.
+/// Returns the model behind the server in the environment.
 fn model() -> Result<Option<OpenAiEmbedder>> {
     let Some(server) = server(VARIABLE)? else { return Ok(None) };
     install_tls();
@@ -32,7 +31,7 @@ fn model() -> Result<Option<OpenAiEmbedder>> {
     Ok(Some(OpenAiEmbedder::new(&server.join("/v1")?, Some(KEY.into()), name)?))
 }
 
-/// The cosine, since both have unit length.
+/// Computes the cosine of two unit vectors.
 fn likeness(one: &[f32], other: &[f32]) -> f32 {
     one.iter().zip(other).map(|(a, b)| a * b).sum()
 }
@@ -71,7 +70,7 @@ async fn text_without_words_is_embedded_and_blank_text_is_not_sent() -> Result<(
     Ok(())
 }
 
-/// A row of the retrieval set, and where it stands in the file.
+/// Row of the retrieval set, with its position in the file.
 #[derive(Debug, Clone, Deserialize)]
 struct Memory {
     id: String,
@@ -84,7 +83,7 @@ struct Memory {
 struct Query {
     query: String,
     viewer: String,
-    /// Of which one has to be among the first three; nothing may be found where there are none.
+    /// Answers of which one has to be among the first three; if there are none, recall must be empty.
     expected: Option<Vec<String>>,
 }
 
@@ -94,7 +93,7 @@ struct RetrievalSet {
     queries: Vec<Query>,
 }
 
-/// The program with this model, and the set in its memory, worked on.
+/// Starts the program with this model, with the set indexed.
 async fn remembering(model: OpenAiEmbedder, set: &RetrievalSet, folder: &Path) -> Result<App> {
     let database = folder.join("memory.db");
     let (radarr, sonarr) = (FakeRadarr::new(), FakeSonarr::new());
@@ -118,7 +117,7 @@ async fn remembering(model: OpenAiEmbedder, set: &RetrievalSet, folder: &Path) -
     Ok(app)
 }
 
-/// The two of the set.
+/// Creates a user of the set.
 async fn person(db: &Db, name: &str) -> Result<UserId> {
     let phone = PhoneNumber::parse(if name == "ann" { "+15550100002" } else { "+15550100003" })?;
     let now = Clock::System.now();

@@ -1,5 +1,5 @@
-//! Our clients against what is not ours to keep here: answers recorded from real servers, descriptions that their makers
-//! publish, and servers that others wrote. Environment variables say where these are; without them there is nothing to check.
+//! Clients against third parties: recorded responses, published descriptions, and servers. Environment variables name
+//! them; without the variables nothing is checked.
 
 mod aimock;
 mod arr;

@@ -1,4 +1,4 @@
-//! A program among simulated peers whose model is another program, at a URL that the environment names.
+//! Program among simulated peers, with a model server at a URL from the environment.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -22,18 +22,19 @@ use dialarr::web;
 use jiff::tz::TimeZone;
 use url::Url;
 
-/// The digits of the one person who texts, which no request may carry.
+/// Digits of the only user's number, which no request may contain.
 pub(crate) const ANN: &str = "+15550100002";
-/// The key of the model's server, which belongs in a header alone.
+/// Key of the model server, which is sent only in a header.
 pub(crate) const KEY: &str = "a-key-for-headers-only";
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Where the environment says that a model's server is; told once where it does not.
+/// Returns the URL of a model server from the environment; prints once that there is none.
 pub(crate) fn server(variable: &str) -> Result<Option<Url>> {
     match env::var(variable) {
         Ok(url) => Ok(Some(url.parse().with_context(|| format!("failed to read {variable}"))?)),
         Err(_) => {
-            // Straight to the terminal, because what a passing test prints is kept back; to tell it is no part of the check.
+            // Writes directly to the terminal, because the output of a passing test is captured. The check does not
+            // depend on it.
             drop(writeln!(io::stdout(), "skipped: {variable} names no server"));
             Ok(None)
         }
@@ -47,7 +48,7 @@ pub(crate) struct ModelConversation {
 }
 
 impl ModelConversation {
-    /// Ann, who may do everything, has Alien and Severance, and Dune is on its way.
+    /// Starts with Ann, an admin, with Alien and Severance in the libraries and Dune downloading.
     pub(crate) async fn start(server: &Url) -> Result<Self> {
         install_tls();
         let clock = Clock::stopped_at("2026-11-20T21:04:00Z".parse()?);
@@ -76,7 +77,7 @@ impl ModelConversation {
         Ok(Self { app: App::start(blueprint).await?, peers, _folder: folder })
     }
 
-    /// Brings Ann's text to the webhook and returns what she is texted back.
+    /// Delivers a message of Ann to the webhook, and returns the replies.
     pub(crate) async fn sms(&self, body: &str) -> Result<String> {
         self.peers.clock.advance(Duration::from_secs(1));
         let before = self.peers.twilio.sent_messages().len();
@@ -99,7 +100,7 @@ impl ModelConversation {
     }
 }
 
-/// What a page of the model's server says.
+/// Fetches a page of the model server.
 pub(crate) async fn get(server: &Url, path: &str) -> Result<serde_json::Value> {
     install_tls();
     let request = http::Request::get(server.join(path)?.as_str()).body(bytes::Bytes::new())?;

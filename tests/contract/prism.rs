@@ -1,5 +1,5 @@
-//! Our calls to Twilio against a mock that others wrote, which checks them by Twilio's published description.
-//! `DIALARR_PRISM_URL` says where it listens; without it there is nothing to check.
+//! Requests to Twilio against a third-party mock, which validates them by Twilio's published description.
+//! `DIALARR_PRISM_URL` is its address; without it nothing is checked.
 
 use std::env;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use http::{Response, StatusCode};
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-/// Longest time for a list whose next page never ends.
+/// Time limit for a list whose next page never ends.
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Our client of the mock; `None` where there is none.
+/// Returns a client of the mock; `None` without a mock.
 fn twilio(http: HttpClient) -> Option<Twilio> {
     let api_url = env::var("DIALARR_PRISM_URL").ok()?;
     let account = TwilioAccount {
@@ -37,7 +37,7 @@ fn network() -> Result<HttpClient> {
     HttpClient::network().context("failed to set up the client")
 }
 
-/// The network, but nothing says who we are.
+/// Builds a network client without credentials.
 fn anonymous() -> Result<HttpClient> {
     let network = network()?;
     Ok(HttpClient::in_process(Arc::new(move |mut request| {

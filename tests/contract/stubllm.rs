@@ -1,4 +1,4 @@
-//! Whether a turn comes through with a server whose streams are wrong: both calls have index 0, and no stream tells its end.
+//! A turn with a server whose streams are malformed: both calls have index 0, and no stream marks its end.
 
 use anyhow::Result;
 

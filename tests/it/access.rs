@@ -1,4 +1,4 @@
-//! Who is let in to the console and the API, and who is not.
+//! Access to the console and the API.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn try_password(browser: &mut Browser<'_>, password: &str) -> Page {
     browser.post("/sign-in", &[("password", password), ("next", "/keys")]).await
 }
 
-/// Presses the button behind a sign-in link.
+/// Presses the button of a sign-in link.
 async fn use_link(browser: &mut Browser<'_>, link: &str) -> u16 {
     let token = link.split_once("token=").unwrap().1;
     browser.post("/sign-in/link", &[("token", token)]).await.status
@@ -50,7 +50,7 @@ async fn status(app: &TestApp, request: Builder) -> u16 {
     ask(app, request).await.status().as_u16()
 }
 
-/// Makes a key on the page and returns it.
+/// Creates a key on the page and returns it.
 async fn new_key(browser: &mut Browser<'_>, name: &str) -> String {
     let page = browser.submit("/keys", &[("name", name)]).await;
     let key = page.text().split_whitespace().find(|word| word.starts_with("dlr_")).map(str::to_owned);
@@ -367,7 +367,7 @@ async fn sign_out_invalidates_the_session_cookie() {
     assert_eq!(app.count("sessions").await, 0);
 }
 
-/// What somebody follows: it goes on for as long as they may read.
+/// Stream that lasts as long as its reader has access.
 async fn follow(app: &TestApp, path: &str, name: &str, value: &str) -> Body {
     let router = web::console_router(app.app().console.clone());
     let request = to(Method::GET, path).header(name, value).body(Body::empty()).unwrap();
@@ -376,7 +376,7 @@ async fn follow(app: &TestApp, path: &str, name: &str, value: &str) -> Body {
     response.into_body()
 }
 
-/// Whether it ends long before it would by itself.
+/// Returns whether the stream ends long before its regular end.
 async fn is_over(stream: Body) -> bool {
     timeout(Duration::from_secs(20), to_bytes(stream, usize::MAX)).await.is_ok()
 }

@@ -1,4 +1,4 @@
-//! The API: texts in the name of people, what came of them, and what the operator's programs may do besides.
+//! The API: messages in the name of users, their outcomes, and the other operations for programs.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,7 @@ use crate::harness::model::{Holding, calls, calls_together, removes_movie, says}
 use crate::harness::program::Answered;
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
-/// The words of an answer, for what is expected to be one.
+/// Returns the text of a successful response.
 #[track_caller]
 fn content(answered: &Answered) -> String {
     assert_eq!(answered.status, 200, "{answered:?}");
@@ -27,7 +27,7 @@ fn as_ann(text: &str) -> Value {
     json!({ "user": ANN, "text": text })
 }
 
-/// What the model was told last, without what tools said.
+/// Returns the last messages to the model, without tool results.
 fn model_messages(app: &TestApp) -> Vec<String> {
     let words = |message| match message {
         ModelMessage::User(text) => Some(format!("user: {text}")),
@@ -229,7 +229,7 @@ async fn reused_key_for_another_user_stores_nothing() {
     assert_eq!(app.stored_texts().await, ["say it"]);
 }
 
-/// Gives the first text the id that an earlier version stored for this key of user 1, received hours ago.
+/// Gives the first message the id that an earlier version stored for this key of user 1, received hours ago.
 async fn was_stored_by_an_earlier_version(app: &TestApp, key: &str, hours: i64) {
     let id = format!("api:key-1:{}", URL_SAFE_NO_PAD.encode(Sha256::digest(format!("1:{key}"))));
     let at = (app.now() - SignedDuration::from_hours(hours)).as_millisecond();

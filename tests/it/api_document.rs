@@ -1,4 +1,4 @@
-//! What the document of the API says, and that it is so: a program can be written from it alone.
+//! The API document and its agreement with the API: a program can be written from the document alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::harness::model::{calls, removes_movie, says};
 use crate::harness::program::Program;
 use crate::harness::{ANN, TestApp};
 
-/// What the document says of events: the schema of each by its name.
+/// Returns the documented schema of each event by its name.
 fn events(document: &Value) -> BTreeMap<String, String> {
     let described = document["paths"]["/api/v1/conversations/{id}/events"]["get"]["description"].as_str();
     let lines = described.unwrap().lines().filter_map(|line| line.strip_prefix("| `"));
@@ -30,7 +30,7 @@ fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     }
 }
 
-/// Every field of an object with its schema, and whether it must be there.
+/// Returns every field of an object with its schema, and whether it is required.
 fn fields<'a>(document: &'a Value, schema: &'a Value) -> BTreeMap<&'a str, (&'a Value, bool)> {
     let schema = resolved(document, schema);
     let mut all = BTreeMap::new();
@@ -54,7 +54,7 @@ fn kind(data: &Value) -> &'static str {
     }
 }
 
-/// In what the data is other than the document says.
+/// Returns the differences between data and its schema.
 fn misfits(document: &Value, schema: &Value, data: &Value, place: &str) -> Vec<String> {
     let schema = resolved(document, schema);
     if let Some(choices) = schema["oneOf"].as_array() {
@@ -123,7 +123,7 @@ async fn every_event_matches_the_api_document() {
     }
 
     assert_eq!(wrong, Vec::<String>::new());
-    // An attempt is given up only where a model fails.
+    // An attempt is abandoned only if a model fails.
     let expected: BTreeSet<&str> =
         described.keys().map(String::as_str).filter(|name| *name != "step_abandoned").collect();
     assert_eq!(seen, expected);
@@ -148,7 +148,7 @@ async fn schema_check_reports_each_difference() {
     );
 }
 
-/// Every route of the document as `GET /api/v1/users`.
+/// Returns every route of the document, as `GET /api/v1/users`.
 fn routes(document: &Value) -> Vec<String> {
     let paths = document["paths"].as_object().unwrap();
     let routes = paths.iter().flat_map(|(path, item)| {

@@ -1,4 +1,4 @@
-//! Who asked for what is remembered, and whoever wants to hear of a title hears of it.
+//! Title requests and follows: requesters are named, and followers are notified.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::harness::{ANN, BOB, Has, TestApp};
 const DUNE: i64 = 438_631;
 const DAY: i64 = 24 * 60 * 60;
 
-/// Ann and Bob, by name, and two films and a show that can be added.
+/// Starts with Ann and Bob, both with names, and with two movies and a show that can be added.
 async fn furnished(app: TestApp) -> TestApp {
     app.register_named_user("Ann", ANN, Has::EveryRight).await;
     app.register_named_user("Bob", BOB, Has::AddRight).await;
@@ -18,7 +18,7 @@ async fn furnished(app: TestApp) -> TestApp {
     app
 }
 
-/// Bob has added Dune three days ago.
+/// Starts three days after Bob added Dune.
 async fn app_with_bobs_dune() -> TestApp {
     let app = furnished(TestApp::start().await).await;
     let [searches, adds] = adds_movie("dune", DUNE);

@@ -1,4 +1,4 @@
-//! Who did what over the API: the key that was used, or whoever is signed in.
+//! Authors of changes over the API: the key, or the signed-in operator.
 
 use bytes::Bytes;
 use dialarr::arr::fake::media_fixtures::movie;
@@ -16,7 +16,7 @@ fn as_ann(text: &str) -> Value {
     json!({ "user": ANN, "text": text })
 }
 
-/// What stands in the audit log, without who came to the console and which keys were made.
+/// Returns the audit log without sign-ins and created keys.
 async fn changes(app: &TestApp) -> Vec<String> {
     let audit = app.audit().await;
     audit.into_iter().filter(|line| !line.contains(" console by ") && !line.contains(" api_key:")).collect()

@@ -1,16 +1,16 @@
-//! What `.ci/run` leaves out: a check whose registry is out of reach, and none whose package cannot be installed.
+//! Checks that `.ci/run` skips: those whose registry is unreachable, and not those whose package cannot be installed.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Whether the registry gives the package, and what it surely has.
+/// Behavior of the registry: whether it delivers the package, and whether it delivers a package that surely exists.
 struct Npm {
     installs: bool,
     answers: bool,
 }
 
-/// Runs a check that needs a package. Returns its exit code, and what it says.
+/// Runs a check that needs a package. Returns its exit code and its output.
 fn check(npm: &Npm) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("npm");

@@ -1,4 +1,4 @@
-//! The wall clock is set forward or back while texts, additions and questions wait, or while the program is down.
+//! Steps of the wall clock while messages, additions and prompts wait, or while the program is down.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use jiff::SignedDuration;
@@ -13,7 +13,7 @@ const DUNE: i64 = 438_631;
 const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
 const EXPIRED: &str = "That question has expired. Dune (2021) is kept. Ask again to delete.";
 
-/// An answer to Ann that the carrier has put off for some seconds.
+/// Starts with a reply to Ann that the carrier has deferred for some seconds.
 async fn world_with_text_put_off() -> World {
     let world = World::start().await;
     for _ in 0..3 {
@@ -64,7 +64,7 @@ async fn message_from_before_a_clock_step_back_is_answered_at_once() {
     assert_eq!(world.sent_texts(), ["Hello."]);
 }
 
-/// Ann was asked whether Dune is to be deleted.
+/// Starts with an open prompt to Ann about the deletion of Dune.
 async fn world_with_question() -> (World, i64) {
     let world = World::start().await;
     let dune = world.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(21.4));
@@ -129,7 +129,7 @@ async fn stop_counts_after_a_start_before_a_clock_step_back() {
 async fn morning_notification_leaves_by_the_corrected_clock() {
     let world = World::start().await;
     world.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
-    // It is nine in the evening.
+    // The clock shows nine in the evening.
     world.sms("quiet 21-7").await;
     world.import_followed_titles().await;
     let before = world.sent_texts();

@@ -1,4 +1,4 @@
-//! Codes cannot be guessed: after five wrong ones in a day their sender deletes and approves nothing by text.
+//! Guessed codes: five wrong codes in a day suspend deletions and approvals by message.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::deletion::deletion_messages::CodePolicy;
@@ -30,7 +30,7 @@ async fn asks_for_dune(app: &TestApp, dune: i64) {
     assert_eq!(app.sms("delete dune").await, QUESTION);
 }
 
-/// Two guesses at each of two questions, and one at the third, which is open.
+/// Makes two guesses at each of two prompts and one at the third, which stays open.
 async fn guesses_five_times(app: &TestApp, dune: i64) {
     for _ in 0..2 {
         asks_for_dune(app, dune).await;
@@ -131,7 +131,7 @@ async fn suspension_is_shown_at_home_and_lifted_on_the_users_page() {
     let last = app.audit().await.pop().unwrap_or_default();
     assert_eq!(last, "lift_suspension user:1 by console");
 
-    // Something else was sent after the question, so it is asked once more.
+    // Another message was sent after the prompt, so the prompt is repeated.
     assert_eq!(app.sms("yes 47").await, QUESTION);
     assert_eq!(app.sms("yes 47").await, DELETED);
 }

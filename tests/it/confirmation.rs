@@ -1,4 +1,4 @@
-//! Yes, no, late, twice, something else entirely.
+//! Replies to confirmation prompts: yes, no, late, repeated and unrelated.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const TWO: &str = "Delete 2: Dune (2021), 21.4 GB; Heat (1995), 18.2 GB? Total 3
 const NONE: [i64; 0] = [];
 
 impl TestApp {
-    /// A library with Dune, which Ann wants gone: the question is out.
+    /// Starts with Dune in the library, and with a prompt to Ann about its deletion.
     async fn asked_about_dune(&self) -> i64 {
         let dune = self.radarr().add(movie("Dune").year(2021).size_gb(21.4));
         self.model_plays(removes_movie("dune", dune));
@@ -139,7 +139,7 @@ async fn prompt_covers_five_deletions_and_counts_the_rest() {
     let ids: Vec<i64> =
         (1..=6).map(|part| app.radarr().add(movie(&format!("Rocky {part}")).size_gb(1.0))).collect();
     let items: Vec<_> = ids.iter().map(|id| json!({ "type": "movie", "id": id })).collect();
-    // One search shows five.
+    // One search shows five titles.
     let finds_all = ["rocky", "rocky 6"].map(|title| ("find_in_library", json!({ "query": title })));
     app.model_plays([calls_together(&finds_all), removes(&json!(items))]);
     assert_eq!(
@@ -697,7 +697,7 @@ async fn addition_in_the_same_turn_is_reported_before_the_prompt() {
     assert_eq!(app.sms("add heat and delete dune").await, format!("Added Heat (1995). {QUESTION}"));
 }
 
-/// Fargo can be deleted and Severance added; the model has looked for both.
+/// Starts with Fargo, which can be deleted, and Severance, which can be added.
 async fn app_with_fargo_and_severance(seasons: u32) -> (TestApp, i64, i64) {
     let app = TestApp::start().await;
     let fargo = app.radarr().add(movie("Fargo").year(1996).size_gb(4.2));

@@ -1,4 +1,4 @@
-//! Less than a title goes: a season, a copy that is bad, a download. Asked about like any deletion.
+//! Deletions of parts of a title, with prompts like any deletion: a season, a copy, a download.
 
 use dialarr::arr::fake::activity::download;
 use dialarr::arr::fake::media_fixtures::{movie, series};
@@ -29,7 +29,7 @@ fn removes_download(instance: &str, id: i64, replace: bool) -> [ScriptedReply; 2
 }
 
 impl TestApp {
-    /// A show of three seasons on disk, of which Ann wants the second gone: the question is out.
+    /// Starts with a show of three seasons on disk, and with a prompt to Ann about the second one.
     async fn asked_about_season_two(&self) -> i64 {
         let show = series("The Bear").year(2022).seasons(3).episodes(6).size_gb(12.0);
         let bear = self.sonarr().add(show);
@@ -41,7 +41,7 @@ impl TestApp {
         bear
     }
 
-    /// A film that was fetched yesterday, of which Ann wants another copy: the question is out.
+    /// Starts with a movie that was downloaded yesterday, and with a prompt to Ann about its replacement.
     async fn asked_for_another_dune(&self) -> i64 {
         let dune = self.radarr().add(movie("Dune").year(2021).size_gb(21.4));
         self.radarr().add_import("Dune", yesterday());
@@ -309,7 +309,7 @@ async fn partly_deleted_copy_is_replaced_completely() {
         "Delete this copy of 5 episodes of season 2 of The Bear (2022), 5 GB, and look for another one? \
          Reply YES or NO."
     );
-    // Two of its files go before the yes is carried out, as an interrupted run would leave it.
+    // Two files are deleted before the confirmed deletion runs, as after an interrupted run.
     app.sonarr().edit(bear, |show| *show = show.clone().off_disk(2, 1).off_disk(2, 2));
 
     app.sms("yes").await;

@@ -1,5 +1,5 @@
-//! Hundreds who follow one conversation at once over real sockets: each is told the same, and the turn ends as if nobody
-//! watched.
+//! Hundreds of readers of one conversation over real sockets: all get the same events, and the turn ends as without
+//! readers.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -18,10 +18,10 @@ use crate::harness::model::Holding;
 use crate::harness::{ANN, Setup, TestApp};
 
 const READERS: usize = 500;
-/// Nothing here takes this long unless it hangs.
+/// Time limit of the tests. Nothing here takes this long unless it hangs.
 const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// A program whose console listens, with a conversation in it.
+/// Program whose console listens, with one conversation.
 struct Watched {
     app: TestApp,
     model: Arc<Holding>,
@@ -45,12 +45,12 @@ impl Watched {
         join_all((0..READERS).map(|_| Reader::open(self.address, path))).await
     }
 
-    /// The number of the last event of the log.
+    /// Returns the number of the last event in the log.
     async fn end(&self) -> String {
         self.app.lines("SELECT max(seq) AS line FROM stream_events").await.remove(0)
     }
 
-    /// Begins an answer, and returns in the middle of it.
+    /// Starts a reply, and returns in the middle of it.
     async fn begins_to_answer(&self) {
         self.app.pass(1);
         assert_eq!(self.app.post(self.app.text(ANN, "please hold")).await, 200);
@@ -66,7 +66,7 @@ impl Watched {
     }
 }
 
-/// One of the crowd, and the lines of events that it was told.
+/// Reader, with the lines of the events that it received.
 struct Reader {
     stream: TcpStream,
     rest: String,
@@ -81,7 +81,7 @@ impl Reader {
         Self { stream, rest: String::new(), lines: Vec::new() }
     }
 
-    /// Reads on until it is told a line that holds these words.
+    /// Reads up to a line that contains these words.
     async fn reads_up_to(&mut self, words: &str) {
         let mut piece = [0; 4096];
         loop {
@@ -89,7 +89,7 @@ impl Reader {
                 let line = line.trim_end().to_owned();
                 self.rest = rest.to_owned();
                 assert!(!line.starts_with("HTTP/1.1") || line == "HTTP/1.1 200 OK", "{line}");
-                // The others are of the answer's head, and the lengths of its pieces.
+                // The other lines belong to the head of the response and to the lengths of its chunks.
                 if ["event: ", "id: ", "data: "].iter().any(|field| line.starts_with(field)) {
                     self.lines.push(line);
                     if self.lines.last().is_some_and(|line| line.contains(words)) {
@@ -108,7 +108,7 @@ async fn all_read_up_to(crowd: &mut [Reader], words: &str) {
     join_all(crowd.iter_mut().map(|reader| reader.reads_up_to(words))).await;
 }
 
-/// What each was told, which is the same.
+/// Returns the lines that all readers received; they are the same.
 fn common_lines(crowd: &[Reader]) -> &[String] {
     let different: BTreeSet<&[String]> = crowd.iter().map(|reader| reader.lines.as_slice()).collect();
     assert_eq!((crowd.len(), different.len()), (READERS, 1));

@@ -1,4 +1,4 @@
-//! The file that everything is in: it is moved, replaced, cut off or somebody else's, and copies of it are made.
+//! The database file: moved, replaced, truncated or foreign, and its copies.
 
 use std::fs;
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::health::wrong;
 
 const AT_HOME: (&str, &str) = ("HOST", "127.0.0.1");
 const ANY_PORT: (&str, &str) = ("PORT", "0");
-/// In front of a command: a file gets no larger than that of a new database, which is what a full disk looks like.
+/// Prefix of a command that limits its files to the size of a new database, which simulates a full disk.
 const NO_ROOM: &str = "trap '' XFSZ; ulimit -f 100; ";
-/// The same, and the program is killed when it tries.
+/// The same prefix, with a signal that kills the program at the limit.
 const KILLED: &str = "ulimit -c 0; ulimit -f 100; ";
 
-/// Statuses of the answers to a text, a status callback and a report of Radarr.
+/// Returns the statuses of the responses to a message, a status callback and an arr event of Radarr.
 async fn webhooks(app: &TestApp) -> [u16; 3] {
     let event = app.radarr().import_report("Dune");
     let answers = [
@@ -75,10 +75,10 @@ fn doctor_detects_a_moved_database_of_the_service() {
     assert_eq!(ended.code, Some(1));
 }
 
-/// Puts a file in the place of the database.
+/// Function that writes a file in place of the database.
 type LayFile<'a> = &'a dyn Fn(&Cli);
 
-/// Every file of the folder with what is in it.
+/// Returns every file of the folder with its content.
 fn files(cli: &Cli) -> Vec<(String, Vec<u8>)> {
     cli.names().into_iter().map(|name| (name.clone(), cli.read(&name))).collect()
 }

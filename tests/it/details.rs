@@ -1,4 +1,4 @@
-//! What is known of a title and of the servers, and why something is not there.
+//! Details of titles and servers, and the reasons for missing titles.
 
 use dialarr::arr::fake::activity::download;
 use dialarr::arr::fake::media_fixtures::{movie, series};
@@ -14,7 +14,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 impl TestApp {
-    /// The model finds a title and asks one tool about it; the tool's own sentence is texted.
+    /// Lets the model find a title and call one tool about it. Returns the text of that tool.
     async fn asked(&self, title: &str, tool: &str, arguments: Value) -> String {
         self.model_plays([finds(title), calls(tool, arguments), says(""), says("")]);
         let reply = self.sms("tell me about it").await;

@@ -1,4 +1,4 @@
-//! `dialarr doctor`: what it says of a household where all is well, and of each thing that is not.
+//! `dialarr doctor`: its lines about a working household, and about each problem.
 
 use dialarr::conversation::people::facts::{FactKind, UserFact};
 use dialarr::conversation::transcript::{Address, OutboxId, PhoneNumber};
@@ -20,10 +20,10 @@ use crate::harness::served::{
     signature_check,
 };
 
-/// Long enough for every request that turns make.
+/// Context length that is enough for every request of a turn.
 const LONG: usize = 16_384;
 
-/// All of it there, set up and used before.
+/// Starts a complete household that was set up and used before.
 async fn household() -> ServedPeers {
     let mut peers = ServedPeers::open().await;
     peers.set("PUBLIC_URL", &serve(signature_check()).await);
@@ -36,7 +36,7 @@ async fn household() -> ServedPeers {
     peers
 }
 
-/// What it says of `subject`; nothing of it is a secret.
+/// Returns the lines about `subject`. The output must contain no secret.
 #[track_caller]
 fn finding_text(ended: &Ended, subject: &str) -> String {
     let secrets = [SECRET, TOKEN, "5550100000", "5550100002"];
@@ -50,7 +50,7 @@ fn finding_text(ended: &Ended, subject: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A line that tells how long something took, without that time.
+/// Removes the duration from a line.
 fn without_time(line: &str) -> String {
     match line.strip_suffix(" ms").and_then(|line| line.rsplit_once(' ')) {
         Some((line, _)) => format!("{line} # ms"),

@@ -1,5 +1,5 @@
-//! Whether the documents say what is so: metrics, variables, commands, tests and dependencies that they name exist, and
-//! the program says the sentences that they quote.
+//! Agreement of the documents with the program: named metrics, variables, commands, tests and dependencies exist, and
+//! quoted sentences occur in the source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,7 +23,7 @@ use crate::harness::cli::Cli;
 /// Documents outside `docs/`, which is read with its folders.
 const LONE_DOCUMENTS: [&str; 5] =
     ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "fuzz/README.md", "packaging/README.md"];
-/// Variables of other programs, and of our own tests.
+/// Variables of other programs, and of the tests.
 const OTHERS: [&str; 8] = [
     "DIALARR_COMMIT",
     "DIALARR_NODE_MODULES",
@@ -43,7 +43,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// Paths of all documents, from the root of the repository.
+/// Returns the paths of all documents, from the root of the repository.
 fn documents() -> Vec<String> {
     let mut paths = LONE_DOCUMENTS.map(str::to_owned).to_vec();
     let mut folders = vec![root().join("docs")];
@@ -61,7 +61,7 @@ fn documents() -> Vec<String> {
     paths
 }
 
-/// The text of every file with this ending below a folder.
+/// Returns the text of every file with this ending below a folder.
 fn below(folder: &Path, ending: &str, into: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -81,7 +81,7 @@ fn source(folders: &[&str]) -> String {
     text
 }
 
-/// What stands between backticks on one line.
+/// Returns the texts between backticks on one line.
 fn spans(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }
@@ -90,7 +90,7 @@ fn words<'a>(text: &'a str, belongs: impl Fn(char) -> bool + 'a) -> impl Iterato
     text.split(move |mark: char| !belongs(mark)).filter(|word| !word.is_empty())
 }
 
-/// The names of a metric's samples, each with the labels it has, of a program to which everything has happened once.
+/// Returns the names of all samples, each with its labels, of a program that has counted everything at least once.
 fn samples() -> BTreeMap<String, BTreeSet<String>> {
     let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
     let metrics = Metrics::new(vec!["add_movie"], now);
@@ -174,7 +174,7 @@ fn metrics_table_is_complete() {
     assert_eq!(missing, [] as [String; 0]);
 }
 
-/// A label with a value that nothing has would make an alert that never comes.
+/// A label with an impossible value would make an alert that never fires.
 #[test]
 fn every_label_in_the_alerts_exists_with_its_value() {
     let (samples, code) = (samples(), source(&["src"]));
@@ -272,8 +272,7 @@ fn every_documented_command_and_option_exists() {
     assert!(asked.len() > 7, "{asked:?}");
 }
 
-/// Such as ``second_yes_deletes_nothing``.
-/// Names of several words, as tests have.
+/// Returns the quoted names of several words, which are the names of tests, such as ``second_yes_deletes_nothing``.
 fn sentences(document: &str) -> BTreeSet<&str> {
     let is_sentence = |span: &&str| {
         span.matches('_').count() > 2
@@ -334,7 +333,7 @@ fn findings_quoted_in_documents_match_the_source() {
     for row in section.lines().filter(|line| line.starts_with("| `")) {
         let cell = row.split(" | ").next().unwrap();
         for piece in spans(cell).flat_map(|span| span.split('…')) {
-            // What is told of, and what stands around a value, is put together.
+            // The program joins the name of a check, the quoted text and its values.
             let words = piece.rsplit(": ").next().unwrap().trim().trim_matches(['(', ')', ';', ',']).trim();
             if words.len() > 3 {
                 assert!(code.contains(words), "nothing says {words:?} of {cell}");
@@ -363,7 +362,7 @@ async fn every_documented_query_fits_the_tables() {
     }
 }
 
-/// The crates under `[dependencies]` and `[dev-dependencies]`.
+/// Returns the crates under `[dependencies]` and `[dev-dependencies]`.
 fn direct() -> BTreeSet<String> {
     let manifest = read("Cargo.toml");
     let sections = manifest
@@ -391,7 +390,7 @@ fn each_direct_dependency_is_used() {
     let code = source(&["src", "tests", "benches"]);
     let unused: Vec<String> = direct()
         .into_iter()
-        // It is there for how it is compiled; diesel calls it.
+        // The crate is a dependency for its compile options; diesel calls it.
         .filter(|name| name != "libsqlite3-sys")
         .filter(|name| !code.contains(&format!("{}::", name.replace('-', "_"))))
         .collect();

@@ -1,11 +1,11 @@
-//! `eval` as a person at a terminal sees it: scenario files, scripted and with a model behind a server on loopback.
+//! `eval` at a terminal: scenario files, with the script and with a model behind a server on loopback.
 
 use serde_json::{Value, json};
 
 use crate::harness::cli::{Cli, Ended, data};
 use crate::harness::model_server::{Answer, ModelServer};
 
-/// One scenario, in which Ann adds Heat, and one that is not for a model.
+/// Returns a scenario in which Ann adds Heat, and one that needs the script.
 fn heat() -> Value {
     json!({
         "now": "2026-03-06T19:00:00-05:00",
@@ -40,7 +40,7 @@ fn adds_heat() -> [Answer; 3] {
     ]
 }
 
-/// Plays `heat` with the model; one run after the other, so that the server's answers find their run.
+/// Runs `heat` with the model. The runs are sequential, so that the server's responses match them.
 fn live(server: &ModelServer, cli: &Cli, times: &str) -> Ended {
     cli.write("heat.json", &heat().to_string());
     let environment = [
@@ -54,7 +54,7 @@ fn live(server: &ModelServer, cli: &Cli, times: &str) -> Ended {
     cli.run(&["eval", "heat.json", "--live", "--times", times, "--report", "report.md"], &environment)
 }
 
-/// Without what differs from run to run: the day, and how long it took.
+/// Removes the values that differ from run to run: the date and the duration.
 fn steady(report: &str) -> String {
     let word = |word: &str| match word.strip_suffix(|c: char| !c.is_ascii_digit()).unwrap_or(word) {
         number if number.parse::<f64>().is_ok() && number.contains('.') => word.replace(number, "[time]"),

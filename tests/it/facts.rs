@@ -1,4 +1,4 @@
-//! What is known of people: how it is noted, told, forgotten, and gone by, with a model and without one.
+//! Facts about users: saving, listing, forgetting and applying them, with a model and without one.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
@@ -20,7 +20,7 @@ fn wants_four_k() -> dialarr::llm::scripted::ScriptedReply {
     remembers(json!({ "kind": "quality", "value": "4K" }))
 }
 
-/// It is known already.
+/// Saves a fact.
 async fn known(app: &TestApp, phone: &str, kind: FactKind, about: Option<&str>, value: &str) {
     let (fact, now) = (UserFact::new(kind, about, value).unwrap(), app.now());
     let phone = PhoneNumber::parse(phone).unwrap();
@@ -31,7 +31,7 @@ async fn known(app: &TestApp, phone: &str, kind: FactKind, about: Option<&str>, 
     app.app().db.write(note).await.unwrap();
 }
 
-/// The Office of both countries can be had; people mean the wrong one by its bare name.
+/// Adds The Office of both countries to the catalog; the name alone means the wrong one.
 fn offers_the_offices(app: &TestApp) -> (i64, i64) {
     let us = app.sonarr().add_to_catalog(series("The Office (US)").year(2005).seasons(2).popularity(90.0));
     let uk = app.sonarr().add_to_catalog(series("The Office (UK)").year(2001).seasons(2).popularity(10.0));
@@ -330,12 +330,12 @@ async fn fact_is_stored_once_after_a_restart() {
     assert!(app.sms("what do you know").await.starts_with("1. 4K quality"));
 }
 
-/// What the audit log has about facts.
+/// Returns the entries of the audit log about facts.
 async fn changes(app: &TestApp) -> Vec<String> {
     app.audit().await.into_iter().filter(|line| line.contains("_fact ")).collect()
 }
 
-/// Presses a button on Ann's page, and gives the word for what came of it and what the page says.
+/// Presses a button on Ann's page. Returns the word of the flash message and the text of the page.
 async fn presses(app: &TestApp, button: &str, fields: &[(&str, &str)]) -> (String, String) {
     let mut browser = app.browser().await;
     let answer = browser.submit(&format!("/users/1/{button}"), fields).await;

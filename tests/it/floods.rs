@@ -1,4 +1,4 @@
-//! Many slow or large requests at the webhooks, over connections in memory under a clock that stands still.
+//! Many slow or large requests at the webhooks, over connections in memory and with a stopped clock.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use crate::harness::world::World;
 
 const PROXY: &str = "127.0.0.1";
 const CARRIER: &str = "54.172.60.1";
-/// Connections whose sender is not proven, at a time.
+/// Maximum number of connections of unproven senders.
 const SLOTS: usize = 512;
 
-/// How many connections ended with which status.
+/// Number of connections that ended with each status.
 type Statuses = BTreeMap<u16, usize>;
 
 fn limits(proxies: &[&str]) -> ListenerLimits {
@@ -31,7 +31,7 @@ fn serve(world: &World, limits: ListenerLimits) -> MemoryServer {
     MemoryServer::start(web::webhook_router(world.webhooks()), limits)
 }
 
-/// A text by Ann that Twilio signed, as a proxy passes it on for `client`.
+/// Returns a message of Ann that Twilio signed, as a proxy forwards it for `client`.
 fn text(number: u32, client: &str) -> String {
     let request = Form::text().number(number).request();
     let signature = request.headers()[SIGNATURE_HEADER].to_str().unwrap();
@@ -47,7 +47,7 @@ fn head(client: &str, signature: &str, length: usize) -> String {
     )
 }
 
-/// The first byte of a body whose others do not come.
+/// Returns a request with only the first byte of its body.
 fn slow(client: &str) -> String {
     format!("{}\r\n\r\nB", head(client, "none", 100))
 }
@@ -143,7 +143,7 @@ async fn authenticated_events_keep_their_slot_during_a_flood() {
     assert_eq!(server.connect(PROXY, &text(1, CARRIER)).await.status().await, 200);
     report.write(event).await;
     assert_eq!(report.status().await, 200);
-    // Where each client holds one slot, the oldest gives way.
+    // If each client holds one slot, the oldest loses its slot.
     assert_eq!(statuses(flood).await, Statuses::from([(408, SLOTS - 1), (503, 11)]));
 }
 
@@ -159,7 +159,7 @@ async fn large_body_is_read_to_the_end_before_the_close() {
         ] {
             let head = "POST /webhook/twilio HTTP/1.1\r\nHost: here\r\nX-Twilio-Signature: none\r\n";
             let mut client = server.connect(PROXY, &format!("{head}{framing}")).await;
-            // A client that writes all of it before it reads would fail here if the connection were closed.
+            // A client that sends everything before it reads would fail here if the connection were closed.
             client.write(&"a".repeat(length)).await;
             assert_eq!(client.status().await, 413);
         }

@@ -1,5 +1,5 @@
-//! Readers that leave in the middle, lag and come back, also across restarts of the program: what each of them saw is the
-//! log, without a gap and with nothing twice.
+//! Readers that leave early, lag and reconnect, also across restarts of the program: each sees the log without a gap or
+//! a repetition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,24 +32,24 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{JoinSet, yield_now};
 
 const READERS: usize = 16;
-/// Long for a wake-up, and shorter than the time after which a feed looks by itself.
+/// Time limit of a wake-up, shorter than the time after which a feed polls.
 const A_WAKE_UP: Duration = Duration::from_secs(14);
-/// How long events are kept here; a second passes with each write.
+/// Retention of events in this test; each write takes one simulated second.
 const EVENT_RETENTION: SignedDuration = SignedDuration::from_secs(15);
 
-/// How often readers come back.
+/// Number of reconnects of all readers.
 const RECONNECTS: usize = 10_000;
 
-/// What readers and the author know of each other.
+/// Shared state of the readers and the author.
 struct Stage {
     conversation: ConversationId,
-    /// `None` while the program is down.
+    /// Engine; `None` while the program is down.
     hub: watch::Receiver<Option<Hub>>,
-    /// How many commits the author has made.
+    /// Number of commits of the author.
     written: watch::Receiver<usize>,
     came_back: AtomicUsize,
     resets: AtomicUsize,
-    /// How far each reader is; the end for one that is away.
+    /// Cursor of each reader; the end for a reader that is away.
     places: Vec<AtomicI64>,
     moved: Notify,
 }
@@ -60,7 +60,7 @@ impl Stage {
         self.moved.notify_waiters();
     }
 
-    /// Returns when every reader that is here has seen everything up to a place.
+    /// Waits until every connected reader has seen all events up to a cursor.
     async fn all_reach(&self, place: EventSeq) {
         loop {
             let moved = self.moved.notified();
@@ -74,10 +74,10 @@ impl Stage {
     }
 }
 
-/// What a reader was told since a snapshot.
+/// Events that a reader received since a snapshot.
 struct Life {
     after: i64,
-    /// The first turn of the snapshot.
+    /// First turn of the snapshot.
     oldest: TurnId,
     events: Vec<StreamEvent>,
     blocks: BTreeMap<(TurnId, StreamBlock), String>,
@@ -96,7 +96,7 @@ impl Life {
         self.events.last().map_or(self.after, |event| event.seq.0)
     }
 
-    /// What there is to read from a turn on.
+    /// Returns the text from a turn on.
     fn texts(&self, from: TurnId) -> BTreeMap<(TurnId, StreamBlock), &str> {
         let texts = self.blocks.iter().filter(|((turn, _), text)| *turn >= from && !text.is_empty());
         texts.map(|(key, text)| (*key, text.as_str())).collect()
@@ -121,7 +121,7 @@ impl Life {
     }
 }
 
-/// Reads until the conversation has ended, and leaves and comes back on the way.
+/// Reads until the conversation has ended, and reconnects on the way.
 async fn follow(stage: Arc<Stage>, number: usize) -> Vec<Life> {
     let mut rng = StdRng::seed_from_u64(number as u64);
     let (mut hub, mut written) = (stage.hub.clone(), stage.written.clone());
@@ -135,7 +135,7 @@ async fn follow(stage: Arc<Stage>, number: usize) -> Vec<Life> {
             running.connect(conversation, cursor, move |conn| snapshot::load_snapshot(conn, conversation));
         drop(running);
         if rng.random_bool(0.25) {
-            // It goes in the middle of whatever it does.
+            // The reader leaves at an arbitrary point.
             let moment = rng.random_range(0..40);
             tokio::select! {
                 biased;
@@ -175,7 +175,7 @@ async fn a_moment(yields: usize) {
     }
 }
 
-/// Notes what a reader is told, and whether that was the end of the conversation.
+/// Records a batch, and returns whether it ended the conversation.
 fn seen(
     batch: Result<StreamBatch<ConversationSnapshot>, ReadError>,
     lives: &mut Vec<Life>,
@@ -218,11 +218,11 @@ struct Author {
     user: UserId,
     conversation: ConversationId,
     running: Option<Running>,
-    /// Everything there ever was in the log.
+    /// All events that were ever in the log.
     log: Vec<StreamEvent>,
 }
 
-/// An attempt under way, and what was streamed of it.
+/// Running attempt, and the text that was streamed of it.
 struct Running {
     attempt: AttemptId,
     text: String,
@@ -261,7 +261,7 @@ impl Author {
         self.log.last().map_or(EventSeq(0), |event| event.seq)
     }
 
-    /// The next thing that happens in the conversation.
+    /// Makes the next change in the conversation.
     async fn goes_on(&mut self) {
         let Some(mut running) = self.running.take() else { return self.begins_a_turn().await };
         let attempt = running.attempt;
@@ -287,7 +287,7 @@ impl Author {
             }
             _ => {
                 if self.rng.random_bool(0.2) {
-                    // The server was asked once more, and this is another answer than was streamed.
+                    // The model was called again, and its response differs from the streamed one.
                     running.text.push_str(", rather");
                 }
                 let Running { text, thinking, .. } = running;
@@ -347,7 +347,7 @@ impl Author {
         self.write(move |conn, _| pruning::prune_events(conn, EventSeq(0), before)).await;
     }
 
-    /// The program stops, perhaps in the middle of an answer, and starts again.
+    /// Stops the program, possibly in the middle of a reply, and starts it again.
     async fn is_restarted(&mut self) {
         let hub = self.hub.send_replace(None).unwrap();
         hub.close().await;
@@ -438,7 +438,7 @@ async fn reader_that_lags_or_reconnects_sees_every_event_once() {
     let stored = Life::of(EventSeq(0), stored);
     let mut lives: Vec<Life> = all.into_iter().flatten().collect();
     lives.sort_by_key(Life::last);
-    // What the log comes to, up to where each of them left.
+    // The state that results from the log, up to the point at which each reader left.
     let mut whole = Life { after: 0, oldest: TurnId(0), events: Vec::new(), blocks: BTreeMap::new() };
     let mut rest = author.log.iter().peekable();
     for life in &lives {

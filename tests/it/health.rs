@@ -1,4 +1,4 @@
-//! What is told to whoever restarts the program or watches it: the truth, and nothing that costs much.
+//! Health checks for operators and monitoring: correct and cheap.
 
 use bytes::Bytes;
 use dialarr::arr::fake::media_fixtures::movie;
@@ -16,7 +16,7 @@ async fn ask(app: &TestApp, path: &str) -> (u16, Value) {
     (answered.status().as_u16(), serde_json::from_slice(answered.body()).unwrap())
 }
 
-/// The checks that fail, with what they say.
+/// Returns the failing checks with their details.
 pub(crate) async fn wrong(app: &TestApp, path: &str) -> (u16, Vec<String>) {
     let (status, report) = ask(app, path).await;
     let checks = report["checks"].as_array().unwrap().iter().filter(|check| check["ok"] == json!(false));
@@ -55,7 +55,7 @@ async fn full_disk_is_reported_until_space_is_free() {
     run(&app, "CREATE TRIGGER full BEFORE INSERT ON offsets BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
         .await;
     assert_eq!(wrong(&app, "/ready").await, (503, vec!["writing: the database refuses it".to_owned()]));
-    // Restarting makes no room.
+    // A restart does not free disk space.
     assert_eq!(wrong(&app, "/health").await, (200, vec![]));
     run(&app, "DROP TRIGGER full").await;
     app.pass(2);

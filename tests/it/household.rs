@@ -1,4 +1,4 @@
-//! What admins order by text for everyone, and that what is changed has its line in the audit log first.
+//! Admin commands, and the audit entry before each change.
 
 use dialarr::arr::fake::media_fixtures::movie;
 
@@ -11,7 +11,7 @@ const PAUSED: &str =
     "The assistant is paused right now. If that takes more than an hour, please send this again.";
 const WENT_WRONG: &str = "Something went wrong on my side. Please try again.";
 
-/// Without a model; Ann is an admin, Bob is not, and Ann has paused.
+/// Starts without a model. Ann is an admin and has paused; Bob is a member.
 async fn app_that_is_paused() -> TestApp {
     let app = TestApp::start_without_model().await;
     app.register_user(BOB, Has::AddRight).await;

@@ -1,11 +1,11 @@
 //! Imports between the files of `src`, read from their text, and the cycles among them.
 //!
 //! An import is a path to another file in a `use` or elsewhere in the code, outside comments and tests. The declaration
-//! `mod x;` is none.
+//! `mod x;` is not an import.
 
 use std::collections::BTreeSet;
 
-/// An import: the module that imports, and the module that it names an item of. `conversation::turn` is `turn/mod.rs`.
+/// Import: the importing module, and the module of the imported item. `conversation::turn` is `turn/mod.rs`.
 type Import = (String, String);
 
 pub struct ImportGraph {
@@ -13,7 +13,8 @@ pub struct ImportGraph {
 }
 
 impl ImportGraph {
-    /// Reads the imports of these files, each a path such as `src/conversation/grammar/keyword_grammar.rs` and its code without tests.
+    /// Reads the imports of these files, each given as its path, such as `src/conversation/grammar/keyword_grammar.rs`,
+    /// and its code without tests.
     pub fn from_files(files: &[(&str, &str)]) -> Self {
         let modules: BTreeSet<Vec<String>> = files.iter().map(|(path, _)| module_of(path)).collect();
         let mut imports = BTreeSet::new();
@@ -43,7 +44,7 @@ impl ImportGraph {
         Self { imports: imports.filter(|(from, to)| from != to).collect() }
     }
 
-    /// Imports that are part of a cycle, as `from -> to`.
+    /// Returns the imports that are part of a cycle, as `from -> to`.
     pub fn cyclic_imports(&self) -> Vec<String> {
         let cyclic = self.imports.iter().filter(|(from, to)| self.reaches(to, from));
         cyclic.map(|(from, to)| format!("{from} -> {to}")).collect()
@@ -71,13 +72,13 @@ fn without_comments(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Paths of `use` declarations, one for each name.
+/// Returns the paths of `use` declarations, one for each name.
 fn used_paths(code: &str) -> Vec<String> {
     let declarations = code.split(';').filter_map(|statement| Some(statement.rsplit_once("use ")?.1));
     declarations.flat_map(|tree| expand(&tree.split_whitespace().collect::<Vec<_>>().join(" "))).collect()
 }
 
-/// The paths of a tree such as `super::{words, turn::{self, Turn}}`.
+/// Returns the paths of a tree such as `super::{words, turn::{self, Turn}}`.
 fn expand(tree: &str) -> Vec<String> {
     let tree = tree.trim();
     let Some((prefix, rest)) = tree.split_once('{') else {
@@ -93,14 +94,14 @@ fn expand(tree: &str) -> Vec<String> {
     branches.flat_map(expand).map(|branch| format!("{prefix}{branch}")).collect()
 }
 
-/// Paths such as `words::command` in the code. One that ends with `::` is the beginning of a tree.
+/// Returns paths such as `words::command` in the code. A path that ends with `::` is the beginning of a tree.
 fn inline_paths(code: &str) -> Vec<String> {
     let words = code.split(|mark: char| !mark.is_alphanumeric() && mark != '_' && mark != ':');
     words.filter(|word| word.contains("::") && !word.ends_with("::")).map(str::to_owned).collect()
 }
 
-/// The module with the longest name that begins `path`, as it is read in `module`; `None` for one of another crate or of
-/// a name that a `use` has brought in.
+/// Returns the module with the longest name that begins `path`, as seen from `module`; `None` for a module of another
+/// crate and for a name from a `use`.
 fn resolve(module: &[String], path: &str, modules: &BTreeSet<Vec<String>>) -> Option<Vec<String>> {
     let mut parts = path.split("::").peekable();
     let mut found = module.to_vec();

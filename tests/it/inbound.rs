@@ -1,4 +1,4 @@
-//! Whatever comes to the webhook has one clear outcome: signatures, bodies, senders, duplicates, reports.
+//! Requests to the webhooks, each with one clear outcome: signatures, bodies, senders, duplicates, delivery reports.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::messaging::fake::FakeDelivery;
@@ -14,7 +14,7 @@ const NOTHING: [&str; 0] = [];
 const DELIVERIES: &str =
     "SELECT state || ' ' || coalesce(delivery, 'untold') AS line FROM outbox ORDER BY id";
 
-/// What status a form gets, and which texts are stored after it.
+/// Checks the status that a form gets, and the messages that are stored after it.
 async fn check(form: &Form, status: u16, stored: &[&str]) {
     let app = TestApp::start_without_model().await;
     let response = app.request(form.request()).await;

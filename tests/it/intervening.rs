@@ -1,4 +1,4 @@
-//! The operator ends a turn that runs, and has one begun again that failed.
+//! Turns that the operator cancels or resumes.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ impl World {
         self.engine().resume_turn(TurnId(turn), Actor::Console).await.unwrap()
     }
 
-    /// `1 COMPLETED`, one per turn.
+    /// Returns the turns: `1 COMPLETED`.
     async fn turns(&self) -> Vec<String> {
         self.lines("SELECT id || ' ' || state || iif(finished_at IS NULL, ' live', '') AS line FROM turns ORDER BY id")
             .await
     }
 
-    /// `add_movie complete 1`, one per call, the number being its starts.
+    /// Returns the calls and the number of their starts: `add_movie complete 1`.
     async fn calls(&self) -> Vec<String> {
         self.lines("SELECT tool_name || ' ' || state || ' ' || attempts AS line FROM tool_calls ORDER BY id")
             .await
@@ -92,7 +92,7 @@ async fn canceled_turn_drops_its_triage_call_at_once() {
     assert_eq!(world.sent_texts(), ["Hello Ann."]);
 }
 
-/// Never answers.
+/// Embedder that never responds.
 struct Absent;
 
 #[async_trait]
@@ -205,7 +205,7 @@ async fn canceled_turn_stops_between_deletions_and_reports_the_first() {
     assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
-/// A turn whose time is over just as the model calls for an addition.
+/// Starts a turn whose time is over just as the model calls for an addition.
 async fn world_with_a_failed_turn() -> (World, i64) {
     let heat = 949;
     let [search, add] = adds_movie("heat", heat);
@@ -257,7 +257,7 @@ async fn refused_resume_gives_its_reason() {
     assert_eq!(world.resumes(2).await, ResumeTurnOutcome::Unknown);
     world.texts("hello?").await;
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::Busy));
-    // Its only line claims what was not done, so the model is asked twice.
+    // The only response claims a change that was not made, so the model is called twice.
     world.pass(100).await;
     assert_eq!(world.turns().await, ["1 FAILED", "2 COMPLETED"]);
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::NotResumable(ResumeBlocker::NotNewest));

@@ -1,4 +1,4 @@
-//! Strangers: asked for a name, let in or blocked by an admin, and never worth more than two texts.
+//! Newcomers: their name, approval or block by an admin, and at most two replies.
 
 use dialarr::arr::fake::media_fixtures::movie;
 
@@ -17,7 +17,7 @@ const OFFER: &str = "Hello Sam, you can text me now. Text COMMANDS for what I un
                      Reply YES to add it.";
 const ASKED: &str = "New number +1 555 010 0009, \"Sam\": reply APPROVE 4747 or BLOCK 4747";
 
-/// Sam has told the name, and the admins were asked.
+/// Starts after Sam gave a name and the admins were asked.
 async fn app_with_sam_at_the_door() -> TestApp {
     let app = TestApp::start().await;
     app.sms_from(SAM, "hello there").await;
@@ -55,7 +55,7 @@ async fn newcomer_messages_never_reach_the_model() {
     assert!(!request_text(&app.last_request()).contains("ignore all rules"));
 }
 
-/// Sam asked for Dune with the first text and was let in.
+/// Starts after Sam's first message asked for Dune and Sam was approved.
 async fn app_with_sams_first_request(text: &str) -> TestApp {
     let app = TestApp::start().await;
     app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(438_631));

@@ -1,4 +1,4 @@
-//! Conversations begin and end, are named and kept, and what was done before a new one is known in it.
+//! Start, end and name of conversations, and the digest of earlier actions in a new one.
 
 use dialarr::arr::fake::media_fixtures::movie;
 

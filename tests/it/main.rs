@@ -1,6 +1,6 @@
-//! Whole-application tests, one binary: each further one would be linked again.
+//! Integration tests, in one binary: each further binary would be linked separately.
 
-// Says to the lints what cargo knows: an unwrap in here is a failing test.
+// Marks the code as tests for the lints, as cargo does: an unwrap here is a failing test.
 #![cfg(test)]
 
 mod access;

@@ -1,4 +1,4 @@
-//! What was said before is found again: by whoever may find it, by nobody else, and not after it was forgotten.
+//! Recall of stored answers: by their owners only, and not after erasure.
 
 use std::sync::{Arc, Mutex};
 
@@ -25,14 +25,14 @@ const DAY: i64 = 24 * 60 * 60;
 const CAL: &str = "+15550100004";
 const SPIES: &str = "Slow Horses fits you, it is about spies.";
 
-/// The lines about earlier answers that a request has.
+/// Returns the lines about earlier answers in a request.
 fn remembered(request: &ModelRequest) -> Vec<String> {
     let words = request_text(request);
     let lines = words.lines().skip_while(|line| !line.starts_with("said before"));
     lines.skip(1).take_while(|line| line.starts_with("- ")).map(|line| line[2..].to_owned()).collect()
 }
 
-/// Somebody asks, is answered and comes back another day; what the model is told then of before.
+/// Asks on another day, and returns the recalled lines in the request to the model.
 async fn recalled_later(app: &TestApp, from: &str, text: &str) -> Vec<String> {
     app.pass(DAY);
     app.model_plays([says("Fine.")]);
@@ -209,7 +209,7 @@ async fn metadata_falls_back_to_code_after_three_bad_replies() {
     assert_eq!(learns(&app).await, IndexingProgress::default());
 }
 
-/// It may be this answer that no reply comes to in time, so each try counts.
+/// The answer itself may cause the timeouts, so each attempt counts.
 #[tokio::test]
 async fn metadata_falls_back_to_code_after_three_timeouts() {
     let app = start_with_notes().await;
@@ -263,7 +263,7 @@ async fn failed_metadata_does_not_delay_vectors() {
     assert_eq!(app.sms("is it good").await, "Yes.");
 }
 
-/// How many texts each request had.
+/// Number of texts in each embedding request.
 #[derive(Default)]
 struct Watched(Mutex<Vec<usize>>);
 
@@ -423,7 +423,7 @@ async fn answer_is_indexed_once_by_concurrent_runs() {
     assert_eq!(one.indexed + other.indexed, 1);
 }
 
-/// What a run of the program leaves that is killed in the middle of its call for notes.
+/// Leaves the state of a run that was killed during its metadata call.
 #[tokio::test]
 async fn metadata_call_interrupted_by_a_kill_is_repeated() {
     let mut app = start_with_notes().await;

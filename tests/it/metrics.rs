@@ -1,4 +1,4 @@
-//! What Prometheus is told after a day: exactly what happened.
+//! Metrics after a day of use.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::model_cost::TokenUsage;
@@ -14,21 +14,21 @@ use crate::harness::program::Program;
 use crate::harness::world::World;
 use crate::harness::{ANN, BOB, Has, TestApp};
 
-/// The samples of a metric, without its help.
+/// Returns the samples of a metric, without its help text.
 async fn samples(program: &Program<'_>, names: &[&str]) -> String {
     let answered = program.get("/metrics").await;
     assert_eq!(answered.status, 200);
     among(&answered.body, names)
 }
 
-/// The same where time is simulated.
+/// The same for a program with a simulated clock.
 async fn samples_of(world: &World, names: &[&str]) -> String {
     let now = world.now();
     let backlog = world.read_database(move |conn| load_backlog(conn, now)).await;
     among(&world.console().metrics.render(&backlog, now).unwrap(), names)
 }
 
-/// What turns have taken altogether, in tens of seconds.
+/// Returns the total duration of the turns in tens of seconds.
 async fn seconds_spent(world: &World) -> String {
     let spent = samples_of(world, &["dialarr_turn_seconds_sum"]).await;
     let tens = |line: &str| {
@@ -144,7 +144,7 @@ async fn resumed_turn_counts_once_and_its_wait_does_not() {
     dialarr_turns_resumed_total{outcome="completed"} 1
     dialarr_turns_total{kind="chat",outcome="failed"} 1
     "#);
-    // Four answers of the model, and moments of everything else.
+    // Four model responses, and moments for everything else.
     insta::assert_snapshot!(seconds_spent(&world).await, @r#"
     dialarr_turn_seconds_sum{part="model"} 100
     dialarr_turn_seconds_sum{part="own"} 00

@@ -1,4 +1,4 @@
-//! Texts that the carrier could not bring: found in its list, once, and in their order.
+//! Messages that the carrier could not deliver: fetched from its list, once and in order.
 
 use std::collections::BTreeSet;
 
@@ -87,7 +87,7 @@ async fn opt_out_found_late_does_not_undo_a_later_start() {
     assert_eq!(world.sms("status").await, ["Nothing is downloading."]);
 }
 
-/// Milliseconds from a start within which the list is read, its texts are taken in and the cursor is moved.
+/// Milliseconds after a start within which the list is read, its messages are stored and the cursor is moved.
 const READING_MS: u64 = 60;
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! Adding more than the whole of a title, getting more of what is there, and changing how it is looked for.
+//! Partial additions, further seasons and episodes of existing titles, and changes of monitoring.
 
 use dialarr::arr::fake::media_fixtures::{FakeSeries, movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
@@ -12,7 +12,7 @@ use crate::harness::world::World;
 use crate::harness::{ANN, BOB, Has, TestApp};
 
 impl TestApp {
-    /// Ann's text, and the calls that the model makes of it after a look at the library; it has no words of its own.
+    /// Sends a message of Ann. The model searches the library and makes these calls without a text of its own.
     async fn asks(&self, text: &str, made: &[(&str, Value)]) -> String {
         self.is_asked_by(ANN, text, made).await
     }
@@ -42,13 +42,13 @@ fn change(id: i64, what: Value) -> [(&'static str, Value); 1] {
     [("change_media", arguments)]
 }
 
-/// Three seasons of two episodes; only the first season is wanted, and it is on disk.
+/// Show of three seasons with two episodes each; only the first season is monitored, and it is on disk.
 fn the_bear() -> FakeSeries {
     let show = series("The Bear").year(2022).seasons(3).episodes(6).size_gb(6.0).missing(4);
     show.unmonitored_season(2).unmonitored_season(3)
 }
 
-/// The second episode of the last season is still to come.
+/// The same show, still running: the second episode of the last season is in the future.
 fn running(app: &TestApp) -> FakeSeries {
     let next = app.now() + SignedDuration::from_hours(24 * 30);
     the_bear().airs(3, 2, next)
@@ -199,7 +199,7 @@ async fn more_seasons_count_once_towards_the_quota() {
         app.is_asked_by(BOB, "season 2 of the bear", &get(bear, &json!([2]))).await,
         "Looking for season 2 of The Bear (2022) now."
     );
-    // What is looked for already is looked for again for nothing.
+    // A search that is already running is started again without a charge.
     app.is_asked_by(BOB, "again", &get(bear, &json!([2]))).await;
     app.is_asked_by(BOB, "season 3 of the bear", &get(bear, &json!([3]))).await;
     assert_eq!(
@@ -252,7 +252,7 @@ async fn search_with_a_lost_response_is_not_repeated() {
     assert_eq!(app.radarr().action_record().searches, ["The Heat"]);
 }
 
-/// A world in which the answer to the first write that a text of Ann's causes at Sonarr never comes.
+/// Starts with a first write to Sonarr whose response is lost.
 async fn world_with_a_lost_write(what: &[(&str, Value)]) -> World {
     let world = World::start().await;
     world.sonarr().add(the_bear().profile("SD"));
@@ -293,7 +293,7 @@ async fn failed_search_is_reported_and_the_season_stays_monitored() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(the_bear());
     let kept = app.sonarr().clone();
-    // The flags are written by the first request that changes something, the search is the second.
+    // The first changing request writes the flags, and the second one is the search.
     kept.do_next_write_but_answer(202);
     kept.do_next_write_but_answer(500);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What people are told without having asked at that moment: what is ready, and for admins what wants a hand.
+//! Notifications: titles that are ready, and for admins, problems that need attention.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
@@ -16,7 +16,7 @@ const THE_BEAR: i64 = 403_294;
 const HOUR: i64 = 60 * 60;
 const READY: &str = "Dune (2021) is ready to watch.";
 
-/// Bob waits for Dune and for the second season of The Bear, of which nothing is there yet; Ann is an admin.
+/// Starts with Bob following Dune and the second season of The Bear, both missing; Ann is an admin.
 async fn app_with_bob_waiting() -> TestApp {
     app_of(Setup::default()).await
 }
@@ -28,7 +28,7 @@ async fn app_of(setup: Setup) -> TestApp {
     app.sonarr().add(series("The Bear").year(2022).tvdb(THE_BEAR).seasons(2).episodes(6));
     app.follow_movie(BOB, DUNE).await;
     app.follow_season(BOB, THE_BEAR, 2).await;
-    // The first look at the history marks where to begin.
+    // The first reading of the history stores its start.
     app.later(0).await;
     app
 }
@@ -42,7 +42,7 @@ async fn import_notifies_only_followers() {
     assert_eq!(app.messages_to(BOB), [READY]);
     assert_eq!(app.messages_to(ANN), Vec::<String>::new());
 
-    // Nobody waits for it any more.
+    // No user follows the title any longer.
     app.radarr().import_event("Dune");
     app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
@@ -174,7 +174,7 @@ async fn notification_is_not_repeated_after_a_restart() {
     app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02")).await;
     app.restart().await;
     app.later(61).await;
-    // After a restart each of them leaves when its own lookup has ended.
+    // After a restart each message is sent when its own lookup has ended.
     let mut messages = app.messages_to(BOB);
     messages.sort();
     assert_eq!(messages, [READY, "The Bear season 2 is ready to watch."]);
@@ -273,7 +273,7 @@ async fn upgrade_of_a_copy_is_not_announced() {
     app.radarr().upgrade_event("Dune");
     app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.sonarr().upgrade_event("The Bear S01E01");
-    // It does not say that it is one; the history does.
+    // The event does not mark the import as an upgrade; the history does.
     app.receive_event("sonarr", &app.sonarr().import_report("The Bear S01E01")).await;
     app.later(61).await;
     app.sonarr().upgrade_event("The Bear S01E02");
@@ -349,7 +349,7 @@ async fn changed_household_hours_reschedule_notifications_at_the_start() {
     app.later(1).await;
     assert_eq!(app.messages_to(BOB), Vec::<String>::new());
     app.restart_with(|setup| setup.with(|settings| settings.quiet_hours = None)).await;
-    // After a start it is looked up in the carrier's list first, which nothing here waits for.
+    // After a start the message is looked up in the carrier's list first; this test does not wait for that.
     for _ in 0..5 {
         app.later(20).await;
     }
@@ -361,7 +361,7 @@ async fn notification_behind_a_prompt_is_not_sent_in_quiet_hours() {
     let app = app_with_bob_waiting().await;
     app.follow_movie(ANN, DUNE).await;
     app.sms("quiet 22-7").await;
-    // A quarter of an hour to ten.
+    // The clock shows a quarter to ten.
     app.pass(50 * 60);
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(12.0));
     app.model_plays(removes_movie("heat", heat));
@@ -576,7 +576,7 @@ async fn event_webhook_needs_the_secret() {
 }
 
 #[tokio::test]
-async fn test_events_are_acknowledged_and_malformed_ones_refused() {
+async fn connect_test_events_are_acknowledged_and_malformed_ones_refused() {
     let app = app_with_bob_waiting().await;
     app.receive_event("radarr", &app.radarr().trial_report()).await;
     assert_eq!(app.request(report("radarr", &json!("no event"), SECRET)).await.status(), 400);

@@ -1,4 +1,4 @@
-//! Who may what: configured people, strangers, the blocked, the opted out, and rights checked three times.
+//! Users and their rights: configured users, newcomers, blocked and opted-out users, and the three checks of rights.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn vectors() -> Vec<(String, String)> {
     vectors.iter().map(|vector| (text(vector, "body"), text(vector, "ours"))).collect()
 }
 
-/// The bodies by which a person opts out.
+/// Returns the message bodies by which a user opts out.
 fn ways_out() -> Vec<String> {
     let vectors =
         vectors().into_iter().filter(|(_, ours)| ours.starts_with("same") || ours.contains("opt-out"));

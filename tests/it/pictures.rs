@@ -1,4 +1,4 @@
-//! Pictures that people send: noted, and never fetched, by the built program and by the pages that show them.
+//! Pictures from users: recorded, and never fetched, neither by the program nor by the console pages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::harness::TestApp;
 use crate::harness::served::{ServedPeers, serve};
 
-/// Nothing here takes this long unless it hangs.
+/// Time limit of the tests. Nothing here takes this long unless it hangs.
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 const ADMIN: &str = "+15550100002";
 const LONG_AGO: &str = "https://media.example/walrus.jpg";

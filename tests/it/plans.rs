@@ -1,5 +1,4 @@
-//! How the database finds what a conversation asks of it: no statement reads a table that grows from end to end, be
-//! the history short or long.
+//! Query plans: no statement scans a growing table, with a short history and with a long one.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -35,7 +34,7 @@ use crate::harness::ANN;
 use crate::harness::model::{adds_movie, calls, finds, removes_movie, says};
 use crate::harness::world::World;
 
-/// Tables that are never emptied, and the log, which holds the last hour of everybody's.
+/// Tables that are never emptied, and the log, which holds the last hour of all users.
 const GROWING: [&str; 18] = [
     "agent_responses",
     "user_facts",
@@ -57,7 +56,7 @@ const GROWING: [&str; 18] = [
     "stream_events",
 ];
 
-/// Indexes of what is open alone: these may be read from end to end.
+/// Indexes of open work only, which may be scanned completely.
 const OF_OPEN: [&str; 8] = [
     "ix_event_pending",
     "ix_outbox_open",
@@ -70,7 +69,7 @@ const OF_OPEN: [&str; 8] = [
 ];
 
 thread_local! {
-    /// Statements that this thread made; nothing is noted before somebody asks.
+    /// Statements of this thread; recording starts on request.
     static STATEMENTS: RefCell<Option<BTreeSet<String>>> = const { RefCell::new(None) };
 }
 
@@ -80,8 +79,8 @@ fn note(event: &InstrumentationEvent<'_>) {
         let Some(statements) = statements else { return };
         let text = query.to_string();
         let statement = text.split(" -- binds").next().unwrap_or_default();
-        // What the tests ask in their own words has no such marks, and a migration begins with a comment. A new row is
-        // looked up from its references only where a commit left some of them open, which none does.
+        // Queries of the tests have no such marks, and migrations begin with a comment. SQLite checks the references of
+        // a new row only after a commit with open references, and there is none.
         if statement.contains('`') && !statement.starts_with("INSERT") && !statement.starts_with("--") {
             statements.insert(statement.to_owned());
         }
@@ -92,7 +91,7 @@ fn noting() -> Option<Box<dyn Instrumentation>> {
     Some(Box::new(|event: InstrumentationEvent<'_>| note(&event)))
 }
 
-/// Every statement that a program makes through a good and a bad day.
+/// Runs every statement of the program on a good and a bad day.
 async fn statements_of_two_days() -> BTreeSet<String> {
     set_default_instrumentation(noting).unwrap();
     STATEMENTS.set(Some(BTreeSet::new()));
@@ -153,7 +152,7 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     STATEMENTS.take().unwrap()
 }
 
-/// The operator looks at every page of the console, and at the next one of every list.
+/// Opens every page of the console, and the next page of every list.
 async fn looks_at_every_page(world: &World) {
     let (now, ann) = (world.now(), PhoneNumber::parse(ANN).unwrap());
     let (long_ago, rate) = (now - SignedDuration::from_hours(24 * 30), RateLimit::parse("10/7d"));
@@ -210,8 +209,8 @@ struct Line {
     detail: String,
 }
 
-/// The reads of growing tables from end to end, with the statement that makes each, and the searches for what is open
-/// among all that a person ever wrote.
+/// Returns the full scans of growing tables with their statements, and the searches for open work among all messages of
+/// a user.
 fn slow_reads(conn: &mut SqliteConnection, statements: &BTreeSet<String>) -> Vec<String> {
     let is_scan = |detail: &str| {
         let table = detail.strip_prefix("SCAN ").and_then(|rest| rest.split(' ').next());

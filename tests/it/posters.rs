@@ -1,4 +1,4 @@
-//! Posters: a picture of its own beside the answer, from two hosts alone, and never in the way of words.
+//! Posters: a separate picture beside the reply, from two hosts only, without a delay of the reply.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::engine::PicturePolicy;
@@ -10,10 +10,10 @@ use crate::harness::model::{calls, calls_together, offered, removes, says};
 
 const DUNE: i64 = 438_631;
 const AT_TMDB: &str = "https://image.tmdb.org/t/p/original/dune.jpg";
-/// The same in a size that carriers take.
+/// The same picture in a size for carriers.
 const SMALLER: &str = "https://image.tmdb.org/t/p/w500/dune.jpg";
 
-/// With Dune in the catalogue, whose picture is at `url`.
+/// Starts with Dune in the catalog, with its picture at `url`.
 async fn with_poster(url: &str) -> TestApp {
     let app = TestApp::start().await;
     app.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE).poster(url));
@@ -26,7 +26,7 @@ fn sends_the_poster(words: &str) -> [ScriptedReply; 3] {
     [searches, sends, says(words)]
 }
 
-/// Every text to Ann, with its pictures.
+/// Returns every message to Ann, with its pictures.
 fn sent_with_media(app: &TestApp) -> Vec<String> {
     let line = |(body, media): (String, Vec<String>)| [vec![body], media].concat().join(" ");
     app.twilio().sent_messages().into_iter().map(|text| line((text.body, text.media))).collect()

@@ -1,4 +1,4 @@
-//! What is kept of a person, for how long, and how it goes.
+//! Stored data of users, its retention and its erasure.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::store::privacy::forget::ErasureOutcome;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::model::{Holding, adds_movie, calls, removes_movie, request_text, says};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
-/// Bob adds a title, deletes another, reacts, and is asked about a third.
+/// Lets Bob add a title, delete another, react, and get a prompt about a third.
 async fn bob_writes_of_walrus(app: &TestApp) {
     app.register_user(BOB, Has::EveryRight).await;
     let walrus = app.radarr().add_to_catalog(movie("Walrus").year(2016));
@@ -51,7 +51,7 @@ async fn messages_of_an_erased_user_are_not_found_in_the_console() {
 
     assert_eq!(app.forget_user(BOB), ErasureOutcome::Erased);
 
-    // What Ann wrote is hers.
+    // Ann's own messages remain.
     assert_eq!([finds("liked").await, finds("walrus").await], [0, 1]);
 }
 

@@ -1,4 +1,4 @@
-//! An addition whose library cannot be reached is tried again until it is made or a day old, and one text tells which.
+//! Deferred additions: repeated for a day while the library is unreachable, with one message about the outcome.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use serde_json::json;
@@ -16,7 +16,7 @@ const ADDED: &str = "Dune (2021) is added now.";
 const GIVEN_UP: &str =
     "I could not add Dune (2021): Radarr could not be reached for a day. Ask me again later.";
 
-/// Someone has found Dune and wants it, but Radarr is down by then.
+/// Lets a user find Dune and request it while Radarr is down.
 async fn asks_in_vain(world: &World, phone: &str) {
     let [searches, adds] = adds_movie("dune", DUNE);
     world.model_plays([searches, says("Dune (2021)?"), adds, says(PROMISE)]);
@@ -267,7 +267,7 @@ async fn forget_all_erases_a_waiting_addition_outcome() {
     assert_eq!(world.lines(kept).await, [""]);
 }
 
-/// Bob has seen that Dune is waited for, and wants to hear of it as well.
+/// Lets Bob follow Dune while its addition waits.
 async fn bob_follows_dune(world: &World) {
     world.register_user(BOB).await;
     world.radarr().set_down(false);
@@ -346,7 +346,7 @@ async fn queued_addition_in_4k_needs_the_right() {
     assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
 }
 
-/// Severance with three seasons, which Ann has found.
+/// Starts after Ann found Severance, which has three seasons.
 async fn world_with_severance_found() -> World {
     let world = World::start().await;
     world.sonarr().add_to_catalog(series("Severance").year(2022).tvdb(SEVERANCE).seasons(3));
@@ -355,7 +355,7 @@ async fn world_with_severance_found() -> World {
     world
 }
 
-/// Ann wants one season while Sonarr is down.
+/// Lets Ann request one season while Sonarr is down.
 async fn asks_for_season_in_vain(world: &World, season: u32) {
     world.sonarr().set_down(true);
     let adds = calls("add_series", json!({ "tvdb": SEVERANCE, "seasons": [season] }));
@@ -460,7 +460,7 @@ async fn waiting_seasons_of_one_show_count_towards_the_quota() {
     assert_eq!(world.requests().await, ["+15550100002 queued sonarr Severance (2022) [1,2,3,4,5,6]"]);
 }
 
-/// Severance is in the library without any season being looked for, and Ann waits for its second season.
+/// Starts with Severance unmonitored in the library, and with a waiting request of Ann for its second season.
 async fn world_with_a_season_of_a_held_show_queued() -> (World, i64) {
     let world = World::start().await;
     let show = series("Severance").year(2022).tvdb(SEVERANCE).seasons(3).episodes(6).missing(6);
@@ -474,7 +474,7 @@ async fn world_with_a_season_of_a_held_show_queued() -> (World, i64) {
     (world, id)
 }
 
-/// Ann gets a part of Severance before the season that waits is tried.
+/// Lets Ann get a part of Severance before the waiting season is tried.
 async fn gets_a_part(part: &str) -> World {
     let (world, id) = world_with_a_season_of_a_held_show_queued().await;
     world.sonarr().set_down(false);

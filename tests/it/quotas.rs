@@ -1,4 +1,4 @@
-//! What members may add within a time, and how fast anyone may text.
+//! Quotas of additions and rate limits of messages.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::conversation::rate_limit::RateLimit;
@@ -14,7 +14,7 @@ fn a_week(most: u32) -> Option<RateLimit> {
     Some(RateLimit { max: most, period: SignedDuration::from_hours(7 * 24) })
 }
 
-/// Bob may add two movies and three seasons a week.
+/// Starts with a weekly quota of two movies and three seasons for Bob.
 async fn app_with_small_quotas() -> TestApp {
     let app = TestApp::with(|settings| {
         settings.quotas.movies = a_week(2);

@@ -1,4 +1,4 @@
-//! Films that fit the library, and what is told of why.
+//! Suggestions of movies that fit the library, and their reasons.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::TestApp;
 use crate::harness::model::{calls, says};
 
-/// A household that likes crime films; Radarr suggests one, and some that it should not be told of.
+/// Starts a household that likes crime movies. Radarr suggests one, and some that must be left out.
 async fn household() -> TestApp {
     let app = TestApp::start().await;
     let radarr = app.radarr();
@@ -26,7 +26,7 @@ async fn household() -> TestApp {
 }
 
 impl TestApp {
-    /// What the tool tells the user, and the title and the reason of each film that the model reads.
+    /// Returns the text of the tool, with the title and the reason of each movie for the model.
     async fn recommended(&self, arguments: Value) -> (String, Vec<String>) {
         self.model_plays([calls("recommend", arguments), says(""), says("")]);
         let reply = self.sms("what should I watch?").await;

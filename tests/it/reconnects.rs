@@ -1,5 +1,5 @@
-//! Clients of a stream over real sockets, which cut off and come back hundreds of times, also while the program starts
-//! anew: each is told the whole log, in its order, once, and has then seen what stands there.
+//! Clients of a stream over real sockets that reconnect hundreds of times, also across restarts: each gets the whole
+//! log once, in order, and the same final state.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use crate::harness::model::{calls, says};
 use crate::harness::seen::Seen;
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
-/// Texts before anybody looks, before the program starts anew, and after.
+/// Number of messages before the first client, before the restart and after it.
 const TEXTS: usize = 6;
-/// After how many events each client cuts off: again and again.
+/// Numbers of events after which each client disconnects, repeatedly.
 const PACES: [&[usize]; 4] = [&[1], &[1, 3, 2], &[2, 1, 5, 1], &[3, 1]];
-/// Nothing here takes this long unless it hangs.
+/// Time limit of the tests. Nothing here takes this long unless it hangs.
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The console's listener, as long as one run of the program.
+/// Listener of the console during one run of the program.
 struct Served {
     stop: CancellationToken,
     server: JoinHandle<std::io::Result<()>>,
@@ -43,7 +43,7 @@ impl Served {
         Self { stop, server }
     }
 
-    /// As if killed: whoever is being told something is cut off in it.
+    /// Stops like a kill: running responses are cut off.
     async fn dies(self) {
         self.stop.cancel();
         self.server.abort();
@@ -51,16 +51,16 @@ impl Served {
     }
 }
 
-/// Where the log ends, once it does.
+/// End of the log, once it is known.
 type End = watch::Receiver<Option<i64>>;
 
-/// A client and what it was told.
+/// Client with its received events.
 struct Client {
     addresses: watch::Receiver<SocketAddr>,
     end: End,
-    /// The numbers of the events, with their names.
+    /// Numbers and names of the events.
     events: Vec<(i64, String)>,
-    /// What it makes of them.
+    /// State that results from the events.
     seen: Seen,
     connections: usize,
 }
@@ -84,7 +84,7 @@ impl Client {
         *self.end.borrow() == Some(self.place())
     }
 
-    /// Reads up to the end of the log, and cuts itself off after each of these counts of events.
+    /// Reads up to the end of the log, and disconnects after each of these numbers of events.
     async fn follows(mut self, paces: &[usize]) -> Self {
         let mut end = self.end.clone();
         for events in paces.iter().cycle() {
@@ -96,7 +96,7 @@ impl Client {
             tokio::select! {
                 read = self.read_events(*events) => match read {
                     Ok(()) => {}
-                    // The program is down, and will be somewhere else.
+                    // The program is down, and its next address is another.
                     Err(_) => self.addresses.changed().await.unwrap(),
                 },
                 changed = end.changed() => changed.unwrap(),
@@ -105,7 +105,7 @@ impl Client {
         self
     }
 
-    /// That many events of one connection, or fewer at the end of the log.
+    /// Reads this many events over one connection, or fewer at the end of the log.
     async fn read_events(&mut self, most: usize) -> std::io::Result<()> {
         let address = *self.addresses.borrow_and_update();
         let mut stream = TcpStream::connect(address).await?;
@@ -134,7 +134,7 @@ impl Client {
     }
 }
 
-/// The number and the name of an event. What marks the place between what was missed and what comes is none of the log.
+/// Returns the number and the name of an event. The marker between missed and live events is not part of the log.
 fn parse_event(event: &str) -> Option<(i64, String)> {
     let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
     let (name, number) = (field("event: ")?, field("id: ")?);
@@ -152,7 +152,7 @@ async fn texts(app: &TestApp) {
     app.sms("thanks!").await;
 }
 
-/// How the conversation stands, as a client sees it that comes now.
+/// Returns the state of the conversation for a client without a cursor.
 async fn standing(address: SocketAddr) -> Seen {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = "GET /api/v1/conversations/1/events HTTP/1.1\r\nHost: localhost:3001\r\n\r\n";
@@ -182,7 +182,7 @@ async fn reconnecting_readers_get_the_whole_log_once() {
     app.restart().await;
     let served = Served::open(app.app(), &addresses).await;
     texts(&app).await;
-    // While all is paused, only admins are answered.
+    // During the pause, only admins are answered.
     app.register_user(ANN, Has::AddRight).await;
     app.sms_from(BOB, "pause").await;
     app.sms("is anybody there?").await;
@@ -201,7 +201,7 @@ async fn reconnecting_readers_get_the_whole_log_once() {
         connections += client.connections;
     }
     let Seen { notices, unanswered, waiting, reactions, .. } = &whole.seen;
-    // Three announcements, each with a reaction, and the word that everything is paused.
+    // Three announcements, each with a reaction, and the pause notice.
     assert_eq!([notices.len(), reactions.len(), unanswered.len(), waiting.len()], [4, 3, 6, 1]);
     assert_eq!(standing(*addresses.borrow()).await, whole.seen);
     assert!(connections > 500, "{connections} connections are none too many");

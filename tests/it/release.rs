@@ -1,4 +1,4 @@
-//! What an operator has of a release: which version it is, whether it is well, and that it leaves a later one's data alone.
+//! Releases: version, health command, and the refusal of a later version's data.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

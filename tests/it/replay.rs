@@ -1,4 +1,4 @@
-//! Killed and started again: what a crash, a lost answer or a long absence leaves of the promises.
+//! Crashes, lost responses and long absences: promises hold after a restart.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::harness::world::World;
 const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
 const DELETED: &str = "Deleted Dune (2021). Freed 21.4 GB.";
 
-/// A world in which Ann has asked for Dune to be deleted.
+/// Starts with a request of Ann to delete Dune.
 async fn world_with_dune() -> (World, i64) {
     let world = World::start().await;
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -126,7 +126,7 @@ async fn message_accepted_before_a_crash_is_not_resent() {
     assert_eq!(world.sms("two").await, ["One.", "Two."]);
 }
 
-/// A world in which Ann has asked for Arrival, and Radarr's answer to its addition is lost.
+/// Starts with a request of Ann for Arrival, whose addition has a lost response.
 async fn world_with_a_lost_addition() -> World {
     let world = World::start().await;
     let arrival = world.radarr().add_to_catalog(movie("Arrival").year(2016));
@@ -195,7 +195,7 @@ async fn response_deltas_are_deleted_after_an_hour() {
     assert_eq!(world.stored_deltas().await, Vec::<String>::new());
 }
 
-/// Breaks down over one word, every time.
+/// Model that panics on one word, every time.
 struct Fragile;
 
 #[async_trait]
@@ -237,7 +237,7 @@ async fn messages_after_a_backup_are_fetched_after_its_restore() {
     assert_eq!(world.sent_texts(), ["One.", "Two.", "Two, again."]);
 }
 
-/// The program is killed and started again on a copy of its database from before.
+/// Kills the program and starts it again on an earlier copy of its database.
 async fn is_restored(world: &mut World, copy: &Path) {
     world.kill().await;
     std::fs::copy(copy, world.database()).unwrap();

@@ -1,4 +1,4 @@
-//! Members who may not delete ask the admins, and an admin's word deletes once.
+//! Removal requests of members, and approvals that delete once.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::llm::scripted::ScriptedReply;
@@ -16,7 +16,7 @@ fn requests_removal(title: &str, kind: &str, id: i64, answer: &str) -> [Scripted
     [finds(title), calls("request_removal", json!({ "type": kind, "id": id })), says(answer)]
 }
 
-/// Bob, who may not delete, has asked for Dune's end; the film's id.
+/// Starts with a removal request of Bob for Dune; returns the id of the movie.
 async fn app_with_removal_request() -> (TestApp, i64) {
     let app = TestApp::start().await;
     app.register_named_user("Ann", ANN, Has::EveryRight).await;
@@ -53,7 +53,7 @@ async fn damage(app: &TestApp, statement: &'static str) {
     app.app().db.write(move |conn| conn.batch_execute(statement)).await.unwrap();
 }
 
-/// Damages the item of an approved deletion in a state of it.
+/// Damages the item of an approved deletion in one of its states.
 async fn approves_while_the_item_is_damaged(app: &TestApp, trigger: &'static str) -> String {
     damage(app, trigger).await;
     let answer = app.sms("approve 4747").await;

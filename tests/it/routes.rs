@@ -1,5 +1,5 @@
-//! Every route of both listeners, as the source and the API's document list them: what its answers keep a browser from,
-//! who may use it, what its forms must carry, and how much of a request it reads. A route that is added is asked the same.
+//! Every route of both listeners, from the source and the API document: security headers, access, form tokens and body
+//! limits. A new route is checked automatically.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -30,7 +30,7 @@ use crate::harness::browser::CONSOLE;
 use crate::harness::world::World;
 use crate::harness::{TestApp, reports};
 
-/// What a stranger may ask of the console.
+/// Routes of the console that need no sign-in.
 const OPEN: [&str; 8] = [
     "GET /assets/icon.svg",
     "GET /assets/live.js",
@@ -41,9 +41,9 @@ const OPEN: [&str; 8] = [
     "POST /sign-in",
     "POST /sign-in/link",
 ];
-/// What nobody can sign, having no session yet.
+/// Forms that need no token, because there is no session yet.
 const UNSIGNED: [&str; 2] = ["POST /sign-in", "POST /sign-in/link"];
-/// All that the internet reaches.
+/// Routes that are reachable from the internet.
 const WEBHOOKS: [&str; 6] = [
     "GET /health",
     "GET /ready",
@@ -52,7 +52,7 @@ const WEBHOOKS: [&str; 6] = [
     "POST /webhook/{library}",
     "PUT /webhook/{library}",
 ];
-/// What tells a browser what to do, and what tells others about the server.
+/// Headers that instruct browsers, and headers that identify the server.
 const REPORTED_HEADERS: [&str; 10] = [
     "access-control-allow-credentials",
     "access-control-allow-origin",
@@ -70,13 +70,13 @@ const FORM: &str = "application/x-www-form-urlencoded";
 const FORM_LIMIT: usize = 64 << 10;
 const REPORT_LIMIT: usize = 1 << 20;
 const PIECE: usize = 16 << 10;
-/// After so many pieces a body ends, so that whoever reads all of it is found out and not waited for.
+/// Number of chunks after which a body ends, so that a reader of the whole body is detected without a wait.
 const PIECES: usize = 256;
 
 #[derive(Debug, Clone)]
 struct Route {
     method: Method,
-    /// As the router has it, with its braces.
+    /// Path in the notation of the router, with its braces.
     path: String,
 }
 
@@ -85,7 +85,7 @@ impl Route {
         format!("{} {}", self.method, self.path)
     }
 
-    /// Of something that is there.
+    /// Path of an existing object.
     fn uri(&self) -> String {
         self.path.replace("{id}", "1").replace("{library}", "sonarr")
     }
@@ -107,7 +107,7 @@ fn source(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web").join(path)).unwrap()
 }
 
-/// The routes that a function lists; it may get them by no other way.
+/// Returns the routes that a function lists, which must be its only ones.
 fn listed(source: &str, function: &str) -> Vec<Route> {
     let body = &source[source.find(&format!("fn {function}(")).unwrap()..];
     let body = body.split("\n}\n").next().unwrap();
@@ -119,7 +119,7 @@ fn listed(source: &str, function: &str) -> Vec<Route> {
     body.split(".route(").skip(1).flat_map(of_line).collect()
 }
 
-/// Such as `"/keys", get(keys::show).post(keys::make))`.
+/// Parses a line such as `"/keys", get(keys::show).post(keys::make))`.
 fn of_line(rest: &str) -> Vec<Route> {
     let (path, methods) = rest.split_once(',').unwrap();
     let path = match path.trim().rsplit("::").next().unwrap() {
@@ -141,7 +141,8 @@ fn webhook_routes() -> Vec<Route> {
     listed(&source("mod.rs"), "webhook_router")
 }
 
-/// The pages and what stands beside them by the source, the API by its document, which is made of its routes.
+/// Returns the routes of the console from the source, and those of the API from its document, which is built from its
+/// routes.
 async fn console_routes(app: &TestApp) -> Vec<Route> {
     let document = app.program().await.get("/api/v1/openapi.json").await.json();
     let described = document["paths"].as_object().unwrap().iter().flat_map(|(path, operations)| {
@@ -167,7 +168,7 @@ fn webhooks(app: &TestApp) -> Router {
     web::webhook_router(app.app().webhooks.clone())
 }
 
-/// Its status and headers; the body of a stream would not end.
+/// Returns the status and the headers only, because the body of a stream does not end.
 async fn head(router: &Router, request: Builder, body: Body) -> (StatusCode, HeaderMap) {
     let response = router.clone().oneshot(request.body(body).unwrap()).await.unwrap().into_parts().0;
     (response.status, response.headers)
@@ -178,7 +179,7 @@ fn reported_headers(headers: &HeaderMap) -> BTreeMap<&'static str, String> {
     REPORTED_HEADERS.into_iter().filter_map(header).collect()
 }
 
-/// What every answer tells. Nothing is kept but what was found among the assets.
+/// Returns the headers of every response. Only existing assets may be cached.
 fn expected(path: &str, status: StatusCode) -> BTreeMap<&'static str, String> {
     let kept = if path.starts_with("/assets/") && status.is_success() { "max-age=3600" } else { "no-store" };
     let policy =
@@ -195,7 +196,7 @@ fn expected(path: &str, status: StatusCode) -> BTreeMap<&'static str, String> {
     .into()
 }
 
-/// Whether a cookie is the session's, with all that keeps it from others.
+/// Returns whether a cookie is the session's, with all protections.
 fn is_kept_well(cookie: &str) -> bool {
     let (name, rest) = cookie.split_once('=').unwrap();
     let (_, attributes) = rest.split_once("; ").unwrap();
@@ -208,7 +209,7 @@ fn is_kept_well(cookie: &str) -> bool {
     }
 }
 
-/// Answers count what they read of a body that is longer than any limit.
+/// Returns a body beyond every limit, with the number of bytes that were read of it.
 fn endless() -> (Body, Arc<AtomicUsize>) {
     let read = Arc::new(AtomicUsize::new(0));
     let counter = read.clone();
@@ -219,7 +220,7 @@ fn endless() -> (Body, Arc<AtomicUsize>) {
     (Body::from_stream(stream::iter(pieces)), read)
 }
 
-/// After somebody texted, so that every page has something to show.
+/// Sends messages, so that every page has content.
 async fn used() -> TestApp {
     let app = TestApp::start_without_model().await;
     app.sms("status").await;
@@ -262,7 +263,7 @@ async fn every_cookie_is_http_only_and_same_site() {
     for route in console_routes(&app).await {
         let mut browser = app.browser().await;
         let token = browser.get("/keys").await.field("token").unwrap();
-        // By now the session is noted anew, whatever is asked.
+        // By then the session is renewed by every request.
         app.pass(3600);
         let link = app.sign_in_link().await;
         let body = match route.name().as_str() {
@@ -392,7 +393,7 @@ async fn stalled_webhook_body_times_out() {
         let asked = Instant::now();
         let (status, _) = head(&router, request, never).await;
         let answered = (status, asked.elapsed().as_secs());
-        // A report has shown its secret by then.
+        // An arr event has presented the secret by then.
         let is_report = route.path == "/webhook/{library}";
         let expected =
             if is_report { (StatusCode::SERVICE_UNAVAILABLE, 14) } else { (StatusCode::REQUEST_TIMEOUT, 3) };
@@ -448,7 +449,7 @@ async fn webhook_responses_have_security_headers_and_need_a_signature() {
     assert_eq!((app.count("inbound_events").await, app.count("arr_events").await), (texts, reports));
 }
 
-/// The header names of an answer as a socket carries it.
+/// Returns the header names of a response on the socket.
 async fn on_the_wire(router: Router, limits: ListenerLimits, request: &str) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Texts that want no answer, reactions in both directions, and the carrier's own words.
+//! Messages without a reply, reactions in both directions, and the carrier's classification of messages.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::grammar::triage::TriageLevel;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::harness::model::{adds_movie, calls, fails, removes_movie, request_text, says};
 use crate::harness::{ANN, BOB, Has, TestApp};
 
-/// The model has greeted Ann, and nothing is open.
+/// Starts after a greeting of the model, without an open prompt.
 async fn app_with_routing(routing: TriageLevel) -> TestApp {
     let app = TestApp::with(|settings| settings.triage_level = routing).await;
     app.model_plays([says("Hello Ann.")]);

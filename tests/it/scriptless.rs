@@ -1,5 +1,5 @@
-//! The console in a browser without script: forms are filled in and sent as they stand in the pages, and what came of them
-//! is on the page that follows, or after reading it again.
+//! The console in a browser without JavaScript: forms are submitted as served, and the result is on the next page or
+//! after a reload.
 
 use dialarr::arr::fake::media_fixtures::movie;
 
@@ -68,7 +68,7 @@ async fn running_turn_is_canceled_without_javascript() {
 
     assert_eq!(page.status, 200);
     assert!(page.text().contains("The turn will finish before its next change."), "{}", page.text());
-    // The model has not answered: the cancellation alone ends its call.
+    // The model has not responded: the cancellation alone ends its call.
     app.settle().await;
     let page = browser.get(CONVERSATION).await.text();
     assert!(page.contains("Taken back") && !page.contains("Working") && !page.contains("Fine."), "{page}");

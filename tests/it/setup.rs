@@ -1,4 +1,4 @@
-//! `dialarr setup`: what it says it would change, what it changes, and what it leaves alone.
+//! `dialarr setup`: shown changes, applied changes, and settings that stay.
 
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::clock::Clock;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::harness::served::{SECRET, ServedPeers, TOKEN, serve};
 
-/// What the number brings texts to once all is set up.
+/// Addresses of the number's webhooks after the setup.
 const SET_UP: [&str; 5] = [
     "sms_application_sid=",
     "sms_fallback_method=POST",
@@ -197,7 +197,7 @@ async fn parts_without_a_secret_or_account_are_skipped() {
     ");
 }
 
-/// The lines about one thing, with their hints.
+/// Returns the lines about one subject, with their hints.
 fn lines_of(output: &str, what: &str) -> String {
     let mut about = false;
     let lines = output.lines().filter(|line| {

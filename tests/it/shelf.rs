@@ -1,4 +1,4 @@
-//! What the libraries hold is kept in memory: how often it is read, and what is told when it cannot be.
+//! The library cache: loads of the libraries, and answers while they are unreachable.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::harness::model::{adds_movie, calls_together, finds, says};
 use crate::harness::world::World;
 use crate::harness::{Has, TestApp};
 
-/// A household that has Heat and The Bear.
+/// Starts with Heat and The Bear in the libraries.
 async fn household() -> TestApp {
     let app = TestApp::start().await;
     app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
@@ -21,7 +21,7 @@ async fn household() -> TestApp {
 }
 
 impl TestApp {
-    /// What the tools say to a question about a title.
+    /// Returns the text of the tools about a title.
     async fn do_we_have(&self, title: &str) -> String {
         self.model_plays([finds(title), says(""), says("")]);
         self.sms(&format!("do we have {title}?")).await

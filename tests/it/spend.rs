@@ -1,4 +1,4 @@
-//! What is spent: tokens, cost and segments per person and day, and what happens past a day's budget.
+//! Usage: tokens, cost and segments by user and day, and the daily budget.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::grammar::triage::TriageLevel;
@@ -18,7 +18,7 @@ const SPENT: &str = "Today's budget for the model is spent. Until midnight I onl
                      ADD, STATUS and REMOVE.";
 const FEW: TokenUsage = TokenUsage { input: 120, cached: 100, output: 8 };
 
-/// What a model call of an admin may come to.
+/// Maximum cost of a model call of an admin.
 async fn one_call() -> u64 {
     let app = TestApp::start().await;
     app.model_plays([says("Hi.")]);
@@ -26,7 +26,7 @@ async fn one_call() -> u64 {
     CostEstimate::from_request(&app.last_request(), ModelPrices::default()).total().tokens
 }
 
-/// With a budget for one call that costs all of it.
+/// Starts with a budget that one call uses up.
 async fn app_that_has_spent_its_budget() -> TestApp {
     let tokens = one_call().await;
     let app = TestApp::with(|settings| settings.budget.tokens = Some(tokens)).await;
@@ -81,7 +81,7 @@ async fn new_day_has_a_new_budget() {
         says("Hi again."),
     ]);
     app.sms("hello").await;
-    // It is 16:04 in New York, and midnight in London is in between.
+    // In New York it is 16:04, and midnight in London lies in between.
     app.pass(7 * 3600);
     assert_eq!(app.sms("hello").await, format!("{SPENT}\n{OFF}"));
     app.pass(3600);
@@ -182,7 +182,7 @@ async fn refused_call_for_triage_or_metadata_costs_nothing() {
         app.sms("hello there").await;
         app.model_plays([fails(error.clone()), counted(FEW, says("Glad you liked it."))]);
         assert_eq!(app.sms("we loved the bear").await, "Glad you liked it.");
-        // A wrong key turns the model off for five minutes.
+        // A wrong key disables the model for five minutes.
         app.pass(301);
         app.model_plays([counted(FEW, says("Open Plex on your TV."))]);
         app.sms("where do I watch it").await;

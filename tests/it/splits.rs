@@ -1,4 +1,4 @@
-//! Signed requests whose fields are put together anew under the same signature, as somebody can who recorded their own.
+//! Signed requests whose fields are recombined under the same signature, as an attacker with a recorded request can do.
 
 use bytes::Bytes;
 use dialarr::arr::fake::media_fixtures::movie;
@@ -20,7 +20,7 @@ const UNVERIFIED: &str = "I could not check with the phone network that this tex
 
 type Pairs = Vec<(String, String)>;
 
-/// The fields of a request in the order of the signature.
+/// Fields of a request in the order of the signature.
 fn fields_of(request: &Request<Bytes>) -> Pairs {
     let mut fields: Pairs = serde_urlencoded::from_bytes(request.body()).unwrap();
     fields.sort();
@@ -33,7 +33,7 @@ fn characters(fields: &Pairs) -> String {
     sorted.into_iter().flat_map(|(name, value)| [name.as_str(), value]).collect()
 }
 
-/// Other fields under the signature of a request: together with the address they are the same characters.
+/// Returns other fields under the signature of a request: together with the address they form the same characters.
 #[track_caller]
 fn resplit(genuine: &Request<Bytes>, target: &str, fields: &Pairs) -> Request<Bytes> {
     let path = genuine.uri().path_and_query().unwrap().as_str();
@@ -44,7 +44,8 @@ fn resplit(genuine: &Request<Bytes>, target: &str, fields: &Pairs) -> Request<By
     Request::post(target).header(SIGNATURE_HEADER, signature).body(body.into()).unwrap()
 }
 
-/// Bob's own text, read as one of Ann's that says `body`, with an id of his choice. Each name in it is documented.
+/// Builds Bob's own message so that it can be read as one of Ann with the body `body` and an id of his choice. Each
+/// field name is documented.
 fn forged(app: &TestApp, body: &str, more: &[(&str, &str)]) -> (Request<Bytes>, Request<Bytes>) {
     let start = [("From", ANN), ("MessageSid", OTHER_SID), ("NumMedia", "0")];
     let added: Vec<_> = start.iter().chain(more).collect();
@@ -61,7 +62,7 @@ fn forged(app: &TestApp, body: &str, more: &[(&str, &str)]) -> (Request<Bytes>, 
     (genuine, other)
 }
 
-/// Ann, an admin, is asked about Dune, and Bob is a member.
+/// Starts with a prompt to Ann, an admin, about Dune; Bob is a member.
 async fn app_with_a_question() -> (TestApp, i64) {
     let app = TestApp::start().await;
     app.register_user(BOB, Has::AddRight).await;

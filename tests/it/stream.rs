@@ -1,5 +1,4 @@
-//! What whoever watches a conversation is told of it: in what order, after a restart, from a place that is gone, and over
-//! the wire.
+//! Live events of a conversation: their order, restarts, expired cursors, and the wire format.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +29,7 @@ use crate::harness::{ANN, BOB};
 
 const CONVERSATION: ConversationId = ConversationId(1);
 
-/// Says half of its answer and nothing more; from the second time on it says all of it.
+/// Model that sends half of its first response and nothing more; later responses are complete.
 #[derive(Default)]
 struct Halting(AtomicBool);
 
@@ -69,7 +68,7 @@ fn follow(world: &World, after: Option<EventSeq>) -> StreamReader<ConversationSn
         .follow_conversation(CONVERSATION, after, |conn| snapshot::load_snapshot(conn, CONVERSATION))
 }
 
-/// Everything that a reader is told until nothing more comes.
+/// Reads all events until no more come.
 async fn read_events(reader: &mut StreamReader<ConversationSnapshot>) -> Vec<String> {
     let mut events = Vec::new();
     while let Ok(batch) = tokio::time::timeout(Duration::from_millis(500), reader.next()).await {
@@ -192,7 +191,7 @@ async fn reader_is_reset_when_texts_are_erased() {
     assert_eq!(read_events(&mut reader).await[..2], ["reset", "snapshot \"\""]);
 }
 
-/// No turn of theirs is behind it, and nothing more is told in the conversation.
+/// No turn of the user caused the change, and no event follows it.
 #[tokio::test(start_paused = true)]
 async fn reader_is_reset_when_the_operator_erases_texts() {
     let world = World::start().await;
@@ -262,7 +261,7 @@ async fn every_stored_state_of_a_day_was_streamed() {
     }
 }
 
-/// The stream of a conversation as a client reads it, up to and with the event of this name.
+/// Reads the stream of a conversation up to the event of this name, inclusive.
 async fn read_up_to(world: &World, path: &str, last_event_id: Option<&str>, last: &str) -> String {
     let mut request = Request::get(path).header("host", "localhost:3001");
     if let Some(id) = last_event_id {
@@ -283,7 +282,7 @@ async fn read_up_to(world: &World, path: &str, last_event_id: Option<&str>, last
     read
 }
 
-/// The same with every time cut to its minute: what a moment takes is not the matter here.
+/// Truncates all times to minutes, since durations do not matter here.
 fn without_times(read: &str) -> String {
     let mut parts = read.split("2026-11-20T21:04:");
     let mut cut = parts.next().unwrap().to_owned();
@@ -333,8 +332,8 @@ async fn stream_ends_with_the_program_and_is_limited_per_caller() {
     assert!(pieces.iter().all(Result::is_ok));
 }
 
-/// What a client sees of the conversation that is told each event since the beginning. One that is told how it stands
-/// sees the same.
+/// Returns the conversation of a client that received every event since the beginning, and checks it against a
+/// snapshot.
 async fn seen(world: &World) -> Seen {
     let path = "/api/v1/conversations/1/events";
     let (mut followed, mut standing) = (Seen::default(), Seen::default());

@@ -1,4 +1,4 @@
-//! What leaves is plain, short and stored as sent; words that need no model; where conversations begin and end.
+//! Outbound messages: plain, short and stored as sent; commands without a model; starts and ends of conversations.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::messaging::segments::SegmentCount;
@@ -6,7 +6,7 @@ use dialarr::messaging::segments::SegmentCount;
 use crate::harness::TestApp;
 use crate::harness::model::{request_text, says};
 
-/// A model's answer to `question`, as it is sent.
+/// Checks the sent form of a model's response to `question`.
 async fn check(question: &str, answer: &str, sent: &str) {
     let app = TestApp::start().await;
     app.model_plays([says(answer)]);
@@ -15,7 +15,7 @@ async fn check(question: &str, answer: &str, sent: &str) {
     assert_eq!(app.outbox().await, [format!("accepted {segments} {sent}")]);
 }
 
-/// Numbered sentences, so that a lost or repeated word shows.
+/// Returns numbered sentences, so that a lost or repeated word is visible.
 fn long_answer(sentences: usize) -> String {
     let sentences: Vec<String> = (1..=sentences).map(|n| format!("Film number {n} is a good one.")).collect();
     sentences.join(" ")

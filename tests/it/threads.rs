@@ -1,4 +1,4 @@
-//! Conversations in the console: listed, searched, watched, tried out, answered and opened again.
+//! Conversations in the console: lists, search, live view, test conversations, prompt decisions and reopening.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::engine::operator_conversations::{PromptAnswerOutcome, PromptDecision};
@@ -16,7 +16,7 @@ const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or N
 const DELETED: &str = "Deleted Dune (2021). Freed 21.4 GB.";
 const NONE: [i64; 0] = [];
 
-/// Ann was asked by phone whether Dune is to go.
+/// Starts with a prompt to Ann by phone about Dune.
 async fn asked_about_dune(app: &TestApp) -> i64 {
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -25,7 +25,7 @@ async fn asked_about_dune(app: &TestApp) -> i64 {
 }
 
 #[tokio::test]
-async fn test_conversation_runs_fully_and_sends_no_message() {
+async fn conversation_of_a_test_user_sends_no_message() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     let mut browser = app.browser().await;
@@ -270,7 +270,7 @@ async fn search_finds_messages_and_links_to_them() {
     }
 }
 
-/// What a search finds, and where each hit leads.
+/// Returns the hits of a search with their links.
 async fn hits(browser: &mut Browser<'_>, word: &str) -> Vec<String> {
     let page = browser.get(&format!("/conversations?q={word}")).await;
     let hits = page.html.split("<li><a class=\"talk\" href=\"").skip(1);
@@ -380,7 +380,7 @@ async fn streamed_page_equals_the_reloaded_page() {
     app.sms("no").await;
     app.sms("Liked \u{201c}OK, kept.\u{201d}").await;
     app.sms("thanks!").await;
-    // Cut off after each few events, the browser comes back from the last that it has seen.
+    // Disconnected after every few events, the browser continues from its last cursor.
     for most in [1, 1, 2, 3, 1, 2, usize::MAX] {
         tab.follow(&browser, 1, most).await;
     }
@@ -457,7 +457,7 @@ async fn delivery_of_a_notification_is_shown_in_its_conversation() {
     assert!(!tabs[1].1.shows("movie night at 8</p>"), "{:#?}", tabs[1].1.pieces);
 }
 
-/// Each follows its conversation, and shows what its page says then.
+/// Lets each tab follow its conversation, and compares it with its page at the end.
 async fn follow(browser: &Browser<'_>, tabs: &mut [(i64, Tab)]) {
     for (id, tab) in tabs {
         tab.follow(browser, *id, usize::MAX).await;

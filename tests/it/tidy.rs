@@ -1,4 +1,4 @@
-//! Whether the repository keeps its own rules: who may mention what, sizes, names, words.
+//! Rules of the repository: imports, sizes, names, wording.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,11 +9,11 @@ use dialarr::config::Config;
 
 use crate::import_graph::ImportGraph;
 
-/// Longest source file, its tests not counted.
+/// Maximum lines of a source file without its tests.
 const FILE_LINES: usize = 500;
-/// Longest `mod.rs`, in lines of code.
-const DOOR_LINES: usize = 200;
-/// Beginnings of words that praise where a fact should stand.
+/// Maximum lines of code of a `mod.rs`.
+const MOD_LINES: usize = 200;
+/// Beginnings of words that praise instead of stating facts.
 const PRAISE: [&str; 14] = [
     "blazing",
     "comprehensive",
@@ -32,12 +32,12 @@ const PRAISE: [&str; 14] = [
 ];
 
 struct File {
-    /// From the root of the repository, with `/` between its parts.
+    /// Path from the root of the repository, with `/` as the separator.
     path: String,
     text: String,
 }
 
-/// The rule finds nothing in the tree and something in every counter-example.
+/// Checks that the rule finds nothing in the tree and something in every counter-example.
 #[track_caller]
 fn check(tree: &[File], rule: impl Fn(&File) -> Vec<String>, counter_examples: &[(&str, &str)]) {
     for (path, text) in counter_examples {
@@ -123,7 +123,7 @@ fn only_config_reads_the_environment() {
         if within(&file.path, &["config"]) {
             return Vec::new();
         }
-        findings_by_line(file, |line| ["std::env", "env::var"].iter().any(|word| says(line, word)))
+        findings_by_line(file, |line| ["std::env", "env::var"].iter().any(|word| mentions_word(line, word)))
     };
     let counter_examples = [
         ("src/llm/openai.rs", "std::env::var(\"LLM_API_KEY\")"),
@@ -138,7 +138,8 @@ fn only_store_mentions_diesel_and_only_web_and_fakes_axum() {
         let may_say_diesel = within(&file.path, &["store"]);
         let may_say_axum = within(&file.path, &["web"]) || is_fake(&file.path);
         findings_by_line(file, |line| {
-            (says(line, "diesel") && !may_say_diesel) || (says(line, "axum") && !may_say_axum)
+            (mentions_word(line, "diesel") && !may_say_diesel)
+                || (mentions_word(line, "axum") && !may_say_axum)
         })
     };
     let counter_examples = [
@@ -181,14 +182,14 @@ fn source_files_are_short_and_mod_files_have_no_logic() {
         if lines > FILE_LINES && is_written_by_hand && !file.path.ends_with("/tests.rs") {
             findings.push(format!("{}: {lines} lines, {FILE_LINES} at most", file.path));
         }
-        if door > DOOR_LINES && file.path.ends_with("/mod.rs") {
-            findings.push(format!("{}: {door} lines of code, {DOOR_LINES} at most", file.path));
+        if door > MOD_LINES && file.path.ends_with("/mod.rs") {
+            findings.push(format!("{}: {door} lines of code, {MOD_LINES} at most", file.path));
         }
         findings
     };
     let counter_examples = [
         ("src/store/queue/inbound_messages.rs", "x\n".repeat(FILE_LINES + 1)),
-        ("src/arr/mod.rs", "x\n".repeat(DOOR_LINES + 1)),
+        ("src/arr/mod.rs", "x\n".repeat(MOD_LINES + 1)),
     ];
     check(&sources(), rule, &counter_examples.each_ref().map(|(path, text)| (*path, text.as_str())));
 }
@@ -245,7 +246,7 @@ fn example_file_changes_no_default() {
 }
 
 #[test]
-fn test_names_have_no_prefix() {
+fn names_of_tests_have_no_prefix() {
     let rule = |file: &File| findings_by_line(file, |line| line.contains("fn test_"));
     check(&rust(), rule, &[("tests/it/turns.rs", "async fn test_reply() {")]);
 }
@@ -328,9 +329,9 @@ fn documents_state_facts_without_praise() {
     check(&documents(), rule, &counter_examples);
 }
 
-// What only one file may construct, and cycles inside `conversation`.
+// Types that only one file may construct, and cycles inside `conversation`.
 
-/// A deletion runs only with a `ClaimedDeletion`, so that nothing but the store, which has read the yes, may make one.
+/// A deletion runs only with a `ClaimedDeletion`, so only the store, which has read the yes, may construct one.
 #[test]
 fn only_store_constructs_claimed_deletions() {
     let definition = "src/conversation/deletion/claimed_deletion.rs";
@@ -348,10 +349,10 @@ fn only_store_constructs_claimed_deletions() {
     check(&sources(), rule, &counter_examples);
 }
 
-/// A file of `conversation` that imports another one may not be imported by it, directly or through others. `turn/next.rs` and
-/// `turn/mod.rs` are two files, and a `mod.rs` that declares a module does not import it by that. So files of a folder may
-/// import from its `mod.rs`, unless it imports or re-exports something of theirs. Folders as a whole make no cycle either:
-/// what `turn/` imports imports nothing of `turn/`.
+/// A file of `conversation` may not import a file that imports it, directly or indirectly. `turn/next.rs` and
+/// `turn/mod.rs` are two files, and the declaration of a module in a `mod.rs` is not an import. So the files of a
+/// folder may import from its `mod.rs`, unless that imports or re-exports an item of theirs. Folders form no cycle
+/// either: the imports of `turn/` import nothing of `turn/`.
 #[test]
 fn conversation_has_no_import_cycles() {
     let found = |files: &[File]| {
@@ -382,12 +383,12 @@ fn conversation_has_no_import_cycles() {
     assert_eq!(found(&sources()), [""; 0]);
 }
 
-/// Lines of files in these folders of `src` that say one of the words; comments count too.
+/// Returns the lines of files in these folders of `src` that contain one of the words, comments included.
 fn mentions(file: &File, folders: &[&str], words: &[&str]) -> Vec<String> {
     if !within(&file.path, folders) {
         return Vec::new();
     }
-    findings_by_line(file, |line| words.iter().any(|word| says(line, word)))
+    findings_by_line(file, |line| words.iter().any(|word| mentions_word(line, word)))
 }
 
 fn findings_by_line(file: &File, is_wrong: impl Fn(&str) -> bool) -> Vec<String> {
@@ -395,12 +396,12 @@ fn findings_by_line(file: &File, is_wrong: impl Fn(&str) -> bool) -> Vec<String>
     lines.map(|(index, line)| format!("{}:{}: {}", file.path, index + 1, line.trim())).collect()
 }
 
-/// In any case and as a part of a longer name too: `TwilioChannel` says Twilio.
-fn says(line: &str, word: &str) -> bool {
+/// Compares without case, and parts of longer names too: `TwilioChannel` contains Twilio.
+fn mentions_word(line: &str, word: &str) -> bool {
     line.to_lowercase().contains(&word.to_lowercase())
 }
 
-/// Imports of these files, tests not counted.
+/// Returns the imports of these files, without tests.
 fn import_graph<'f>(files: impl Iterator<Item = &'f File>) -> ImportGraph {
     let counted = files.filter(|file| !file.path.ends_with("/tests.rs"));
     let code: Vec<(&str, &str)> =
@@ -419,7 +420,7 @@ fn is_fake(path: &str) -> bool {
     path.ends_with("/fake.rs") || path.contains("/fake/")
 }
 
-/// Everything before the test module that ends a file.
+/// Returns the code before the test module at the end of a file.
 fn without_tests(text: &str) -> &str {
     text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text)
 }
@@ -440,13 +441,13 @@ fn names_in(example: &str) -> BTreeSet<String> {
     lines.filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect()
 }
 
-/// Names in the first cells of all tables.
+/// Returns the names in the first cells of all tables.
 fn names_in_tables(page: &str) -> BTreeSet<String> {
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
     rows.filter_map(|row| Some(row.split_once('`')?.0.to_owned())).collect()
 }
 
-/// Whether a relative link in `file` names a file and, if it names one, a heading in it.
+/// Returns whether a relative link in `file` leads to a file, and to an existing heading in it if it names one.
 fn leads_somewhere(file: &File, target: &str) -> bool {
     let (path, heading) =
         target.split_once('#').map_or((target, None), |(path, heading)| (path, Some(heading)));
@@ -459,7 +460,7 @@ fn leads_somewhere(file: &File, target: &str) -> bool {
     })
 }
 
-/// The anchor that a heading gets when it is rendered.
+/// Returns the anchor of a rendered heading.
 fn anchor(heading: &str) -> String {
     let words = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = words.chars().filter(|&mark| mark.is_alphanumeric() || mark == ' ' || mark == '-');
@@ -478,7 +479,7 @@ fn sources() -> Vec<File> {
     files(&["src"], ".rs")
 }
 
-/// All Rust of ours but this file, whose counter-examples break every rule.
+/// Returns all Rust files except this one, whose counter-examples break every rule.
 fn rust() -> Vec<File> {
     let mut files = files(&["src", "tests", "benches", "fuzz/src", "fuzz/fuzz_targets"], ".rs");
     files.retain(|file| file.path != "tests/it/tidy.rs");
@@ -492,7 +493,7 @@ fn documents() -> Vec<File> {
 fn files(places: &[&str], ending: &str) -> Vec<File> {
     let mut files = Vec::new();
     for place in places {
-        // Not every place exists in every state of the repository.
+        // Some folders do not exist in every state of the repository.
         if root().join(place).exists() {
             collect(place, ending, &mut files).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Every tool through the app: a call of the model, Sonarr and Radarr behind it, the sentence that code writes.
+//! Every tool through the program: a model's call, Sonarr and Radarr, and the text of the tool.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
@@ -10,7 +10,8 @@ use crate::harness::model::{calls, says};
 use crate::harness::{ANN, Has, TestApp};
 
 impl TestApp {
-    /// The model makes these calls and has no words of its own: the tools' sentence is texted.
+    /// Lets the model make these calls without a text of its own, and returns the reply, which is the text of the
+    /// tools.
     async fn reply_to_calls(&self, calls_made: &[(&str, Value)]) -> String {
         let calls = calls_made.iter().map(|(tool, arguments)| calls(tool, arguments.clone()));
         self.model_plays(calls.chain([says(""), says("")]).collect::<Vec<ScriptedReply>>());
@@ -180,7 +181,7 @@ async fn addition_with_a_lost_response_is_verified_by_a_read() {
     let app = TestApp::start().await;
     let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     app.reply_to_calls(&[("search_media", json!({ "query": "heat", "type": "movie" }))]).await;
-    // What is asked before the write: whether it is there, its details, profiles, folders, the usual profile.
+    // Reads before the write: existence, details, profiles, folders, the usual profile.
     (0..5).for_each(|_| app.radarr().spare_next());
     app.radarr().do_next_but_answer(504);
     assert_eq!(app.reply_to_calls(&[("add_movie", json!({ "tmdb": heat }))]).await, "Added Heat (1995).");

@@ -1,4 +1,4 @@
-//! Tools, limits, truncation, model errors: what becomes of a turn whatever the model does.
+//! Turns: tools, limits, truncation and model errors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const OFF: &str = "The assistant is off right now. You can text: ADD title, SEAR
                    STATUS, UPCOMING.";
 
 impl TestApp {
-    /// Heat can be added.
+    /// Starts with Heat in the catalog.
     async fn with_heat() -> (Self, i64) {
         let app = Self::start().await;
         let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
@@ -472,7 +472,7 @@ async fn first_request_is_under_9_kb() {
     }
 }
 
-/// What an admin's "ping" costs, tools included.
+/// Returns the size of an admin's "ping" request, tools included.
 async fn bytes_of_ping(app: &TestApp) -> usize {
     app.model_plays([says("pong")]);
     assert_eq!(app.sms("ping").await, "pong");
@@ -532,7 +532,7 @@ async fn only_messages_that_may_continue_are_debounced() {
     let waited = async |text: &str| {
         let start = app.now();
         app.sms(text).await;
-        // The second that always lies between two texts is not waiting.
+        // The second between two messages does not count as waiting.
         app.now().duration_since(start).as_millis() - 1_000
     };
     assert_eq!(waited("hi").await, 1_200);

@@ -1,4 +1,4 @@
-//! Changes that Sonarr or Radarr do not carry out or do not answer, and programs that are started again during one.
+//! Changes that Sonarr or Radarr refuse or do not answer, and restarts during one.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use serde_json::json;
@@ -12,7 +12,7 @@ const DELETED: &str = "Deleted Dune (2021). Freed 21.4 GB.";
 const STILL_THERE: &str = "Radarr could not do it. Dune (2021) is still there.";
 const STILL_WORKING: &str = "Still working on it.";
 
-/// A world in which Ann was asked whether Dune is to be deleted.
+/// Starts with a prompt to Ann about Dune.
 async fn world_with_question() -> (World, i64) {
     let world = World::start().await;
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -87,7 +87,7 @@ async fn no_progress_is_sent_after_the_reply_of_a_slow_carrier() {
     let (world, _) = world_with_question().await;
     world.radarr().lose_next_write_answer();
     world.pass(1).await;
-    // The first attempt at the progress text is refused, and by the second the answer is stored.
+    // The first attempt at the progress message is refused, and by the second the reply is stored.
     world.twilio().fail_next(429, 20429);
     world.texts("yes").await;
     world.pass(60).await;

@@ -1,4 +1,4 @@
-//! Stored rows that cannot be read: they fail the work that needs them, and nothing after it.
+//! Unreadable rows: they fail the work that needs them, and no later work.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use diesel::connection::SimpleConnection;
@@ -11,7 +11,7 @@ const CHANGE_UNKNOWN: &str = "Something went wrong on my side, and I can't tell 
                               Please check before you ask again.";
 const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
 
-/// Rows are damaged by a trigger, as soon as they are written.
+/// Damages rows by a trigger, as soon as they are written.
 async fn damage(app: &TestApp, trigger: &'static str) {
     app.app().db.write(move |conn| conn.batch_execute(trigger)).await.unwrap();
 }

@@ -1,5 +1,5 @@
-//! A database of each version that ever was, with an evening in it as the program of that day wrote it, goes on under
-//! this program: nobody and nothing is lost, what waited goes out, and a yes still means what it meant.
+//! Upgrades from each released version, from rows that the program of that version wrote: no data is lost, waiting
+//! messages are sent, and a yes keeps its meaning.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The versions for which there is something in a folder, oldest first.
+/// Returns the versions with an entry in a folder, oldest first.
 fn versions(folder: &str) -> Vec<String> {
     let entries = std::fs::read_dir(root().join(folder)).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -43,9 +43,9 @@ fn versions(folder: &str) -> Vec<String> {
     versions
 }
 
-/// A database as it was that evening: Ann had an open question about Dune and an ended conversation before it; an answer
-/// to Bob was refused for the moment, and his next text had just come in. From `PEOPLE` on Sam was at the door, from
-/// `REQUESTS` on Bob waited for Heat; in `WORDS` he had been told that Alien is there.
+/// Rows of that evening: Ann had an open prompt about Dune and an earlier, ended conversation; a reply to Bob was
+/// deferred by the carrier, and his next message had just arrived. From `PEOPLE` on, Sam was a newcomer. From
+/// `REQUESTS` on, Bob waited for Heat. In `WORDS`, Bob had been notified of Alien.
 fn write_database(file: &Path, version: &str) {
     let mut conn = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
     conn.batch_execute("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON").unwrap();
@@ -55,7 +55,7 @@ fn write_database(file: &Path, version: &str) {
     conn.batch_execute(&std::fs::read_to_string(rows).unwrap()).unwrap();
 }
 
-/// The program of today on a database of that version. Three minutes have passed.
+/// Starts the current program on a database of that version, three minutes later.
 async fn upgraded(version: &str) -> World {
     World::upgraded(
         "2026-11-20T21:07:00Z",
@@ -68,7 +68,7 @@ async fn upgraded(version: &str) -> World {
     .await
 }
 
-/// What stands beside the database besides SQLite's own files.
+/// Returns the files beside the database, without those of SQLite.
 fn copies(world: &World) -> Vec<String> {
     let folder = std::fs::read_dir(world.database().parent().unwrap()).unwrap();
     let names = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -82,7 +82,7 @@ fn were_made_days_ago(world: &World, days: i64) {
     }
 }
 
-/// What holds whichever program came before.
+/// Checks the behavior that all versions share.
 async fn check(version: &str, bob_hears: &[&str]) -> World {
     let world = upgraded(version).await;
     world.model_plays([says(ANSWER)]);
@@ -96,7 +96,7 @@ async fn check(version: &str, bob_hears: &[&str]) -> World {
     let conversations = "SELECT coalesce(end_reason, 'open') AS line FROM conversations WHERE user_id IN
                          (SELECT id FROM users WHERE phone = '+15550100002') ORDER BY id";
     assert_eq!(world.lines(conversations).await, ["cleared", "open"]);
-    // What was promised is added beside the answers, before or after any of them.
+    // The deferred title is added beside the replies, before or after any of them.
     let (added, answers): (Vec<String>, Vec<String>) =
         world.messages_to(BOB).into_iter().partition(|text| text == HEAT);
     let (promised, answered): (Vec<&str>, Vec<&str>) = bob_hears.iter().partition(|text| **text == HEAT);

@@ -1,4 +1,4 @@
-//! `dialarr users` as an operator sees it.
+//! `dialarr users` at the shell.
 
 use dialarr::conversation::transcript::PhoneNumber;
 use dialarr::store::Conn;
@@ -15,7 +15,7 @@ use crate::harness::cli::{Cli, Ended};
 const ADMIN: &str = "+15550100123";
 const SAM: &str = "+15550100124";
 
-/// A household whose admin has talked in the terminal.
+/// Creates a household whose admin has sent messages in the terminal.
 fn household() -> Cli {
     let cli = Cli::new();
     cli.write(".env", &format!("ADMIN_PHONE={ADMIN}\nPHONE_WHITELIST={SAM}\nHOST=127.0.0.1\nPORT=0\n"));
@@ -37,7 +37,7 @@ fn refused(ended: &Ended) -> String {
     ended.errors.lines().last().unwrap_or_default().to_owned()
 }
 
-/// Without the times of the last texts, which differ from run to run.
+/// Removes the times of the last messages, which differ from run to run.
 fn without_times(table: &str) -> String {
     let year = jiff::Zoned::now().year().to_string();
     let cut = |line: &str| line.split(&format!("  {year}-")).next().unwrap_or_default().trim_end().to_owned();
@@ -108,7 +108,7 @@ fn suspension_is_shown_and_lifted_at_the_shell() {
     let guesses = |conn: &mut Conn| {
         let sam = user_admin::find_user_id_by_phone(conn, &PhoneNumber::parse(SAM).unwrap())?.unwrap();
         let now = Timestamp::now();
-        // A day ahead counts as today, so that midnight in between does not matter.
+        // A day in the future counts as today, so that midnight in between does not matter.
         let day = Day::from_timestamp(now + SignedDuration::from_hours(48), &TimeZone::UTC);
         (0..5).try_for_each(|_| code_misses::count_miss(conn, sam, &day, now).map(drop))
     };

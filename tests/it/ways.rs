@@ -1,4 +1,4 @@
-//! Texts of one person that come by several ways: by phone, over the API, by a button. Each way is answered by itself.
+//! Messages of one user over several channels: by phone, over the API, by a button. Each channel gets its own replies.
 
 use dialarr::arr::fake::media_fixtures::movie;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::harness::{ANN, BOB, Has, TestApp};
 const TOO_FAST: &str = "That is more than 10 texts within a minute. I left out the rest. \
                         Please send again later what you still need.";
 
-/// Says it in the name of somebody, and does not wait.
+/// Sends a message as a user without a wait for the reply.
 async fn leaves(program: &Program<'_>, user: &str, text: &str) -> Answered {
     let text = json!({ "user": user, "text": text });
     program.texts_with(("prefer", "respond-async"), text).await
@@ -25,8 +25,8 @@ async fn content(app: &TestApp, message: u32) -> Value {
     app.program().await.get(&format!("/api/v1/messages/{message}")).await.json()["content"].clone()
 }
 
-/// Ann is asked about Dune by phone, and Bob, who may not delete, wishes Heat away.
-async fn app_with_a_question_and_a_wish() -> (TestApp, i64, i64) {
+/// Starts with a prompt to Ann by phone about Dune, and with a removal request of Bob for Heat.
+async fn app_with_prompt_and_removal_request() -> (TestApp, i64, i64) {
     let app = TestApp::start().await;
     app.register_named_user("Ann", ANN, Has::EveryRight).await;
     app.register_named_user("Bob", BOB, Has::AddRight).await;
@@ -42,7 +42,7 @@ async fn app_with_a_question_and_a_wish() -> (TestApp, i64, i64) {
 
 #[tokio::test]
 async fn removal_request_approved_by_button_keeps_the_admins_prompt() {
-    let (app, dune, heat) = app_with_a_question_and_a_wish().await;
+    let (app, dune, heat) = app_with_prompt_and_removal_request().await;
     app.pass(1);
 
     app.browser().await.submit("/wishes/1/approve", &[]).await;
@@ -80,7 +80,7 @@ async fn rate_limit_and_buttons_do_not_affect_each_other() {
 
 #[tokio::test]
 async fn removal_request_approved_twice_by_button_runs_once() {
-    let (mut app, _, heat) = app_with_a_question_and_a_wish().await;
+    let (mut app, _, heat) = app_with_prompt_and_removal_request().await;
     app.app().engine.abort().await;
     for _ in 0..2 {
         let answer = app.browser().await.submit("/wishes/1/approve", &[]).await;
@@ -97,7 +97,7 @@ async fn removal_request_approved_twice_by_button_runs_once() {
 
 #[tokio::test]
 async fn no_after_a_yes_drops_no_message_of_another_channel() {
-    let (mut app, ..) = app_with_a_question_and_a_wish().await;
+    let (mut app, ..) = app_with_prompt_and_removal_request().await;
     let before = app.twilio().sent_messages().len();
     app.app().engine.abort().await;
     app.post(app.text(ANN, "yes")).await;

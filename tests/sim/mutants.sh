@@ -106,10 +106,10 @@ if [ -z "$binaries" ]; then grep -m 5 -A 9 '^error' "$copy/build"; exit 1; fi
 for binary in $binaries; do cp "$binary" "$copy/$(basename "${binary%-*}").test"; done
 for name in none $names; do
     export MUTANT="$name"
-    timeout 900 "$copy/dialarr.test" store:: conversation:: >"$copy/told" 2>&1
-    timeout 900 "$copy/it.test" --skip tidy >>"$copy/told" 2>&1
-    timeout 900 "$copy/sim.test" schedules seeds >>"$copy/told" 2>&1
-    failed=$(grep -E '^test [a-z0-9_:]+ \.\.\. FAILED' "$copy/told" | sed 's/^test //; s/ \.\.\. FAILED//' | tr '\n' ' ')
-    rules=$(grep -oE '^ *[0-9]* *[IHT][0-9]+ ' "$copy/told" | grep -oE '[IHT][0-9]+' | sort | uniq -c | tr -s ' \n' ' ')
+    timeout 900 "$copy/dialarr.test" store:: conversation:: >"$copy/output" 2>&1
+    timeout 900 "$copy/it.test" --skip tidy >>"$copy/output" 2>&1
+    timeout 900 "$copy/sim.test" schedules seeds >>"$copy/output" 2>&1
+    failed=$(grep -E '^test [a-z0-9_:]+ \.\.\. FAILED' "$copy/output" | sed 's/^test //; s/ \.\.\. FAILED//' | tr '\n' ' ')
+    rules=$(grep -oE '^ *[0-9]* *[IHT][0-9]+ ' "$copy/output" | grep -oE '[IHT][0-9]+' | sort | uniq -c | tr -s ' \n' ' ')
     echo "$name: ${failed:-SURVIVED }[$rules]"
 done

@@ -307,7 +307,7 @@ fn same_answer_to_two_users_becomes_a_shared_suggestion() {
 }
 
 #[test]
-fn test_user_does_not_count_as_a_second_user() {
+fn second_user_must_not_be_a_test_user() {
     let mut conn = scratch();
     let [ann, tester] = [1, 2].map(|n| user(&mut conn, n));
     conn.batch_execute("UPDATE users SET test = 1 WHERE id = 2").unwrap();

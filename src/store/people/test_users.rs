@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn test_user_is_never_an_admin() {
+    fn admin_role_does_not_apply_to_test_users() {
         let mut conn = scratch();
         let id = find_free_test_user(&mut conn, NOW).unwrap().unwrap();
         diesel::update(users::table).set(users::role.eq("admin")).execute(&mut conn).unwrap();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn test_numbers_run_out() {
+    fn numbers_of_test_users_run_out() {
         let mut conn = scratch();
         for _ in NUMBERS {
             let user = find_free_test_user(&mut conn, NOW).unwrap().unwrap();
