@@ -14,13 +14,13 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::model_cost::TokenUsage;
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::routing::verification::VerificationOutcome;
 use crate::conversation::transcript::{ChannelKind, Responder};
 use crate::llm::ModelError;
 use crate::store::queue::backlog::{Backlog, QueueDepth};
-use crate::store::queue::delivery_reports::FinalDelivery;
 use crate::store::queue::outbox::{AcceptanceOutcome, OutboundKind};
 use crate::store::turns::turn_lifecycle::TurnKind;
 use crate::store::turns::turn_stats::{CallEnd, TurnResult, TurnStats};
@@ -137,11 +137,8 @@ impl Metrics {
     }
 
     /// Counts the final delivery status that the carrier reports for an accepted message.
-    pub fn text_over(&self, fate: FinalDelivery) {
-        let outcome = match fate {
-            FinalDelivery::Delivered => "delivered",
-            FinalDelivery::NotDelivered => "undelivered",
-        };
+    pub fn text_over(&self, status: DeliveryStatus) {
+        let outcome = if status.has_arrived() { "delivered" } else { "undelivered" };
         self.0.text_fates.get_or_create(&[("outcome", outcome)]).inc();
     }
 

@@ -2,6 +2,7 @@
 //! of the prompt. These modules use no clock, no network and no database; `now` is an argument.
 
 pub mod deletion;
+pub mod delivery_status;
 pub mod grammar;
 pub mod lifecycle;
 pub mod memory;

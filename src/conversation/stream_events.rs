@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use super::delivery_status::DeliveryStatus;
 use super::transcript::{CallRow, EventId, OutboxId, TurnId};
 
 /// Sequence number of an event in the log: one series of numbers for all conversations, in the order of commits, never
@@ -44,7 +45,7 @@ pub enum StreamEventKind {
     },
     ToolCall(CallRow, CallPhase),
     InboundMessage(EventId, InboundStatus),
-    OutboundMessage(OutboxId, OutboundStatus),
+    OutboundMessage(OutboxId, DeliveryStatus),
     /// Confirmation prompt, by its row in `pending_actions`.
     Prompt(i64, PromptState),
     /// Reaction, by its row in `reactions`.
@@ -103,25 +104,6 @@ pub enum InboundStatus {
     Claimed,
     /// The message gets no turn.
     NoTurn,
-}
-
-/// Status of an outbound message: first in the outbox, then at the carrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OutboundStatus {
-    Queued,
-    Attempting,
-    Unknown,
-    Accepted,
-    /// The carrier has scheduled the message for later.
-    Scheduled,
-    Sending,
-    Sent,
-    Delivered,
-    Read,
-    Undelivered,
-    Failed,
-    Canceled,
-    Suppressed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

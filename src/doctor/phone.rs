@@ -10,10 +10,11 @@ use url::{Host, Url};
 use super::Finding;
 use crate::clock::Clock;
 use crate::config::{self, Config};
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::engine::PicturePolicy;
 use crate::http::HttpClient;
 use crate::messaging::error_codes::{ErrorCodeClass, look_up};
-use crate::messaging::message_log::CarrierStatus;
+use crate::messaging::message_log::ListedDelivery;
 use crate::messaging::phone_numbers::{AccountError, AccountNumber, NumberCapabilities, SenderPool};
 use crate::messaging::twilio::WEBHOOK_PATH;
 use crate::outbound_clients::build_twilio;
@@ -189,11 +190,11 @@ async fn request_own_webhook(twilio: &config::Twilio, http: &HttpClient) -> Find
 
 /// Returns the failures among the last messages that an operator has to fix. A later delivered message shows that the
 /// problem is fixed.
-fn deliveries_finding(deliveries: &[CarrierStatus], now: Timestamp) -> Finding {
+fn deliveries_finding(deliveries: &[ListedDelivery], now: Timestamp) -> Finding {
     let recent =
         deliveries.iter().filter(|delivery| delivery.at.is_none_or(|at| now.duration_since(at) <= RECENT));
-    let recent: Vec<&CarrierStatus> = recent.collect();
-    let known = |delivery: &&&CarrierStatus| {
+    let recent: Vec<&ListedDelivery> = recent.collect();
+    let known = |delivery: &&&ListedDelivery| {
         let known = delivery.error_code.and_then(look_up);
         known.filter(|known| known.class == ErrorCodeClass::Misconfigured)
     };
@@ -208,8 +209,9 @@ fn deliveries_finding(deliveries: &[CarrierStatus], now: Timestamp) -> Finding {
         worst.code
     );
     let hint = "see \"When texts do not arrive\" in docs/OPERATIONS.md";
-    let place = |wanted: &dyn Fn(&CarrierStatus) -> bool| recent.iter().position(|delivery| wanted(delivery));
-    let delivered = place(&|delivery| delivery.status == "delivered");
+    let place =
+        |wanted: &dyn Fn(&ListedDelivery) -> bool| recent.iter().position(|delivery| wanted(delivery));
+    let delivered = place(&|delivery| delivery.status == Some(DeliveryStatus::Delivered));
     let broken = place(&|delivery| delivery.error_code == Some(worst.code));
     // The newest messages come first.
     match (delivered, broken) {
@@ -231,13 +233,13 @@ mod tests {
         "2026-11-21T12:00:00Z".parse().unwrap()
     }
 
-    fn delivery(hours_ago: i64, status: &str, error_code: Option<u32>) -> CarrierStatus {
+    fn delivery(hours_ago: i64, status: &str, error_code: Option<u32>) -> ListedDelivery {
         let at = Some(now() - SignedDuration::from_hours(hours_ago));
-        CarrierStatus { status: status.to_owned(), error_code, at }
+        ListedDelivery { status: DeliveryStatus::from_carrier_word(status), error_code, at }
     }
 
     #[track_caller]
-    fn check(deliveries: &[CarrierStatus], grade: FindingGrade, what: &str) {
+    fn check(deliveries: &[ListedDelivery], grade: FindingGrade, what: &str) {
         let finding = deliveries_finding(deliveries, now());
         assert_eq!((finding.grade, finding.what.as_str()), (grade, what));
     }

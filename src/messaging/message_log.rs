@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use super::twilio::Twilio;
 use super::webhook::is_sid;
 use super::{CarrierReceipt, LookError, OutboundMessage};
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::{FieldAuthority, MessageFields};
 use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber};
@@ -60,30 +61,31 @@ struct LogPage {
     next_page_uri: Option<String>,
 }
 
-/// Delivery status of an outbound message.
+/// Delivery of an outbound message, as listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CarrierStatus {
-    /// Twilio's status, such as `delivered`.
-    pub status: String,
+pub struct ListedDelivery {
+    /// `None` for a status that is not known here.
+    pub status: Option<DeliveryStatus>,
     pub error_code: Option<u32>,
     pub at: Option<Timestamp>,
 }
 
 impl Twilio {
-    /// Fetches the delivery status of the last messages from `number`, one page, newest first.
+    /// Fetches the deliveries of the last messages from `number`, one page, newest first.
     pub async fn fetch_recent_deliveries(
         &self,
         number: &PhoneNumber,
-    ) -> Result<Vec<CarrierStatus>, LookError> {
+    ) -> Result<Vec<ListedDelivery>, LookError> {
         let query = [("From", number.as_str()), ("PageSize", PAGE_SIZE)];
         let query = serde_urlencoded::to_string(query).map_err(|error| LookError(error.to_string()))?;
         let page = self.read_page(&format!("{}?{query}", self.messages_url())).await?;
         let ours = page.messages.into_iter().filter(|entry| entry.direction.starts_with("outbound"));
-        let status = |entry: LogEntry| {
-            let at = entry.created_at();
-            CarrierStatus { status: entry.status, error_code: entry.error_code, at }
+        let delivery = |entry: LogEntry| ListedDelivery {
+            status: DeliveryStatus::from_carrier_word(&entry.status),
+            error_code: entry.error_code,
+            at: entry.created_at(),
         };
-        Ok(ours.map(status).collect())
+        Ok(ours.map(delivery).collect())
     }
 
     /// Returns messages to the recipient of `text` that could be the same message: outbound, with its body, no older

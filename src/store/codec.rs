@@ -57,11 +57,11 @@ pub(super) fn saturating_i64(value: u64) -> i64 {
 
 macro_rules! words {
     ($($type:ident: $write:ident, $read:ident { $($variant:ident = $word:literal),+ $(,)? })*) => {$(
-        pub(super) fn $write(value: $type) -> &'static str {
+        pub(in crate::store) fn $write(value: $type) -> &'static str {
             match value { $($type::$variant => $word),+ }
         }
 
-        pub(super) fn $read(word: &str) -> QueryResult<$type> {
+        pub(in crate::store) fn $read(word: &str) -> QueryResult<$type> {
             match word {
                 $($word => Ok($type::$variant),)+
                 _ => Err(unreadable_column(stringify!($type))),
@@ -69,6 +69,7 @@ macro_rules! words {
         }
     )*};
 }
+pub(super) use words;
 
 words! {
     ChannelKind: channel_word, channel { Twilio = "twilio", Console = "console", Local = "local" }

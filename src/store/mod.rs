@@ -25,6 +25,12 @@ pub type Conn = diesel::SqliteConnection;
 /// Result type of every function in this module.
 pub use diesel::QueryResult;
 
+/// Returns a parsed value; `None`, after an entry in the log, if the stored value cannot be read. For readers that can
+/// show the rest without the value.
+pub fn skip_unreadable<T>(parsed: QueryResult<T>) -> Option<T> {
+    codec::if_readable(parsed).ok().flatten()
+}
+
 /// Runs `work` so that a failure undoes only its own changes, not those of the whole transaction.
 pub fn with_savepoint<T>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<T>) -> QueryResult<T> {
     diesel::Connection::transaction(conn, work)

@@ -27,9 +27,10 @@ use super::stream_limit::{StreamLease, StreamOwner};
 use crate::conversation::stream_events::{self, EventSeq};
 use crate::conversation::transcript::ConversationId;
 use crate::engine::stream::reader::{StreamBatch, StreamReader};
+use crate::store::conversation::record::conversations::conversation_exists;
+use crate::store::conversation::record::pages::{self, ConversationPage};
 use crate::store::database::db::{Db, DbError};
 use crate::store::stream::details::{self, EventDetails};
-use crate::store::stream::snapshot::{self, ConversationSnapshot};
 
 /// Delay before a client reconnects, instead of the browser's default.
 pub(in crate::web) const RETRY: Duration = Duration::from_secs(2);
@@ -78,8 +79,7 @@ pub(super) async fn follow_conversation(
         ProblemDetails::new(StatusCode::BAD_REQUEST, "Last-Event-ID is the number of an event")
     })?;
     let conversation = ConversationId(conversation);
-    let exists =
-        console.db.read_in_background(move |conn| snapshot::conversation_exists(conn, conversation)).await;
+    let exists = console.db.read_in_background(move |conn| conversation_exists(conn, conversation)).await;
     if !exists.map_err(database_unavailable)? {
         return Err(ProblemDetails::new(StatusCode::NOT_FOUND, "no conversation has this id"));
     }
@@ -87,7 +87,7 @@ pub(super) async fn follow_conversation(
     let place = place.map_err(|(status, why)| ProblemDetails::new(status, why))?;
     let reader = console
         .engine
-        .follow_conversation(conversation, after, move |conn| snapshot::load_snapshot(conn, conversation));
+        .follow_conversation(conversation, after, move |conn| pages::load_newest_page(conn, conversation));
     let waiting = VecDeque::from([Event::default().retry(RETRY)]);
     let stream = ConversationEventStream { db: console.db, reader, waiting };
     Ok(event_stream_response(place, stream.into_event_stream().take_until(console.stop.cancelled_owned())))
@@ -136,7 +136,7 @@ pub(in crate::web) fn event_stream_response(
 /// One client, and the events of the last batch that it has not received yet.
 struct ConversationEventStream {
     db: Db,
-    reader: StreamReader<ConversationSnapshot>,
+    reader: StreamReader<ConversationPage>,
     waiting: VecDeque<Event>,
 }
 
@@ -180,9 +180,8 @@ impl ConversationEventStream {
             StreamBatch::Reset => {
                 vec![Event::default().event(EventName::Reset.wire_name()).json_data(NoData {})?]
             }
-            StreamBatch::Snapshot(seq, snapshot) => {
-                let data =
-                    sse_snapshot::SnapshotJson::from_snapshot(seq, self.reader.conversation(), snapshot);
+            StreamBatch::Snapshot(seq, page) => {
+                let data = sse_snapshot::SnapshotJson::from_page(seq, page)?;
                 vec![
                     Event::default()
                         .event(EventName::Snapshot.wire_name())

@@ -311,9 +311,10 @@ pub(super) fn event_payload(event: &StreamEvent, details: EventDetails) -> (Even
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::delivery_status::DeliveryStatus;
     use crate::conversation::stream_events::{
-        BlockKind, CallPhase, ConversationChange, EventSeq, InboundStatus, OutboundStatus, PromptState,
-        ReactionState, StreamBlock, StreamTurnState,
+        BlockKind, CallPhase, ConversationChange, EventSeq, InboundStatus, PromptState, ReactionState,
+        StreamBlock, StreamTurnState,
     };
     use crate::conversation::transcript::CallRow;
 
@@ -328,7 +329,7 @@ mod tests {
             StreamEventKind::StepAbandoned { step: 0, attempt: 1 },
             StreamEventKind::ToolCall(CallRow(1), CallPhase::Created),
             StreamEventKind::InboundMessage(EventId(1), InboundStatus::Waiting),
-            StreamEventKind::OutboundMessage(OutboxId(1), OutboundStatus::Queued),
+            StreamEventKind::OutboundMessage(OutboxId(1), DeliveryStatus::Queued),
             StreamEventKind::Prompt(1, PromptState::Sending),
             StreamEventKind::Reaction(1, ReactionState::Given),
             StreamEventKind::Conversation(ConversationChange::Begun),

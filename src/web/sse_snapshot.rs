@@ -6,11 +6,16 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::sse_states::{BlockKindJson, CallStateJson, MessageStateJson, TurnStateJson};
+use crate::conversation::routing::route::MessageRef;
 use crate::conversation::stream_events::{EventSeq, StreamBlock};
-use crate::conversation::transcript::{ConversationId, ToolArguments};
-use crate::store::conversation::reactions::ActiveReaction;
-use crate::store::stream::messages;
-use crate::store::stream::snapshot::{self, BlockExtent};
+use crate::conversation::transcript::ToolArguments;
+use crate::store::QueryResult;
+use crate::store::conversation::reactions::{ActiveReaction, Reactions};
+use crate::store::conversation::record::conversations::PendingActionRecord;
+use crate::store::conversation::record::messages::{InboundRecord, OutboundRecord, UnassignedMessages};
+use crate::store::conversation::record::pages::{ConversationPage, PageContent};
+use crate::store::conversation::record::steps::ToolCallRecord;
+use crate::store::conversation::record::turns::{TurnBlock, TurnRecord};
 
 /// `snapshot`: state of the conversation after the event `seq`. It replaces all earlier events.
 #[derive(Debug, Serialize, ToSchema)]
@@ -146,103 +151,108 @@ pub(super) struct BlockKey {
 }
 
 impl SnapshotJson {
-    pub(super) fn from_snapshot(
-        seq: EventSeq,
-        conversation: ConversationId,
-        snapshot: snapshot::ConversationSnapshot,
-    ) -> Self {
-        Self {
+    pub(super) fn from_page(seq: EventSeq, page: ConversationPage) -> QueryResult<Self> {
+        let ConversationPage { conversation, content, truncated, pending_action } = page;
+        let PageContent { turns, unassigned, reactions } = content;
+        let turns = turns.into_iter().map(|turn| turn_json(turn, &reactions));
+        Ok(Self {
             seq: seq.0,
             conversation: SnapshotConversation {
-                id: conversation.0,
-                name: snapshot.name,
-                started_at: format_iso(snapshot.started_at),
-                ended_at: snapshot.ended_at.map(format_iso),
+                id: conversation.id.0,
+                name: conversation.name,
+                started_at: format_iso(conversation.started_at),
+                ended_at: conversation.ended_at.map(format_iso),
             },
-            turns: snapshot.turns.into_iter().map(turn_json).collect(),
-            older_turns: snapshot.truncated,
-            asides: unassigned_messages_json(snapshot.unassigned),
-            question: snapshot.pending_action.map(question_json),
-        }
+            turns: turns.collect::<QueryResult<_>>()?,
+            older_turns: truncated,
+            asides: unassigned_messages_json(unassigned, &reactions),
+            question: pending_action.map(question_json),
+        })
     }
 }
 
-pub(super) fn question_json(question: snapshot::SnapshotPendingAction) -> QuestionJson {
+pub(super) fn question_json(question: PendingActionRecord) -> QuestionJson {
     QuestionJson {
         id: question.id,
         tool_call: question.call.0,
-        text: question.summary,
+        text: question.question,
         expires_at: question.expires_at.map(format_iso),
     }
 }
 
-pub(super) fn unassigned_messages_json(asides: messages::UnassignedMessages) -> UnassignedMessagesJson {
+pub(super) fn unassigned_messages_json(
+    asides: UnassignedMessages,
+    reactions: &Reactions,
+) -> UnassignedMessagesJson {
     UnassignedMessagesJson {
-        notices: asides.notifications.into_iter().map(outbound_message_json).collect(),
-        unanswered: asides.unanswered.into_iter().map(inbound_message_json).collect(),
-        waiting: asides.waiting.into_iter().map(inbound_message_json).collect(),
+        notices: outbound_messages_json(asides.notifications, reactions),
+        unanswered: inbound_messages_json(asides.unanswered, reactions),
+        waiting: inbound_messages_json(asides.waiting, reactions),
         older_asides: asides.truncated,
     }
 }
 
-fn inbound_message_json(text: messages::SnapshotInbound) -> InboundMessageJson {
-    InboundMessageJson {
+fn inbound_messages_json(texts: Vec<InboundRecord>, reactions: &Reactions) -> Vec<InboundMessageJson> {
+    let json = |text: InboundRecord| InboundMessageJson {
         id: text.id.0,
         body: text.body,
-        at: format_iso(text.at),
-        reactions: reactions_json(text.reactions),
-    }
-}
-
-fn outbound_message_json(sent: messages::SnapshotOutbound) -> OutboundMessageJson {
-    OutboundMessageJson {
-        id: sent.id.0,
-        body: sent.body,
-        segments: sent.segments,
-        state: sent.delivery.into(),
-        at: format_iso(sent.at),
-        reactions: reactions_json(sent.reactions),
-    }
-}
-
-fn reactions_json(standing: Vec<ActiveReaction>) -> Vec<ReactionJson> {
-    standing.into_iter().map(|given| ReactionJson { id: given.id, emoji: given.emoji }).collect()
-}
-
-pub(super) fn turn_json(turn: snapshot::SnapshotTurn) -> TurnJson {
-    let content = |content: snapshot::SnapshotBlock| BlockJson {
-        block: block_key(content.block),
-        text: content.text,
-        complete: content.extent == BlockExtent::Whole,
+        at: format_iso(text.received_at),
+        reactions: reactions_json(reactions.to(MessageRef::Inbound(text.id))),
     };
-    TurnJson {
-        id: turn.id.0,
-        state: turn.state.into(),
-        created_at: format_iso(turn.created_at),
-        finished_at: turn.finished_at.map(format_iso),
-        texts: turn.received.into_iter().map(inbound_message_json).collect(),
-        answer: turn.answer,
-        messages: turn.sent.into_iter().map(outbound_message_json).collect(),
-        tool_calls: turn.calls.into_iter().map(tool_call_json).collect(),
-        blocks: turn.blocks.into_iter().map(content).collect(),
-    }
+    texts.into_iter().map(json).collect()
 }
 
-fn tool_call_json(call: snapshot::SnapshotCall) -> ToolCallJson {
-    ToolCallJson {
-        id: call.row.0,
+fn outbound_messages_json(texts: Vec<OutboundRecord>, reactions: &Reactions) -> Vec<OutboundMessageJson> {
+    let json = |text: OutboundRecord| OutboundMessageJson {
+        id: text.id.0,
+        body: text.body,
+        segments: text.segments,
+        state: text.status.into(),
+        at: format_iso(text.written_at),
+        reactions: reactions_json(reactions.to(MessageRef::Outbound(text.id))),
+    };
+    texts.into_iter().map(json).collect()
+}
+
+fn reactions_json(active: &[ActiveReaction]) -> Vec<ReactionJson> {
+    active.iter().map(|given| ReactionJson { id: given.id, emoji: given.emoji.clone() }).collect()
+}
+
+pub(super) fn turn_json(turn: TurnRecord, reactions: &Reactions) -> QueryResult<TurnJson> {
+    let block = |block: TurnBlock| BlockJson {
+        block: block_key(block.block),
+        text: block.text,
+        complete: block.is_complete,
+    };
+    let blocks = turn.blocks()?.into_iter().map(block).collect();
+    Ok(TurnJson {
+        id: turn.row.id.0,
+        state: turn.row.state.into(),
+        created_at: format_iso(turn.row.begun_at),
+        finished_at: turn.row.finished_at.map(format_iso),
+        tool_calls: turn.calls().map(tool_call_json).collect::<QueryResult<_>>()?,
+        texts: inbound_messages_json(turn.received, reactions),
+        answer: turn.row.answer,
+        messages: outbound_messages_json(turn.sent, reactions),
+        blocks,
+    })
+}
+
+fn tool_call_json(call: &ToolCallRecord) -> QueryResult<ToolCallJson> {
+    Ok(ToolCallJson {
+        id: call.id.0,
         step: call.step,
         ord: call.ord,
-        tool: call.tool,
-        arguments: match call.arguments {
+        tool: call.tool.clone(),
+        arguments: match call.arguments()? {
             ToolArguments::Object(map) => Value::Object(map),
             ToolArguments::Malformed(text) => Value::String(text),
         },
-        state: call.phase.into(),
-        outcome: call.outcome,
+        state: call.state.into(),
+        outcome: call.result()?.map(|result| result.for_user).filter(|words| !words.is_empty()),
         started_at: call.started_at.map(format_iso),
         finished_at: call.finished_at.map(format_iso),
-    }
+    })
 }
 
 pub(super) fn block_key(block: StreamBlock) -> BlockKey {

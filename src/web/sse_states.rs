@@ -3,7 +3,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::conversation::stream_events;
+use crate::conversation::delivery_status::DeliveryStatus;
+use crate::conversation::stream_events::{
+    BlockKind, CallPhase, ConversationChange, InboundStatus, PromptState, ReactionState, StreamTurnState,
+};
 
 /// `CREATED`, `IN_PROGRESS` and `WAITING_FOR_TOOLS` continue. `ERROR`: an attempt failed, and another follows.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
@@ -105,99 +108,35 @@ pub(super) enum BlockKindJson {
     ToolCall,
 }
 
-impl From<stream_events::StreamTurnState> for TurnStateJson {
-    fn from(state: stream_events::StreamTurnState) -> Self {
-        match state {
-            stream_events::StreamTurnState::Created => Self::Created,
-            stream_events::StreamTurnState::InProgress => Self::InProgress,
-            stream_events::StreamTurnState::WaitingForTools => Self::WaitingForTools,
-            stream_events::StreamTurnState::Failed => Self::Failed,
-            stream_events::StreamTurnState::Error => Self::Error,
-            stream_events::StreamTurnState::Completed => Self::Completed,
-            stream_events::StreamTurnState::Canceled => Self::Canceled,
+/// Implements the conversion of each state, variant by variant.
+macro_rules! convert_states {
+    ($($state:path => $json:ident { $($from:ident => $to:ident),+ $(,)? })+) => {$(
+        impl From<$state> for $json {
+            fn from(state: $state) -> Self {
+                match state { $(<$state>::$from => Self::$to),+ }
+            }
         }
-    }
+    )+};
 }
 
-impl From<stream_events::CallPhase> for CallStateJson {
-    fn from(phase: stream_events::CallPhase) -> Self {
-        match phase {
-            stream_events::CallPhase::Created => Self::Created,
-            stream_events::CallPhase::Held => Self::Held,
-            stream_events::CallPhase::Running => Self::Running,
-            stream_events::CallPhase::Unknown => Self::Unknown,
-            stream_events::CallPhase::Complete => Self::Complete,
-            stream_events::CallPhase::Error => Self::Error,
-            stream_events::CallPhase::Canceled => Self::Canceled,
-        }
+convert_states! {
+    StreamTurnState => TurnStateJson {
+        Created => Created, InProgress => InProgress, WaitingForTools => WaitingForTools, Failed => Failed,
+        Error => Error, Completed => Completed, Canceled => Canceled,
     }
-}
-
-impl From<stream_events::InboundStatus> for MessageStateJson {
-    fn from(state: stream_events::InboundStatus) -> Self {
-        match state {
-            stream_events::InboundStatus::Waiting => Self::Waiting,
-            stream_events::InboundStatus::Claimed => Self::Received,
-            stream_events::InboundStatus::NoTurn => Self::Skipped,
-        }
+    CallPhase => CallStateJson {
+        Created => Created, Held => Held, Running => Running, Unknown => Unknown, Complete => Complete,
+        Error => Error, Canceled => Canceled,
     }
-}
-
-impl From<stream_events::OutboundStatus> for MessageStateJson {
-    fn from(delivery: stream_events::OutboundStatus) -> Self {
-        match delivery {
-            stream_events::OutboundStatus::Queued => Self::Queued,
-            stream_events::OutboundStatus::Attempting => Self::Attempting,
-            stream_events::OutboundStatus::Unknown => Self::Unknown,
-            stream_events::OutboundStatus::Accepted => Self::Accepted,
-            stream_events::OutboundStatus::Scheduled => Self::Scheduled,
-            stream_events::OutboundStatus::Sending => Self::Sending,
-            stream_events::OutboundStatus::Sent => Self::Sent,
-            stream_events::OutboundStatus::Delivered => Self::Delivered,
-            stream_events::OutboundStatus::Read => Self::Read,
-            stream_events::OutboundStatus::Undelivered => Self::Undelivered,
-            stream_events::OutboundStatus::Failed => Self::Failed,
-            stream_events::OutboundStatus::Canceled => Self::Canceled,
-            stream_events::OutboundStatus::Suppressed => Self::Suppressed,
-        }
+    InboundStatus => MessageStateJson { Waiting => Waiting, Claimed => Received, NoTurn => Skipped }
+    DeliveryStatus => MessageStateJson {
+        Queued => Queued, Delayed => Queued, Attempting => Attempting, Unknown => Unknown, Shown => Accepted,
+        Accepted => Accepted, Scheduled => Scheduled, QueuedByCarrier => Queued, Sending => Sending, Sent => Sent,
+        Delivered => Delivered, Read => Read, Undelivered => Undelivered, Failed => Failed, Canceled => Canceled,
+        Suppressed => Suppressed,
     }
-}
-
-impl From<stream_events::PromptState> for QuestionStateJson {
-    fn from(state: stream_events::PromptState) -> Self {
-        match state {
-            stream_events::PromptState::Sending => Self::Asked,
-            stream_events::PromptState::Open => Self::Open,
-            stream_events::PromptState::Closed => Self::Closed,
-        }
-    }
-}
-
-impl From<stream_events::ReactionState> for ReactionStateJson {
-    fn from(state: stream_events::ReactionState) -> Self {
-        match state {
-            stream_events::ReactionState::Given => Self::Given,
-            stream_events::ReactionState::Removed => Self::Removed,
-        }
-    }
-}
-
-impl From<stream_events::ConversationChange> for ConversationStateJson {
-    fn from(change: stream_events::ConversationChange) -> Self {
-        match change {
-            stream_events::ConversationChange::Begun => Self::Begun,
-            stream_events::ConversationChange::Ended => Self::Ended,
-            stream_events::ConversationChange::Reopened => Self::Reopened,
-        }
-    }
-}
-
-impl From<stream_events::BlockKind> for BlockKindJson {
-    fn from(part: stream_events::BlockKind) -> Self {
-        match part {
-            stream_events::BlockKind::Text => Self::Text,
-            stream_events::BlockKind::Thinking => Self::Thinking,
-            stream_events::BlockKind::ToolCall => Self::ToolCall,
-        }
-    }
+    PromptState => QuestionStateJson { Sending => Asked, Open => Open, Closed => Closed }
+    ReactionState => ReactionStateJson { Given => Given, Removed => Removed }
+    ConversationChange => ConversationStateJson { Begun => Begun, Ended => Ended, Reopened => Reopened }
+    BlockKind => BlockKindJson { Text => Text, Thinking => Thinking, ToolCall => ToolCall }
 }

@@ -16,13 +16,13 @@ use dialarr::engine::stream::hub::Hub;
 use dialarr::engine::stream::reader::{ReadError, StreamBatch};
 use dialarr::store::boot;
 use dialarr::store::conversation::conversations::{self, EndReason};
+use dialarr::store::conversation::record::pages::{self, ConversationPage};
 use dialarr::store::database::db::Db;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::store::queue::inbound_messages::MessageOutcome;
 use dialarr::store::stream::delta_writer::{self, BlockChunk};
 use dialarr::store::stream::event_reader::{self, EventsSince};
 use dialarr::store::stream::pruning;
-use dialarr::store::stream::snapshot::{self, ConversationSnapshot};
 use dialarr::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
 use dialarr::store::turns::turn_lifecycle::{self, NewTurn, TurnEnd, TurnKind, TurnPlan};
 use jiff::{SignedDuration, Timestamp};
@@ -84,10 +84,12 @@ struct Life {
 }
 
 impl Life {
-    fn of(place: EventSeq, snapshot: ConversationSnapshot) -> Self {
-        let oldest = snapshot.turns.first().map_or(TurnId(0), |turn| turn.id);
-        let blocks = snapshot.turns.into_iter().flat_map(|turn| {
-            turn.blocks.into_iter().map(move |content| ((turn.id, content.block), content.text))
+    fn of(place: EventSeq, snapshot: &ConversationPage) -> Self {
+        let turns = &snapshot.content.turns;
+        let oldest = turns.first().map_or(TurnId(0), |turn| turn.row.id);
+        let blocks = turns.iter().flat_map(|turn| {
+            let blocks = turn.blocks().unwrap().into_iter();
+            blocks.map(|content| ((turn.row.id, content.block), content.text))
         });
         Self { after: place.0, oldest, events: Vec::new(), blocks: blocks.collect() }
     }
@@ -132,7 +134,7 @@ async fn follow(stage: Arc<Stage>, number: usize) -> Vec<Life> {
         };
         let conversation = stage.conversation;
         let mut reader =
-            running.connect(conversation, cursor, move |conn| snapshot::load_snapshot(conn, conversation));
+            running.connect(conversation, cursor, move |conn| pages::load_newest_page(conn, conversation));
         drop(running);
         if rng.random_bool(0.25) {
             // The reader leaves at an arbitrary point.
@@ -177,7 +179,7 @@ async fn a_moment(yields: usize) {
 
 /// Records a batch, and returns whether it ended the conversation.
 fn seen(
-    batch: Result<StreamBatch<ConversationSnapshot>, ReadError>,
+    batch: Result<StreamBatch<ConversationPage>, ReadError>,
     lives: &mut Vec<Life>,
     cursor: &mut Option<EventSeq>,
     stage: &Stage,
@@ -194,8 +196,8 @@ fn seen(
         Ok(StreamBatch::Snapshot(place, snapshot)) => {
             assert_eq!(*cursor, None, "a snapshot that nobody asked for");
             *cursor = Some(place);
-            let over = snapshot.ended_at.is_some();
-            lives.push(Life::of(place, snapshot));
+            let over = snapshot.conversation.ended_at.is_some();
+            lives.push(Life::of(place, &snapshot));
             over
         }
         Ok(StreamBatch::Events(events)) => {
@@ -434,8 +436,8 @@ async fn reader_that_lags_or_reconnects_sees_every_event_once() {
         tokio::time::timeout(A_WAKE_UP, readers.join_all()).await.expect("every reader comes to the end");
 
     let db = author.db.take().unwrap();
-    let stored = db.read(move |conn| snapshot::load_snapshot(conn, conversation)).await.unwrap();
-    let stored = Life::of(EventSeq(0), stored);
+    let stored = db.read(move |conn| pages::load_newest_page(conn, conversation)).await.unwrap();
+    let stored = Life::of(EventSeq(0), &stored);
     let mut lives: Vec<Life> = all.into_iter().flatten().collect();
     lives.sort_by_key(Life::last);
     // The state that results from the log, up to the point at which each reader left.

@@ -13,13 +13,12 @@ use dialarr::store::console::conversations::{self, ConversationFilter as Listing
 use dialarr::store::console::deliveries::DeliveryFilter;
 use dialarr::store::console::search::{self, SearchCursor, SearchQuery};
 use dialarr::store::console::{
-    NEWEST, attention, audit, conversation, conversation_summary, deliveries, message_counts, usage,
-    user_details,
+    NEWEST, attention, audit, conversation, deliveries, message_counts, usage, user_details,
 };
+use dialarr::store::conversation::record::pages;
 use dialarr::store::database::db::Db;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::store::queue::resend;
-use dialarr::store::stream::snapshot;
 use dialarr::store::turns::daily_budget::Day;
 use diesel::connection::{
     Instrumentation, InstrumentationEvent, SimpleConnection, set_default_instrumentation,
@@ -162,18 +161,18 @@ async fn looks_at_every_page(world: &World) {
         message_counts::load_message_times(conn, long_ago)?;
         usage::load_usage_report(conn, "2026-10-20")?;
         usage::load_user_usage(conn, ann, "2026-10-20")?;
-        conversation_summary::load_latest_conversations(conn, 15)?;
+        conversations::load_latest_conversations(conn, 15)?;
         user_details::load_user_summaries(conn, (rate, rate), now)?;
         user_details::load_user_details(conn, ann, (rate, rate), now)?;
         let words = SearchQuery::parse("arrival dune").unwrap();
         search::search_messages(conn, &words, SearchCursor::NOTHING)?;
         for before in [NEWEST, 3] {
-            conversation::load_conversation_page(conn, ConversationId(1), before)?;
-            snapshot::load_snapshot_page(conn, ConversationId(1), before, 1)?;
+            conversation::load_conversation_view(conn, ConversationId(1), before)?;
+            pages::load_page(conn, ConversationId(1), before, 1)?;
             for which in [Listing::All, Listing::Open, Listing::Ended, Listing::Test] {
                 conversations::load_conversation_summaries(conn, which, before)?;
             }
-            conversation_summary::load_user_conversations(conn, ann, before, 1)?;
+            conversations::load_user_conversations(conn, ann, before, 1)?;
             user_details::load_user_title_requests(conn, ann, before, 1)?;
             for which in [
                 DeliveryFilter::All,

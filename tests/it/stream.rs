@@ -13,9 +13,9 @@ use dialarr::engine::stream::reader::{StreamBatch, StreamReader};
 use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, ResponseDelta};
 use dialarr::messaging::fake::FakeDelivery;
 use dialarr::store::conversation::conversations::{self, EndReason};
+use dialarr::store::conversation::record::pages::{self, ConversationPage};
 use dialarr::store::database::db;
 use dialarr::store::privacy::erase_conversations;
-use dialarr::store::stream::snapshot::{self, ConversationSnapshot};
 use dialarr::web;
 use futures_util::StreamExt;
 use http::{Request, StatusCode};
@@ -62,20 +62,20 @@ impl Model for Halting {
     }
 }
 
-fn follow(world: &World, after: Option<EventSeq>) -> StreamReader<ConversationSnapshot> {
+fn follow(world: &World, after: Option<EventSeq>) -> StreamReader<ConversationPage> {
     world
         .engine()
-        .follow_conversation(CONVERSATION, after, |conn| snapshot::load_snapshot(conn, CONVERSATION))
+        .follow_conversation(CONVERSATION, after, |conn| pages::load_newest_page(conn, CONVERSATION))
 }
 
 /// Reads all events until no more come.
-async fn read_events(reader: &mut StreamReader<ConversationSnapshot>) -> Vec<String> {
+async fn read_events(reader: &mut StreamReader<ConversationPage>) -> Vec<String> {
     let mut events = Vec::new();
     while let Ok(batch) = tokio::time::timeout(Duration::from_millis(500), reader.next()).await {
         match batch.unwrap() {
             StreamBatch::Reset => events.push("reset".to_owned()),
             StreamBatch::Snapshot(_, snapshot) => {
-                let blocks = snapshot.turns.iter().flat_map(|turn| &turn.blocks);
+                let blocks = snapshot.content.turns.iter().flat_map(|turn| turn.blocks().unwrap());
                 let texts: Vec<String> = blocks.map(|content| format!("{:?}", content.text)).collect();
                 events.push(format!("snapshot {}", texts.join(" ")).trim_end().to_owned());
             }

@@ -52,7 +52,7 @@ pub struct RecentMessage {
     pub asks_nothing: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MessageRef {
     Outbound(OutboxId),
     Inbound(EventId),

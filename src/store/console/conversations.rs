@@ -1,16 +1,16 @@
-//! List of conversations, newest first.
+//! Lists of conversations: as the API lists them, and as summaries with the last message for the console.
 
 use diesel::prelude::*;
 
-use super::conversation_summary::{
-    ConversationSummary, ConversationSummaryRow, summary_columns, summary_from_row,
-};
-use super::{ResultPage, query_limit};
+use super::user_ref::{self, UserRef};
+use super::{NEWEST, ResultPage, query_limit};
+use crate::conversation::transcript::{TurnId, UserId};
 use crate::store::conversation::conversations::OPEN;
-use crate::store::schema::{conversations, users};
+use crate::store::conversation::record::conversations::ConversationRecord;
+use crate::store::schema::{conversations, inbound_events, outbox, turns, users};
 use crate::store::{Conn, QueryResult};
 
-/// Number of conversations on one page.
+/// Number of conversations on one page of the console.
 pub const LISTED: usize = 30;
 /// Maximum number of open conversations listed. There are few, at most one per user, and they are listed together on
 /// one page.
@@ -26,50 +26,163 @@ pub enum ConversationFilter {
     Test,
 }
 
-/// Loads the conversations that began below `before`.
+/// Loads conversations of one user, or of all, newest first, below `before`.
+pub fn load_conversations(
+    conn: &mut Conn,
+    user: Option<UserId>,
+    which: ConversationFilter,
+    before: i64,
+    fits: usize,
+) -> QueryResult<ResultPage<ConversationRecord>> {
+    let mut query = conversations::table
+        .filter(conversations::id.lt(before))
+        .order(conversations::id.desc())
+        .limit(query_limit(fits))
+        .select(ConversationRecord::as_select())
+        .into_boxed();
+    if let Some(user) = user {
+        query = query.filter(conversations::user_id.eq(user.0));
+    }
+    query = match which {
+        ConversationFilter::All => query,
+        // Few conversations are open at once, so their own index finds them without a scan of all conversations.
+        ConversationFilter::Open => query.filter(conversations::id.eq_any(load_open_ids(conn)?)),
+        ConversationFilter::Ended => query.filter(conversations::ended_at.is_not_null()),
+        ConversationFilter::Test => query.filter(conversations::user_id.eq_any(load_test_users(conn)?)),
+    };
+    Ok(ResultPage::from_rows(query.load(conn)?, fits, |row: &ConversationRecord| row.id.0))
+}
+
+fn load_open_ids(conn: &mut Conn) -> QueryResult<Vec<i64>> {
+    conversations::table
+        .filter(OPEN.and(conversations::last_activity_at.lt(i64::MAX)))
+        .select(conversations::id)
+        .load(conn)
+}
+
+/// Loads the test users, of whom there are at most a hundred.
+fn load_test_users(conn: &mut Conn) -> QueryResult<Vec<i64>> {
+    users::table.filter(users::test.eq(1)).select(users::id).load(conn)
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversationSummary {
+    pub conversation: ConversationRecord,
+    pub user: UserRef,
+    pub state: ConversationState,
+    pub last_message: Option<LastMessageText>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConversationState {
+    /// A turn is running.
+    Live,
+    Open,
+    Ended,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LastMessageText {
+    FromUser(String),
+    FromAssistant(String),
+}
+
+/// Loads a page of summaries. Open conversations are listed by their last activity, all others by their start.
 pub fn load_conversation_summaries(
     conn: &mut Conn,
     which: ConversationFilter,
     before: i64,
 ) -> QueryResult<ResultPage<ConversationSummary>> {
-    let rows: Vec<ConversationSummaryRow> = match which {
-        ConversationFilter::All => {
-            let all = conversations::table.inner_join(users::table.on(users::id.eq(conversations::user_id)));
-            let below = all.filter(conversations::id.lt(before)).order(conversations::id.desc());
-            below.limit(query_limit(LISTED)).select(summary_columns()).load(conn)?
+    let page = match which {
+        ConversationFilter::All | ConversationFilter::Ended | ConversationFilter::Test => {
+            load_conversations(conn, None, which, before, LISTED)?
         }
-        ConversationFilter::Open => {
-            let all = conversations::table.inner_join(users::table.on(users::id.eq(conversations::user_id)));
-            let open = all.filter(OPEN.and(conversations::last_activity_at.lt(i64::MAX)));
-            let open = open.order(conversations::last_activity_at.desc());
-            let talks: Vec<ConversationSummaryRow> =
-                open.limit(MOST_OPEN).select(summary_columns()).load(conn)?;
-            let talks =
-                talks.into_iter().map(|row| summary_from_row(conn, row)).collect::<QueryResult<_>>()?;
-            return Ok(ResultPage { rows: talks, older: None });
-        }
-        ConversationFilter::Ended => {
-            let all = conversations::table.inner_join(users::table.on(users::id.eq(conversations::user_id)));
-            let ended = all.filter(conversations::id.lt(before).and(conversations::ended_at.is_not_null()));
-            ended
-                .order(conversations::id.desc())
-                .limit(query_limit(LISTED))
-                .select(summary_columns())
-                .load(conn)?
-        }
-        ConversationFilter::Test => {
-            // There are at most a hundred test users.
-            let test: Vec<i64> = users::table.filter(users::test.eq(1)).select(users::id).load(conn)?;
-            let all = conversations::table.inner_join(users::table.on(users::id.eq(conversations::user_id)));
-            let theirs = all.filter(conversations::id.lt(before).and(conversations::user_id.eq_any(test)));
-            theirs
-                .order(conversations::id.desc())
-                .limit(query_limit(LISTED))
-                .select(summary_columns())
-                .load(conn)?
-        }
+        ConversationFilter::Open => ResultPage { rows: load_open_conversations(conn)?, older: None },
     };
-    let talks: Vec<ConversationSummary> =
-        rows.into_iter().map(|row| summary_from_row(conn, row)).collect::<QueryResult<_>>()?;
-    Ok(ResultPage::from_rows(talks, LISTED, |talk| talk.id.0))
+    summarize_page(conn, page)
+}
+
+fn load_open_conversations(conn: &mut Conn) -> QueryResult<Vec<ConversationRecord>> {
+    conversations::table
+        .filter(OPEN.and(conversations::last_activity_at.lt(i64::MAX)))
+        .order(conversations::last_activity_at.desc())
+        .limit(MOST_OPEN)
+        .select(ConversationRecord::as_select())
+        .load(conn)
+}
+
+/// Loads the conversations that began last, after those with a running turn, however old.
+pub fn load_latest_conversations(conn: &mut Conn, fits: usize) -> QueryResult<Vec<ConversationSummary>> {
+    let live: Vec<i64> =
+        turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
+    let mut latest = Vec::with_capacity(fits);
+    for id in live.iter().copied().take(fits) {
+        latest.push(conversations::table.find(id).select(ConversationRecord::as_select()).first(conn)?);
+    }
+    let newest = load_conversations(conn, None, ConversationFilter::All, NEWEST, fits)?;
+    latest.extend(newest.rows.into_iter().filter(|row| !live.contains(&row.id.0)));
+    latest.truncate(fits);
+    Ok(summarize_page(conn, ResultPage { rows: latest, older: None })?.rows)
+}
+
+/// Loads the conversations of one user, newest first, below `before`.
+pub fn load_user_conversations(
+    conn: &mut Conn,
+    user: UserId,
+    before: i64,
+    fits: usize,
+) -> QueryResult<ResultPage<ConversationSummary>> {
+    let page = load_conversations(conn, Some(user), ConversationFilter::All, before, fits)?;
+    summarize_page(conn, page)
+}
+
+fn summarize_page(
+    conn: &mut Conn,
+    page: ResultPage<ConversationRecord>,
+) -> QueryResult<ResultPage<ConversationSummary>> {
+    let rows = page.rows.into_iter().map(|row| summarize(conn, row)).collect::<QueryResult<_>>()?;
+    Ok(ResultPage { rows, older: page.older })
+}
+
+fn summarize(conn: &mut Conn, conversation: ConversationRecord) -> QueryResult<ConversationSummary> {
+    let last: Option<(TurnId, Option<i64>)> = turns::table
+        .filter(turns::conversation_id.eq(conversation.id.0))
+        .order(turns::id.desc())
+        .select((turns::id, turns::finished_at))
+        .first(conn)
+        .optional()?;
+    let state = match (conversation.ended_at, last) {
+        (Some(_), _) => ConversationState::Ended,
+        (None, Some((_, None))) => ConversationState::Live,
+        (None, _) => ConversationState::Open,
+    };
+    Ok(ConversationSummary {
+        user: user_ref::load_user_ref(conn, conversation.user)?,
+        state,
+        last_message: match last {
+            Some((turn, _)) => load_last_message_text(conn, turn)?,
+            None => None,
+        },
+        conversation,
+    })
+}
+
+/// Loads the text of the last message in a turn; `None` if it is erased.
+fn load_last_message_text(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<LastMessageText>> {
+    let ours: Option<String> = outbox::table
+        .filter(outbox::turn_id.eq(turn.0))
+        .order(outbox::id.desc())
+        .select(outbox::body)
+        .first(conn)
+        .optional()?;
+    if let Some(ours) = ours.filter(|words| !words.is_empty()) {
+        return Ok(Some(LastMessageText::FromAssistant(ours)));
+    }
+    let theirs: Option<String> = inbound_events::table
+        .filter(inbound_events::turn_id.eq(turn.0))
+        .order(inbound_events::id.desc())
+        .select(inbound_events::body)
+        .first(conn)
+        .optional()?;
+    Ok(theirs.filter(|words| !words.is_empty()).map(LastMessageText::FromUser))
 }

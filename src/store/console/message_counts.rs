@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::NEWEST;
-use super::delivery_status::{self, DeliveryStatus};
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::store::codec::{ms, timestamp_from_ms};
 use crate::store::schema::{inbound_events, outbox, users};
 use crate::store::{Conn, QueryResult};
@@ -51,17 +51,17 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
             .first(conn)
             .optional()
     })?;
-    let sent: Vec<(i64, delivery_status::DeliveryStatusRow)> = outbox::table
+    let sent: Vec<(i64, DeliveryStatus)> = outbox::table
         .inner_join(users::table.on(users::id.eq(outbox::user_id)))
         .filter(outbox::id.ge(first).and(outbox::created_at.ge(ms(from))))
         .filter(users::test.eq(0).and(outbox::from_addr.ne("console")))
-        .select((outbox::created_at, delivery_status::DeliveryStatusRow::as_select()))
+        .select((outbox::created_at, DeliveryStatus::as_select()))
         .load(conn)?;
     Ok(MessageTimes {
         received: received.into_iter().map(timestamp_from_ms).collect::<QueryResult<_>>()?,
         sent: sent
             .into_iter()
-            .map(|(at, row)| Ok((timestamp_from_ms(at)?, row.delivery_status()?)))
+            .map(|(at, status)| Ok((timestamp_from_ms(at)?, status)))
             .collect::<QueryResult<_>>()?,
     })
 }

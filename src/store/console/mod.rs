@@ -1,14 +1,11 @@
 //! Queries for the pages of the console. All queries are read-only and bounded: a growing list is read from its newest
 //! row and continues below a cursor.
 
-pub mod api_conversations;
 pub mod attention;
 pub mod audit;
 pub mod conversation;
-pub mod conversation_summary;
 pub mod conversations;
 pub mod deliveries;
-pub mod delivery_status;
 pub mod message_counts;
 pub mod search;
 pub mod usage;

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::conversation::lifecycle::{self, ConversationLifecycle, OpenConversation};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
 use crate::store::Conn;
-use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::codec::{ms, timestamp_from_ms, unreadable_column, words};
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{conversations, inbound_events, turns};
@@ -24,6 +24,12 @@ pub enum EndReason {
     Blocked,
     /// The operator reopened another conversation of the user.
     Operator,
+}
+
+words! {
+    EndReason: end_reason_word, end_reason {
+        Idle = "idle", Cleared = "cleared", Blocked = "blocked", Operator = "admin",
+    }
 }
 
 pub fn load_open_conversation(conn: &mut Conn, user: UserId) -> QueryResult<Option<OpenConversation>> {
@@ -99,19 +105,13 @@ pub fn end_conversation(
     reason: EndReason,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let reason = match reason {
-        EndReason::Idle => "idle",
-        EndReason::Cleared => "cleared",
-        EndReason::Blocked => "blocked",
-        EndReason::Operator => "admin",
-    };
     let topic = load_first_message(conn, id)?.as_deref().and_then(lifecycle::format_topic);
     let name: String = conversations::table.find(id.0).select(conversations::name).first(conn)?;
     diesel::update(conversations::table.find(id.0))
         .set((
             conversations::name.eq(topic.unwrap_or(name)),
             conversations::ended_at.eq(ms(now)),
-            conversations::end_reason.eq(reason),
+            conversations::end_reason.eq(end_reason_word(reason)),
         ))
         .cached()
         .execute(conn)

@@ -3,6 +3,8 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use super::record::steps::{self, LoadedBlocks, StepRecord};
+use super::record::turn_range::{TurnRange, select_turn_ids};
 use crate::conversation::people::facts::is_fact_call;
 use crate::conversation::prompt::PastTurn;
 use crate::conversation::routing::route::{LastListSource, MessageRef, RecentMessage};
@@ -13,7 +15,6 @@ use crate::store::Conn;
 use crate::store::codec::{if_readable, ms, parse_call_result};
 use crate::store::queue::outbox as messages;
 use crate::store::schema::{conversations, inbound_events, outbox, reactions, tool_calls, turns};
-use crate::store::turns::model_steps;
 
 /// Maximum number of finished turns that are read for a window. The prompt may shorten the window further.
 const TURNS_READ: i64 = 20;
@@ -43,13 +44,12 @@ pub fn load_conversation_window(
     let Some(oldest) = rows.first().map(|(id, _)| TurnId(*id)) else {
         return Ok(ConversationWindow::default());
     };
-    let mut steps = model_steps::load_turn_steps(conn, conversation, oldest)?;
+    let turns = TurnRange::from_turn(conversation, oldest);
+    let mut steps = steps::load_steps(conn, turns, LoadedBlocks::Text)?;
     let reaction = reactions::table.filter(reactions::said_in.eq(inbound_events::id.nullable()));
     let texts: Vec<(Option<i64>, String)> = inbound_events::table
         .filter(diesel::dsl::not(diesel::dsl::exists(reaction)))
-        .filter(inbound_events::turn_id.eq_any(
-            crate::store::turns::turn_lifecycle::select_turn_ids_from(conversation, oldest).nullable(),
-        ))
+        .filter(inbound_events::turn_id.eq_any(select_turn_ids(turns).nullable()))
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::turn_id, inbound_events::body))
         .load(conn)?;
@@ -57,7 +57,7 @@ pub fn load_conversation_window(
         .into_iter()
         .map(|(id, answer)| {
             let texts = texts.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone());
-            let steps = load_readable_steps(&mut steps, TurnId(id))?;
+            let steps = read_model_steps(steps.remove(&TurnId(id)))?;
             Ok(PastTurn { texts: texts.collect(), steps, answer })
         })
         .collect::<QueryResult<Vec<PastTurn>>>()?
@@ -70,14 +70,10 @@ pub fn load_conversation_window(
     Ok(ConversationWindow { turns, oldest: Some(oldest) })
 }
 
-/// Loads the steps of a past turn. If the steps cannot be read, the window contains only the messages and the answer of
-/// the turn.
-fn load_readable_steps(
-    steps: &mut model_steps::ListsByKey<TurnId, ModelStep>,
-    turn: TurnId,
-) -> QueryResult<Vec<ModelStep>> {
-    let steps = steps.remove(&turn).map(if_readable).transpose()?;
-    Ok(steps.flatten().unwrap_or_default())
+/// Reads the steps of a past turn. If they cannot be read, the window contains only the messages and the answer of the
+/// turn.
+fn read_model_steps(steps: Option<Vec<StepRecord>>) -> QueryResult<Vec<ModelStep>> {
+    Ok(if_readable(steps::model_steps(steps.unwrap_or_default()))?.unwrap_or_default())
 }
 
 /// Loads the turns of a window with their answers, newest first.
@@ -98,34 +94,35 @@ fn load_window_answers(
         .load(conn)
 }
 
-/// Loads the whole answer of the last finished turn, of which the first page was sent. A message that was only stored
+/// Loads the last finished turn and its whole answer, of which the first page was sent. A message that was only stored
 /// has no answer and does not count.
-pub fn load_last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<String>> {
-    let answer: Option<Option<String>> = turns::table
-        .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
-        .filter(turns::state.ne("COMPLETED").or(turns::response_text.is_not_null()))
-        .order(turns::id.desc())
-        .select(turns::response_text)
-        .first(conn)
-        .optional()?;
-    Ok(answer.flatten())
-}
-
-/// Loads the source of the last answer, if the answer was a numbered list.
-pub fn load_last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<LastListSource> {
-    let last: Option<(i64, Option<String>)> = turns::table
+fn load_last_turn(
+    conn: &mut Conn,
+    conversation: ConversationId,
+) -> QueryResult<Option<(TurnId, Option<String>)>> {
+    turns::table
         .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
         .filter(turns::state.ne("COMPLETED").or(turns::response_text.is_not_null()))
         .order(turns::id.desc())
         .select((turns::id, turns::response_text))
         .first(conn)
-        .optional()?;
+        .optional()
+}
+
+/// Loads the whole answer of the last finished turn.
+pub fn load_last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<String>> {
+    Ok(load_last_turn(conn, conversation)?.and_then(|(_, answer)| answer))
+}
+
+/// Loads the source of the last answer, if the answer was a numbered list.
+pub fn load_last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<LastListSource> {
+    let last = load_last_turn(conn, conversation)?;
     let Some((turn, Some(answer))) = last else { return Ok(LastListSource::ModelOrNone) };
     if !answer.contains("1. ") {
         return Ok(LastListSource::ModelOrNone);
     }
-    let mut steps = model_steps::load_turn_steps(conn, conversation, TurnId(turn))?;
-    let steps = load_readable_steps(&mut steps, TurnId(turn))?;
+    let mut steps = steps::load_steps(conn, TurnRange::one(conversation, turn), LoadedBlocks::Text)?;
+    let steps = read_model_steps(steps.remove(&turn))?;
     let by_code = steps.last().is_some_and(|step| step.responder == Responder::Keyword);
     Ok(if by_code { LastListSource::Code } else { LastListSource::ModelOrNone })
 }
@@ -142,26 +139,35 @@ pub fn load_last_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Rece
     Ok(recent)
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox)]
+struct SentMessageRow {
+    id: i64,
+    accepted_at: Option<i64>,
+    kind: String,
+    body: String,
+}
+
 /// Loads the last accepted outbound messages, newest first by the time of acceptance, then the last `count` messages of
 /// the user.
 fn load_recent_messages(conn: &mut Conn, user: UserId, count: i64) -> QueryResult<Vec<RecentMessage>> {
-    let mut ours: Vec<(i64, Option<i64>, String, String)> = outbox::table
+    let mut ours: Vec<SentMessageRow> = outbox::table
         .filter(outbox::user_id.eq(user.0).and(outbox::accepted_at.is_not_null()))
         .order(outbox::id.desc())
         .limit(QUOTABLE_TEXTS)
-        .select((outbox::id, outbox::accepted_at, outbox::kind, outbox::body))
+        .select(SentMessageRow::as_select())
         .load(conn)?;
-    ours.sort_by_key(|(id, at, ..)| std::cmp::Reverse((*at, *id)));
+    ours.sort_by_key(|sent| std::cmp::Reverse((sent.accepted_at, sent.id)));
     let theirs: Vec<(i64, String)> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0))
         .order(inbound_events::id.desc())
         .limit(count)
         .select((inbound_events::id, inbound_events::body))
         .load(conn)?;
-    let ours = ours.into_iter().map(|(id, _, kind, body)| RecentMessage {
-        message: MessageRef::Outbound(OutboxId(id)),
-        asks_nothing: messages::expects_no_reply(&kind, &body),
-        body,
+    let ours = ours.into_iter().map(|sent| RecentMessage {
+        message: MessageRef::Outbound(OutboxId(sent.id)),
+        asks_nothing: messages::expects_no_reply(&sent.kind, &sent.body),
+        body: sent.body,
     });
     let theirs = theirs.into_iter().map(|(id, body)| RecentMessage {
         message: MessageRef::Inbound(EventId(id)),

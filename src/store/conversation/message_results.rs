@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::conversations;
+use super::record::steps::ToolCallRecord;
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::lifecycle::ConversationLifecycle;
 use crate::conversation::transcript::{CallRow, ChannelKind, EventId, TurnId, UserId};
@@ -11,7 +12,6 @@ use crate::conversation::turn::model_action::{self, Emoji};
 use crate::store::Conn;
 use crate::store::codec::{channel_word, timestamp_from_ms};
 use crate::store::schema::{inbound_events, outbox, tool_calls, turns};
-use crate::store::turns::model_steps::ToolCallRow;
 
 /// Stored message, found by the id that its source gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,16 @@ pub struct StoredMessage {
     pub received_at: Timestamp,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = inbound_events)]
+struct StoredMessageRow {
+    id: i64,
+    user_id: i64,
+    body: String,
+    wants_answer: i64,
+    received_at: i64,
+}
+
 pub fn find_stored_message(
     conn: &mut Conn,
     channel: ChannelKind,
@@ -30,24 +40,15 @@ pub fn find_stored_message(
 ) -> QueryResult<Option<StoredMessage>> {
     let same =
         inbound_events::channel.eq(channel_word(channel)).and(inbound_events::external_id.eq(external_id));
-    let row: Option<(i64, i64, String, i64, i64)> = inbound_events::table
-        .filter(same)
-        .select((
-            inbound_events::id,
-            inbound_events::user_id,
-            inbound_events::body,
-            inbound_events::wants_answer,
-            inbound_events::received_at,
-        ))
-        .first(conn)
-        .optional()?;
-    let Some((event, user, body, wants, received_at)) = row else { return Ok(None) };
+    let row: Option<StoredMessageRow> =
+        inbound_events::table.filter(same).select(StoredMessageRow::as_select()).first(conn).optional()?;
+    let Some(row) = row else { return Ok(None) };
     Ok(Some(StoredMessage {
-        event: EventId(event),
-        user: UserId(user),
-        body,
-        wants: if wants == 0 { TriageDecision::NoAnswer } else { TriageDecision::Answer },
-        received_at: timestamp_from_ms(received_at)?,
+        event: EventId(row.id),
+        user: UserId(row.user_id),
+        body: row.body,
+        wants: if row.wants_answer == 0 { TriageDecision::NoAnswer } else { TriageDecision::Answer },
+        received_at: timestamp_from_ms(row.received_at)?,
     }))
 }
 
@@ -117,10 +118,10 @@ fn load_code_reply(conn: &mut Conn, event: EventId) -> QueryResult<String> {
 }
 
 fn load_message_actions(conn: &mut Conn, turn: TurnId, user: UserId) -> QueryResult<Vec<MessageAction>> {
-    let calls: Vec<ToolCallRow> = tool_calls::table
+    let calls: Vec<ToolCallRecord> = tool_calls::table
         .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("complete")))
         .order((tool_calls::step, tool_calls::ord))
-        .select(ToolCallRow::as_select())
+        .select(ToolCallRecord::as_select())
         .load(conn)?;
     let mut done = Vec::new();
     for record in calls {

@@ -4,4 +4,4 @@ pub mod conversations;
 pub mod history;
 pub mod message_results;
 pub mod reactions;
-pub(in crate::store) mod turn_range;
+pub mod record;

@@ -9,7 +9,7 @@ use crate::conversation::routing::route::MessageRef;
 use crate::conversation::transcript::{EventId, OutboxId, UserId};
 use crate::conversation::turn::model_action::Emoji;
 use crate::store::Conn;
-use crate::store::codec::{ms, unreadable_column};
+use crate::store::codec::ms;
 use crate::store::schema::reactions;
 
 /// Reaction that was received as a message.
@@ -98,39 +98,45 @@ pub struct ActiveReaction {
     pub emoji: Option<String>,
 }
 
-/// Author of the messages to which the reactions were made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum ReactedSide {
-    Theirs,
-    Ours,
-}
+/// Reactions that were not removed, by message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reactions(HashMap<MessageRef, Vec<ActiveReaction>>);
 
-/// Loads the reactions that were not removed, grouped by message.
-pub(in crate::store) fn load_active_reactions(
-    conn: &mut Conn,
-    on: ReactedSide,
-    texts: Vec<i64>,
-) -> QueryResult<HashMap<i64, Vec<ActiveReaction>>> {
-    let stands = reactions::removed_at.is_null();
-    let texts: Vec<Option<i64>> = texts.into_iter().map(Some).collect();
-    let rows: Vec<(Option<i64>, i64, Option<String>)> = match on {
-        ReactedSide::Theirs => reactions::table
-            .filter(reactions::event_id.eq_any(texts).and(stands))
-            .order(reactions::id)
-            .select((reactions::event_id, reactions::id, reactions::emoji))
-            .load(conn)?,
-        ReactedSide::Ours => reactions::table
-            .filter(reactions::outbox_id.eq_any(texts).and(stands))
-            .order(reactions::id)
-            .select((reactions::outbox_id, reactions::id, reactions::emoji))
-            .load(conn)?,
-    };
-    let mut given: HashMap<i64, Vec<ActiveReaction>> = HashMap::new();
-    for (text, id, emoji) in rows {
-        let text = text.ok_or_else(|| unreadable_column("reaction"))?;
-        given.entry(text).or_default().push(ActiveReaction { id, emoji });
+impl Reactions {
+    pub(in crate::store) fn load_active(
+        conn: &mut Conn,
+        theirs: Vec<EventId>,
+        ours: Vec<OutboxId>,
+    ) -> QueryResult<Self> {
+        let active = reactions::removed_at.is_null();
+        let mut given = Self::default();
+        if !theirs.is_empty() {
+            let rows: Vec<(EventId, i64, Option<String>)> = reactions::table
+                .filter(reactions::event_id.eq_any(theirs.into_iter().map(|id| Some(id.0))).and(active))
+                .order(reactions::id)
+                .select((reactions::event_id.assume_not_null(), reactions::id, reactions::emoji))
+                .load(conn)?;
+            rows.into_iter().for_each(|(on, id, emoji)| given.add(MessageRef::Inbound(on), id, emoji));
+        }
+        if !ours.is_empty() {
+            let rows: Vec<(OutboxId, i64, Option<String>)> = reactions::table
+                .filter(reactions::outbox_id.eq_any(ours.into_iter().map(|id| Some(id.0))).and(active))
+                .order(reactions::id)
+                .select((reactions::outbox_id.assume_not_null(), reactions::id, reactions::emoji))
+                .load(conn)?;
+            rows.into_iter().for_each(|(on, id, emoji)| given.add(MessageRef::Outbound(on), id, emoji));
+        }
+        Ok(given)
     }
-    Ok(given)
+
+    fn add(&mut self, on: MessageRef, id: i64, emoji: Option<String>) {
+        self.0.entry(on).or_default().push(ActiveReaction { id, emoji });
+    }
+
+    /// Returns the reactions to one message.
+    pub fn to(&self, message: MessageRef) -> &[ActiveReaction] {
+        self.0.get(&message).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// Returns the message to which a reaction was made; `None` for a reaction to a picture.

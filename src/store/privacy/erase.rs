@@ -219,7 +219,7 @@ pub(super) fn erase_turns(conn: &mut Conn, scope: ErasureScope) -> QueryResult<(
     erase_tool_calls(conn, scope)
 }
 
-pub(super) fn select_turn_ids(scope: ErasureScope) -> turns::BoxedQuery<'static, Sqlite, BigInt> {
+fn select_turn_ids(scope: ErasureScope) -> turns::BoxedQuery<'static, Sqlite, BigInt> {
     let ids = turns::table.select(turns::id).into_boxed();
     match scope {
         // Selected through their conversations: turns have no index by user.

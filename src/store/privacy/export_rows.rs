@@ -1,28 +1,17 @@
-//! Rows of an export: columns under readable names, with times and JSON in their own types.
+//! Rows of an export outside conversations: columns under readable names, with times and JSON in their own types.
 
 use diesel::deserialize::{self, FromSql, FromSqlRow};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::BigInt;
 use diesel::sqlite::Sqlite;
-use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
 
+use crate::conversation::transcript::CallRow;
+use crate::store::conversation::record::columns::{StoredJson, StoredTime};
 use crate::store::schema::{
-    additions, agent_responses, approvals, audit_log, conversations, follows, inbound_events, llm_steps,
-    notices, outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns, usage,
-    user_facts, users,
+    additions, agent_responses, approvals, audit_log, follows, notices, reactions, requests, tool_call_items,
+    usage, user_facts, users,
 };
-
-#[derive(Debug, FromSqlRow, Serialize)]
-pub(super) struct ExportTime(Timestamp);
-
-impl FromSql<BigInt, Sqlite> for ExportTime {
-    fn from_sql(bytes: <Sqlite as diesel::backend::Backend>::RawValue<'_>) -> deserialize::Result<Self> {
-        let ms = <i64 as FromSql<BigInt, Sqlite>>::from_sql(bytes)?;
-        Ok(Self(Timestamp::from_millisecond(ms)?))
-    }
-}
 
 #[derive(Debug, FromSqlRow, Serialize)]
 pub(super) struct ExportFlag(bool);
@@ -30,17 +19,6 @@ pub(super) struct ExportFlag(bool);
 impl FromSql<BigInt, Sqlite> for ExportFlag {
     fn from_sql(bytes: <Sqlite as diesel::backend::Backend>::RawValue<'_>) -> deserialize::Result<Self> {
         Ok(Self(<i64 as FromSql<BigInt, Sqlite>>::from_sql(bytes)? == 1))
-    }
-}
-
-#[derive(Debug, FromSqlRow, Serialize)]
-pub(super) struct ExportJson(Value);
-
-impl FromSql<Text, Sqlite> for ExportJson {
-    fn from_sql(bytes: <Sqlite as diesel::backend::Backend>::RawValue<'_>) -> deserialize::Result<Self> {
-        let text = <String as FromSql<Text, Sqlite>>::from_sql(bytes)?;
-        // The error message from serde would quote the stored text.
-        serde_json::from_str(&text).map(Self).map_err(|_| "stored JSON cannot be read".into())
     }
 }
 
@@ -60,158 +38,28 @@ pub(super) struct ExportUserRow {
     may_add_4k: ExportFlag,
     movie_limit: Option<i64>,
     season_limit: Option<i64>,
-    opted_out_at: Option<ExportTime>,
+    opted_out_at: Option<StoredTime>,
     #[diesel(column_name = created_at)]
-    known_since: ExportTime,
-    forgotten_at: Option<ExportTime>,
+    known_since: StoredTime,
+    forgotten_at: Option<StoredTime>,
     first_request: Option<String>,
-}
-
-#[derive(Debug, Queryable, Selectable, Serialize)]
-#[diesel(table_name = conversations)]
-pub(super) struct ExportConversationRow {
-    #[serde(skip)]
-    pub(super) id: i64,
-    name: String,
-    started_at: ExportTime,
-    last_activity_at: ExportTime,
-    ended_at: Option<ExportTime>,
-    end_reason: Option<String>,
-}
-
-#[derive(Debug, Queryable, Selectable, Serialize)]
-#[diesel(table_name = turns)]
-pub(super) struct ExportTurnRow {
-    #[serde(skip)]
-    pub(super) id: i64,
-    #[serde(skip)]
-    pub(super) conversation_id: i64,
-    kind: String,
-    state: String,
-    #[diesel(column_name = prompt)]
-    plan: ExportJson,
-    #[diesel(column_name = response_text)]
-    answer: Option<String>,
-    #[diesel(column_name = created_at)]
-    begun_at: ExportTime,
-    finished_at: Option<ExportTime>,
-}
-
-#[derive(Debug, Queryable, Selectable, Serialize)]
-#[diesel(table_name = inbound_events)]
-pub(super) struct ExportInboundRow {
-    id: i64,
-    #[serde(skip)]
-    pub(super) turn_id: Option<i64>,
-    channel: String,
-    #[diesel(column_name = external_id)]
-    carrier_id: String,
-    #[diesel(column_name = to_addr)]
-    to: String,
-    body: String,
-    media: Option<ExportJson>,
-    #[diesel(column_name = provider_at)]
-    sent_at: ExportTime,
-    received_at: ExportTime,
-    via: String,
-    state: String,
-    outcome: Option<String>,
-    #[diesel(column_name = outcome_reason)]
-    reason: Option<String>,
-}
-
-#[derive(Debug, Queryable, Selectable, Serialize)]
-#[diesel(table_name = outbox)]
-pub(super) struct ExportOutboundRow {
-    id: i64,
-    #[serde(skip)]
-    pub(super) turn_id: Option<i64>,
-    kind: String,
-    #[diesel(column_name = provider_sid)]
-    carrier_id: Option<String>,
-    #[diesel(column_name = to_addr)]
-    to: String,
-    #[diesel(column_name = from_addr)]
-    from: String,
-    body: String,
-    #[diesel(column_name = media_url)]
-    picture: Option<String>,
-    segments: i64,
-    state: String,
-    delivery: Option<String>,
-    error: Option<ExportJson>,
-    #[diesel(column_name = created_at)]
-    written_at: ExportTime,
-    accepted_at: Option<ExportTime>,
-}
-
-#[derive(Debug, Queryable, Selectable, Serialize)]
-#[diesel(table_name = llm_steps)]
-pub(super) struct ExportAttemptRow {
-    #[serde(skip)]
-    pub(super) turn_id: i64,
-    pub(super) step: i64,
-    pub(super) attempt: i64,
-    pub(super) state: String,
-    #[diesel(column_name = brain)]
-    answered_by: String,
-    model: String,
-    finish_reason: Option<String>,
-    tokens_in: Option<i64>,
-    tokens_cached: Option<i64>,
-    tokens_out: Option<i64>,
-    error: Option<ExportJson>,
-    started_at: ExportTime,
-    finished_at: Option<ExportTime>,
-}
-
-#[derive(Debug, Queryable, Selectable, Serialize)]
-#[diesel(table_name = tool_calls)]
-pub(super) struct ExportCallRow {
-    #[serde(skip)]
-    pub(super) id: i64,
-    #[serde(skip)]
-    pub(super) turn_id: i64,
-    #[serde(skip)]
-    pub(super) step: i64,
-    #[diesel(column_name = tool_name)]
-    tool: String,
-    effect: String,
-    state: String,
-    request: ExportJson,
-    #[diesel(column_name = response)]
-    result: Option<ExportJson>,
-    error: Option<ExportJson>,
-    created_at: ExportTime,
-    started_at: Option<ExportTime>,
-    finished_at: Option<ExportTime>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = tool_call_items)]
 pub(super) struct ExportDeletionItemRow {
     #[serde(skip)]
-    pub(super) tool_call_id: i64,
+    pub(super) tool_call_id: CallRow,
     instance: String,
     kind: String,
     item_id: i64,
     #[diesel(column_name = delete_files)]
     with_files: ExportFlag,
-    extent: Option<ExportJson>,
+    extent: Option<StoredJson>,
     #[diesel(column_name = fingerprint)]
-    item: ExportJson,
+    item: StoredJson,
     state: String,
-    result: Option<ExportJson>,
-}
-
-#[derive(Debug, Queryable, Selectable, Serialize)]
-#[diesel(table_name = pending_actions)]
-pub(super) struct ExportPendingActionRow {
-    #[diesel(column_name = summary)]
-    question: String,
-    #[diesel(column_name = created_at)]
-    asked_at: ExportTime,
-    expires_at: Option<ExportTime>,
+    result: Option<StoredJson>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -223,8 +71,8 @@ pub(super) struct ExportReactionRow {
     to_text_received: Option<i64>,
     #[diesel(column_name = outbox_id)]
     to_text_sent: Option<i64>,
-    created_at: ExportTime,
-    removed_at: Option<ExportTime>,
+    created_at: StoredTime,
+    removed_at: Option<StoredTime>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -236,10 +84,10 @@ pub(super) struct ExportApprovalRow {
     item_kind: Option<String>,
     item_id: Option<i64>,
     #[diesel(column_name = fingerprint)]
-    item: Option<ExportJson>,
-    created_at: ExportTime,
-    expires_at: ExportTime,
-    settled_at: Option<ExportTime>,
+    item: Option<StoredJson>,
+    created_at: StoredTime,
+    expires_at: StoredTime,
+    settled_at: Option<StoredTime>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -250,15 +98,15 @@ pub(super) struct ExportTitleRequestRow {
     catalog_id: i64,
     title: String,
     year: i64,
-    seasons: Option<ExportJson>,
+    seasons: Option<StoredJson>,
     state: String,
     #[diesel(column_name = arguments)]
-    as_it_is_tried: Option<ExportJson>,
+    as_it_is_tried: Option<StoredJson>,
     tries: i64,
-    next_try_at: Option<ExportTime>,
+    next_try_at: Option<StoredTime>,
     #[diesel(column_name = created_at)]
-    asked_at: ExportTime,
-    settled_at: Option<ExportTime>,
+    asked_at: StoredTime,
+    settled_at: Option<StoredTime>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -269,8 +117,8 @@ pub(super) struct ExportFollowRow {
     catalog_id: i64,
     season: Option<i64>,
     #[diesel(column_name = created_at)]
-    since: ExportTime,
-    ended_at: Option<ExportTime>,
+    since: StoredTime,
+    ended_at: Option<StoredTime>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -278,7 +126,7 @@ pub(super) struct ExportFollowRow {
 pub(super) struct ExportNotificationRow {
     matter: String,
     #[diesel(column_name = created_at)]
-    told_at: ExportTime,
+    told_at: StoredTime,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -290,12 +138,12 @@ pub(super) struct ExportAnswerRow {
     #[diesel(column_name = response_text)]
     answer: String,
     summary: String,
-    topics: ExportJson,
-    keywords: ExportJson,
+    topics: StoredJson,
+    keywords: StoredJson,
     response_type: Option<String>,
     state: String,
     #[diesel(column_name = created_at)]
-    said_at: ExportTime,
+    said_at: StoredTime,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -311,8 +159,8 @@ pub(super) struct ExportFactRow {
     #[diesel(column_name = event_id)]
     said_in_text: Option<i64>,
     #[diesel(column_name = created_at)]
-    known_since: ExportTime,
-    ended_at: Option<ExportTime>,
+    known_since: StoredTime,
+    ended_at: Option<StoredTime>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -320,7 +168,7 @@ pub(super) struct ExportFactRow {
 pub(super) struct ExportAdditionRow {
     kind: String,
     amount: i64,
-    at: ExportTime,
+    at: StoredTime,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -338,8 +186,8 @@ pub(super) struct ExportUsageRow {
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = audit_log)]
 pub(super) struct ExportAuditRow {
-    at: ExportTime,
+    at: StoredTime,
     kind: String,
     subject: String,
-    detail: ExportJson,
+    detail: StoredJson,
 }

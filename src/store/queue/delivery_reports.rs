@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::callbacks::{CallbackKey, CallbackWord};
 use super::outbox::{self, AcceptanceOutcome, AcceptedMessage};
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::routing::verification::is_same_party;
 use crate::conversation::transcript::{Address, OutboxId};
@@ -37,19 +38,12 @@ pub struct DeliveryReport {
     pub error_code: Option<u32>,
 }
 
-/// Final delivery of an accepted message, as far as the carrier knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FinalDelivery {
-    Delivered,
-    NotDelivered,
-}
-
 /// Outcome of recording a delivery report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportOutcome {
-    /// The report is new. The fields are the acceptance that the report proves, and the final delivery if this report
-    /// is the first to show it.
-    New(AcceptanceOutcome, Option<FinalDelivery>),
+    /// The report is new. The fields are the acceptance that the report proves, and the final status if this report is
+    /// the first to show one.
+    New(AcceptanceOutcome, Option<DeliveryStatus>),
     Known,
     /// The report matches no outbound message: nothing was changed.
     Unbound,
@@ -111,16 +105,16 @@ pub fn record_delivery_report(
     Ok(ReportOutcome::New(acceptance, fate))
 }
 
-/// Advances the delivery state of the message with this carrier id, never backwards. Returns the final delivery of the
-/// message after its delivery is over.
+/// Advances the delivery state of the message with this carrier id, never backwards. Returns the status if it is the
+/// first final one.
 pub(in crate::store) fn advance_delivery(
     conn: &mut Conn,
     id: OutboxId,
     sid: &str,
     status: &str,
     now: Timestamp,
-) -> QueryResult<Option<FinalDelivery>> {
-    let Some(rank) = status_rank(status) else { return Ok(None) };
+) -> QueryResult<Option<DeliveryStatus>> {
+    let Some(reported) = DeliveryStatus::from_carrier_word(status) else { return Ok(None) };
     let known: Option<Option<String>> = rows::table
         .find(id.0)
         .filter(rows::provider_sid.eq(sid))
@@ -128,36 +122,16 @@ pub(in crate::store) fn advance_delivery(
         .first(conn)
         .optional()?;
     let Some(known) = known else { return Ok(None) };
-    let known = known.as_deref().and_then(status_rank);
-    if known.is_some_and(|known| known >= rank) {
+    let known = known.as_deref().and_then(DeliveryStatus::from_carrier_word);
+    if known.is_some_and(|known| known.carrier_progress() >= reported.carrier_progress()) {
         return Ok(None);
     }
     diesel::update(rows::table.find(id.0))
         .set((rows::delivery.eq(status), rows::updated_at.eq(ms(now))))
         .cached()
         .execute(conn)?;
-    Ok(match status {
-        _ if known.is_some_and(|known| known >= OVER) => None,
-        "delivered" | "read" => Some(FinalDelivery::Delivered),
-        "undelivered" | "failed" | "canceled" => Some(FinalDelivery::NotDelivered),
-        _ => None,
-    })
-}
-
-/// Rank of a final status, which only a read receipt can follow.
-const OVER: u8 = 4;
-
-/// Returns the rank of a status by its progress; `None` for an unknown status.
-fn status_rank(status: &str) -> Option<u8> {
-    match status {
-        "accepted" | "scheduled" => Some(0),
-        "queued" => Some(1),
-        "sending" => Some(2),
-        "sent" => Some(3),
-        "delivered" | "undelivered" | "failed" | "canceled" => Some(OVER),
-        "read" => Some(5),
-        _ => None,
-    }
+    let was_over = known.is_some_and(DeliveryStatus::is_final_report);
+    Ok((reported.is_final_report() && !was_over).then_some(reported))
 }
 
 /// Loads the delivery state of a row, for tests and the operator.

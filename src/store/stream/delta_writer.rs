@@ -9,7 +9,9 @@ use serde_json::{Map, Value};
 use crate::conversation::stream_events::BlockKind;
 use crate::conversation::transcript::ToolArguments;
 use crate::store::Conn;
-use crate::store::codec::{convert_integer, ms, part, part_word};
+use crate::store::codec::{convert_integer, ms, part_word};
+use crate::store::conversation::record::steps;
+use crate::store::conversation::record::turns::format_arguments;
 use crate::store::schema::{llm_steps, stream_events, turns};
 use crate::store::turns::model_steps::{AttemptId, NewCall, RecordedResponse};
 
@@ -20,6 +22,16 @@ pub struct BlockChunk {
     /// Index of the call in the response; 0 for text and thinking.
     pub ord: u32,
     pub text: String,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = stream_events)]
+struct BlockEventRow {
+    kind: String,
+    step: Option<i64>,
+    attempt: Option<i64>,
+    block_type: Option<BlockKind>,
+    ord: Option<i64>,
 }
 
 /// Writer that logs the blocks of one attempt.
@@ -109,14 +121,6 @@ fn matches_response(streamed: &BTreeMap<(BlockKind, u32), String>, response: &Re
         && calls.zip(&response.calls).all(is_told)
 }
 
-/// Formats the arguments of a tool call as text that follows the name of the tool in a response.
-pub(super) fn format_arguments(arguments: &ToolArguments) -> String {
-    match arguments {
-        ToolArguments::Object(map) => Value::Object(map.clone()).to_string(),
-        ToolArguments::Malformed(text) => text.clone(),
-    }
-}
-
 impl<'a> BlockLog<'a> {
     fn from_running_attempt(
         conn: &'a mut Conn,
@@ -137,47 +141,26 @@ impl<'a> BlockLog<'a> {
     /// previous block.
     fn load_open_block(&mut self) -> QueryResult<Option<(BlockKind, u32)>> {
         let AttemptId { turn, step, attempt } = self.attempt;
-        type OpenBlockRow = (String, Option<i64>, Option<i64>, Option<String>, Option<i64>);
-        let last: Option<OpenBlockRow> = stream_events::table
+        let last: Option<BlockEventRow> = stream_events::table
             .filter(stream_events::turn_id.eq(turn.0))
             .filter(stream_events::step.is_not_null().and(stream_events::attempt.is_not_null()))
             .order(stream_events::seq.desc())
-            .select((
-                stream_events::kind,
-                stream_events::step,
-                stream_events::attempt,
-                stream_events::block_type,
-                stream_events::ord,
-            ))
+            .select(BlockEventRow::as_select())
             .first(self.conn)
             .optional()?;
-        let Some((kind, at_step, at_attempt, Some(word), Some(ord))) = last else { return Ok(None) };
-        let is_of_this = (at_step, at_attempt) == (Some(step.into()), Some(attempt.into()));
-        if !is_of_this || kind == "block_end" {
+        let Some(last) = last else { return Ok(None) };
+        let (Some(part), Some(ord)) = (last.block_type, last.ord) else { return Ok(None) };
+        let is_of_this = (last.step, last.attempt) == (Some(step.into()), Some(attempt.into()));
+        if !is_of_this || last.kind == "block_end" {
             return Ok(None);
         }
-        Ok(Some((part(&word)?, convert_integer(ord)?)))
+        Ok(Some((part, convert_integer(ord)?)))
     }
 
     /// Returns the text streamed for this attempt so far, by part and index.
     fn load_streamed_text(&mut self) -> QueryResult<BTreeMap<(BlockKind, u32), String>> {
-        let AttemptId { turn, step, attempt } = self.attempt;
-        type StreamedTextRow = (Option<String>, Option<i64>, Option<String>);
-        let rows: Vec<StreamedTextRow> = stream_events::table
-            .filter(stream_events::turn_id.eq(turn.0).and(stream_events::kind.eq("block_delta")))
-            .filter(
-                stream_events::step.eq(i64::from(step)).and(stream_events::attempt.eq(i64::from(attempt))),
-            )
-            .order(stream_events::seq)
-            .select((stream_events::block_type, stream_events::ord, stream_events::delta))
-            .load(self.conn)?;
-        let mut blocks: BTreeMap<(BlockKind, u32), String> = BTreeMap::new();
-        for (word, ord, delta) in rows {
-            let block =
-                (part(word.as_deref().unwrap_or_default())?, convert_integer(ord.unwrap_or_default())?);
-            blocks.entry(block).or_default().push_str(&delta.unwrap_or_default());
-        }
-        Ok(blocks)
+        let blocks = steps::load_streamed_blocks(self.conn, self.attempt)?;
+        Ok(blocks.into_iter().map(|block| ((block.kind, block.ord), block.text)).collect())
     }
 
     fn add_event(

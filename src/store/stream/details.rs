@@ -2,9 +2,10 @@
 
 use diesel::prelude::*;
 
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::routing::route::MessageRef;
 use crate::conversation::stream_events::{
-    CallPhase, OutboundStatus, PromptState, ReactionState, StreamEvent, StreamEventKind,
+    CallPhase, PromptState, ReactionState, StreamEvent, StreamEventKind,
 };
 use crate::store::codec::parse_call_result;
 use crate::store::conversation::reactions as reaction_rows;
@@ -32,7 +33,7 @@ fn has_text(event: &StreamEvent) -> bool {
     matches!(
         event.kind,
         StreamEventKind::InboundMessage(..)
-            | StreamEventKind::OutboundMessage(_, OutboundStatus::Queued)
+            | StreamEventKind::OutboundMessage(_, DeliveryStatus::Queued)
             | StreamEventKind::ToolCall(_, CallPhase::Created | CallPhase::Complete)
             | StreamEventKind::Prompt(_, PromptState::Sending)
             | StreamEventKind::Reaction(_, ReactionState::Given)
@@ -40,20 +41,11 @@ fn has_text(event: &StreamEvent) -> bool {
 }
 
 pub fn load_event_details(conn: &mut Conn, event: &StreamEvent) -> QueryResult<EventDetails> {
-    let on = match event.kind {
-        StreamEventKind::Reaction(id, _) => reaction_rows::load_reaction_target(conn, id)?,
-        StreamEventKind::Turn(_)
-        | StreamEventKind::BlockStart(_)
-        | StreamEventKind::BlockDelta(..)
-        | StreamEventKind::BlockEnd(_)
-        | StreamEventKind::StepAbandoned { .. }
-        | StreamEventKind::ToolCall(..)
-        | StreamEventKind::InboundMessage(..)
-        | StreamEventKind::OutboundMessage(..)
-        | StreamEventKind::Prompt(..)
-        | StreamEventKind::Conversation(_) => None,
-    };
-    Ok(EventDetails { text: load_event_text(conn, event)?, target: on })
+    let mut details = EventDetails { text: load_event_text(conn, event)?, target: None };
+    if let StreamEventKind::Reaction(id, _) = event.kind {
+        details.target = reaction_rows::load_reaction_target(conn, id)?;
+    }
+    Ok(details)
 }
 
 fn load_event_text(conn: &mut Conn, event: &StreamEvent) -> QueryResult<Option<String>> {

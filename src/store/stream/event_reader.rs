@@ -3,13 +3,15 @@
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::stream_events::{
-    CallPhase, ConversationChange, EventSeq, InboundStatus, OutboundStatus, PromptState, ReactionState,
-    StreamBlock, StreamEvent, StreamEventKind, StreamTurnState,
+    ConversationChange, EventSeq, InboundStatus, PromptState, ReactionState, StreamBlock, StreamEvent,
+    StreamEventKind,
 };
 use crate::conversation::transcript::{CallRow, ConversationId, EventId, OutboxId, TurnId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, part, timestamp_from_ms, unreadable_column};
+use crate::store::conversation::record::columns::{call_phase, turn_state};
 use crate::store::schema::{conversations, stream_events};
 
 /// Result of reading after a cursor.
@@ -113,7 +115,7 @@ impl EventRow {
 
     fn into_event_kind(self) -> QueryResult<StreamEventKind> {
         Ok(match self.kind.as_str() {
-            "turn" => StreamEventKind::Turn(parse_turn_state(self.required_state()?)?),
+            "turn" => StreamEventKind::Turn(turn_state(self.required_state()?)?),
             "block_start" => StreamEventKind::BlockStart(self.parse_block()?),
             "block_delta" => StreamEventKind::BlockDelta(self.parse_block()?, required_column(self.delta)?),
             "block_end" => StreamEventKind::BlockEnd(self.parse_block()?),
@@ -123,7 +125,7 @@ impl EventRow {
             },
             "tool_call" => StreamEventKind::ToolCall(
                 CallRow(self.required_subject()?),
-                parse_call_phase(self.required_state()?)?,
+                call_phase(self.required_state()?)?,
             ),
             "text_in" => StreamEventKind::InboundMessage(
                 EventId(self.required_subject()?),
@@ -131,7 +133,8 @@ impl EventRow {
             ),
             "text_out" => StreamEventKind::OutboundMessage(
                 OutboxId(self.required_subject()?),
-                parse_delivery(self.required_state()?)?,
+                DeliveryStatus::from_word(self.required_state()?)
+                    .ok_or_else(|| unreadable_column("delivery"))?,
             ),
             "question" => StreamEventKind::Prompt(
                 self.required_subject()?,
@@ -166,51 +169,6 @@ impl EventRow {
 
 fn required_column<T>(column: Option<T>) -> QueryResult<T> {
     column.ok_or_else(|| unreadable_column("event"))
-}
-
-pub(in crate::store) fn parse_turn_state(word: &str) -> QueryResult<StreamTurnState> {
-    Ok(match word {
-        "CREATED" => StreamTurnState::Created,
-        "IN_PROGRESS" => StreamTurnState::InProgress,
-        "WAITING_FOR_TOOLS" => StreamTurnState::WaitingForTools,
-        "FAILED" => StreamTurnState::Failed,
-        "ERROR" => StreamTurnState::Error,
-        "COMPLETED" => StreamTurnState::Completed,
-        "CANCELED" => StreamTurnState::Canceled,
-        _ => return Err(unreadable_column("turn state")),
-    })
-}
-
-pub(in crate::store) fn parse_call_phase(word: &str) -> QueryResult<CallPhase> {
-    Ok(match word {
-        "created" => CallPhase::Created,
-        "held" => CallPhase::Held,
-        "running" => CallPhase::Running,
-        "unknown" => CallPhase::Unknown,
-        "complete" => CallPhase::Complete,
-        "error" => CallPhase::Error,
-        "canceled" => CallPhase::Canceled,
-        _ => return Err(unreadable_column("call state")),
-    })
-}
-
-pub(in crate::store) fn parse_delivery(word: &str) -> QueryResult<OutboundStatus> {
-    Ok(match word {
-        "queued" => OutboundStatus::Queued,
-        "attempting" => OutboundStatus::Attempting,
-        "unknown" => OutboundStatus::Unknown,
-        "accepted" => OutboundStatus::Accepted,
-        "scheduled" => OutboundStatus::Scheduled,
-        "sending" => OutboundStatus::Sending,
-        "sent" => OutboundStatus::Sent,
-        "delivered" => OutboundStatus::Delivered,
-        "read" => OutboundStatus::Read,
-        "undelivered" => OutboundStatus::Undelivered,
-        "failed" => OutboundStatus::Failed,
-        "canceled" => OutboundStatus::Canceled,
-        "suppressed" => OutboundStatus::Suppressed,
-        _ => return Err(unreadable_column("delivery")),
-    })
 }
 
 fn parse_arrival(word: &str) -> QueryResult<InboundStatus> {

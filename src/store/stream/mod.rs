@@ -4,7 +4,5 @@
 pub mod delta_writer;
 pub mod details;
 pub mod event_reader;
-pub mod messages;
 pub mod pruning;
-pub mod snapshot;
 pub mod subscriptions;

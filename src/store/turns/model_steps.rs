@@ -1,7 +1,5 @@
 //! Model steps. An attempt is recorded before the request to the model, and a response before any of its calls runs.
 
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -11,14 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::{daily_budget, turn_lifecycle};
 use crate::conversation::model_cost::{ModelCharge, TokenUsage};
 use crate::conversation::transcript::{
-    CallId, CallRow, CallState, ConversationId, EffectLevel, ModelStep, Responder, StopReason, ToolArguments,
-    ToolCall, TurnId,
+    CallId, CallRow, EffectLevel, Responder, StopReason, ToolArguments, TurnId,
 };
 use crate::conversation::turn::StepFailure;
 use crate::store::codec::{
-    arguments_json, brain, brain_word, convert_integer, from_json, ms, parse_arguments, parse_call_failure,
-    parse_call_result, parse_stop_reason, saturating_i64, stop_reason_word, tier, tier_word,
-    timestamp_from_ms, to_json, unreadable_column,
+    arguments_json, brain_word, ms, saturating_i64, stop_reason_word, tier_word, to_json,
 };
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
@@ -26,10 +21,9 @@ use crate::store::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
 use crate::store::{Conn, stream};
 
 const STARTED: LiteralSql = LiteralSql("llm_steps.state = 'started'");
-const COMPLETE: LiteralSql = LiteralSql("llm_steps.state = 'complete'");
 
 /// Identity of an attempt: its turn, its step and its number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AttemptId {
     pub turn: TurnId,
     pub step: u32,
@@ -171,7 +165,7 @@ fn add_blocks(conn: &mut Conn, attempt: AttemptId, response: &RecordedResponse) 
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum StoredAttemptFailure {
+pub(in crate::store) enum StoredAttemptFailure {
     Transient {
         retry_after_ms: Option<u64>,
         message: String,
@@ -182,6 +176,19 @@ enum StoredAttemptFailure {
     Interrupted,
     /// The attempt failed, and the operator has since resumed the turn: the attempt counts against no limit.
     Forgiven,
+}
+
+impl StoredAttemptFailure {
+    pub(in crate::store) fn into_step_failure(self, at: Option<Timestamp>) -> StepFailure {
+        match self {
+            Self::Transient { retry_after_ms, .. } => StepFailure::Transient {
+                at: at.unwrap_or_default(),
+                retry_after: retry_after_ms.map(Duration::from_millis),
+            },
+            Self::Lasting { .. } => StepFailure::Lasting,
+            Self::Interrupted | Self::Forgiven => StepFailure::Interrupted,
+        }
+    }
 }
 
 /// Expression that removes the model server's message from a stored failure.
@@ -249,139 +256,4 @@ pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> Quer
         .execute(conn)?;
     // It is unknown how much of the request the model server processed.
     daily_budget::settle_call_cost(conn, turn, ModelCharge::Input)
-}
-
-/// Loads the failed attempts at the step after `completed` steps, oldest first.
-pub(in crate::store) fn load_attempt_failures(
-    conn: &mut Conn,
-    turn: TurnId,
-    completed: usize,
-) -> QueryResult<Vec<StepFailure>> {
-    let step = i64::try_from(completed).unwrap_or(i64::MAX);
-    let rows: Vec<(Option<String>, Option<i64>)> = llm_steps::table
-        .filter(
-            llm_steps::turn_id.eq(turn.0).and(llm_steps::step.eq(step)).and(llm_steps::state.eq("abandoned")),
-        )
-        .order(llm_steps::attempt)
-        .select((llm_steps::error, llm_steps::finished_at))
-        .load(conn)?;
-    rows.into_iter()
-        .map(|(error, at)| match from_json("failure", error.as_deref().unwrap_or_default())? {
-            StoredAttemptFailure::Transient { retry_after_ms, .. } => Ok(StepFailure::Transient {
-                at: timestamp_from_ms(at.unwrap_or_default())?,
-                retry_after: retry_after_ms.map(Duration::from_millis),
-            }),
-            StoredAttemptFailure::Lasting { .. } => Ok(StepFailure::Lasting),
-            StoredAttemptFailure::Interrupted | StoredAttemptFailure::Forgiven => {
-                Ok(StepFailure::Interrupted)
-            }
-        })
-        .collect()
-}
-
-/// Lists of loaded values by key. An error replaces a list that contains an unreadable row.
-pub(in crate::store) type ListsByKey<K, T> = HashMap<K, QueryResult<Vec<T>>>;
-
-/// Loads the completed steps with their calls, in order, of the turns of a conversation from one turn on. For a turn
-/// with an unreadable row the entry is the error, so that the other turns can still be read.
-pub(in crate::store) fn load_turn_steps(
-    conn: &mut Conn,
-    conversation: ConversationId,
-    from: TurnId,
-) -> QueryResult<ListsByKey<TurnId, ModelStep>> {
-    let turns = || turn_lifecycle::select_turn_ids_from(conversation, from);
-    let done: Vec<(i64, i64, i64, String, Option<String>)> = llm_steps::table
-        .filter(llm_steps::turn_id.eq_any(turns()).and(COMPLETE))
-        .order((llm_steps::turn_id, llm_steps::step))
-        .select((
-            llm_steps::turn_id,
-            llm_steps::step,
-            llm_steps::attempt,
-            llm_steps::brain,
-            llm_steps::finish_reason,
-        ))
-        .load(conn)?;
-    let texts: Vec<(i64, i64, i64, String)> = blocks::table
-        .filter(blocks::turn_id.eq_any(turns()).and(blocks::type_.eq("text")))
-        .order((blocks::turn_id, blocks::idx))
-        .select((blocks::turn_id, blocks::step, blocks::attempt, blocks::content))
-        .load(conn)?;
-    let mut texts: HashMap<(i64, i64, i64), String> =
-        texts.into_iter().map(|(turn, step, attempt, text)| ((turn, step, attempt), text)).collect();
-    let mut calls = load_calls_by_step(conn, conversation, from)?;
-    let mut steps = HashMap::new();
-    for (turn, step, attempt, word, reason) in done {
-        let text = texts.remove(&(turn, step, attempt)).unwrap_or_default();
-        let stop = parse_stop_reason(reason.as_deref().unwrap_or("stop"));
-        let calls = calls.remove(&(turn, step)).unwrap_or_else(|| Ok(Vec::new()));
-        let step = calls.and_then(|calls| Ok(ModelStep { text, stop, calls, responder: brain(&word)? }));
-        append_to_list(&mut steps, TurnId(turn), step);
-    }
-    Ok(steps)
-}
-
-/// Appends a loaded value to its list. The first error of a list is preserved.
-fn append_to_list<K: Eq + Hash, T>(lists: &mut ListsByKey<K, T>, key: K, read: QueryResult<T>) {
-    let list_of_key = lists.entry(key).or_insert_with(|| Ok(Vec::new()));
-    match (&mut *list_of_key, read) {
-        (Ok(list), Ok(one)) => list.push(one),
-        (Ok(_), Err(error)) => *list_of_key = Err(error),
-        (Err(_), _) => {}
-    }
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = tool_calls)]
-pub(in crate::store) struct ToolCallRow {
-    id: i64,
-    turn_id: i64,
-    step: i64,
-    call_id: String,
-    tool_name: String,
-    effect: String,
-    state: String,
-    request: String,
-    response: Option<String>,
-    error: Option<String>,
-}
-
-impl ToolCallRow {
-    pub(in crate::store) fn into_tool_call(self) -> QueryResult<ToolCall> {
-        let text = |column: Option<String>| column.ok_or_else(|| unreadable_column("call"));
-        let state = match self.state.as_str() {
-            "created" => CallState::Created,
-            "running" | "unknown" => CallState::Running,
-            "held" => CallState::Held,
-            "complete" => CallState::Done(parse_call_result(&text(self.response)?)?),
-            "error" => CallState::Failed(parse_call_failure(&text(self.error)?)?),
-            "canceled" => CallState::Canceled(from_json("reason", &text(self.error)?)?),
-            _ => return Err(unreadable_column("call state")),
-        };
-        Ok(ToolCall {
-            row: CallRow(self.id),
-            id: CallId::from_stored(self.call_id),
-            step: convert_integer(self.step)?,
-            name: self.tool_name,
-            arguments: parse_arguments(&self.request)?,
-            effect_level: tier(&self.effect)?,
-            state,
-        })
-    }
-}
-
-fn load_calls_by_step(
-    conn: &mut Conn,
-    conversation: ConversationId,
-    from: TurnId,
-) -> QueryResult<ListsByKey<(i64, i64), ToolCall>> {
-    let records: Vec<ToolCallRow> = tool_calls::table
-        .filter(tool_calls::turn_id.eq_any(turn_lifecycle::select_turn_ids_from(conversation, from)))
-        .order((tool_calls::turn_id, tool_calls::step, tool_calls::ord))
-        .select(ToolCallRow::as_select())
-        .load(conn)?;
-    let mut calls = HashMap::new();
-    for record in records {
-        append_to_list(&mut calls, (record.turn_id, record.step), record.into_tool_call());
-    }
-    Ok(calls)
 }

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{calls, model_steps};
+use super::calls;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::transcript::{CallRow, ConversationId, Responder, TurnId, UserId};
 use crate::conversation::turn::{TURN_TIME, Turn};
@@ -15,6 +15,8 @@ use crate::store::codec::{
     brain, brain_word, convert_integer, from_json, ms, timestamp_from_ms, to_json, unreadable_column,
 };
 use crate::store::conversation::conversations;
+use crate::store::conversation::record::steps::{self, LoadedBlocks};
+use crate::store::conversation::record::turn_range::TurnRange;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::memory::responses;
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
@@ -192,14 +194,6 @@ pub fn load_newest_turn(conn: &mut Conn) -> QueryResult<TurnId> {
     Ok(TurnId(newest.unwrap_or(0)))
 }
 
-/// Selects the turns of a conversation from one turn on.
-#[diesel::dsl::auto_type(no_type_alias)]
-pub(in crate::store) fn select_turn_ids_from(conversation: ConversationId, from: TurnId) -> _ {
-    let (conversation, from): (i64, i64) = (conversation.0, from.0);
-    let wanted = turns::conversation_id.eq(conversation).and(turns::id.ge(from));
-    turns::table.filter(wanted).select(turns::id)
-}
-
 /// Log of a turn, with its plan and its messages.
 #[derive(Debug, Clone)]
 pub struct LoadedTurn {
@@ -210,23 +204,24 @@ pub struct LoadedTurn {
     pub run: u32,
 }
 
+/// Columns of a turn by which its work continues.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = turns)]
+struct LoadedTurnRow {
+    prompt: String,
+    deadline_at: i64,
+    attempts: i64,
+    work_failures: i64,
+    cancel_requested_at: Option<i64>,
+    triage: Option<String>,
+    runs: i64,
+}
+
 pub fn load_turn(conn: &mut Conn, live: ActiveTurn) -> QueryResult<LoadedTurn> {
     let id = live.id;
-    type LoadedTurnRow = (String, i64, i64, i64, Option<i64>, Option<String>, i64);
-    let (prompt, deadline, attempts, work_failures, cancel, triage, runs): LoadedTurnRow = turns::table
-        .find(id.0)
-        .select((
-            turns::prompt,
-            turns::deadline_at,
-            turns::attempts,
-            turns::work_failures,
-            turns::cancel_requested_at,
-            turns::triage,
-            turns::runs,
-        ))
-        .first(conn)?;
-    let StoredPlan { brain: word, notes, preface, request } = from_json("plan", &prompt)?;
-    let triage = match triage.as_deref() {
+    let row: LoadedTurnRow = turns::table.find(id.0).select(LoadedTurnRow::as_select()).first(conn)?;
+    let StoredPlan { brain: word, notes, preface, request } = from_json("plan", &row.prompt)?;
+    let triage = match row.triage.as_deref() {
         Some("open") => TriageState::Open,
         Some("skip") => TriageState::Skip,
         Some("respond") | None => TriageState::Respond,
@@ -234,10 +229,9 @@ pub fn load_turn(conn: &mut Conn, live: ActiveTurn) -> QueryResult<LoadedTurn> {
     };
     let plan = TurnPlan { brain: brain(&word)?, notes, preface, triage, request };
     let events = inbound_messages::load_turn_messages(conn, id)?;
-    let steps = model_steps::load_turn_steps(conn, live.conversation, id)?
-        .remove(&id)
-        .unwrap_or_else(|| Ok(Vec::new()))?;
-    let failures = model_steps::load_attempt_failures(conn, id, steps.len())?;
+    let turns = TurnRange::one(live.conversation, id);
+    let steps = steps::load_steps(conn, turns, LoadedBlocks::Text)?.remove(&id).unwrap_or_default();
+    let failures = steps::step_failures(&steps)?;
     let turn = Turn {
         id,
         responder: plan.brain,
@@ -245,15 +239,15 @@ pub fn load_turn(conn: &mut Conn, live: ActiveTurn) -> QueryResult<LoadedTurn> {
             Some(request) => vec![request.clone()],
             None => events.iter().map(|event| event.body.clone()).collect(),
         },
-        steps,
+        steps: steps::model_steps(steps)?,
         failures,
-        deadline: timestamp_from_ms(deadline)?,
-        resumes: convert_integer(attempts)?,
-        work_failures: convert_integer(work_failures)?,
-        cancel_requested: cancel.is_some(),
+        deadline: timestamp_from_ms(row.deadline_at)?,
+        resumes: convert_integer(row.attempts)?,
+        work_failures: convert_integer(row.work_failures)?,
+        cancel_requested: row.cancel_requested_at.is_some(),
         record: Arc::default(),
     };
-    Ok(LoadedTurn { turn, plan, events, run: convert_integer(runs)? })
+    Ok(LoadedTurn { turn, plan, events, run: convert_integer(row.runs)? })
 }
 
 /// End of a turn.

@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text};
 use jiff::Timestamp;
 
+use crate::conversation::stream_events::StreamTurnState;
 use crate::conversation::transcript::{ConversationId, TurnId, UserId, UserRole, UserStatus};
 use crate::conversation::turn::TURN_TIME;
 use crate::store::Conn;
@@ -40,16 +41,23 @@ pub enum ResumeBlocker {
     Erased,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = turns)]
+struct EndedTurnRow {
+    user_id: UserId,
+    conversation_id: ConversationId,
+    state: StreamTurnState,
+    finished_at: Option<i64>,
+}
+
 /// Resumes a failed turn in the state in which it failed.
 pub fn resume_turn(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<ResumeOutcome> {
-    let row: Option<(i64, i64, String, Option<i64>)> = turns::table
-        .find(turn.0)
-        .select((turns::user_id, turns::conversation_id, turns::state, turns::finished_at))
-        .first(conn)
-        .optional()?;
-    let Some((user, conversation, state, finished_at)) = row else { return Ok(ResumeOutcome::Unknown) };
-    let (user, conversation) = (UserId(user), ConversationId(conversation));
-    if finished_at.is_none() || !matches!(state.as_str(), "FAILED" | "ERROR") {
+    let row: Option<EndedTurnRow> =
+        turns::table.find(turn.0).select(EndedTurnRow::as_select()).first(conn).optional()?;
+    let Some(row) = row else { return Ok(ResumeOutcome::Unknown) };
+    let (user, conversation) = (row.user_id, row.conversation_id);
+    let has_failed = matches!(row.state, StreamTurnState::Failed | StreamTurnState::Error);
+    if row.finished_at.is_none() || !has_failed {
         return Ok(ResumeOutcome::Blocked(ResumeBlocker::NotFailed));
     }
     if let Some(hindrance) = find_resume_blocker(conn, turn, conversation, user)? {

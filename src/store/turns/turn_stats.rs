@@ -3,6 +3,7 @@
 use diesel::prelude::*;
 
 use super::turn_lifecycle::TurnKind;
+use crate::conversation::stream_events::{CallPhase, StreamTurnState};
 use crate::conversation::transcript::TurnId;
 use crate::conversation::turn::TURN_TIME;
 use crate::store::Conn;
@@ -43,18 +44,25 @@ pub enum CallEnd {
     Error,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = turns)]
+struct TurnStatsRow {
+    kind: String,
+    state: StreamTurnState,
+    runs: i64,
+    deadline_at: i64,
+    finished_at: Option<i64>,
+}
+
 /// Loads the statistics of a turn; `None` if the turn is not over.
 pub fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<TurnStats>> {
-    let row: (String, String, i64, i64, Option<i64>) = turns::table
-        .find(turn.0)
-        .select((turns::kind, turns::state, turns::runs, turns::deadline_at, turns::finished_at))
-        .first(conn)?;
-    let (kind, state, run, deadline, Some(ended)) = row else { return Ok(None) };
-    let run = convert_integer(run)?;
+    let row: TurnStatsRow = turns::table.find(turn.0).select(TurnStatsRow::as_select()).first(conn)?;
+    let Some(ended) = row.finished_at else { return Ok(None) };
+    let run = convert_integer(row.runs)?;
     // The deadline of a turn is moved when the turn is resumed, and by the downtime of the program. Time counted from
     // here therefore excludes the downtime.
     let began =
-        deadline - i64::try_from(TURN_TIME.as_millis()).map_err(|_| unreadable_column("turn time"))?;
+        row.deadline_at - i64::try_from(TURN_TIME.as_millis()).map_err(|_| unreadable_column("turn time"))?;
     let since = if run == 1 { i64::MIN } else { began };
     let asked: Vec<(i64, Option<i64>)> = llm_steps::table
         .filter(llm_steps::turn_id.eq(turn.0).and(llm_steps::started_at.ge(since)))
@@ -68,13 +76,15 @@ pub fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Turn
     let model_ms = covered_millis(asked.into_iter().filter_map(|(from, to)| Some((from, to?)))).min(whole_ms);
     let tools_ms = covered_millis(called.iter().map(|call| call.times)).min(whole_ms - model_ms);
     Ok(Some(TurnStats {
-        kind: super::turn_lifecycle::parse_turn_kind(&kind)?,
+        kind: super::turn_lifecycle::parse_turn_kind(&row.kind)?,
         run,
-        result: match state.as_str() {
-            "COMPLETED" => TurnResult::Completed,
-            "CANCELED" => TurnResult::Canceled,
-            "FAILED" | "ERROR" => TurnResult::Failed,
-            _ => return Err(unreadable_column("turn state")),
+        result: match row.state {
+            StreamTurnState::Completed => TurnResult::Completed,
+            StreamTurnState::Canceled => TurnResult::Canceled,
+            StreamTurnState::Failed | StreamTurnState::Error => TurnResult::Failed,
+            StreamTurnState::Created | StreamTurnState::InProgress | StreamTurnState::WaitingForTools => {
+                return Err(unreadable_column("turn state"));
+            }
         },
         model_ms,
         tools_ms,
@@ -90,37 +100,41 @@ struct CallStats {
     times: (i64, i64),
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = tool_calls)]
+struct CallStatsRow {
+    tool_name: String,
+    state: CallPhase,
+    started_at: Option<i64>,
+    finished_at: Option<i64>,
+    run_turn_id: Option<i64>,
+}
+
+impl CallStatsRow {
+    fn into_call_stats(self, turn: TurnId) -> CallStats {
+        let elsewhere = self.run_turn_id.is_some_and(|by| by != turn.0);
+        let end = match self.state {
+            _ if elsewhere => CallEnd::Held,
+            CallPhase::Complete => CallEnd::Complete,
+            CallPhase::Created | CallPhase::Held => CallEnd::Held,
+            CallPhase::Canceled => CallEnd::Canceled,
+            CallPhase::Running | CallPhase::Unknown | CallPhase::Error => CallEnd::Error,
+        };
+        let times = self.started_at.zip(self.finished_at).filter(|_| !elsewhere).unwrap_or_default();
+        CallStats { tool: self.tool_name, end, times }
+    }
+}
+
 /// Loads the calls that a turn requested or executed, without those that were over before `since`. A call that another
 /// turn executes has no time here.
 fn load_call_stats(conn: &mut Conn, turn: TurnId, since: i64) -> QueryResult<Vec<CallStats>> {
-    type CallStatsRow = (String, String, Option<i64>, Option<i64>, Option<i64>);
-    let columns = (
-        tool_calls::tool_name,
-        tool_calls::state,
-        tool_calls::started_at,
-        tool_calls::finished_at,
-        tool_calls::run_turn_id,
-    );
-    let mut rows: Vec<CallStatsRow> =
-        tool_calls::table.filter(tool_calls::turn_id.eq(turn.0)).select(columns).load(conn)?;
+    let calls = tool_calls::table.select(CallStatsRow::as_select());
+    let mut rows: Vec<CallStatsRow> = calls.filter(tool_calls::turn_id.eq(turn.0)).load(conn)?;
     // Two queries: with an `OR` between the conditions, SQLite could use neither index.
     let carried_out = tool_calls::run_turn_id.eq(turn.0).and(tool_calls::turn_id.ne(turn.0));
-    rows.extend(tool_calls::table.filter(carried_out).select(columns).load::<CallStatsRow>(conn)?);
-    let called = |(tool, state, started, finished, run_by): CallStatsRow| {
-        let elsewhere = run_by.is_some_and(|by| by != turn.0);
-        let end = match state.as_str() {
-            _ if elsewhere => CallEnd::Held,
-            "complete" => CallEnd::Complete,
-            "created" | "held" => CallEnd::Held,
-            "canceled" => CallEnd::Canceled,
-            "running" | "unknown" | "error" => CallEnd::Error,
-            _ => return Err(unreadable_column("call state")),
-        };
-        let times = started.zip(finished).filter(|_| !elsewhere).unwrap_or_default();
-        Ok(CallStats { tool, end, times })
-    };
-    let in_time = |(_, _, _, finished, _): &CallStatsRow| finished.is_none_or(|finished| finished >= since);
-    rows.into_iter().filter(in_time).map(called).collect()
+    rows.extend(calls.filter(carried_out).load(conn)?);
+    rows.retain(|call| call.finished_at.is_none_or(|finished| finished >= since));
+    Ok(rows.into_iter().map(|row| row.into_call_stats(turn)).collect())
 }
 
 /// Returns the time covered by at least one of these intervals, which must be ordered by start.

@@ -12,8 +12,12 @@ use super::users::UserIdentifier;
 use super::{database_unavailable, users};
 use crate::conversation::transcript::ConversationId;
 use crate::engine::operator_conversations::ReopenOutcome;
-use crate::store::console::api_conversations::{self as stored, ConversationRecordFilter};
-use crate::store::stream::snapshot;
+use crate::store::QueryResult;
+use crate::store::console::ResultPage;
+use crate::store::console::conversations::{self, ConversationFilter};
+use crate::store::conversation::conversations::EndReason;
+use crate::store::conversation::record::conversations::{ConversationRecord, load_conversation};
+use crate::store::conversation::record::pages::{self, ConversationPage, PageContent};
 use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
 use crate::web::problem::ProblemDetails;
@@ -38,20 +42,20 @@ pub(super) struct ConversationJson {
     #[schema(format = DateTime)]
     ended_at: Option<String>,
     /// Reason for the end: `idle`, `cleared`, `blocked` or `admin`.
-    end_reason: Option<String>,
+    #[schema(value_type = Option<String>)]
+    end_reason: Option<EndReason>,
 }
 
 impl ConversationJson {
-    fn from_stored(conversation: stored::ConversationRecord) -> Self {
-        let (ended_at, end_reason) = conversation.ended.unzip();
+    fn from_record(conversation: ConversationRecord) -> Self {
         Self {
             id: conversation.id.0,
             user: conversation.user.0,
             name: conversation.name,
             started_at: format_iso(conversation.started_at),
             last_activity_at: format_iso(conversation.last_activity_at),
-            ended_at: ended_at.map(format_iso),
-            end_reason,
+            ended_at: conversation.ended_at.map(format_iso),
+            end_reason: conversation.end_reason,
         }
     }
 }
@@ -108,16 +112,16 @@ pub(super) async fn list_conversations(
         Some(text) => Some(users::find_user(&console, UserIdentifier::parse(text)?).await?.id),
         None => None,
     };
-    let wanted = match filter.open {
-        None => ConversationRecordFilter::All,
-        Some(true) => ConversationRecordFilter::Open,
-        Some(false) => ConversationRecordFilter::Ended,
+    let which = match filter.open {
+        None => ConversationFilter::All,
+        Some(true) => ConversationFilter::Open,
+        Some(false) => ConversationFilter::Ended,
     };
     let listed = console
         .db
-        .read(move |conn| stored::load_conversation_records(conn, user, wanted, place.before, place.fits))
+        .read(move |conn| conversations::load_conversations(conn, user, which, place.before, place.fits))
         .await;
-    Ok(Json(Page::from_listed(listed.map_err(database_unavailable)?, ConversationJson::from_stored)))
+    Ok(Json(Page::from_listed(listed.map_err(database_unavailable)?, ConversationJson::from_record)))
 }
 
 /// Show a conversation and its turns, newest first
@@ -140,20 +144,27 @@ pub(super) async fn show_conversation(
 ) -> Result<Json<WholeConversation>, ProblemDetails> {
     let (id, place) = (ConversationId(id), paging.page_cursor()?);
     let read = move |conn: &mut _| {
-        let Some(conversation) = stored::load_conversation_record(conn, id)? else { return Ok(None) };
-        Ok(Some((conversation, snapshot::load_snapshot_page(conn, id, place.before, place.fits)?)))
+        let page = pages::load_page(conn, id, place.before, place.fits)?;
+        page.map(WholeConversation::from_page).transpose()
     };
     let found = console.db.read(read).await.map_err(database_unavailable)?;
-    let (conversation, mut shown) = found.ok_or_else(conversation_not_found)?;
-    shown.turns.reverse();
-    let oldest = shown.turns.last().map(|turn| turn.id.0).filter(|_| shown.truncated);
-    let listed = crate::store::console::ResultPage { rows: shown.turns, older: oldest };
-    Ok(Json(WholeConversation {
-        conversation: ConversationJson::from_stored(conversation),
-        turns: Page::from_listed(listed, turn_json),
-        asides: unassigned_messages_json(shown.unassigned),
-        question: shown.pending_action.map(question_json),
-    }))
+    found.map(Json).ok_or_else(conversation_not_found)
+}
+
+impl WholeConversation {
+    fn from_page(page: ConversationPage) -> QueryResult<Self> {
+        let ConversationPage { conversation, content, truncated, pending_action } = page;
+        let PageContent { turns, unassigned, reactions } = content;
+        let oldest = turns.first().map(|turn| turn.row.id.0).filter(|_| truncated);
+        let turns = turns.into_iter().rev().map(|turn| turn_json(turn, &reactions));
+        let listed = ResultPage { rows: turns.collect::<QueryResult<_>>()?, older: oldest };
+        Ok(Self {
+            conversation: ConversationJson::from_record(conversation),
+            turns: Page::from_listed(listed, |turn| turn),
+            asides: unassigned_messages_json(unassigned, &reactions),
+            question: pending_action.map(question_json),
+        })
+    }
 }
 
 /// Reopen an ended conversation
@@ -179,7 +190,7 @@ pub(super) async fn reopen_conversation(
     let id = ConversationId(id);
     console
         .db
-        .read(move |conn| stored::load_conversation_record(conn, id))
+        .read(move |conn| load_conversation(conn, id))
         .await
         .map_err(database_unavailable)?
         .ok_or_else(conversation_not_found)?;
@@ -189,12 +200,9 @@ pub(super) async fn reopen_conversation(
         ReopenOutcome::Busy => return conflict("a text of theirs is being answered in another conversation"),
         ReopenOutcome::NotActive => return conflict("they are blocked or not let in"),
     }
-    let found = console
-        .db
-        .read(move |conn| stored::load_conversation_record(conn, id))
-        .await
-        .map_err(database_unavailable)?;
-    Ok(Json(ConversationJson::from_stored(found.ok_or_else(conversation_not_found)?)))
+    let found =
+        console.db.read(move |conn| load_conversation(conn, id)).await.map_err(database_unavailable)?;
+    Ok(Json(ConversationJson::from_record(found.ok_or_else(conversation_not_found)?)))
 }
 
 fn conversation_not_found() -> ProblemDetails {

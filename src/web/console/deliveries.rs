@@ -10,9 +10,9 @@ use super::format::UserLink;
 use super::home::ButtonForm;
 use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use super::responses::{PageError, PageId, PageParams, PageResult, redirect_with_flash};
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::transcript::UserId;
 use crate::store::console::deliveries::{self, DeliveryFilter, DeliverySummary};
-use crate::store::console::delivery_status::DeliveryStatus;
 use crate::store::console::{NEWEST, user_ref};
 use crate::store::people::user_admin;
 use crate::store::queue::resend::ResendOutcome;
@@ -112,19 +112,20 @@ pub(in crate::web) async fn show_deliveries(
 }
 
 impl DeliveryLine {
-    fn from_delivery(text: &DeliverySummary, console: &ConsoleState) -> Self {
+    fn from_delivery(delivery: &DeliverySummary, console: &ConsoleState) -> Self {
+        let text = &delivery.message;
         Self {
-            id: text.id,
-            may_be_sent_again: text.can_resend,
-            at: console.display_time(text.at),
-            to: UserLink::from(&text.to),
+            id: text.id.0,
+            may_be_sent_again: delivery.can_resend,
+            at: console.display_time(text.written_at),
+            to: UserLink::from(&delivery.to),
             body: text.body.clone(),
-            has_picture: text.has_picture,
-            path: text.conversation.map(|id| format!("/conversations/{id}")),
+            has_picture: text.picture.is_some(),
+            path: delivery.conversation.map(|id| format!("/conversations/{id}")),
             // A message that is only shown uses no segments.
             segments: if text.status == DeliveryStatus::Shown { 0 } else { text.segments },
             state: delivery_labels::delivery_label(text.status),
-            why: delivery_labels::delivery_reason(text.status, &text.failure),
+            why: delivery_labels::delivery_reason(text.status, &delivery.failure),
         }
     }
 }

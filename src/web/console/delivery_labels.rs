@@ -1,7 +1,8 @@
 //! Labels for the delivery status of outbound messages: one label for each status, on all pages.
 
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::messaging::error_codes;
-use crate::store::console::delivery_status::{DeliveryFailure, DeliveryStatus};
+use crate::store::conversation::record::delivery::DeliveryFailure;
 
 /// Label with its sign and its color, neither of which replaces the label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,34 +12,46 @@ pub(super) struct DeliveryLabel {
     pub(super) class: &'static str,
 }
 
-pub(super) fn delivery_label(delivery: DeliveryStatus) -> DeliveryLabel {
-    let (class, sign, word) = match delivery {
-        DeliveryStatus::Waiting => ("", "\u{25cb}", "Waiting"),
+pub(super) fn delivery_label(status: DeliveryStatus) -> DeliveryLabel {
+    let (class, sign, word) = match status {
+        DeliveryStatus::Queued => ("", "\u{25cb}", "Waiting"),
         DeliveryStatus::Delayed => ("warn", "\u{25cb}", "Delayed"),
-        DeliveryStatus::Sending => ("", "\u{2192}", "Sending"),
+        DeliveryStatus::Attempting => ("", "\u{2192}", "Sending"),
         DeliveryStatus::Unknown => ("warn", "?", "Unknown"),
         DeliveryStatus::Shown => ("", "\u{2013}", "Shown, not sent"),
-        DeliveryStatus::Sent => ("", "\u{2713}", "Sent"),
+        DeliveryStatus::Accepted
+        | DeliveryStatus::Scheduled
+        | DeliveryStatus::QueuedByCarrier
+        | DeliveryStatus::Sending
+        | DeliveryStatus::Sent => ("", "\u{2713}", "Sent"),
         DeliveryStatus::Delivered => ("good", "\u{2713}\u{2713}", "Delivered"),
         DeliveryStatus::Read => ("good", "\u{2713}\u{2713}", "Read"),
-        DeliveryStatus::Failed => ("bad", "\u{00d7}", "Failed"),
+        DeliveryStatus::Undelivered | DeliveryStatus::Failed | DeliveryStatus::Canceled => {
+            ("bad", "\u{00d7}", "Failed")
+        }
         DeliveryStatus::Suppressed => ("", "\u{2013}", "Not sent"),
     };
     DeliveryLabel { word, sign, class }
 }
 
 /// Explanation shown next to the label.
-pub(super) fn delivery_reason(delivery: DeliveryStatus, why: &DeliveryFailure) -> Option<String> {
-    match delivery {
+pub(super) fn delivery_reason(status: DeliveryStatus, why: &DeliveryFailure) -> Option<String> {
+    match status {
         DeliveryStatus::Delayed => why.note.clone(),
-        DeliveryStatus::Failed => Some(failure_reason(why)),
+        DeliveryStatus::Undelivered | DeliveryStatus::Failed | DeliveryStatus::Canceled => {
+            Some(failure_reason(why))
+        }
         DeliveryStatus::Unknown => Some("it may have been taken; that is being looked into".to_owned()),
         DeliveryStatus::Suppressed => {
             Some("whom it was for has opted out, was blocked or forgotten".to_owned())
         }
-        DeliveryStatus::Waiting
-        | DeliveryStatus::Sending
+        DeliveryStatus::Queued
+        | DeliveryStatus::Attempting
         | DeliveryStatus::Shown
+        | DeliveryStatus::Accepted
+        | DeliveryStatus::Scheduled
+        | DeliveryStatus::QueuedByCarrier
+        | DeliveryStatus::Sending
         | DeliveryStatus::Sent
         | DeliveryStatus::Delivered
         | DeliveryStatus::Read => None,
@@ -63,20 +76,24 @@ pub(super) fn count_outcomes(deliveries: impl Iterator<Item = DeliveryStatus>) -
     let drawn = [
         DeliveryStatus::Delivered,
         DeliveryStatus::Sent,
-        DeliveryStatus::Waiting,
+        DeliveryStatus::Queued,
         DeliveryStatus::Failed,
         DeliveryStatus::Suppressed,
     ];
-    let mut counts = drawn.map(|delivery| (delivery_label(delivery).word, 0));
-    for delivery in deliveries {
-        let place = match delivery {
+    let mut counts = drawn.map(|status| (delivery_label(status).word, 0));
+    for status in deliveries {
+        let place = match status {
             DeliveryStatus::Delivered | DeliveryStatus::Read => 0,
-            DeliveryStatus::Sent => 1,
-            DeliveryStatus::Waiting
-            | DeliveryStatus::Delayed
+            DeliveryStatus::Accepted
+            | DeliveryStatus::Scheduled
+            | DeliveryStatus::QueuedByCarrier
             | DeliveryStatus::Sending
+            | DeliveryStatus::Sent => 1,
+            DeliveryStatus::Queued
+            | DeliveryStatus::Delayed
+            | DeliveryStatus::Attempting
             | DeliveryStatus::Unknown => 2,
-            DeliveryStatus::Failed => 3,
+            DeliveryStatus::Undelivered | DeliveryStatus::Failed | DeliveryStatus::Canceled => 3,
             DeliveryStatus::Suppressed => 4,
             DeliveryStatus::Shown => continue,
         };
@@ -96,7 +113,7 @@ mod tests {
             DeliveryStatus::Delivered,
             DeliveryStatus::Shown,
             DeliveryStatus::Unknown,
-            DeliveryStatus::Waiting,
+            DeliveryStatus::Queued,
             DeliveryStatus::Failed,
         ];
         assert_eq!(

@@ -18,9 +18,7 @@ use crate::store::confirmation::approvals::{Approval, ApprovalKind};
 use crate::store::console::attention::{
     AttentionItems, UnresolvedEffect, UnresolvedEffectKind, load_attention_items,
 };
-use crate::store::console::conversation_summary::{
-    self, ConversationState, ConversationSummary, LastMessageText,
-};
+use crate::store::console::conversations::{self, ConversationState, ConversationSummary, LastMessageText};
 use crate::store::console::deliveries::{DeliveryFilter, DeliverySummary};
 use crate::store::console::message_counts::{self, MessageTimes};
 use crate::store::console::usage::{self, UsageTotals};
@@ -126,13 +124,13 @@ pub(in crate::web) async fn show_home(
         )?;
         Ok(HomeSnapshot {
             needs: load_attention_items(conn, since, &day, now)?,
-            failed: failed.rows.into_iter().filter(|text| text.at >= since).collect(),
+            failed: failed.rows.into_iter().filter(|text| text.message.written_at >= since).collect(),
             today: message_counts::load_message_times(conn, today)?,
             spent: usage::load_usage_report(conn, day.as_str())?
                 .days
                 .into_values()
                 .fold(UsageTotals::default(), UsageTotals::combined_with),
-            conversations: conversation_summary::load_latest_conversations(conn, MAX_CONVERSATIONS)?,
+            conversations: conversations::load_latest_conversations(conn, MAX_CONVERSATIONS)?,
         })
     });
     let HomeSnapshot { needs, failed, today, spent, conversations } = read.await?;
@@ -219,9 +217,9 @@ fn list_problems(
     let failed = failed.iter().take(MAX_FAILED_MESSAGES).map(|text| ProblemLine {
         what: "A text did not arrive",
         who: Some(UserLink::from(&text.to)),
-        about: text.body.clone(),
-        why: delivery_labels::delivery_reason(text.status, &text.failure).unwrap_or_default(),
-        at: Some(console.display_time(text.at)),
+        about: text.message.body.clone(),
+        why: delivery_labels::delivery_reason(text.message.status, &text.failure).unwrap_or_default(),
+        at: Some(console.display_time(text.message.written_at)),
         path: "/deliveries?which=failed".to_owned(),
     });
     let broken = needs.failed_turns.iter().map(|turn| ProblemLine {
@@ -275,18 +273,18 @@ impl ProblemLine {
 }
 
 impl ConversationLine {
-    pub(super) fn from_summary(conversation: &ConversationSummary, console: &ConsoleState) -> Self {
-        let last = conversation.last_message.as_ref().map(|last| match last {
+    pub(super) fn from_summary(summary: &ConversationSummary, console: &ConsoleState) -> Self {
+        let last = summary.last_message.as_ref().map(|last| match last {
             LastMessageText::FromUser(words) => ("", words.clone()),
             LastMessageText::FromAssistant(words) => ("Dialarr: ", words.clone()),
         });
         Self {
-            path: format!("/conversations/{}", conversation.id),
-            name: conversation.name.clone(),
-            who: UserLink::from(&conversation.user),
-            at: console.display_time(conversation.last_activity_at),
+            path: format!("/conversations/{}", summary.conversation.id),
+            name: summary.conversation.name.clone(),
+            who: UserLink::from(&summary.user),
+            at: console.display_time(summary.conversation.last_activity_at),
             last,
-            state: match conversation.state {
+            state: match summary.state {
                 ConversationState::Live => ("live", "Working"),
                 ConversationState::Open => ("open", "Open"),
                 ConversationState::Ended => ("ended", "Ended"),

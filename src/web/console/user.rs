@@ -15,7 +15,7 @@ use super::users::{LimitUsage, role_label, status_label};
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{UserId, UserRole, UserStatus};
-use crate::store::console::conversation_summary::{self, ConversationSummary};
+use crate::store::console::conversations::{self, ConversationSummary};
 use crate::store::console::usage::{self, UsageTotals};
 use crate::store::console::user_details::{self, UserDetails, UserTitleRequest, UserTitleRequestState};
 use crate::store::console::{NEWEST, ResultPage};
@@ -125,7 +125,7 @@ pub(in crate::web) async fn show_user(
                 query.titles_before.unwrap_or(NEWEST),
                 PAGE_ROWS,
             )?,
-            conversations: conversation_summary::load_user_conversations(
+            conversations: conversations::load_user_conversations(
                 conn,
                 user,
                 query.before.unwrap_or(NEWEST),

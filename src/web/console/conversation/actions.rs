@@ -11,8 +11,8 @@ use crate::engine::operator_conversations::{
 };
 use crate::engine::turn_control::{CancelRequestOutcome, ResumeTurnOutcome};
 use crate::store::audit::Actor;
+use crate::store::conversation::record::conversations::conversation_exists;
 use crate::store::database::db::DbError;
-use crate::store::stream::snapshot;
 use crate::store::turns::turn_lifecycle;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console::flash::FlashMessage;
@@ -154,7 +154,6 @@ async fn redirect_to_turn(console: &ConsoleState, turn: TurnId, outcome: FlashMe
 
 async fn find_conversation(console: &ConsoleState, id: i64) -> Result<ConversationId, PageError> {
     let id = ConversationId(id);
-    let exists: Result<bool, DbError> =
-        console.db.read(move |conn| snapshot::conversation_exists(conn, id)).await;
+    let exists: Result<bool, DbError> = console.db.read(move |conn| conversation_exists(conn, id)).await;
     if exists? { Ok(id) } else { Err(PageError::NotFound) }
 }

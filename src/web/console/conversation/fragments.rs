@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::labels;
 use super::turns::{FormContext, ReceivedView, received_view};
-use crate::store::console::conversation::header::{ConversationFooter, ConversationHeader, PromptStatus};
+use crate::store::console::conversation::{ConversationEntries, ConversationFooter, ConversationHeader};
 use crate::web::console::format::{UserLink, format_count};
 use crate::web::console::layout::DisplayTime;
 use crate::web::console_state::ConsoleState;
@@ -46,12 +46,14 @@ pub(super) fn render_header(
     head: &ConversationHeader,
     setting: &FormContext,
 ) -> askama::Result<String> {
+    let conversation = &head.conversation;
+    let end = conversation.ended_at.zip(conversation.end_reason);
     let view = HeaderView {
-        id: head.id.0,
-        name: &head.name,
-        with: UserLink::from(&head.user_ref),
-        started: console.display_time(head.started_at),
-        ended: head.end.map(|(at, why)| (console.display_time(at), labels::end_reason_label(why))),
+        id: conversation.id.0,
+        name: &conversation.name,
+        with: UserLink::from(&head.user),
+        started: console.display_time(conversation.started_at),
+        ended: end.map(|(at, why)| (console.display_time(at), labels::end_reason_label(why))),
         token: &setting.token,
     };
     view.render()
@@ -60,24 +62,23 @@ pub(super) fn render_header(
 pub(super) fn render_footer(
     console: &ConsoleState,
     head: &ConversationHeader,
-    tail: ConversationFooter,
+    entries: &ConversationEntries,
+    footer: &ConversationFooter,
     setting: &FormContext,
 ) -> askama::Result<String> {
-    let question = tail.pending_action.map(|question| PromptView {
-        id: question.id,
-        words: question.summary,
-        code: question.code,
-        items: question.items,
-        until: match question.status {
-            PromptStatus::InTransit => None,
-            PromptStatus::OpenUntil(at) => Some(console.display_time(at)),
-        },
+    let question = footer.pending_action.as_ref().map(|question| PromptView {
+        id: question.record.id,
+        words: question.record.question.clone(),
+        code: question.record.code.clone(),
+        items: question.items.clone(),
+        until: question.record.open_until().map(|at| console.display_time(at)),
     });
-    let used = tail.last_prompt.and_then(|tokens| u64::try_from(tokens).ok());
+    let used = footer.last_prompt.and_then(|tokens| u64::try_from(tokens).ok());
+    let waiting = &entries.content.unassigned.waiting;
     let view = FooterView {
-        id: head.id.0,
+        id: head.conversation.id.0,
         token: &setting.token,
-        waiting: tail.waiting.iter().map(|text| received_view(console, text)).collect(),
+        waiting: waiting.iter().map(|text| received_view(console, entries, text)).collect(),
         question,
         last_prompt: used.map(format_count),
         meter: used.zip(console.context_window),

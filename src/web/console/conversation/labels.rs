@@ -1,14 +1,16 @@
 //! Labels of states on the pages.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::conversation::routing::inbound_message::MessageSource;
+use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::stream_events::{CallPhase, StreamTurnState};
 use crate::conversation::transcript::ChannelKind;
-use crate::store::console::conversation::message_entries::{InboundAuthor, InboundEntry};
 use crate::store::conversation::conversations::EndReason;
+use crate::store::conversation::record::messages::InboundRecord;
 
 /// State as a badge: its label and its color, which never replaces the label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,13 +59,15 @@ pub(super) fn call_badge(phase: CallPhase) -> StateBadge {
 }
 
 /// Author of an inbound message, or its source.
-pub(super) fn author_label(text: &InboundEntry) -> String {
-    match &text.author {
-        InboundAuthor::Sender => channel_label(text.channel, text.via).to_owned(),
-        InboundAuthor::Typed => "typed in the console".to_owned(),
-        InboundAuthor::Button => "you in the console".to_owned(),
-        InboundAuthor::Key(name) => format!("API key {name}"),
-        InboundAuthor::Session => "you over the API".to_owned(),
+pub(super) fn author_label(text: &InboundRecord, key_names: &HashMap<i64, String>) -> String {
+    match text.origin() {
+        MessageOrigin::Sender => channel_label(text.channel, text.via).to_owned(),
+        MessageOrigin::TestUser => "typed in the console".to_owned(),
+        MessageOrigin::Button => "you in the console".to_owned(),
+        MessageOrigin::Key(key) => {
+            format!("API key {}", key_names.get(&key).map_or("", String::as_str))
+        }
+        MessageOrigin::Session => "you over the API".to_owned(),
     }
 }
 

@@ -15,12 +15,12 @@ use super::fragments;
 use super::turns::{self, FormContext};
 use crate::conversation::routing::route::MessageRef;
 use crate::conversation::stream_events::{EventSeq, InboundStatus, StreamEvent as Logged, StreamEventKind};
-use crate::conversation::transcript::{ConversationId, EventId, OutboxId};
+use crate::conversation::transcript::{ConversationId, EventId, OutboxId, TurnId};
 use crate::engine::stream::reader::{StreamBatch, StreamReader};
-use crate::store::console::conversation::header::{self, ConversationFooter, ConversationHeader};
-use crate::store::console::conversation::{self, ConversationEntry, message_entries};
+use crate::store::console::conversation::{self, ConversationUpdate};
 use crate::store::conversation::reactions;
-use crate::store::stream::snapshot;
+use crate::store::conversation::record::conversations::conversation_exists;
+use crate::store::conversation::record::pages::ChangedEntries;
 use crate::store::{Conn, QueryResult};
 use crate::web::auth::Operator;
 use crate::web::console::responses::{PageError, PageId};
@@ -42,7 +42,7 @@ pub(in crate::web) async fn follow_page(
         return Ok((StatusCode::BAD_REQUEST, "after is the number of an event").into_response());
     };
     let id = ConversationId(id);
-    if !console.db.read_in_background(move |conn| snapshot::conversation_exists(conn, id)).await? {
+    if !console.db.read_in_background(move |conn| conversation_exists(conn, id)).await? {
         return Err(PageError::NotFound);
     }
     let token = operator.form_token().to_owned();
@@ -68,9 +68,9 @@ struct PageEventStream {
 /// Parts to render again.
 #[derive(Debug, Default)]
 struct ChangedParts {
-    turns: BTreeSet<i64>,
-    notices: BTreeSet<i64>,
-    texts: BTreeSet<i64>,
+    turns: BTreeSet<TurnId>,
+    notices: BTreeSet<OutboxId>,
+    texts: BTreeSet<EventId>,
     /// Reactions on messages without a turn.
     reactions: BTreeSet<i64>,
     /// True if the header and the footer of the conversation changed.
@@ -125,17 +125,16 @@ impl PageEventStream {
     /// Renders the current state, which may be later than the last event: the next events then repeat it.
     async fn render_parts(&self, touched: ChangedParts, seq: EventSeq) -> anyhow::Result<Vec<Event>> {
         let id = self.reader.conversation();
-        let LoadedParts { head, tail, entries } =
-            self.console.db.read_in_background(move |conn| touched.load_parts(conn, id)).await?;
+        let ConversationUpdate { header, entries, footer } =
+            self.console.db.read_in_background(move |conn| touched.load_update(conn, id)).await?;
         let setting = FormContext { token: self.token.clone() };
-        let mut events = Vec::new();
-        for entry in entries {
-            let html = turns::render_entry(&self.console, entry, &setting)?;
-            events.push(html_event("turn", &html));
-        }
-        if let Some(tail) = tail {
-            events.push(html_event("head", &fragments::render_header(&self.console, &head, &setting)?));
-            events.push(html_event("head", &fragments::render_footer(&self.console, &head, tail, &setting)?));
+        let entries_html = turns::render_entries(&self.console, &entries, &setting)?;
+        let mut events: Vec<Event> = entries_html.iter().map(|html| html_event("turn", html)).collect();
+        if let Some(footer) = footer {
+            let head = fragments::render_header(&self.console, &header, &setting)?;
+            let tail = fragments::render_footer(&self.console, &header, &entries, &footer, &setting)?;
+            events.push(html_event("head", &head));
+            events.push(html_event("head", &tail));
         }
         // The cursor counts only once the client has the whole batch.
         if let Some(last) = events.pop() {
@@ -150,24 +149,18 @@ fn html_event(name: &str, html: &str) -> Event {
     Event::default().event(name).data(html.replace("\r\n", "\n"))
 }
 
-struct LoadedParts {
-    head: ConversationHeader,
-    tail: Option<ConversationFooter>,
-    entries: Vec<ConversationEntry>,
-}
-
 impl ChangedParts {
     /// Adds an event. A piece of an answer changes nothing around the conversation.
     fn add_event(&mut self, event: &Logged) {
-        self.turns.extend(event.turn.map(|turn| turn.0));
+        self.turns.extend(event.turn);
         match &event.kind {
             StreamEventKind::BlockStart(_)
             | StreamEventKind::BlockDelta(..)
             | StreamEventKind::BlockEnd(_) => return,
-            StreamEventKind::OutboundMessage(OutboxId(id), _) if event.turn.is_none() => {
+            StreamEventKind::OutboundMessage(id, _) if event.turn.is_none() => {
                 self.notices.insert(*id);
             }
-            StreamEventKind::InboundMessage(EventId(id), InboundStatus::NoTurn) => {
+            StreamEventKind::InboundMessage(id, InboundStatus::NoTurn) => {
                 self.texts.insert(*id);
             }
             StreamEventKind::Reaction(id, _) if event.turn.is_none() => {
@@ -185,32 +178,19 @@ impl ChangedParts {
         self.frame = true;
     }
 
-    fn load_parts(mut self, conn: &mut Conn, id: ConversationId) -> QueryResult<LoadedParts> {
-        for reaction in std::mem::take(&mut self.reactions) {
+    fn load_update(mut self, conn: &mut Conn, id: ConversationId) -> QueryResult<ConversationUpdate> {
+        for reaction in self.reactions {
             match reactions::load_reaction_target(conn, reaction)? {
-                Some(MessageRef::Outbound(OutboxId(id))) => self.notices.insert(id),
-                Some(MessageRef::Inbound(EventId(id))) => self.texts.insert(id),
+                Some(MessageRef::Outbound(id)) => self.notices.insert(id),
+                Some(MessageRef::Inbound(id)) => self.texts.insert(id),
                 None => continue,
             };
         }
-        let head = header::load_conversation_header(conn, id)?;
-        let tail = if self.frame { Some(header::load_conversation_footer(conn, &head)?) } else { None };
-        let turns: Vec<i64> = self.turns.into_iter().collect();
-        let mut entries: Vec<ConversationEntry> =
-            conversation::load_turn_entries(conn, &turns)?.into_iter().map(ConversationEntry::Turn).collect();
-        for notice in self.notices {
-            entries.extend(
-                message_entries::load_notification_entry(conn, OutboxId(notice))?
-                    .map(ConversationEntry::Notification),
-            );
-        }
-        for text in self.texts {
-            entries.extend(
-                message_entries::load_unanswered_entry(conn, EventId(text))?
-                    .map(ConversationEntry::Unanswered),
-            );
-        }
-        entries.sort_by_key(ConversationEntry::timestamp);
-        Ok(LoadedParts { head, tail, entries })
+        let changed = ChangedEntries {
+            turns: self.turns.into_iter().collect(),
+            notifications: self.notices.into_iter().collect(),
+            unanswered: self.texts.into_iter().collect(),
+        };
+        conversation::load_conversation_update(conn, id, changed, self.frame)
     }
 }

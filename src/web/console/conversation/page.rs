@@ -10,8 +10,7 @@ use super::actions::MAX_MESSAGE_CHARS;
 use super::fragments;
 use super::turns::{self, FormContext};
 use crate::conversation::transcript::ConversationId;
-use crate::store::console::conversation::{self, ConversationPage};
-use crate::store::stream::snapshot;
+use crate::store::console::conversation::{self, ConversationHeader, ConversationView};
 use crate::web::auth::Operator;
 use crate::web::console::flash::{self, FlashMessage};
 use crate::web::console::format::UserLink;
@@ -21,7 +20,7 @@ use crate::web::console_state::ConsoleState;
 
 #[derive(Template)]
 #[template(path = "conversation.html")]
-struct ConversationView {
+struct ConversationTemplate {
     frame: PageLayout,
     id: i64,
     flash: Option<FlashMessage>,
@@ -82,12 +81,9 @@ async fn conversation_response(
     asks: ConversationPageQuery,
 ) -> PageResult {
     let before = asks.before.unwrap_or(i64::MAX);
-    let read = move |conn: &mut _| match snapshot::conversation_exists(conn, id)? {
-        true => conversation::load_conversation_page(conn, id, before).map(Some),
-        false => Ok(None),
-    };
-    let thread = console.db.read_in_background(read).await?.ok_or(PageError::NotFound)?;
-    Ok(render_conversation(console, operator, thread, asks).unwrap_or_else(|error| {
+    let read = move |conn: &mut _| conversation::load_conversation_view(conn, id, before);
+    let view = console.db.read_in_background(read).await?.ok_or(PageError::NotFound)?;
+    Ok(render_conversation(console, operator, &view, asks).unwrap_or_else(|error| {
         tracing::error!(%error, "failed to render a conversation");
         StatusCode::INTERNAL_SERVER_ERROR.into_response()
     }))
@@ -96,31 +92,29 @@ async fn conversation_response(
 fn render_conversation(
     console: &ConsoleState,
     operator: &Operator,
-    thread: ConversationPage,
+    view: &ConversationView,
     asks: ConversationPageQuery,
 ) -> askama::Result<Response> {
-    let ConversationPage { header: head, footer: tail, entries, older, seq } = thread;
     let ConversationPageQuery { before, flash, typed } = asks;
-    let with = UserLink::from(&head.user_ref);
+    let ConversationHeader { conversation, user } = &view.header;
+    let with = UserLink::from(user);
     let setting = FormContext { token: operator.form_token().to_owned() };
-    let entries: askama::Result<Vec<String>> =
-        entries.into_iter().map(|entry| turns::render_entry(console, entry, &setting)).collect();
-    let is_open = head.end.is_none();
-    let content = ConversationView {
-        frame: PageLayout::new(operator, ConsoleSection::Conversations, head.name.clone()),
-        id: head.id.0,
+    let is_open = conversation.ended_at.is_none();
+    let content = ConversationTemplate {
+        frame: PageLayout::new(operator, ConsoleSection::Conversations, conversation.name.clone()),
+        id: conversation.id.0,
         flash,
         is_test: with.is_test,
         is_live: before.is_none(),
-        seq: seq.0,
-        head: fragments::render_header(console, &head, &setting)?,
-        entries: entries?,
+        seq: view.seq.0,
+        head: fragments::render_header(console, &view.header, &setting)?,
+        entries: turns::render_entries(console, &view.entries, &setting)?,
         tail: if before.is_none() {
-            fragments::render_footer(console, &head, tail, &setting)?
+            fragments::render_footer(console, &view.header, &view.entries, &view.footer, &setting)?
         } else {
             String::new()
         },
-        older,
+        older: view.older,
         types_as: (with.is_test && is_open && before.is_none()).then_some(with.name),
         typed,
         longest: MAX_MESSAGE_CHARS,

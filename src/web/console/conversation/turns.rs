@@ -1,16 +1,20 @@
 //! Entry of a conversation as HTML: the same for the page and for the stream, so that a repeat changes nothing.
 
 use askama::Template;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::labels::{self, StateBadge};
 use crate::conversation::routing::inbound_message::MessageMedia;
+use crate::conversation::routing::route::MessageRef;
 use crate::conversation::routing::transport::MessageTransport;
-use crate::conversation::stream_events::StreamTurnState;
+use crate::conversation::stream_events::{BlockKind, StreamTurnState};
 use crate::conversation::transcript::{EffectLevel, Responder, ToolArguments};
-use crate::store::console::conversation::message_entries::{InboundEntry, OutboundEntry};
-use crate::store::console::conversation::steps::{AttemptEntry, AttemptState, ToolCallEntry};
-use crate::store::console::conversation::{ConversationEntry, TurnEntry};
+use crate::store::console::conversation::ConversationEntries;
+use crate::store::conversation::record::messages::{InboundRecord, OutboundRecord};
+use crate::store::conversation::record::steps::{AttemptRecord, AttemptState, StepRecord, ToolCallRecord};
+use crate::store::conversation::record::turns::TurnRecord;
+use crate::store::{QueryResult, skip_unreadable};
 use crate::web::console::delivery_labels::{self, DeliveryLabel};
 use crate::web::console::layout::DisplayTime;
 use crate::web::console_state::ConsoleState;
@@ -96,157 +100,173 @@ struct SentView {
     reactions: Vec<String>,
 }
 
-/// Renders the HTML of one entry.
-pub(super) fn render_entry(
+/// Renders the HTML of each entry, oldest first.
+pub(super) fn render_entries(
     console: &ConsoleState,
-    entry: ConversationEntry,
+    entries: &ConversationEntries,
     setting: &FormContext,
-) -> askama::Result<String> {
-    let at_ms = entry.timestamp().as_millisecond();
-    let token = setting.token.clone();
-    let article = match entry {
-        ConversationEntry::Turn(turn) => EntryView {
-            id: format!("turn-{}", turn.id),
-            at_ms,
-            token,
-            received: turn.received.iter().map(|text| received_view(console, text)).collect(),
-            sent: turn.sent.iter().map(|text| sent_view(console, text)).collect(),
-            turn: Some(turn_view(turn)),
-        },
-        ConversationEntry::Notification(text) => EntryView {
-            id: format!("notice-{}", text.id),
-            at_ms,
-            token,
-            turn: None,
-            received: Vec::new(),
-            sent: vec![sent_view(console, &text)],
-        },
-        ConversationEntry::Unanswered(text) => EntryView {
-            id: format!("text-{}", text.id),
-            at_ms,
-            token,
-            turn: None,
-            received: vec![received_view(console, &text)],
-            sent: Vec::new(),
-        },
+) -> askama::Result<Vec<String>> {
+    let entry = |id: String, at: Timestamp| EntryView {
+        id,
+        at_ms: at.as_millisecond(),
+        token: setting.token.clone(),
+        turn: None,
+        received: Vec::new(),
+        sent: Vec::new(),
     };
-    article.render()
+    let turns = entries.content.turns.iter().map(|turn| EntryView {
+        received: turn.received.iter().map(|text| received_view(console, entries, text)).collect(),
+        sent: turn.sent.iter().map(|text| sent_view(console, entries, text)).collect(),
+        turn: Some(turn_view(turn)),
+        ..entry(format!("turn-{}", turn.row.id), turn.row.begun_at)
+    });
+    let notifications = entries.content.unassigned.notifications.iter().map(|text| EntryView {
+        sent: vec![sent_view(console, entries, text)],
+        ..entry(format!("notice-{}", text.id), text.written_at)
+    });
+    let unanswered = entries.content.unassigned.unanswered.iter().map(|text| EntryView {
+        received: vec![received_view(console, entries, text)],
+        ..entry(format!("text-{}", text.id), text.received_at)
+    });
+    let mut views: Vec<EntryView> = turns.chain(notifications).chain(unanswered).collect();
+    views.sort_by_key(|view| view.at_ms);
+    views.iter().map(EntryView::render).collect()
 }
 
-fn turn_view(turn: TurnEntry) -> TurnView {
-    let is_running = turn.finished_at.is_none();
-    let mut running = turn.steps.iter().flat_map(|step| &step.attempts);
-    let running = running.rfind(|attempt| attempt.state == AttemptState::Running);
-    let partial = running.map(|attempt| attempt.text.clone()).unwrap_or_default();
-    let calls: Vec<&str> =
-        turn.steps.iter().flat_map(|step| &step.calls).map(|call| call.tool.as_str()).collect();
+fn turn_view(turn: &TurnRecord) -> TurnView {
+    let is_running = turn.row.is_running();
+    let is_ending = turn.row.is_ending();
+    let mut attempts = turn.steps.iter().flat_map(|step| &step.attempts);
+    let running = attempts.rfind(|attempt| attempt.is_running());
+    let state = turn.row.state;
     TurnView {
-        id: turn.id.0,
-        state: if turn.is_ending {
+        id: turn.row.id.0,
+        state: if is_ending {
             StateBadge { words: "Ending", class: "warn" }
         } else {
-            labels::turn_badge(turn.state)
+            labels::turn_badge(state)
         },
         is_running,
-        is_ending: turn.is_ending,
-        has_failed: !is_running && matches!(turn.state, StreamTurnState::Failed | StreamTurnState::Error),
-        summary: summarize_turn(turn.steps.len(), &calls, turn.executed_calls.len()),
-        took: turn.finished_at.map(|end| labels::format_duration(turn.created_at, end)),
-        partial,
-        steps: turn
-            .steps
-            .into_iter()
-            .map(|step| StepView {
-                number: step.number + 1,
-                attempts: (1..).zip(step.attempts).map(attempt_view).collect(),
-                calls: step.calls.into_iter().map(call_view).collect(),
-            })
-            .collect(),
-        carries_out: turn.executed_calls.into_iter().map(call_view).collect(),
+        is_ending,
+        has_failed: !is_running && matches!(state, StreamTurnState::Failed | StreamTurnState::Error),
+        summary: summarize_turn(turn),
+        took: turn.row.finished_at.map(|end| labels::format_duration(turn.row.begun_at, end)),
+        partial: running.and_then(|attempt| attempt.text(BlockKind::Text)).unwrap_or_default(),
+        steps: turn.steps.iter().map(step_view).collect(),
+        carries_out: call_views(&turn.executed_calls),
     }
 }
 
 /// Summary of a turn, such as `2 steps: search_media, add_movie`.
-fn summarize_turn(steps: usize, calls: &[&str], carried_out: usize) -> String {
-    let steps = match (steps, carried_out) {
+fn summarize_turn(turn: &TurnRecord) -> String {
+    let steps = match (turn.steps.len(), turn.executed_calls.len()) {
         (0, 0) => "Answered by code".to_owned(),
         (0, _) => "Runs the confirmed action".to_owned(),
         (1, _) => "1 step".to_owned(),
         (many, _) => format!("{many} steps"),
     };
+    let calls: Vec<&str> = turn.calls().map(|call| call.tool.as_str()).collect();
     if calls.is_empty() { steps } else { format!("{steps}: {}", calls.join(", ")) }
 }
 
-fn attempt_view((number, attempt): (u32, AttemptEntry)) -> AttemptView {
-    let by = match attempt.brain {
-        Responder::Model => attempt.model,
-        Responder::Keyword => "Keywords".to_owned(),
-    };
-    AttemptView {
-        number,
-        by,
-        is_running: attempt.state == AttemptState::Running,
-        abandoned: match attempt.state {
-            AttemptState::Running | AttemptState::Complete => None,
-            AttemptState::Abandoned(why) => Some(why),
-        },
-        tokens: attempt.tokens.map(|tokens| {
-            format!("{} tokens in ({} cached), {} out", tokens.input, tokens.cached, tokens.output)
-        }),
-        took: attempt.finished_at.map(|end| labels::format_duration(attempt.started_at, end)),
-        thinking: attempt.thinking,
-        text: attempt.text,
-        drafts: attempt.drafts,
+fn step_view(step: &StepRecord) -> StepView {
+    StepView {
+        number: step.number + 1,
+        attempts: (1..).zip(&step.attempts).map(attempt_view).collect(),
+        calls: call_views(&step.calls),
     }
 }
 
-fn call_view(call: ToolCallEntry) -> CallView {
-    let arguments = match call.arguments {
-        ToolArguments::Object(map) => pretty_json(&Value::Object(map)),
-        ToolArguments::Malformed(text) => text,
-    };
-    CallView {
-        tool: call.tool,
-        tier: match call.tier {
+fn attempt_view((number, attempt): (u32, &AttemptRecord)) -> AttemptView {
+    let row = &attempt.row;
+    let is_running = attempt.is_running();
+    let mut drafts: Vec<_> =
+        attempt.blocks.iter().filter(|block| block.kind == BlockKind::ToolCall).collect();
+    drafts.retain(|_| is_running);
+    drafts.sort_by_key(|block| block.ord);
+    AttemptView {
+        number,
+        by: match row.brain {
+            Responder::Model => row.model.clone(),
+            Responder::Keyword => "Keywords".to_owned(),
+        },
+        is_running,
+        abandoned: (row.state == AttemptState::Abandoned)
+            .then(|| skip_unreadable(row.failure_message()).flatten().unwrap_or_default()),
+        tokens: row.tokens_in.map(|input| {
+            let (cached, output) =
+                (row.tokens_cached.unwrap_or_default(), row.tokens_out.unwrap_or_default());
+            format!("{input} tokens in ({cached} cached), {output} out")
+        }),
+        took: row.finished_at.map(|end| labels::format_duration(row.started_at, end)),
+        thinking: attempt.text(BlockKind::Thinking).unwrap_or_default(),
+        text: attempt.text(BlockKind::Text).unwrap_or_default(),
+        drafts: drafts.into_iter().map(|block| block.text.clone()).collect(),
+    }
+}
+
+/// Returns the views of calls. A call that cannot be read is left out, so that the page still shows the rest of the turn.
+fn call_views(calls: &[ToolCallRecord]) -> Vec<CallView> {
+    calls.iter().filter_map(|call| skip_unreadable(call_view(call))).collect()
+}
+
+fn call_view(call: &ToolCallRecord) -> QueryResult<CallView> {
+    let outcome = call.outcome()?;
+    Ok(CallView {
+        tool: call.tool.clone(),
+        tier: match call.effect {
             EffectLevel::Read => "reads",
             EffectLevel::Write => "changes something",
             EffectLevel::Destructive => "deletes",
         },
-        state: labels::call_badge(call.phase),
+        state: labels::call_badge(call.state),
         took: call.started_at.zip(call.finished_at).map(|(from, to)| labels::format_duration(from, to)),
-        arguments,
-        outcome: call.outcome,
-        for_model: call.for_model.map(|value| pretty_json(&value)),
-    }
+        arguments: match call.arguments()? {
+            ToolArguments::Object(map) => pretty_json(&Value::Object(map)),
+            ToolArguments::Malformed(text) => text,
+        },
+        outcome: outcome.for_user,
+        for_model: outcome.for_model.as_ref().map(pretty_json),
+    })
 }
 
 fn pretty_json(value: &Value) -> String {
     format!("{value:#}")
 }
 
-pub(super) fn received_view(console: &ConsoleState, text: &InboundEntry) -> ReceivedView {
+pub(super) fn received_view(
+    console: &ConsoleState,
+    entries: &ConversationEntries,
+    text: &InboundRecord,
+) -> ReceivedView {
     ReceivedView {
         body: text.body.clone(),
-        when: console.display_time(text.at),
-        by: labels::author_label(text),
-        media: text.media.clone(),
-        skipped: text.skipped.as_deref().map(labels::skip_reason_label),
-        reactions: text.reactions.clone(),
+        when: console.display_time(text.received_at),
+        by: labels::author_label(text, &entries.key_names),
+        media: skip_unreadable(text.media()).unwrap_or_default(),
+        skipped: text.skip_reason().map(labels::skip_reason_label),
+        reactions: reaction_labels(entries, MessageRef::Inbound(text.id)),
     }
 }
 
-fn sent_view(console: &ConsoleState, text: &OutboundEntry) -> SentView {
+fn sent_view(console: &ConsoleState, entries: &ConversationEntries, text: &OutboundRecord) -> SentView {
+    let failure = entries.failures.get(&text.id).cloned().unwrap_or_default();
     SentView {
         body: text.body.clone(),
-        when: console.display_time(text.at),
+        when: console.display_time(text.written_at),
         state: delivery_labels::delivery_label(text.status),
-        why: delivery_labels::delivery_reason(text.status, &text.failure),
-        segments: match text.transport {
+        why: delivery_labels::delivery_reason(text.status, &failure),
+        segments: match text.transport() {
             MessageTransport::Console | MessageTransport::Terminal => String::new(),
             MessageTransport::Carrier if text.segments == 1 => "1 segment".to_owned(),
             MessageTransport::Carrier => format!("{} segments", text.segments),
         },
         has_picture: text.picture.is_some(),
-        reactions: text.reactions.clone(),
+        reactions: reaction_labels(entries, MessageRef::Outbound(text.id)),
     }
+}
+
+fn reaction_labels(entries: &ConversationEntries, message: MessageRef) -> Vec<String> {
+    let active = entries.content.reactions.to(message).iter();
+    active.map(|given| given.emoji.clone().unwrap_or_else(|| "sticker".to_owned())).collect()
 }

@@ -14,6 +14,21 @@ pub(in crate::store) struct TurnRange {
     pub(in crate::store) to: TurnId,
 }
 
+impl TurnRange {
+    pub(in crate::store) fn one(conversation: ConversationId, turn: TurnId) -> Self {
+        Self { conversation, from: turn, to: turn }
+    }
+
+    pub(in crate::store) fn whole(conversation: ConversationId) -> Self {
+        Self::from_turn(conversation, TurnId(0))
+    }
+
+    /// Range from one turn on.
+    pub(in crate::store) fn from_turn(conversation: ConversationId, from: TurnId) -> Self {
+        Self { conversation, from, to: TurnId(i64::MAX) }
+    }
+}
+
 #[diesel::dsl::auto_type(no_type_alias)]
 pub(in crate::store) fn select_turn_ids(turns_of: TurnRange) -> _ {
     let (conversation, from, to): (i64, i64, i64) = (turns_of.conversation.0, turns_of.from.0, turns_of.to.0);

@@ -1,0 +1,93 @@
+//! Delivery status of an outbound message: first in the outbox, then at the carrier.
+
+/// Delivery status of an outbound message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DeliveryStatus {
+    Queued,
+    /// The message could not be sent yet, and is queued for another attempt.
+    Delayed,
+    /// The message is being passed to its channel.
+    Attempting,
+    /// The carrier may have accepted the message; this is being checked.
+    Unknown,
+    /// The message is shown in the console or the terminal and is not sent to a carrier.
+    Shown,
+    /// The carrier has the message and has reported no further status.
+    Accepted,
+    /// The carrier has scheduled the message for later.
+    Scheduled,
+    QueuedByCarrier,
+    Sending,
+    Sent,
+    Delivered,
+    Read,
+    Undelivered,
+    Failed,
+    Canceled,
+    /// The recipient has opted out, was blocked or is forgotten.
+    Suppressed,
+}
+
+impl DeliveryStatus {
+    /// Parses a state of the outbox or of the event log; `None` for an unknown word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "queued" => Self::Queued,
+            "attempting" => Self::Attempting,
+            "unknown" => Self::Unknown,
+            "accepted" => Self::Accepted,
+            "suppressed" => Self::Suppressed,
+            "failed" => Self::Failed,
+            other => return Self::from_carrier_word(other),
+        })
+    }
+
+    /// Parses a status that the carrier reports; `None` for an unknown word.
+    pub fn from_carrier_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "accepted" => Self::Accepted,
+            "scheduled" => Self::Scheduled,
+            "queued" => Self::QueuedByCarrier,
+            "sending" => Self::Sending,
+            "sent" => Self::Sent,
+            "delivered" => Self::Delivered,
+            "read" => Self::Read,
+            "undelivered" => Self::Undelivered,
+            "failed" => Self::Failed,
+            "canceled" => Self::Canceled,
+            _ => return None,
+        })
+    }
+
+    /// Returns the progress of the message at the carrier, which never goes backwards.
+    pub fn carrier_progress(self) -> u8 {
+        match self {
+            Self::Queued
+            | Self::Delayed
+            | Self::Attempting
+            | Self::Unknown
+            | Self::Shown
+            | Self::Suppressed
+            | Self::Accepted
+            | Self::Scheduled => 0,
+            Self::QueuedByCarrier => 1,
+            Self::Sending => 2,
+            Self::Sent => 3,
+            Self::Delivered | Self::Undelivered | Self::Failed | Self::Canceled => 4,
+            Self::Read => 5,
+        }
+    }
+
+    /// Returns whether only a read receipt can follow a status that the carrier reports.
+    pub fn is_final_report(self) -> bool {
+        self.carrier_progress() >= 4
+    }
+
+    pub fn has_arrived(self) -> bool {
+        matches!(self, Self::Delivered | Self::Read)
+    }
+
+    pub fn has_failed(self) -> bool {
+        matches!(self, Self::Undelivered | Self::Failed | Self::Canceled)
+    }
+}

@@ -1,0 +1,173 @@
+//! Page of a conversation: its record, and the details that only the console shows.
+
+use std::collections::HashMap;
+
+use diesel::prelude::*;
+
+use super::user_ref::{self, UserRef};
+use crate::conversation::deletion::deletion_messages;
+use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::conversation::stream_events::EventSeq;
+use crate::conversation::transcript::ConversationId;
+use crate::store::confirmation::pending_action;
+use crate::store::conversation::record::conversations::{
+    ConversationRecord, PendingActionRecord, load_conversation, load_pending_action,
+};
+use crate::store::conversation::record::delivery::{self, DeliveryFailures};
+use crate::store::conversation::record::pages::{self, ChangedEntries, PageContent, TURNS};
+use crate::store::schema::{llm_steps, turns};
+use crate::store::stream::event_reader;
+use crate::store::{Conn, QueryResult, console_access};
+
+/// Number of newest turns that are searched for the size of the last prompt.
+const TURNS_SEARCHED: i64 = 10;
+
+/// Page of a conversation, and the cursor in the log to which it corresponds.
+#[derive(Debug, Clone)]
+pub struct ConversationView {
+    pub header: ConversationHeader,
+    pub entries: ConversationEntries,
+    pub footer: ConversationFooter,
+    /// Cursor below which older turns are found.
+    pub older: Option<i64>,
+    pub seq: EventSeq,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversationHeader {
+    pub conversation: ConversationRecord,
+    pub user: UserRef,
+}
+
+/// Messages and turns, with details from other tables.
+#[derive(Debug, Clone)]
+pub struct ConversationEntries {
+    pub content: PageContent,
+    pub failures: DeliveryFailures,
+    /// Names of the API keys with which messages were sent, by their ids.
+    pub key_names: HashMap<i64, String>,
+}
+
+/// Part of the page below the last message.
+#[derive(Debug, Clone)]
+pub struct ConversationFooter {
+    pub pending_action: Option<PendingActionView>,
+    /// Input tokens of the last model step.
+    pub last_prompt: Option<i64>,
+}
+
+/// Deletion that waits for confirmation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingActionView {
+    pub record: PendingActionRecord,
+    /// Names of the items that would be deleted, one name per item.
+    pub items: Vec<String>,
+}
+
+/// Changed parts of a page.
+#[derive(Debug, Clone)]
+pub struct ConversationUpdate {
+    pub header: ConversationHeader,
+    pub entries: ConversationEntries,
+    /// `None` if only entries changed.
+    pub footer: Option<ConversationFooter>,
+}
+
+/// Loads the newest turns below `before` and the messages between them; `None` if the conversation does not exist.
+pub fn load_conversation_view(
+    conn: &mut Conn,
+    id: ConversationId,
+    before: i64,
+) -> QueryResult<Option<ConversationView>> {
+    let seq = event_reader::load_last_seq(conn)?;
+    let Some(page) = pages::load_page(conn, id, before, TURNS)? else { return Ok(None) };
+    let oldest = page.content.turns.first().map(|turn| turn.row.id.0);
+    let mut content = page.content;
+    // Of messages with the same time, the page shows the newest first.
+    content.unassigned.notifications.reverse();
+    content.unassigned.unanswered.reverse();
+    Ok(Some(ConversationView {
+        header: load_header(conn, page.conversation)?,
+        entries: ConversationEntries::from_content(conn, content)?,
+        footer: load_footer(conn, id, page.pending_action)?,
+        older: oldest.filter(|_| page.truncated),
+        seq,
+    }))
+}
+
+/// Loads the entries that changed, and the footer with the waiting messages if it changed too.
+pub fn load_conversation_update(
+    conn: &mut Conn,
+    id: ConversationId,
+    changed: ChangedEntries,
+    has_footer_changed: bool,
+) -> QueryResult<ConversationUpdate> {
+    let conversation = load_conversation(conn, id)?.ok_or(diesel::NotFound)?;
+    let is_open = conversation.ended_at.is_none();
+    let waits = (has_footer_changed && is_open).then_some(conversation.user);
+    let content = PageContent::load_changed(conn, id, changed, waits)?;
+    let footer = match has_footer_changed {
+        true => {
+            let pending_action = load_pending_action(conn, id)?;
+            Some(load_footer(conn, id, pending_action)?)
+        }
+        false => None,
+    };
+    Ok(ConversationUpdate {
+        header: load_header(conn, conversation)?,
+        entries: ConversationEntries::from_content(conn, content)?,
+        footer,
+    })
+}
+
+fn load_header(conn: &mut Conn, conversation: ConversationRecord) -> QueryResult<ConversationHeader> {
+    let user = user_ref::load_user_ref(conn, conversation.user)?;
+    Ok(ConversationHeader { conversation, user })
+}
+
+impl ConversationEntries {
+    fn from_content(conn: &mut Conn, content: PageContent) -> QueryResult<Self> {
+        let failures = delivery::load_delivery_failures(conn, content.outbound())?;
+        let mut key_names = HashMap::new();
+        for message in content.inbound() {
+            if let MessageOrigin::Key(key) = message.origin()
+                && !key_names.contains_key(&key)
+            {
+                key_names.insert(key, console_access::load_api_key_name(conn, key)?);
+            }
+        }
+        Ok(Self { content, failures, key_names })
+    }
+}
+
+fn load_footer(
+    conn: &mut Conn,
+    id: ConversationId,
+    pending_action: Option<PendingActionRecord>,
+) -> QueryResult<ConversationFooter> {
+    let pending_action = match pending_action {
+        Some(record) => {
+            let items = pending_action::load_deletion_items(conn, record.call)?;
+            let items =
+                items.iter().map(|item| deletion_messages::format_target_name(&item.target)).collect();
+            Some(PendingActionView { record, items })
+        }
+        None => None,
+    };
+    Ok(ConversationFooter { pending_action, last_prompt: load_last_prompt_tokens(conn, id)? })
+}
+
+/// Loads the input tokens of the newest turn that called a model.
+fn load_last_prompt_tokens(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<i64>> {
+    let newest = turns::table
+        .filter(turns::conversation_id.eq(conversation.0))
+        .order(turns::id.desc())
+        .limit(TURNS_SEARCHED)
+        .select(turns::id);
+    llm_steps::table
+        .filter(llm_steps::turn_id.eq_any(newest).and(llm_steps::tokens_in.is_not_null()))
+        .order((llm_steps::turn_id.desc(), llm_steps::step.desc(), llm_steps::attempt.desc()))
+        .select(llm_steps::tokens_in.assume_not_null())
+        .first(conn)
+        .optional()
+}

@@ -1,0 +1,103 @@
+//! Record of a conversation itself, and of the deletion that it awaits a confirmation of.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::columns::{OptionalTime, StoredTime};
+use crate::conversation::transcript::{CallRow, ConversationId, UserId};
+use crate::store::conversation::conversations::EndReason;
+use crate::store::schema::{conversations, outbox, pending_actions};
+use crate::store::{Conn, QueryResult};
+
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
+#[diesel(table_name = conversations)]
+pub struct ConversationRecord {
+    #[serde(skip)]
+    pub id: ConversationId,
+    #[serde(skip)]
+    #[diesel(column_name = user_id)]
+    pub user: UserId,
+    pub name: String,
+    #[diesel(deserialize_as = StoredTime)]
+    pub started_at: Timestamp,
+    #[diesel(deserialize_as = StoredTime)]
+    pub last_activity_at: Timestamp,
+    #[diesel(deserialize_as = OptionalTime)]
+    pub ended_at: Option<Timestamp>,
+    pub end_reason: Option<EndReason>,
+}
+
+/// Loads one conversation; `None` if it does not exist.
+pub fn load_conversation(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<ConversationRecord>> {
+    conversations::table.find(id.0).select(ConversationRecord::as_select()).first(conn).optional()
+}
+
+pub fn conversation_exists(conn: &mut Conn, id: ConversationId) -> QueryResult<bool> {
+    let found: Option<i64> =
+        conversations::table.find(id.0).select(conversations::id).first(conn).optional()?;
+    Ok(found.is_some())
+}
+
+/// Deletion that waits for confirmation.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
+#[diesel(table_name = pending_actions)]
+pub struct PendingActionRecord {
+    #[serde(skip)]
+    pub id: i64,
+    #[serde(skip)]
+    #[diesel(column_name = tool_call_id)]
+    pub call: CallRow,
+    #[serde(skip)]
+    pub code: Option<String>,
+    /// Exact text of the confirmation prompt.
+    #[diesel(column_name = summary)]
+    pub question: String,
+    #[diesel(column_name = created_at, deserialize_as = StoredTime)]
+    asked_at: Timestamp,
+    #[diesel(deserialize_as = OptionalTime)]
+    pub expires_at: Option<Timestamp>,
+    /// Time at which the channel accepted the last prompt. Only an answer to that prompt is accepted.
+    #[serde(skip)]
+    #[diesel(
+        select_expression = outbox::accepted_at,
+        select_expression_type = outbox::accepted_at,
+        deserialize_as = OptionalTime,
+    )]
+    accepted_at: Option<Timestamp>,
+}
+
+impl PendingActionRecord {
+    /// Returns the time up to which an answer is accepted; `None` while the prompt is being sent. A repeated prompt does
+    /// not change the expiry.
+    pub fn open_until(&self) -> Option<Timestamp> {
+        self.accepted_at.and(self.expires_at)
+    }
+}
+
+#[diesel::dsl::auto_type(no_type_alias)]
+fn prompted_actions() -> _ {
+    pending_actions::table.inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
+}
+
+pub(in crate::store) fn load_pending_action(
+    conn: &mut Conn,
+    conversation: ConversationId,
+) -> QueryResult<Option<PendingActionRecord>> {
+    prompted_actions()
+        .filter(pending_actions::conversation_id.eq(conversation.0))
+        .select(PendingActionRecord::as_select())
+        .first(conn)
+        .optional()
+}
+
+pub(in crate::store) fn load_user_pending_action(
+    conn: &mut Conn,
+    user: UserId,
+) -> QueryResult<Option<PendingActionRecord>> {
+    prompted_actions()
+        .filter(pending_actions::user_id.eq(user.0))
+        .select(PendingActionRecord::as_select())
+        .first(conn)
+        .optional()
+}

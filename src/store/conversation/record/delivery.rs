@@ -1,0 +1,111 @@
+//! Delivery status of outbound messages, and the reasons of failures.
+
+use std::collections::HashMap;
+
+use diesel::deserialize;
+use diesel::prelude::*;
+use diesel::sql_types::{Nullable, Text};
+use diesel::sqlite::Sqlite;
+use serde::Deserialize;
+
+use super::messages::OutboundRecord;
+use crate::conversation::delivery_status::DeliveryStatus;
+use crate::conversation::routing::transport::MessageTransport;
+use crate::conversation::transcript::{Address, OutboxId};
+use crate::store::codec::{convert_integer, unreadable_column};
+use crate::store::schema::{delivery_events, outbox};
+use crate::store::{Conn, QueryResult};
+
+/// Columns of a message from which its delivery status is derived.
+type StatusColumns = (outbox::state, outbox::delivery, outbox::error, outbox::from_addr);
+
+impl Selectable<Sqlite> for DeliveryStatus {
+    type SelectExpression = StatusColumns;
+
+    fn construct_selection() -> StatusColumns {
+        (outbox::state, outbox::delivery, outbox::error, outbox::from_addr)
+    }
+}
+
+impl Queryable<(Text, Nullable<Text>, Nullable<Text>, Text), Sqlite> for DeliveryStatus {
+    type Row = (String, Option<String>, Option<String>, String);
+
+    fn build((state, delivery, error, from): Self::Row) -> deserialize::Result<Self> {
+        let status = match (state.as_str(), delivery, Address::new(from).transport()) {
+            ("queued", ..) if error.is_some() => Some(Self::Delayed),
+            ("accepted", _, MessageTransport::Console | MessageTransport::Terminal) => Some(Self::Shown),
+            // Once the carrier has accepted the message, the status that it reports takes precedence.
+            ("accepted", Some(reported), MessageTransport::Carrier) => Self::from_carrier_word(&reported),
+            (state, ..) => Self::from_word(state),
+        };
+        Ok(status.ok_or_else(|| unreadable_column("delivery"))?)
+    }
+}
+
+/// Reason why a message has not arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+pub struct DeliveryFailure {
+    /// Error code from the carrier.
+    pub code: Option<u32>,
+    /// Cause recorded when the message could not be sent.
+    #[serde(rename = "meaning")]
+    pub note: Option<String>,
+}
+
+/// Reasons of failures, by message.
+pub type DeliveryFailures = HashMap<OutboxId, DeliveryFailure>;
+
+/// Loads the reasons for those of the messages that have not arrived.
+pub fn load_delivery_failures<'a>(
+    conn: &mut Conn,
+    messages: impl IntoIterator<Item = &'a OutboundRecord>,
+) -> QueryResult<DeliveryFailures> {
+    let mut failures = DeliveryFailures::new();
+    let mut reported: Vec<(&str, OutboxId)> = Vec::new();
+    for message in messages {
+        match (&message.carrier_id, message.status) {
+            (Some(sid), status) if status.has_failed() => reported.push((sid, message.id)),
+            (None, status) if status.has_failed() || status == DeliveryStatus::Delayed => {
+                failures.insert(message.id, message.send_failure()?);
+            }
+            _ => {}
+        }
+    }
+    if reported.is_empty() {
+        return Ok(failures);
+    }
+    let sids = delivery_events::provider_sid.eq_any(reported.iter().map(|(sid, _)| *sid));
+    let codes: Vec<(String, i64)> = delivery_events::table
+        .filter(sids.and(delivery_events::error_code.is_not_null()))
+        .order((delivery_events::provider_sid, delivery_events::status.desc()))
+        .select((delivery_events::provider_sid, delivery_events::error_code.assume_not_null()))
+        .load(conn)?;
+    // Of several codes for one message, the first by its status is kept.
+    let codes: HashMap<String, i64> = codes.into_iter().collect();
+    for (sid, id) in reported {
+        let code = codes.get(sid).map(|code| convert_integer(*code)).transpose()?;
+        failures.insert(id, DeliveryFailure { code, note: None });
+    }
+    Ok(failures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(from: &str, state: &str, delivery: Option<&str>, expected: DeliveryStatus) {
+        let row = (state.to_owned(), delivery.map(str::to_owned), None, from.to_owned());
+        assert_eq!(DeliveryStatus::build(row).unwrap(), expected);
+    }
+
+    #[test]
+    fn carrier_status_counts_after_acceptance() {
+        check("+15550100001", "queued", None, DeliveryStatus::Queued);
+        check("+15550100001", "accepted", None, DeliveryStatus::Accepted);
+        check("+15550100001", "accepted", Some("queued"), DeliveryStatus::QueuedByCarrier);
+        check("+15550100001", "accepted", Some("undelivered"), DeliveryStatus::Undelivered);
+        check("+15550100001", "accepted", Some("delivered"), DeliveryStatus::Delivered);
+        check("console", "accepted", None, DeliveryStatus::Shown);
+    }
+}

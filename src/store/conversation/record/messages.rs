@@ -1,0 +1,230 @@
+//! Records of messages, inbound and outbound: those of turns, those without a turn, and those that wait for one.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::columns::{OptionalTime, StoredCount, StoredJson, StoredTime};
+use super::delivery::DeliveryFailure;
+use crate::conversation::delivery_status::DeliveryStatus;
+use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource};
+use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::conversation::routing::transport::MessageTransport;
+use crate::conversation::transcript::{Address, ChannelKind, EventId, OutboxId, TurnId, UserId};
+use crate::store::codec::parse_media;
+use crate::store::conversation::record::turn_range::{MessageTimeRange, TurnRange, select_turn_ids};
+use crate::store::queue::inbound_messages::PENDING;
+use crate::store::schema::{inbound_events, outbox};
+use crate::store::{Conn, QueryResult};
+
+/// Maximum number of messages without a turn on a page, of each kind: the newest.
+pub const UNASSIGNED: usize = 50;
+
+/// Inbound message.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
+#[diesel(table_name = inbound_events)]
+pub struct InboundRecord {
+    pub id: EventId,
+    #[serde(skip)]
+    #[diesel(column_name = turn_id)]
+    pub turn: Option<TurnId>,
+    pub channel: ChannelKind,
+    #[diesel(column_name = external_id)]
+    carrier_id: String,
+    #[diesel(column_name = to_addr)]
+    to: String,
+    pub body: String,
+    media: Option<StoredJson>,
+    #[diesel(column_name = provider_at, deserialize_as = StoredTime)]
+    sent_at: Timestamp,
+    #[diesel(deserialize_as = StoredTime)]
+    pub received_at: Timestamp,
+    pub via: MessageSource,
+    state: String,
+    outcome: Option<String>,
+    #[diesel(column_name = outcome_reason)]
+    reason: Option<String>,
+}
+
+impl InboundRecord {
+    pub fn origin(&self) -> MessageOrigin {
+        MessageOrigin::from_message_id(self.channel, &self.carrier_id)
+    }
+
+    pub fn media(&self) -> QueryResult<Vec<MessageMedia>> {
+        parse_media(self.media.as_ref().map(StoredJson::as_str))
+    }
+
+    /// Returns the reason why the message got no answer.
+    pub fn skip_reason(&self) -> Option<&str> {
+        self.reason.as_deref().filter(|_| self.outcome.as_deref() == Some("skipped"))
+    }
+}
+
+/// Outbound message.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
+#[diesel(table_name = outbox, check_for_backend(diesel::sqlite::Sqlite))]
+pub struct OutboundRecord {
+    pub id: OutboxId,
+    #[serde(skip)]
+    #[diesel(column_name = user_id)]
+    pub user: UserId,
+    #[serde(skip)]
+    #[diesel(column_name = turn_id)]
+    pub turn: Option<TurnId>,
+    kind: String,
+    #[diesel(column_name = provider_sid)]
+    pub(super) carrier_id: Option<String>,
+    #[diesel(column_name = to_addr)]
+    to: String,
+    #[diesel(column_name = from_addr)]
+    from: String,
+    pub body: String,
+    #[diesel(column_name = media_url)]
+    pub picture: Option<String>,
+    #[diesel(deserialize_as = StoredCount)]
+    pub segments: u32,
+    state: String,
+    delivery: Option<String>,
+    error: Option<StoredJson>,
+    #[diesel(column_name = created_at, deserialize_as = StoredTime)]
+    pub written_at: Timestamp,
+    #[diesel(deserialize_as = OptionalTime)]
+    accepted_at: Option<Timestamp>,
+    #[serde(skip)]
+    #[diesel(embed)]
+    pub status: DeliveryStatus,
+}
+
+impl OutboundRecord {
+    pub fn transport(&self) -> MessageTransport {
+        Address::new(self.from.as_str()).transport()
+    }
+
+    /// Returns the recorded reason why the message was not accepted.
+    pub(super) fn send_failure(&self) -> QueryResult<DeliveryFailure> {
+        self.error.as_ref().map_or(Ok(DeliveryFailure::default()), |error| error.parse("error"))
+    }
+}
+
+/// Loads the inbound messages of turns, in the order they were sent.
+pub(super) fn load_inbound_of_turns(conn: &mut Conn, turns: TurnRange) -> QueryResult<Vec<InboundRecord>> {
+    inbound_events::table
+        .filter(inbound_events::turn_id.eq_any(select_turn_ids(turns).nullable()))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select(InboundRecord::as_select())
+        .load(conn)
+}
+
+/// Loads the outbound messages of turns.
+pub(super) fn load_outbound_of_turns(conn: &mut Conn, turns: TurnRange) -> QueryResult<Vec<OutboundRecord>> {
+    outbox::table
+        .filter(outbox::turn_id.eq_any(select_turn_ids(turns).nullable()))
+        .order(outbox::id)
+        .select(OutboundRecord::as_select())
+        .load(conn)
+}
+
+/// Messages of a conversation outside its turns, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnassignedMessages {
+    /// Outbound messages without a turn.
+    pub notifications: Vec<OutboundRecord>,
+    /// Inbound messages that got no turn.
+    pub unanswered: Vec<InboundRecord>,
+    /// Messages that no turn has processed yet; none once the conversation has ended.
+    pub waiting: Vec<InboundRecord>,
+    /// True if there are older messages of some kind.
+    pub truncated: bool,
+}
+
+impl UnassignedMessages {
+    /// Loads the messages of a page. `waits` is the user whose messages may still be processed; `None` once the
+    /// conversation has ended.
+    pub(super) fn load_for_page(
+        conn: &mut Conn,
+        time: MessageTimeRange,
+        waits: Option<UserId>,
+    ) -> QueryResult<Self> {
+        let mut page = Self {
+            notifications: outbox::table
+                .filter(outbox::conversation_id.eq(time.conversation.0))
+                .filter(outbox::created_at.ge(time.from).and(outbox::created_at.lt(time.to)))
+                .order(outbox::id.desc())
+                .limit(UNASSIGNED_AND_ONE)
+                .select(OutboundRecord::as_select())
+                .load(conn)?,
+            unanswered: inbound_events::table
+                .filter(inbound_events::conversation_id.eq(time.conversation.0))
+                .filter(
+                    inbound_events::received_at.ge(time.from).and(inbound_events::received_at.lt(time.to)),
+                )
+                .order(inbound_events::id.desc())
+                .limit(UNASSIGNED_AND_ONE)
+                .select(InboundRecord::as_select())
+                .load(conn)?,
+            ..Self::default()
+        };
+        page.truncated =
+            reverse_and_truncate(&mut page.notifications) | reverse_and_truncate(&mut page.unanswered);
+        if let Some(user) = waits {
+            page.load_waiting(conn, user)?;
+        }
+        Ok(page)
+    }
+
+    /// Loads the messages of a user that no turn has processed yet, in the order they were sent.
+    pub(super) fn load_waiting(&mut self, conn: &mut Conn, user: UserId) -> QueryResult<()> {
+        self.waiting = inbound_events::table
+            .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+            .order((inbound_events::provider_at.desc(), inbound_events::id.desc()))
+            .limit(UNASSIGNED_AND_ONE)
+            .select(InboundRecord::as_select())
+            .load(conn)?;
+        self.truncated |= reverse_and_truncate(&mut self.waiting);
+        Ok(())
+    }
+}
+
+const UNASSIGNED_AND_ONE: i64 = UNASSIGNED as i64 + 1;
+
+/// Reverses a list to oldest first, and drops the extra row beyond the limit; returns whether there was one.
+fn reverse_and_truncate<T>(newest_first: &mut Vec<T>) -> bool {
+    let cut = newest_first.len() > UNASSIGNED;
+    newest_first.truncate(UNASSIGNED);
+    newest_first.reverse();
+    cut
+}
+
+/// Loads one outbound message.
+pub(super) fn load_outbound(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<OutboundRecord>> {
+    outbox::table.find(id.0).select(OutboundRecord::as_select()).first(conn).optional()
+}
+
+/// Loads one inbound message if it got no turn.
+pub(super) fn load_unanswered(conn: &mut Conn, id: EventId) -> QueryResult<Option<InboundRecord>> {
+    inbound_events::table
+        .find(id.0)
+        .filter(inbound_events::turn_id.is_null().and(inbound_events::outcome.is_not_null()))
+        .select(InboundRecord::as_select())
+        .first(conn)
+        .optional()
+}
+
+/// Loads the messages of a user that no turn processed or wrote, oldest first.
+pub(in crate::store) fn load_user_messages_without_turn(
+    conn: &mut Conn,
+    user: UserId,
+) -> QueryResult<(Vec<InboundRecord>, Vec<OutboundRecord>)> {
+    let received = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::turn_id.is_null()))
+        .order(inbound_events::id)
+        .select(InboundRecord::as_select())
+        .load(conn)?;
+    let sent = outbox::table
+        .filter(outbox::user_id.eq(user.0).and(outbox::turn_id.is_null()))
+        .order(outbox::id)
+        .select(OutboundRecord::as_select())
+        .load(conn)?;
+    Ok((received, sent))
+}

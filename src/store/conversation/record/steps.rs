@@ -1,0 +1,364 @@
+//! Records of model steps: the attempts at a response, their blocks, and the tool calls of the response.
+
+use std::collections::{BTreeMap, HashMap};
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::columns::{OptionalTime, StoredCount, StoredJson, StoredTime};
+use crate::conversation::stream_events::{BlockKind, CallPhase};
+use crate::conversation::transcript::{
+    CallFailure, CallId, CallResult, CallRow, CallState, EffectLevel, ModelStep, Responder, ToolArguments,
+    ToolCall, TurnId,
+};
+use crate::conversation::turn::StepFailure;
+use crate::store::codec::{
+    convert_integer, parse_arguments, parse_call_failure, parse_call_result, parse_stop_reason,
+    unreadable_column,
+};
+use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids};
+use crate::store::schema::{blocks, llm_steps, stream_events, tool_calls};
+use crate::store::turns::model_steps::{AttemptId, StoredAttemptFailure};
+use crate::store::{Conn, QueryResult};
+
+/// Model step of a turn. A step without attempts has calls that code added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepRecord {
+    pub number: u32,
+    pub attempts: Vec<AttemptRecord>,
+    pub calls: Vec<ToolCallRecord>,
+}
+
+/// One attempt at a response, with the blocks that were recorded or, while it runs, have arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptRecord {
+    pub row: AttemptRow,
+    pub blocks: Vec<BlockRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
+#[diesel(table_name = llm_steps)]
+pub struct AttemptRow {
+    #[serde(skip)]
+    #[diesel(column_name = turn_id)]
+    turn: TurnId,
+    #[diesel(deserialize_as = StoredCount)]
+    pub step: u32,
+    #[diesel(deserialize_as = StoredCount)]
+    pub attempt: u32,
+    pub state: AttemptState,
+    #[serde(rename = "answered_by")]
+    pub brain: Responder,
+    pub model: String,
+    finish_reason: Option<String>,
+    pub tokens_in: Option<i64>,
+    pub tokens_cached: Option<i64>,
+    pub tokens_out: Option<i64>,
+    error: Option<StoredJson>,
+    #[diesel(deserialize_as = StoredTime)]
+    pub started_at: Timestamp,
+    #[diesel(deserialize_as = OptionalTime)]
+    pub finished_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttemptState {
+    Started,
+    Complete,
+    /// The attempt gave no response.
+    Abandoned,
+}
+
+/// Block of a response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockRecord {
+    pub kind: BlockKind,
+    /// Index of the call in the response; 0 for text and thinking.
+    pub ord: u32,
+    /// Text of the block. A recorded block of a call contains only the name of the tool, since the arguments are stored
+    /// with the call.
+    pub text: String,
+}
+
+/// Tool call of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
+#[diesel(table_name = tool_calls)]
+pub struct ToolCallRecord {
+    #[serde(skip)]
+    pub id: CallRow,
+    #[serde(skip)]
+    #[diesel(column_name = turn_id)]
+    pub turn: TurnId,
+    #[serde(skip)]
+    #[diesel(deserialize_as = StoredCount)]
+    pub step: u32,
+    #[serde(skip)]
+    #[diesel(deserialize_as = StoredCount)]
+    pub ord: u32,
+    #[serde(skip)]
+    call_id: String,
+    /// Turn that executes the call, if not the one that requested it.
+    #[serde(skip)]
+    #[diesel(column_name = run_turn_id)]
+    pub run_turn: Option<TurnId>,
+    #[diesel(column_name = tool_name)]
+    pub tool: String,
+    pub effect: EffectLevel,
+    pub state: CallPhase,
+    request: StoredJson,
+    #[diesel(column_name = response)]
+    result: Option<StoredJson>,
+    error: Option<StoredJson>,
+    #[diesel(deserialize_as = StoredTime)]
+    created_at: Timestamp,
+    #[diesel(deserialize_as = OptionalTime)]
+    pub started_at: Option<Timestamp>,
+    #[diesel(deserialize_as = OptionalTime)]
+    pub finished_at: Option<Timestamp>,
+}
+
+/// Outcome of a call, for users and for the model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CallOutcome {
+    pub for_user: Option<String>,
+    pub for_model: Option<Value>,
+}
+
+impl ToolCallRecord {
+    pub fn arguments(&self) -> QueryResult<ToolArguments> {
+        parse_arguments(self.request.as_str())
+    }
+
+    pub fn result(&self) -> QueryResult<Option<CallResult>> {
+        self.result.as_ref().map(|result| parse_call_result(result.as_str())).transpose()
+    }
+
+    fn failure(&self) -> QueryResult<CallFailure> {
+        parse_call_failure(self.required_error()?.as_str())
+    }
+
+    fn required_error(&self) -> QueryResult<&StoredJson> {
+        self.error.as_ref().ok_or_else(|| unreadable_column("call"))
+    }
+
+    pub fn outcome(&self) -> QueryResult<CallOutcome> {
+        let (for_user, for_model) = match (self.result()?, self.state, &self.error) {
+            (Some(result), ..) => (Some(result.for_user), Some(result.for_model)),
+            (None, CallPhase::Error, Some(_)) => {
+                let failure = self.failure()?;
+                (failure.for_user.or(Some(failure.code)), Some(failure.for_model))
+            }
+            // Here the error is the reason why the call was canceled.
+            (None, _, Some(reason)) => (Some(reason.parse("end of a call")?), None),
+            (None, _, None) => (None, None),
+        };
+        Ok(CallOutcome { for_user: for_user.filter(|words| !words.is_empty()), for_model })
+    }
+
+    pub(in crate::store) fn into_tool_call(self) -> QueryResult<ToolCall> {
+        let state = match self.state {
+            CallPhase::Created => CallState::Created,
+            CallPhase::Running | CallPhase::Unknown => CallState::Running,
+            CallPhase::Held => CallState::Held,
+            CallPhase::Complete => CallState::Done(self.result()?.ok_or_else(|| unreadable_column("call"))?),
+            CallPhase::Error => CallState::Failed(self.failure()?),
+            CallPhase::Canceled => CallState::Canceled(self.required_error()?.parse("reason")?),
+        };
+        Ok(ToolCall {
+            row: self.id,
+            id: CallId::from_stored(self.call_id),
+            step: self.step,
+            arguments: parse_arguments(self.request.as_str())?,
+            name: self.tool,
+            effect_level: self.effect,
+            state,
+        })
+    }
+}
+
+impl AttemptRecord {
+    pub fn is_running(&self) -> bool {
+        self.row.state == AttemptState::Started
+    }
+
+    /// Returns the text of this kind; `None` if the response has none.
+    pub fn text(&self, kind: BlockKind) -> Option<String> {
+        let texts: Vec<&str> =
+            self.blocks.iter().filter(|block| block.kind == kind).map(|block| block.text.as_str()).collect();
+        (!texts.is_empty()).then(|| texts.concat())
+    }
+}
+
+impl AttemptRow {
+    fn id(&self) -> AttemptId {
+        AttemptId { turn: self.turn, step: self.step, attempt: self.attempt }
+    }
+
+    fn failure(&self) -> QueryResult<StepFailure> {
+        let error = self.error.as_ref().ok_or_else(|| unreadable_column("failure"))?;
+        Ok(error.parse::<StoredAttemptFailure>("failure")?.into_step_failure(self.finished_at))
+    }
+
+    /// Returns the error message of an attempt that gave no response, or else the kind of its failure.
+    pub fn failure_message(&self) -> QueryResult<Option<String>> {
+        let Some(error) = &self.error else { return Ok(None) };
+        let error: Value = error.parse("error of a step")?;
+        let word = |field: &str| error.get(field).and_then(Value::as_str).filter(|word| !word.is_empty());
+        Ok(word("message").or_else(|| word("kind")).map(str::to_owned))
+    }
+}
+
+impl StepRecord {
+    fn is_complete(&self) -> bool {
+        self.attempts.iter().any(|attempt| attempt.row.state == AttemptState::Complete)
+    }
+
+    /// Returns the response of the step; `None` while no attempt is complete.
+    fn into_model_step(self) -> QueryResult<Option<ModelStep>> {
+        let complete = |attempt: &&AttemptRecord| attempt.row.state == AttemptState::Complete;
+        let Some(attempt) = self.attempts.iter().find(complete) else { return Ok(None) };
+        Ok(Some(ModelStep {
+            text: attempt.text(BlockKind::Text).unwrap_or_default(),
+            stop: parse_stop_reason(attempt.row.finish_reason.as_deref().unwrap_or("stop")),
+            responder: attempt.row.brain,
+            calls: self
+                .calls
+                .into_iter()
+                .map(ToolCallRecord::into_tool_call)
+                .collect::<QueryResult<Vec<_>>>()?,
+        }))
+    }
+}
+
+/// Returns the responses of the complete steps of a turn.
+pub(in crate::store) fn model_steps(steps: Vec<StepRecord>) -> QueryResult<Vec<ModelStep>> {
+    steps.into_iter().filter_map(|step| step.into_model_step().transpose()).collect()
+}
+
+/// Returns the failed attempts at the step after the complete ones, oldest first.
+pub(in crate::store) fn step_failures(steps: &[StepRecord]) -> QueryResult<Vec<StepFailure>> {
+    let completed = steps.iter().filter(|step| step.is_complete()).count();
+    let next =
+        steps.iter().filter(|step| usize::try_from(step.number).is_ok_and(|number| number == completed));
+    let failed =
+        next.flat_map(|step| &step.attempts).filter(|attempt| attempt.row.state == AttemptState::Abandoned);
+    failed.map(|attempt| attempt.row.failure()).collect()
+}
+
+/// Blocks to load with the attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum LoadedBlocks {
+    /// Text of recorded responses, which is what a model receives of them.
+    Text,
+    /// All blocks, also of a response in progress.
+    All,
+}
+
+/// Loads the steps of turns, in order.
+pub(in crate::store) fn load_steps(
+    conn: &mut Conn,
+    turns: TurnRange,
+    content: LoadedBlocks,
+) -> QueryResult<HashMap<TurnId, Vec<StepRecord>>> {
+    let attempts: Vec<AttemptRow> = llm_steps::table
+        .filter(llm_steps::turn_id.eq_any(select_turn_ids(turns)))
+        .order((llm_steps::turn_id, llm_steps::step, llm_steps::attempt))
+        .select(AttemptRow::as_select())
+        .load(conn)?;
+    let mut recorded = load_recorded_blocks(conn, turns, content)?;
+    let calls: Vec<ToolCallRecord> = tool_calls::table
+        .filter(tool_calls::turn_id.eq_any(select_turn_ids(turns)))
+        .order((tool_calls::turn_id, tool_calls::step, tool_calls::ord))
+        .select(ToolCallRecord::as_select())
+        .load(conn)?;
+    let mut steps: BTreeMap<(TurnId, u32), StepRecord> = BTreeMap::new();
+    for row in attempts {
+        let blocks = match (row.state, content) {
+            (AttemptState::Started, LoadedBlocks::All) => load_streamed_blocks(conn, row.id())?,
+            _ => recorded.remove(&row.id()).unwrap_or_default(),
+        };
+        step_mut(&mut steps, row.turn, row.step).attempts.push(AttemptRecord { row, blocks });
+    }
+    for call in calls {
+        step_mut(&mut steps, call.turn, call.step).calls.push(call);
+    }
+    let mut by_turn: HashMap<TurnId, Vec<StepRecord>> = HashMap::new();
+    for ((turn, _), step) in steps {
+        by_turn.entry(turn).or_default().push(step);
+    }
+    Ok(by_turn)
+}
+
+fn step_mut(steps: &mut BTreeMap<(TurnId, u32), StepRecord>, turn: TurnId, number: u32) -> &mut StepRecord {
+    let empty = || StepRecord { number, attempts: Vec::new(), calls: Vec::new() };
+    steps.entry((turn, number)).or_insert_with(empty)
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = blocks)]
+struct BlockRow {
+    #[diesel(column_name = turn_id)]
+    turn: TurnId,
+    #[diesel(deserialize_as = StoredCount)]
+    step: u32,
+    #[diesel(deserialize_as = StoredCount)]
+    attempt: u32,
+    #[diesel(column_name = type_)]
+    kind: BlockKind,
+    content: String,
+}
+
+fn load_recorded_blocks(
+    conn: &mut Conn,
+    turns: TurnRange,
+    content: LoadedBlocks,
+) -> QueryResult<HashMap<AttemptId, Vec<BlockRecord>>> {
+    let rows = blocks::table
+        .filter(blocks::turn_id.eq_any(select_turn_ids(turns)))
+        .order((blocks::turn_id, blocks::idx))
+        .select(BlockRow::as_select());
+    let rows: Vec<BlockRow> = match content {
+        LoadedBlocks::Text => rows.filter(blocks::type_.eq("text")).load(conn)?,
+        LoadedBlocks::All => rows.load(conn)?,
+    };
+    let mut recorded: HashMap<AttemptId, Vec<BlockRecord>> = HashMap::new();
+    for row in rows {
+        let blocks =
+            recorded.entry(AttemptId { turn: row.turn, step: row.step, attempt: row.attempt }).or_default();
+        let last_call = blocks.iter().rfind(|block| block.kind == BlockKind::ToolCall);
+        let ord = match row.kind {
+            BlockKind::Text | BlockKind::Thinking => 0,
+            BlockKind::ToolCall => last_call.map_or(0, |last| last.ord + 1),
+        };
+        blocks.push(BlockRecord { kind: row.kind, ord, text: row.content });
+    }
+    Ok(recorded)
+}
+
+/// Loads the blocks of a response in progress, as far as they have arrived.
+pub(in crate::store) fn load_streamed_blocks(
+    conn: &mut Conn,
+    AttemptId { turn, step, attempt }: AttemptId,
+) -> QueryResult<Vec<BlockRecord>> {
+    let deltas: Vec<(BlockKind, i64, String)> = stream_events::table
+        .filter(stream_events::turn_id.eq(turn.0).and(stream_events::kind.eq("block_delta")))
+        .filter(stream_events::step.eq(i64::from(step)).and(stream_events::attempt.eq(i64::from(attempt))))
+        .order(stream_events::seq)
+        .select((
+            stream_events::block_type.assume_not_null(),
+            stream_events::ord.assume_not_null(),
+            stream_events::delta.assume_not_null(),
+        ))
+        .load(conn)?;
+    let mut blocks: Vec<BlockRecord> = Vec::new();
+    for (kind, ord, text) in deltas {
+        let ord = convert_integer(ord)?;
+        match blocks.iter_mut().find(|block| (block.kind, block.ord) == (kind, ord)) {
+            Some(block) => block.text.push_str(&text),
+            None => blocks.push(BlockRecord { kind, ord, text }),
+        }
+    }
+    Ok(blocks)
+}

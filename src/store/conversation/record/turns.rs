@@ -1,0 +1,187 @@
+//! Records of turns, with their messages and steps.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::columns::{OptionalTime, StoredJson, StoredTime};
+use super::messages::{self, InboundRecord, OutboundRecord};
+use super::steps::{self, AttemptRecord, BlockRecord, LoadedBlocks, StepRecord, ToolCallRecord};
+use crate::conversation::stream_events::{BlockKind, StreamBlock, StreamTurnState};
+use crate::conversation::transcript::{ConversationId, ToolArguments, TurnId};
+use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids};
+use crate::store::schema::{tool_calls, turns};
+use crate::store::{Conn, QueryResult};
+
+/// Turn with everything that was recorded of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnRecord {
+    pub row: TurnRow,
+    pub received: Vec<InboundRecord>,
+    pub steps: Vec<StepRecord>,
+    /// Held calls of an earlier turn that this one executes.
+    pub executed_calls: Vec<ToolCallRecord>,
+    pub sent: Vec<OutboundRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
+#[diesel(table_name = turns)]
+pub struct TurnRow {
+    #[serde(skip)]
+    pub id: TurnId,
+    kind: String,
+    pub state: StreamTurnState,
+    #[diesel(column_name = prompt)]
+    plan: StoredJson,
+    /// Full text of the answer, of which the messages contain the first page.
+    #[diesel(column_name = response_text)]
+    pub answer: Option<String>,
+    #[diesel(column_name = created_at, deserialize_as = StoredTime)]
+    pub begun_at: Timestamp,
+    #[diesel(deserialize_as = OptionalTime)]
+    pub finished_at: Option<Timestamp>,
+    #[serde(skip)]
+    cancel_requested_at: Option<i64>,
+}
+
+impl TurnRow {
+    pub fn is_running(&self) -> bool {
+        self.finished_at.is_none()
+    }
+
+    /// Returns whether the end of the turn was requested and the turn is still running.
+    pub fn is_ending(&self) -> bool {
+        self.is_running() && self.cancel_requested_at.is_some()
+    }
+}
+
+/// Block of a turn as the event stream numbers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnBlock {
+    pub block: StreamBlock,
+    pub text: String,
+    /// True if no further text will follow.
+    pub is_complete: bool,
+}
+
+impl TurnRecord {
+    /// Calls that the turn requested, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCallRecord> {
+        self.steps.iter().flat_map(|step| &step.calls)
+    }
+
+    /// Returns the blocks of the turn, in order. An unfinished response counts only while the turn is running.
+    pub fn blocks(&self) -> QueryResult<Vec<TurnBlock>> {
+        let attempts =
+            self.steps.iter().flat_map(|step| step.attempts.iter().map(move |attempt| (step, attempt)));
+        attempts
+            .filter(|(_, attempt)| !attempt.is_running() || self.row.is_running())
+            .flat_map(|(step, attempt)| {
+                attempt.blocks.iter().map(move |block| turn_block(step, attempt, block))
+            })
+            .collect()
+    }
+}
+
+/// Numbers a block of a step. The text of a recorded call is its tool and its arguments.
+fn turn_block(step: &StepRecord, attempt: &AttemptRecord, recorded: &BlockRecord) -> QueryResult<TurnBlock> {
+    let BlockRecord { kind, ord, ref text } = *recorded;
+    let call = step.calls.iter().find(|call| call.ord == ord);
+    let call = call.filter(|_| kind == BlockKind::ToolCall && !attempt.is_running());
+    let arguments = call.map(ToolCallRecord::arguments).transpose()?;
+    Ok(TurnBlock {
+        block: StreamBlock { step: attempt.row.step, attempt: attempt.row.attempt, kind, ord },
+        text: text.clone() + &arguments.as_ref().map(format_arguments).unwrap_or_default(),
+        is_complete: !attempt.is_running(),
+    })
+}
+
+/// Formats the arguments of a tool call as text that follows the name of the tool in a response.
+pub(in crate::store) fn format_arguments(arguments: &ToolArguments) -> String {
+    match arguments {
+        ToolArguments::Object(map) => serde_json::Value::Object(map.clone()).to_string(),
+        ToolArguments::Malformed(text) => text.clone(),
+    }
+}
+
+/// Loads the newest turns of a conversation below `before`, at most `limit`, newest first.
+pub(super) fn load_newest_rows(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    before: i64,
+    limit: i64,
+) -> QueryResult<Vec<TurnRow>> {
+    turns::table
+        .filter(turns::conversation_id.eq(conversation.0).and(turns::id.lt(before)))
+        .order(turns::id.desc())
+        .limit(limit)
+        .select(TurnRow::as_select())
+        .load(conn)
+}
+
+/// Loads one turn.
+pub(super) fn load_turn_record(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    turn: TurnId,
+) -> QueryResult<Vec<TurnRecord>> {
+    let row = turns::table.find(turn.0).select(TurnRow::as_select()).load(conn)?;
+    load_turn_content(conn, conversation, row)
+}
+
+/// Loads all turns of a conversation, oldest first.
+pub(in crate::store) fn load_all_turns(
+    conn: &mut Conn,
+    conversation: ConversationId,
+) -> QueryResult<Vec<TurnRecord>> {
+    let rows = turns::table
+        .filter(turns::conversation_id.eq(conversation.0))
+        .order(turns::id)
+        .select(TurnRow::as_select())
+        .load(conn)?;
+    load_turn_content(conn, conversation, rows)
+}
+
+/// Loads the content of consecutive turns, oldest first.
+pub(super) fn load_turn_content(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    rows: Vec<TurnRow>,
+) -> QueryResult<Vec<TurnRecord>> {
+    let (Some(oldest), Some(newest)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
+    let range = TurnRange { conversation, from: oldest.id, to: newest.id };
+    let mut received = group_rows(messages::load_inbound_of_turns(conn, range)?, |text| text.turn);
+    let mut sent = group_rows(messages::load_outbound_of_turns(conn, range)?, |text| text.turn);
+    let mut steps = steps::load_steps(conn, range, LoadedBlocks::All)?;
+    let mut executed = group_rows(load_executed_calls(conn, range)?, |call| call.run_turn);
+    let record = |row: TurnRow| TurnRecord {
+        received: received.remove(&Some(row.id)).unwrap_or_default(),
+        steps: steps.remove(&row.id).unwrap_or_default(),
+        executed_calls: executed.remove(&Some(row.id)).unwrap_or_default(),
+        sent: sent.remove(&Some(row.id)).unwrap_or_default(),
+        row,
+    };
+    Ok(rows.into_iter().map(record).collect())
+}
+
+/// Loads the calls that these turns execute on behalf of an earlier turn.
+fn load_executed_calls(conn: &mut Conn, turns: TurnRange) -> QueryResult<Vec<ToolCallRecord>> {
+    tool_calls::table
+        .filter(tool_calls::run_turn_id.eq_any(select_turn_ids(turns).nullable()))
+        .filter(tool_calls::run_turn_id.ne(tool_calls::turn_id.nullable()))
+        .order(tool_calls::id)
+        .select(ToolCallRecord::as_select())
+        .load(conn)
+}
+
+/// Groups rows by a key, and preserves their order.
+fn group_rows<T, K: Eq + Hash>(rows: Vec<T>, key: impl Fn(&T) -> K) -> HashMap<K, Vec<T>> {
+    let mut groups: HashMap<K, Vec<T>> = HashMap::new();
+    for row in rows {
+        groups.entry(key(&row)).or_default().push(row);
+    }
+    groups
+}
