@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::Engine;
 use super::metadata_failure::{MetadataFailure, QueueFlow};
 use super::model_call::{ModelCall, ModelCallOutcome};
+use super::{Engine, MetadataSource};
 use crate::conversation::memory::answer_metadata::{self, AnswerMetadata};
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::people::facts::UserFact;
@@ -43,14 +43,6 @@ const PROBE_TEXT: &str = "hello";
 const MAX_TRIES: u32 = 3;
 /// Time limit of one model call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Source of the metadata of answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetadataSource {
-    /// The model, if one is configured, with one call per answer.
-    ByModel,
-    ByCode,
-}
 
 /// Row counts of one run over the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,12 +4,12 @@
 mod addition_retries;
 mod admin_commands;
 mod admission;
-mod approval_codes;
 mod arr_events;
 mod change_record;
 pub(crate) mod clock_step;
 mod code_guesses;
 mod code_replies;
+mod codes;
 mod deletion;
 mod expiry;
 mod facts;
@@ -71,7 +71,8 @@ use stream::reader::StreamReader;
 
 pub use admission::AdmitError;
 pub use arr_events::StoreEventError;
-pub use settings::{CodeSource, HouseholdSettings, PicturePolicy, Quotas, SmsReactions};
+pub use codes::CodeSource;
+pub use settings::{HouseholdSettings, MetadataSource, PicturePolicy, Quotas, SmsReactions};
 
 /// Maximum number of concurrent requests for vectors.
 const EMBEDDINGS_AT_ONCE: usize = 2;

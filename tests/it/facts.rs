@@ -4,7 +4,7 @@ use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::conversation::people::facts::{FactKind, MAX_FACTS_PER_USER, UserFact};
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
-use dialarr::engine::memory_indexing::MetadataSource;
+use dialarr::engine::MetadataSource;
 use dialarr::store::memory::facts::{self, FactSource};
 use dialarr::store::people::users;
 use serde_json::{Value, json};

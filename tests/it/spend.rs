@@ -3,7 +3,7 @@
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::grammar::triage::TriageLevel;
 use dialarr::conversation::model_cost::{CostEstimate, ModelPrices, TokenUsage, estimate_tokens};
-use dialarr::engine::memory_indexing::MetadataSource;
+use dialarr::engine::MetadataSource;
 use dialarr::llm::ModelError;
 use dialarr::messaging::fake::FakeDelivery;
 use jiff::tz::TimeZone;
