@@ -216,7 +216,7 @@ impl App {
         let engine = Engine::new(EngineParts {
             db: db.clone(),
             clock: clock.clone(),
-            settings,
+            settings: Arc::new(settings),
             keyword: Arc::new(KeywordResponder::from_model(blueprint.model.as_ref())),
             model: blueprint.model,
             embedder,

@@ -49,10 +49,10 @@ impl Engine {
     /// Tries due additions until `stop` is canceled. A try that is dropped is checked at the next start.
     pub async fn run_addition_retries(self, stop: CancellationToken) {
         tokio::select! {
-            () = self.0.accepting_turns.cancelled() => {}
+            () = self.0.lifecycle.wait_for_turns() => {}
             () = stop.cancelled() => return,
         }
-        while !stop.is_cancelled() && !self.0.draining.is_cancelled() {
+        while !stop.is_cancelled() && !self.0.lifecycle.is_draining() {
             let wait = match self.retry_due_additions().await {
                 Ok(next) => next.map_or(CHECK_INTERVAL, |at| self.duration_until(at).min(CHECK_INTERVAL)),
                 Err(error) => {
@@ -61,10 +61,10 @@ impl Engine {
                 }
             };
             tokio::select! {
-                () = self.0.retries.notified() => {}
+                () = self.0.addition_queued.wait() => {}
                 () = tokio::time::sleep(wait) => {}
                 () = stop.cancelled() => {}
-                () = self.0.draining.cancelled() => {}
+                () = self.0.lifecycle.wait_for_drain() => {}
             }
         }
     }
@@ -74,7 +74,7 @@ impl Engine {
         loop {
             let now = self.now();
             let next = self.0.parts.db.read(title_requests::load_next_addition).await?;
-            let Some((id, _)) = next.filter(|(_, at)| *at <= now && !self.0.draining.is_cancelled()) else {
+            let Some((id, _)) = next.filter(|(_, at)| *at <= now && !self.0.lifecycle.is_draining()) else {
                 return Ok(next.map(|(_, at)| at));
             };
             let failure = match AssertUnwindSafe(self.retry_addition(id)).catch_unwind().await {

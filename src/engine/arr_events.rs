@@ -33,7 +33,7 @@ impl Engine {
         let new = self.0.parts.db.write_or_busy(store).await?;
         self.0.parts.library.mark_changed(instance);
         tracing::info!(instance, new, "received arr events");
-        self.0.arr_event_stored.notify_one();
+        self.0.arr_event_stored.notify();
         Ok(())
     }
 }

@@ -38,9 +38,9 @@ impl Engine {
         }
         self.0.metadata_pause.follow_clock_step(step);
         self.0.parts.outbox.notify();
-        self.0.retries.notify_one();
-        self.0.arr_event_stored.notify_one();
-        if self.0.accepting_turns.is_cancelled() {
+        self.0.addition_queued.notify();
+        self.0.arr_event_stored.notify();
+        if self.0.lifecycle.accepts_turns() {
             self.recover_work().await?;
         }
         Ok(step)

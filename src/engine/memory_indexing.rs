@@ -87,10 +87,10 @@ impl Engine {
     /// Indexes answers until `stop` is canceled. A row whose work is interrupted is tried again later.
     pub async fn run_indexing(self, stop: CancellationToken) {
         let work = async {
-            self.0.accepting_turns.cancelled().await;
+            self.0.lifecycle.wait_for_turns().await;
             loop {
                 tokio::select! {
-                    () = self.0.turn_answered.notified() => tokio::time::sleep(IDLE_DELAY).await,
+                    () = self.0.turn_answered.wait() => tokio::time::sleep(IDLE_DELAY).await,
                     () = tokio::time::sleep(CHECK_INTERVAL) => {}
                 }
                 if let Err(error) = self.index_due_answers().await {
@@ -102,7 +102,7 @@ impl Engine {
         tokio::select! {
             () = work => {}
             () = stop.cancelled() => {}
-            () = self.0.draining.cancelled() => {}
+            () = self.0.lifecycle.wait_for_drain() => {}
         }
     }
 
@@ -114,10 +114,10 @@ impl Engine {
         let work = async move {
             tokio::select! {
                 progress = engine.index_due_answers() => progress,
-                () = engine.0.draining.cancelled() => Ok(IndexingProgress::default()),
+                () = engine.0.lifecycle.wait_for_drain() => Ok(IndexingProgress::default()),
             }
         };
-        self.0.tasks.spawn(work).await.unwrap_or_else(|error| {
+        self.0.lifecycle.spawn(work).await.unwrap_or_else(|error| {
             tracing::error!(%error, "indexing of answers ended early");
             Ok(IndexingProgress::default())
         })
@@ -128,7 +128,7 @@ impl Engine {
         let _turn = self.0.indexing_lock.lock().await;
         let mut progress = IndexingProgress::default();
         let names = self.0.parts.db.read(users::load_user_names).await?;
-        while !self.0.draining.is_cancelled() {
+        while !self.0.lifecycle.is_draining() {
             let now = self.now();
             if self.0.metadata_pause.is_active(now) {
                 break;
@@ -163,7 +163,7 @@ impl Engine {
             responses::add_operator_answer(conn, owner, user, (question, answer), now)
         };
         let id = self.0.parts.db.write(add).await?;
-        self.0.turn_answered.notify_one();
+        self.0.turn_answered.notify();
         Ok(id)
     }
 
@@ -407,7 +407,7 @@ impl Engine {
                 .read(move |conn| indexing_queue::load_answers_without_vectors(conn, &wanted, EMBED_BATCH))
                 .await?;
             rows.retain(|(id, ..)| tried.insert(*id));
-            if rows.is_empty() || self.0.draining.is_cancelled() {
+            if rows.is_empty() || self.0.lifecycle.is_draining() {
                 return Ok(());
             }
             for (id, question, answer) in rows {

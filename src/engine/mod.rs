@@ -14,6 +14,7 @@ mod deletion;
 mod expiry;
 mod facts;
 mod failed_work;
+mod lifecycle;
 pub mod memory_indexing;
 mod metadata_failure;
 mod metadata_pause;
@@ -24,6 +25,7 @@ pub(crate) mod notification_fanout;
 mod notifications;
 pub mod operator_conversations;
 pub mod operator_decisions;
+mod parts;
 mod progress;
 mod recall;
 mod reconcile;
@@ -42,59 +44,34 @@ mod turn_end;
 mod turn_loop;
 mod turn_start;
 mod verification;
+mod work_signal;
 mod write_recovery;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::{Notify, Semaphore};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::sync::Semaphore;
 
-use crate::clock::Clock;
 use crate::conversation::stream_events::EventSeq;
 use crate::conversation::transcript::ConversationId;
-use crate::llm::Model;
-use crate::llm::embeddings::Embedder;
 use crate::memory::index::VectorIndex;
-use crate::messaging::MessageChannel;
-use crate::messaging::outbox_relay::OutboxSignal;
-use crate::metrics::Metrics;
-use crate::store::database::db::Db;
 use crate::store::{Conn, QueryResult};
-use crate::tools::library::ArrInstances;
-use crate::tools::registry::ToolRegistry;
 
+use lifecycle::EngineLifecycle;
 use metadata_pause::MetadataPause;
 use stream::hub::Hub;
 use stream::reader::StreamReader;
+use work_signal::WorkSignal;
 
 pub use admission::AdmitError;
 pub use arr_events::StoreEventError;
 pub use codes::CodeSource;
+pub use parts::EngineParts;
 pub use settings::{HouseholdSettings, MetadataSource, PicturePolicy, Quotas, SmsReactions};
 
 /// Maximum number of concurrent requests for vectors.
 const EMBEDDINGS_AT_ONCE: usize = 2;
-
-/// External dependencies of a turn.
-pub struct EngineParts {
-    pub db: Db,
-    pub clock: Clock,
-    pub settings: HouseholdSettings,
-    /// `None` if none is configured: the keyword responder answers.
-    pub model: Option<Arc<dyn Model>>,
-    pub keyword: Arc<dyn Model>,
-    /// `None` if none is configured: memory is searched by text alone.
-    pub embedder: Option<Arc<dyn Embedder>>,
-    pub tools: ToolRegistry,
-    pub metrics: Metrics,
-    /// Libraries in which the titles of arr events are looked up.
-    pub library: Arc<ArrInstances>,
-    pub outbox: OutboxSignal,
-    /// Carrier whose record decides about ambiguous messages; `None` without an account.
-    pub carrier: Option<Arc<dyn MessageChannel>>,
-}
 
 /// Handle to the running engine; clones share it.
 #[derive(Clone)]
@@ -106,14 +83,14 @@ struct EngineInner {
     /// End of the time without model calls, because an operator has to act first.
     model_off_until: Mutex<Option<Timestamp>>,
     scheduler: scheduler::Scheduler,
-    /// Notified when an arr event was stored.
-    arr_event_stored: Notify,
+    lifecycle: EngineLifecycle,
     hub: Hub,
-    tasks: TaskTracker,
-    /// Notified when an addition may be queued for a later try.
-    retries: Notify,
-    /// Notified when a turn was answered and its answer may be indexed.
-    turn_answered: Notify,
+    /// Signal that an arr event was stored.
+    arr_event_stored: WorkSignal,
+    /// Signal that an addition may be queued for a later try.
+    addition_queued: WorkSignal,
+    /// Signal that a turn was answered and its answer may be indexed.
+    turn_answered: WorkSignal,
     /// Lock of the run that indexes answers.
     indexing_lock: tokio::sync::Mutex<()>,
     metadata_pause: MetadataPause,
@@ -122,12 +99,6 @@ struct EngineInner {
     index: Arc<tokio::sync::Mutex<VectorIndex>>,
     /// Vector space of the last computed vector. Only vectors of one space are comparable.
     vector_space: Mutex<Option<String>>,
-    /// Canceled when no new turn may begin.
-    draining: CancellationToken,
-    /// Canceled when turns may begin. Messages are accepted before that.
-    accepting_turns: CancellationToken,
-    /// Canceled when running work is dropped immediately.
-    aborting: CancellationToken,
 }
 
 impl Engine {
@@ -138,39 +109,27 @@ impl Engine {
             parts,
             model_off_until: Mutex::new(None),
             scheduler: scheduler::Scheduler::default(),
-            arr_event_stored: Notify::new(),
-            tasks: TaskTracker::new(),
-            retries: Notify::new(),
-            turn_answered: Notify::new(),
+            lifecycle: EngineLifecycle::default(),
+            arr_event_stored: WorkSignal::default(),
+            addition_queued: WorkSignal::default(),
+            turn_answered: WorkSignal::default(),
             indexing_lock: tokio::sync::Mutex::new(()),
             metadata_pause: MetadataPause::default(),
             embedding_permits: Semaphore::new(EMBEDDINGS_AT_ONCE),
             index: Arc::default(),
             vector_space: Mutex::new(None),
-            draining: CancellationToken::new(),
-            accepting_turns: CancellationToken::new(),
-            aborting: CancellationToken::new(),
         }))
     }
 
     /// Begins no new turn, and waits until the running turns end or `patience` has passed. Interrupted work continues
     /// from its last record at the next start.
     pub async fn drain(&self, patience: Duration) {
-        let inner = &self.0;
-        inner.draining.cancel();
-        inner.tasks.close();
-        if tokio::time::timeout(patience, inner.tasks.wait()).await.is_err() {
-            inner.aborting.cancel();
-            inner.tasks.wait().await;
-        }
+        self.0.lifecycle.drain(patience).await;
     }
 
     /// Drops running work immediately.
     pub async fn abort(&self) {
-        self.0.draining.cancel();
-        self.0.aborting.cancel();
-        self.0.tasks.close();
-        self.0.tasks.wait().await;
+        self.0.lifecycle.abort().await;
         self.0.hub.close().await;
     }
 

@@ -27,15 +27,15 @@ impl Engine {
     /// more turns begin. Dropping the task at any point loses nothing, because sent notifications are committed.
     pub(crate) fn start_notifications(&self) {
         let engine = self.clone();
-        self.0.tasks.spawn(async move {
-            let over = engine.0.draining.clone();
+        self.0.lifecycle.spawn(async move {
+            let lifecycle = engine.0.lifecycle.clone();
             let work = async {
-                engine.0.accepting_turns.cancelled().await;
+                lifecycle.wait_for_turns().await;
                 tokio::join!(engine.run_notifications(), engine.run_reconciliation());
             };
             tokio::select! {
                 () = work => {}
-                () = over.cancelled() => {}
+                () = lifecycle.wait_for_drain() => {}
             }
         });
     }
@@ -53,7 +53,7 @@ impl Engine {
                 }
             };
             tokio::select! {
-                () = self.0.arr_event_stored.notified() => {}
+                () = self.0.arr_event_stored.wait() => {}
                 () = tokio::time::sleep(wait) => {}
             }
         }

@@ -162,7 +162,7 @@ impl Engine {
         let new = self.0.parts.db.write(store).await?;
         if new > 0 {
             tracing::info!(instance, new, "found unreported events in the history");
-            self.0.arr_event_stored.notify_one();
+            self.0.arr_event_stored.notify();
         }
         Ok(())
     }

@@ -107,11 +107,10 @@ impl Engine {
             return;
         }
         let engine = self.clone();
-        self.0.tasks.spawn(async move {
-            let stopped = engine.0.aborting.clone();
+        self.0.lifecycle.spawn(async move {
             let left = tokio::select! {
                 biased;
-                () = stopped.cancelled() => TaskEnd::Stopped,
+                () = engine.0.lifecycle.wait_for_abort() => TaskEnd::Stopped,
                 left = engine.run_user_task(user) => left,
             };
             // A retired task may already have a successor.
@@ -124,7 +123,7 @@ impl Engine {
     /// Continues all unfinished work and lets turns begin. No other function continues unfinished work.
     pub async fn recover_work(&self) -> Result<(), DbError> {
         let users = self.0.parts.db.read(inbound_messages::load_users_with_work).await?;
-        self.0.accepting_turns.cancel();
+        self.0.lifecycle.accept_turns();
         for user in users {
             self.wake_user(user);
         }
@@ -162,11 +161,11 @@ impl Engine {
     }
 
     async fn run_user_task(&self, user: UserId) -> TaskEnd {
-        // Both tokens are canceled in an engine that has opened and is being stopped, and then nothing more begins.
+        // An engine that is being stopped may have accepted turns before, and then nothing more begins.
         tokio::select! {
             biased;
-            () = self.0.draining.cancelled() => return TaskEnd::Stopped,
-            () = self.0.accepting_turns.cancelled() => {}
+            () = self.0.lifecycle.wait_for_drain() => return TaskEnd::Stopped,
+            () = self.0.lifecycle.wait_for_turns() => {}
         }
         // Turn that has ended and is not counted yet.
         let mut over = None;
@@ -196,7 +195,7 @@ impl Engine {
                     self.count_failure(user).await;
                 }
             }
-            if self.0.draining.is_cancelled() {
+            if self.0.lifecycle.is_draining() {
                 return TaskEnd::Stopped;
             }
         }
@@ -254,7 +253,7 @@ impl Engine {
         tokio::select! {
             () = self.0.parts.clock.sleep(wait) => {}
             () = bell.notified() => {}
-            () = self.0.draining.cancelled() => {}
+            () = self.0.lifecycle.wait_for_drain() => {}
         }
     }
 

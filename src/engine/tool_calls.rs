@@ -310,7 +310,7 @@ impl Engine {
         };
         let progress = self.record_call(scene, record).await?;
         self.0.parts.outbox.notify();
-        self.0.retries.notify_one();
+        self.0.addition_queued.notify();
         Ok(progress)
     }
 

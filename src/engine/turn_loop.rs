@@ -273,7 +273,7 @@ impl Engine {
     pub(super) fn signal_turn_end(&self) {
         failpoint::reached("turn.ended");
         self.0.parts.outbox.notify();
-        self.0.turn_answered.notify_one();
+        self.0.turn_answered.notify();
     }
 }
 
