@@ -1,8 +1,6 @@
 //! Steps of the wall clock: stored waits are shifted by the step, and waits that the clock can no longer guarantee are
 //! ended.
 
-use std::sync::PoisonError;
-
 use jiff::{SignedDuration, Timestamp};
 
 use super::expiry::notify_expired_requests;
@@ -33,9 +31,7 @@ impl Engine {
             clock.take_back_step(step);
             return Err(error);
         }
-        if let Some(until) = self.0.model_off_until.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            *until = until.saturating_add(step).unwrap_or(Timestamp::MAX);
-        }
+        self.0.models.follow_clock_step(step);
         self.0.metadata_pause.follow_clock_step(step);
         self.0.parts.outbox.notify();
         self.0.addition_queued.notify();

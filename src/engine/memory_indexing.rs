@@ -303,7 +303,8 @@ impl Engine {
                 AnnotationSource::Code,
             )
         };
-        let (Some(model), Some(turn), Some(user)) = (&self.0.parts.model, row.turn, row.user) else {
+        let (Some(model), Some(turn), Some(user)) = (self.0.models.configured_model(), row.turn, row.user)
+        else {
             return Ok(Ok(by_code()));
         };
         // If every try ended in a crash, code extracts the metadata without another try.
@@ -327,8 +328,8 @@ impl Engine {
             ReservationOutcome::Crowded => return Ok(Err(MetadataFailure::BudgetReserved)),
             ReservationOutcome::Exhausted => return Ok(Err(MetadataFailure::BudgetSpent)),
         }
-        let asked = ModelCall { model: &**model, request: &request, estimate, timeout: CALL_TIMEOUT };
-        let ModelCallOutcome { response, charge } = self.call_model(asked, &mut |_| {}).await;
+        let asked = ModelCall { model, request: &request, estimate, timeout: CALL_TIMEOUT };
+        let ModelCallOutcome { response, charge } = self.0.models.call_model(asked, &mut |_| {}).await;
         self.0.parts.db.write(move |conn| daily_budget::settle_call_cost(conn, turn, charge)).await?;
         Ok(match response {
             Ok(step) => {

@@ -60,6 +60,7 @@ use crate::store::{Conn, QueryResult};
 
 use lifecycle::EngineLifecycle;
 use metadata_pause::MetadataPause;
+use model_call::ModelCaller;
 use stream::hub::Hub;
 use stream::reader::StreamReader;
 use work_signal::WorkSignal;
@@ -79,9 +80,7 @@ pub struct Engine(Arc<EngineInner>);
 
 struct EngineInner {
     parts: EngineParts,
-    model_permits: Semaphore,
-    /// End of the time without model calls, because an operator has to act first.
-    model_off_until: Mutex<Option<Timestamp>>,
+    models: ModelCaller,
     scheduler: scheduler::Scheduler,
     lifecycle: EngineLifecycle,
     hub: Hub,
@@ -104,10 +103,9 @@ struct EngineInner {
 impl Engine {
     pub fn new(parts: EngineParts) -> Self {
         Self(Arc::new(EngineInner {
-            model_permits: Semaphore::new(parts.settings.model_calls),
+            models: ModelCaller::new(&parts),
             hub: Hub::new(parts.db.clone()),
             parts,
-            model_off_until: Mutex::new(None),
             scheduler: scheduler::Scheduler::default(),
             lifecycle: EngineLifecycle::default(),
             arr_event_stored: WorkSignal::default(),

@@ -103,12 +103,7 @@ impl Engine {
         ask: &ModelCallPlan,
     ) -> PreparedCall {
         let request = self.build_model_request(scene, past, ask);
-        let (brain, model) = match (ask.responder, &self.0.parts.model) {
-            (Responder::Model, Some(model)) => (Responder::Model, model.clone()),
-            (Responder::Model, None) | (Responder::Keyword, _) => {
-                (Responder::Keyword, self.0.parts.keyword.clone())
-            }
-        };
+        let (brain, model) = self.0.models.select_model(ask.responder);
         let attempt = AttemptId { turn: scene.live.id, step: ask.step, attempt: ask.attempt };
         let estimate = CostEstimate::from_request(&request, self.0.parts.settings.prices);
         PreparedCall { attempt, responder: brain, model, request, estimate }
@@ -214,7 +209,7 @@ impl Engine {
         let PreparedCall { model, request, estimate, .. } = call;
         let asked = ModelCall { model: &**model, request, estimate: *estimate, timeout: MODEL_TIMEOUT };
         let ModelCallOutcome { response, charge } =
-            self.call_model(asked, &mut |delta| recorder.queue_delta(delta)).await;
+            self.0.models.call_model(asked, &mut |delta| recorder.queue_delta(delta)).await;
         let rest = recorder.finish().await;
         match response {
             Ok(step) => Ok(CallResponse { step, charge, last_pieces: rest }),

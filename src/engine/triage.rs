@@ -24,8 +24,8 @@ impl Engine {
         scene: &TurnContext,
         past: &TurnHistory,
     ) -> anyhow::Result<TurnProgress> {
-        let (verdict, charge) = match (scene.plan.triage, &self.0.parts.model) {
-            (TriageState::Open, Some(model)) => self.classify_small_talk(&**model, scene, past).await?,
+        let (verdict, charge) = match (scene.plan.triage, self.0.models.configured_model()) {
+            (TriageState::Open, Some(model)) => self.classify_small_talk(model, scene, past).await?,
             (TriageState::Open, None) | (TriageState::Respond, _) => {
                 (TriageState::Respond, ModelCharge::Nothing)
             }
@@ -70,7 +70,7 @@ impl Engine {
         let asked = ModelCall { model, request: &request, estimate, timeout: TRIAGE_TIMEOUT };
         let mut nobody = |_| {};
         let ModelCallOutcome { response, charge } = tokio::select! {
-            outcome = self.call_model(asked, &mut nobody) => outcome,
+            outcome = self.0.models.call_model(asked, &mut nobody) => outcome,
             // Dropping the call closes the connection, which ends the model's work.
             () = self.wait_for_cancellation(scene) => return Ok((TriageState::Respond, ModelCharge::Input)),
         };

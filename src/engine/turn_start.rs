@@ -55,7 +55,7 @@ impl Engine {
     ) -> anyhow::Result<(TurnStartOutcome, Option<TurnId>)> {
         let now = self.now();
         let settings = self.0.parts.settings.clone();
-        let brain = self.current_responder(now);
+        let brain = self.0.models.current_responder(now);
         let begin = move |conn: &mut _| {
             let before = turn_lifecycle::load_newest_turn(conn)?;
             let begun =
@@ -66,12 +66,6 @@ impl Engine {
         failpoint::reached("turn.begun");
         self.0.parts.outbox.notify();
         Ok((begun, (newest > before).then_some(newest)))
-    }
-
-    /// Returns the responder of a turn that begins at this time.
-    fn current_responder(&self, now: Timestamp) -> Responder {
-        let off = self.0.model_off_until.lock().is_ok_and(|until| until.is_some_and(|until| now < until));
-        if self.0.parts.model.is_none() || off { Responder::Keyword } else { Responder::Model }
     }
 }
 
