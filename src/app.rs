@@ -157,7 +157,7 @@ impl BackgroundTasks {
             }
         };
         let retries = tokio::spawn(engine.clone().run_addition_retries(stop.clone()));
-        let learning = tokio::spawn(engine.clone().run_indexing(stop.clone()));
+        let learning = tokio::spawn(engine.indexer.clone().run(stop.clone()));
         let files = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
         Ok(Self {
             relay,

@@ -32,7 +32,7 @@ impl Engine {
             return Err(error);
         }
         self.0.models.follow_clock_step(step);
-        self.0.metadata_pause.follow_clock_step(step);
+        self.0.indexer.follow_clock_step(step);
         self.0.parts.outbox.notify();
         self.0.addition_queued.notify();
         self.0.arr_event_stored.notify();

@@ -15,19 +15,17 @@ mod expiry;
 mod facts;
 mod failed_work;
 mod lifecycle;
-pub mod memory_indexing;
-mod metadata_failure;
-mod metadata_pause;
+pub mod memory;
 mod model_call;
 mod model_step;
 pub mod newcomers;
 pub(crate) mod notification_fanout;
 mod notifications;
+pub mod operator;
 pub mod operator_conversations;
 pub mod operator_decisions;
 mod parts;
 mod progress;
-mod recall;
 mod reconcile;
 mod removal_requests;
 mod retry_outcomes;
@@ -47,20 +45,21 @@ mod verification;
 mod work_signal;
 mod write_recovery;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::Semaphore;
 
 use crate::conversation::stream_events::EventSeq;
 use crate::conversation::transcript::ConversationId;
-use crate::memory::index::VectorIndex;
 use crate::store::{Conn, QueryResult};
 
 use lifecycle::EngineLifecycle;
-use metadata_pause::MetadataPause;
+use memory::indexer::MemoryIndexer;
+use memory::recall::AnswerRecall;
+use memory::text_embedder::TextEmbedder;
 use model_call::ModelCaller;
+use operator::answers::AnswerActions;
 use stream::hub::Hub;
 use stream::reader::StreamReader;
 use work_signal::WorkSignal;
@@ -71,16 +70,17 @@ pub use codes::CodeSource;
 pub use parts::EngineParts;
 pub use settings::{HouseholdSettings, MetadataSource, PicturePolicy, Quotas, SmsReactions};
 
-/// Maximum number of concurrent requests for vectors.
-const EMBEDDINGS_AT_ONCE: usize = 2;
-
 /// Handle to the running engine; clones share it.
 #[derive(Clone)]
-pub struct Engine(Arc<EngineInner>);
+pub struct Engine(Arc<EngineComponents>);
 
-struct EngineInner {
+/// Components of the engine.
+pub struct EngineComponents {
+    pub indexer: Arc<MemoryIndexer>,
+    pub recall: AnswerRecall,
+    pub answer_actions: AnswerActions,
     parts: EngineParts,
-    models: ModelCaller,
+    models: Arc<ModelCaller>,
     scheduler: scheduler::Scheduler,
     lifecycle: EngineLifecycle,
     hub: Hub,
@@ -90,32 +90,40 @@ struct EngineInner {
     addition_queued: WorkSignal,
     /// Signal that a turn was answered and its answer may be indexed.
     turn_answered: WorkSignal,
-    /// Lock of the run that indexes answers.
-    indexing_lock: tokio::sync::Mutex<()>,
-    metadata_pause: MetadataPause,
-    embedding_permits: Semaphore,
-    /// Vectors of the answers that users may find.
-    index: Arc<tokio::sync::Mutex<VectorIndex>>,
-    /// Vector space of the last computed vector. Only vectors of one space are comparable.
-    vector_space: Mutex<Option<String>>,
+}
+
+impl std::ops::Deref for Engine {
+    type Target = EngineComponents;
+
+    fn deref(&self) -> &EngineComponents {
+        &self.0
+    }
 }
 
 impl Engine {
     pub fn new(parts: EngineParts) -> Self {
-        Self(Arc::new(EngineInner {
-            models: ModelCaller::new(&parts),
+        let (lifecycle, turn_answered) = (EngineLifecycle::default(), WorkSignal::default());
+        let models = Arc::new(ModelCaller::new(&parts));
+        let embedder = parts.embedder.clone().map(|embedder| Arc::new(TextEmbedder::new(embedder)));
+        let indexer = MemoryIndexer::new(
+            &parts,
+            models.clone(),
+            embedder.clone(),
+            lifecycle.clone(),
+            turn_answered.clone(),
+        );
+        Self(Arc::new(EngineComponents {
+            indexer: Arc::new(indexer),
+            recall: AnswerRecall::new(&parts, embedder),
+            answer_actions: AnswerActions::new(&parts, turn_answered.clone()),
+            models,
             hub: Hub::new(parts.db.clone()),
             parts,
             scheduler: scheduler::Scheduler::default(),
-            lifecycle: EngineLifecycle::default(),
+            lifecycle,
             arr_event_stored: WorkSignal::default(),
             addition_queued: WorkSignal::default(),
-            turn_answered: WorkSignal::default(),
-            indexing_lock: tokio::sync::Mutex::new(()),
-            metadata_pause: MetadataPause::default(),
-            embedding_permits: Semaphore::new(EMBEDDINGS_AT_ONCE),
-            index: Arc::default(),
-            vector_space: Mutex::new(None),
+            turn_answered,
         }))
     }
 

@@ -6,10 +6,11 @@ use jiff::Timestamp;
 
 use super::turn_end::{self, ReplyAddress};
 use super::{Engine, SmsReactions};
+use crate::conversation::memory::recall;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::prompt::PastTurn;
 use crate::conversation::routing::inbound_message::InboundEvent;
-use crate::conversation::transcript::{CallState, EffectLevel, User, UserId};
+use crate::conversation::transcript::{CallState, EffectLevel, Responder, TurnId, User, UserId};
 use crate::conversation::turn::{FallbackReply, NextStep, Turn, TurnReply};
 use crate::failpoint;
 use crate::store::conversation::history::{self, ConversationWindow};
@@ -156,6 +157,28 @@ impl Engine {
                 TurnProgress::Reload => {}
                 TurnProgress::Loaded(scene) => known = Some(*scene),
                 TurnProgress::Ended => return Ok(()),
+            }
+        }
+    }
+
+    /// Returns the recalled lines for a turn's prompt, without the exchanges from turn `shown` on, which the prompt
+    /// already contains. If the memory cannot be read, the turn continues without the lines. A canceled turn needs no
+    /// lines.
+    async fn recall_lines(&self, scene: &TurnContext, shown: Option<TurnId>) -> Vec<String> {
+        let query = scene.turn.texts.join(" ");
+        if scene.plan.brain == Responder::Keyword || scene.turn.cancel_requested {
+            return Vec::new();
+        }
+        let found = tokio::select! {
+            found = self.0.recall.recall_answers(scene.user.id, &query, shown) => found,
+            () = self.wait_for_cancellation(scene) => return Vec::new(),
+        };
+        match found {
+            Ok(recalled) => recall::format_recall_lines(&recalled, &self.0.parts.settings.zone),
+            Err(error) => {
+                let error = anyhow::Error::from(error);
+                tracing::error!(turn = %scene.live.id, error = format!("{error:#}"), "failed to search the memory");
+                Vec::new()
             }
         }
     }

@@ -402,7 +402,7 @@ async fn extracted_fact_is_a_suggestion_until_the_operator_keeps_it() {
         ],
     });
     app.model_plays([says(&noticed.to_string())]);
-    app.app().engine.index_due_answers().await.unwrap();
+    app.app().engine.indexer.index_due_answers().await.unwrap();
     assert_eq!(app.lines("SELECT state || ' ' || value AS line FROM user_facts").await, ["suggested horror"]);
     assert_eq!(presses(&app, "facts/keep", &[("suggestion", "1")]).await.0, "fact-noted");
     assert!(app.sms("what do you know").await.starts_with("1. Dislikes horror\n"));

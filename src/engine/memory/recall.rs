@@ -1,34 +1,25 @@
-//! Recall of earlier answers for a turn, by meaning and by text, among the answers that the turn's user may find.
+//! Recall of earlier answers, by meaning and by text, among the answers that a user may find.
 
-use std::sync::PoisonError;
-use std::time::Duration;
+use std::sync::Arc;
 
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::Engine;
-use super::turn_loop::TurnContext;
+use super::text_embedder::{QueryEmbedding, TextEmbedder};
+use crate::clock::Clock;
 use crate::conversation::memory::answer_metadata;
-use crate::conversation::memory::recall::{self, RANKING_SIZE, RecalledAnswers, rank_candidates};
+use crate::conversation::memory::recall::{RANKING_SIZE, RecalledAnswers, rank_candidates};
 use crate::conversation::text::normalization::content_words;
-use crate::conversation::transcript::{Responder, TurnId, UserId};
+use crate::conversation::transcript::{TurnId, UserId};
+use crate::engine::parts::EngineParts;
 use crate::memory::index::VectorIndex;
-use crate::memory::vector::UnitVector;
-use crate::store::database::db::DbError;
+use crate::store::database::db::{Db, DbError};
 use crate::store::memory::search::{self, VectorQuery, VisibleOwners};
 use crate::store::{Conn, QueryResult};
 
-/// Maximum wait for vectors while a user waits for the reply. If no vectors arrive in time, only the text is searched.
-const EMBED_TIMEOUT: Duration = Duration::from_secs(2);
 /// Number of rows that each ranking considers: the ranked rows, and the rows of a whole window, which are left out.
 const CANDIDATES_PER_RANKING: usize = RANKING_SIZE + 20;
 /// Number of changed rows that are read at once, so that a large memory is never read in one piece.
 const CHANGES_PER_READ: i64 = 1_000;
-
-/// Vector of a text, computed by an embeddings model.
-struct QueryEmbedding {
-    model: String,
-    vector: UnitVector,
-}
 
 /// Search by meaning: the vector to search for, and the index to search in.
 struct VectorSearch {
@@ -52,26 +43,26 @@ impl VectorSearch {
     }
 }
 
-impl Engine {
-    /// Returns the recalled lines for a turn's prompt, without the exchanges from turn `shown` on, which the prompt
-    /// already contains. If the memory cannot be read, the turn continues without the lines. A canceled turn needs no
-    /// lines.
-    pub(super) async fn recall_lines(&self, scene: &TurnContext, shown: Option<TurnId>) -> Vec<String> {
-        let query = scene.turn.texts.join(" ");
-        if scene.plan.brain == Responder::Keyword || scene.turn.cancel_requested {
-            return Vec::new();
-        }
-        let found = tokio::select! {
-            found = self.recall_answers(scene.user.id, &query, shown) => found,
-            () = self.wait_for_cancellation(scene) => return Vec::new(),
-        };
-        match found {
-            Ok(recalled) => recall::format_recall_lines(&recalled, &self.0.parts.settings.zone),
-            Err(error) => {
-                let error = anyhow::Error::from(error);
-                tracing::error!(turn = %scene.live.id, error = format!("{error:#}"), "failed to search the memory");
-                Vec::new()
-            }
+/// Search over the stored answers.
+pub struct AnswerRecall {
+    db: Db,
+    clock: Clock,
+    /// `None` if none is configured: memory is searched by text alone.
+    embedder: Option<Arc<TextEmbedder>>,
+    /// Minimum similarity at which two texts count as similar.
+    similarity_floor: f32,
+    /// Vectors of the answers that users may find.
+    index: Arc<Mutex<VectorIndex>>,
+}
+
+impl AnswerRecall {
+    pub(in crate::engine) fn new(parts: &EngineParts, embedder: Option<Arc<TextEmbedder>>) -> Self {
+        Self {
+            db: parts.db.clone(),
+            clock: parts.clock.clone(),
+            embedder,
+            similarity_floor: parts.settings.similarity_floor,
+            index: Arc::default(),
         }
     }
 
@@ -86,17 +77,21 @@ impl Engine {
         if !answer_metadata::is_meaningful_question(query) {
             return Ok(RecalledAnswers::default());
         }
-        let by_meaning = match self.embed_query(query).await {
+        let embedded = match &self.embedder {
+            Some(embedder) => embedder.embed_query(query).await,
+            None => None,
+        };
+        let by_meaning = match embedded {
             Some(meaning) => {
                 // The index lock is awaited here, so that the wait blocks no database reader.
-                let index = self.0.index.clone().lock_owned().await;
+                let index = self.index.clone().lock_owned().await;
                 Some(VectorSearch { query: meaning, index })
             }
             None => None,
         };
         let query = query.to_owned();
-        let floor = self.0.parts.settings.similarity_floor;
-        let now = self.now();
+        let floor = self.similarity_floor;
+        let now = self.clock.now();
         let search = move |conn: &mut Conn| {
             let owners = search::load_visible_owners(conn, viewer)?;
             let (mut ids, sought) = match by_meaning {
@@ -111,34 +106,7 @@ impl Engine {
             let candidates = search::load_candidates(conn, &owners, &ids, sought, but_from)?;
             Ok(rank_candidates(&query, candidates, &by_words, floor, now))
         };
-        self.0.parts.db.read(search).await
-    }
-
-    async fn embed_query(&self, query: &str) -> Option<QueryEmbedding> {
-        let embedder = self.0.parts.embedder.as_ref()?;
-        let texts = [query.to_owned()];
-        // The wait for a permit counts toward the limit, since a user waits for the reply.
-        let ask = async {
-            let _place = self.0.embedding_permits.acquire().await;
-            embedder.embed(&texts).await
-        };
-        let asked = tokio::time::timeout(EMBED_TIMEOUT, ask).await;
-        match asked {
-            Ok(Ok(vectors)) => {
-                let vector = vectors.into_iter().next().and_then(UnitVector::new)?;
-                let model = vector.space_key(embedder.model());
-                *self.0.vector_space.lock().unwrap_or_else(PoisonError::into_inner) = Some(model.clone());
-                Some(QueryEmbedding { model, vector })
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "failed to embed the query, searched the memory by text only");
-                None
-            }
-            Err(_) => {
-                tracing::warn!("embedding of the query timed out, searched the memory by text only");
-                None
-            }
-        }
+        self.db.read(search).await
     }
 }
 

@@ -1,0 +1,3 @@
+//! Actions of the operator, in the console and the API.
+
+pub mod answers;
