@@ -235,7 +235,7 @@ impl App {
             metrics: metrics.clone(),
         });
         let maintenance = Maintenance {
-            engine: engine.clone(),
+            expiry: engine.expiry.clone(),
             db: db.clone(),
             clock: clock.clone(),
             retention: blueprint.retention,

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
+use super::approvals::user_access::{self, BlockOutcome};
+use super::approvals::{expiry, removal_requests};
 use super::code_guesses::{SUSPENDED, SUSPENDED_NOW};
-use super::newcomers::{self, BlockOutcome};
-use super::turn_end::ReplyAddress;
+use super::reply_address::ReplyAddress;
 use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
-use super::{expiry, removal_requests};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::grammar::triage::TriageDecision;
@@ -102,12 +102,12 @@ impl TurnStart<'_> {
                 (ApprovalKind::Join, AdminDecision::Approve) => {
                     let newcomer = users::load_user(self.conn, approval.user)?;
                     let (by, number) = (Actor::User(admin.id), self.settings.number.as_ref());
-                    newcomers::approve_user(self.conn, &newcomer, by, number, self.now)?;
+                    user_access::approve_user(self.conn, &newcomer, by, number, self.now)?;
                     format!("{} can text me now.", naming::display_name(&newcomer))
                 }
                 (ApprovalKind::Join, AdminDecision::Block) => {
                     let newcomer = users::load_user(self.conn, approval.user)?;
-                    match newcomers::block_user(self.conn, &newcomer, Actor::User(admin.id), self.now)? {
+                    match user_access::block_user(self.conn, &newcomer, Actor::User(admin.id), self.now)? {
                         BlockOutcome::Blocked => format!("Blocked {}.", newcomer.phone.format_grouped()),
                         BlockOutcome::LastAdmin => "The last admin cannot be blocked.".to_owned(),
                     }

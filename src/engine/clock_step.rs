@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::expiry::notify_expired_requests;
+use super::approvals::expiry::notify_expired_requests;
 use super::notification_fanout::reschedule_notifications;
 use super::{Engine, HouseholdSettings};
 use crate::store::confirmation::{approvals, code_misses};

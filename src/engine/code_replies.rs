@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::turn_end::{self, ReplyAddress};
+use super::reply_address::{self, ReplyAddress};
 use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
 use crate::conversation::lifecycle::{self, ConversationSlot};
 use crate::conversation::people::admin_commands;
@@ -201,7 +201,7 @@ impl TurnStart<'_> {
         text: &str,
     ) -> QueryResult<TurnStartOutcome> {
         let text = match self.drop_prompt(user, scene, events)? {
-            Some(closing) => turn_end::prepend_sentence(&closing, text),
+            Some(closing) => reply_address::prepend_sentence(&closing, text),
             None => text.to_owned(),
         };
         self.answer_by_code(user, TurnKind::Command, events, &text)

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use super::Engine;
+use super::approvals::removal_requests;
 use super::change_record;
-use super::removal_requests;
+use super::reply_address::{self, ReplyAddress};
 use super::tool_calls::{MAX_STARTS, deletion_status};
-use super::turn_end::{self, ReplyAddress};
 use super::turn_loop::TurnContext;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
@@ -220,7 +220,7 @@ impl Engine {
         let report = deletion_messages::format_deletion_report(&outcomes);
         let report = scene
             .closing_sentence()
-            .map_or(report.clone(), |closing| turn_end::prepend_sentence(closing, &report));
+            .map_or(report.clone(), |closing| reply_address::prepend_sentence(closing, &report));
         let changed: Vec<DeletionTarget> = outcomes
             .iter()
             .filter(|(_, outcome)| *outcome == ItemOutcome::Changed)

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::turn_end::ReplyAddress;
-use super::{HouseholdSettings, removal_requests};
+use super::HouseholdSettings;
+use super::approvals::removal_requests;
+use super::reply_address::ReplyAddress;
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::transcript::{Address, CallRow, TurnId, UserId, UserStatus};
 use crate::conversation::turn::FallbackReply;

@@ -4,6 +4,7 @@
 mod addition_retries;
 mod admin_commands;
 mod admission;
+pub mod approvals;
 mod arr_events;
 mod change_record;
 pub(crate) mod clock_step;
@@ -11,14 +12,13 @@ mod code_guesses;
 mod code_replies;
 mod codes;
 mod deletion;
-mod expiry;
 mod facts;
 mod failed_work;
 mod lifecycle;
 pub mod memory;
 mod model_call;
 mod model_step;
-pub mod newcomers;
+mod newcomers;
 pub(crate) mod notification_fanout;
 mod notifications;
 pub mod operator;
@@ -27,7 +27,7 @@ pub mod operator_decisions;
 mod parts;
 mod progress;
 mod reconcile;
-mod removal_requests;
+mod reply_address;
 mod retry_outcomes;
 mod scheduler;
 mod season_check;
@@ -38,7 +38,6 @@ mod tool_context;
 mod tool_effects;
 mod triage;
 pub mod turn_control;
-mod turn_end;
 mod turn_loop;
 mod turn_start;
 mod verification;
@@ -54,6 +53,7 @@ use crate::conversation::stream_events::EventSeq;
 use crate::conversation::transcript::ConversationId;
 use crate::store::{Conn, QueryResult};
 
+use approvals::expiry::DueExpiry;
 use lifecycle::EngineLifecycle;
 use memory::indexer::MemoryIndexer;
 use memory::recall::AnswerRecall;
@@ -79,6 +79,7 @@ pub struct EngineComponents {
     pub indexer: Arc<MemoryIndexer>,
     pub recall: AnswerRecall,
     pub answer_actions: AnswerActions,
+    pub expiry: Arc<DueExpiry>,
     parts: EngineParts,
     models: Arc<ModelCaller>,
     scheduler: scheduler::Scheduler,
@@ -116,6 +117,7 @@ impl Engine {
             indexer: Arc::new(indexer),
             recall: AnswerRecall::new(&parts, embedder),
             answer_actions: AnswerActions::new(&parts, turn_answered.clone()),
+            expiry: Arc::new(DueExpiry::new(&parts)),
             models,
             hub: Hub::new(parts.db.clone()),
             parts,

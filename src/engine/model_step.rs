@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::model_call::{ModelCall, ModelCallOutcome};
 use super::stream::recorder::DeltaRecorder;
 use super::turn_loop::{TurnContext, TurnHistory, TurnProgress};
-use super::{Engine, turn_end};
+use super::{Engine, reply_address};
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::model_request::ModelRequest;
 use crate::conversation::prompt::{self, PromptContext, PromptMaterial};
@@ -140,7 +140,7 @@ impl Engine {
                 ReservationOutcome::Crowded => "the calls under way may use up the day's budget",
                 ReservationOutcome::Exhausted => {
                     let key = format!("budget:{}", wanted.day);
-                    turn_end::notify_admins(conn, number.as_ref(), &key, BUDGET_SPENT, now)?;
+                    reply_address::notify_admins(conn, number.as_ref(), &key, BUDGET_SPENT, now)?;
                     "the day's budget is spent"
                 }
             };

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::HouseholdSettings;
-use super::turn_end::ReplyAddress;
+use super::reply_address::ReplyAddress;
 use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
 use crate::arr::{Series, history};

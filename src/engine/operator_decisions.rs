@@ -4,9 +4,10 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::newcomers::{self, BlockOutcome};
-use super::turn_end::ReplyAddress;
-use super::{Engine, HouseholdSettings, Quotas, removal_requests};
+use super::approvals::removal_requests;
+use super::approvals::user_access::{self, BlockOutcome};
+use super::reply_address::ReplyAddress;
+use super::{Engine, HouseholdSettings, Quotas};
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
@@ -67,7 +68,7 @@ impl Engine {
             let Some(user) = user_admin::find_known_user(conn, user)? else {
                 return Ok(AccessOutcome::UnknownUser);
             };
-            newcomers::approve_user(conn, &user, by, number.as_ref(), now)?;
+            user_access::approve_user(conn, &user, by, number.as_ref(), now)?;
             Ok(AccessOutcome::Done)
         });
         let joining = joining.await?;
@@ -110,7 +111,7 @@ impl Engine {
             let Some(user) = user_admin::find_known_user(conn, user)? else {
                 return Ok(AccessOutcome::UnknownUser);
             };
-            Ok(match newcomers::block_user(conn, &user, by, now)? {
+            Ok(match user_access::block_user(conn, &user, by, now)? {
                 BlockOutcome::Blocked => AccessOutcome::Done,
                 BlockOutcome::LastAdmin => AccessOutcome::LastAdmin,
             })

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Engine;
-use super::turn_end::ReplyAddress;
+use super::reply_address::ReplyAddress;
 use super::turn_loop::TurnContext;
 use crate::store::turns::progress_message;
 use crate::telemetry;

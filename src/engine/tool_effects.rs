@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::turn_end::ReplyAddress;
+use super::reply_address::ReplyAddress;
 use super::turn_loop::TurnContext;
-use super::{HouseholdSettings, turn_end};
+use super::{HouseholdSettings, reply_address};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::naming;
@@ -171,5 +171,5 @@ fn ask_admins_for_removal(
         approval.code.as_str(),
     );
     let key = format!("approval:{}", approval.id);
-    turn_end::notify_admins(conn, settings.number.as_ref(), &key, &question, now)
+    reply_address::notify_admins(conn, settings.number.as_ref(), &key, &question, now)
 }

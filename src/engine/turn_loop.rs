@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::turn_end::{self, ReplyAddress};
+use super::reply_address::{self, ReplyAddress};
 use super::{Engine, SmsReactions};
 use crate::conversation::memory::recall;
 use crate::conversation::people::facts::UserFacts;
@@ -256,9 +256,9 @@ impl Engine {
                 MessageOutcome::Replied
             }
         };
-        let words = turn_end::turn_reply_text(answer);
+        let words = turn_reply_text(answer);
         match scene.closing_sentence() {
-            Some(closing) => back.turn_end(id, outcome, &turn_end::prepend_sentence(closing, words)),
+            Some(closing) => back.turn_end(id, outcome, &reply_address::prepend_sentence(closing, words)),
             None => back.turn_end(id, outcome, words),
         }
     }
@@ -309,4 +309,13 @@ fn canceled_turn_end(scene: &TurnContext) -> TurnEnd {
         return TurnEnd::without_message(scene.live.id, MessageOutcome::Skipped("taken_back"));
     }
     scene.reply_address().turn_end(scene.live.id, MessageOutcome::Replied, &done)
+}
+
+/// Returns the text of a turn's answer.
+fn turn_reply_text(answer: &TurnReply) -> &str {
+    match answer {
+        TurnReply::Model(text) | TurnReply::Tools(text) => text,
+        TurnReply::Reaction(emoji) => emoji.as_str(),
+        TurnReply::Code(excuse) => excuse.text(),
+    }
 }

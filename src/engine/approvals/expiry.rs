@@ -1,34 +1,56 @@
 //! Expiry by time alone: idle conversations end, newcomers are dismissed, unanswered approvals expire.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
-use super::turn_end::ReplyAddress;
-use super::{Engine, HouseholdSettings};
+use crate::clock::Clock;
 use crate::conversation::deletion::deletion_messages;
+use crate::engine::parts::EngineParts;
+use crate::engine::reply_address::ReplyAddress;
+use crate::engine::settings::HouseholdSettings;
+use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::confirmation::approvals::{self, About, EndedApproval};
 use crate::store::conversation::conversations;
-use crate::store::database::db::DbError;
+use crate::store::database::db::{Db, DbError};
 use crate::store::people::{join_requests, users};
 use crate::store::queue::outbox;
 use crate::store::{Conn, QueryResult};
 
-impl Engine {
+/// Expiry of everything that waits for a limited time.
+pub struct DueExpiry {
+    db: Db,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+    outbox: OutboxSignal,
+}
+
+impl DueExpiry {
+    pub(in crate::engine) fn new(parts: &EngineParts) -> Self {
+        Self {
+            db: parts.db.clone(),
+            clock: parts.clock.clone(),
+            settings: parts.settings.clone(),
+            outbox: parts.outbox.clone(),
+        }
+    }
+
     /// Runs one round of expiry. The round changes nothing when nothing is due.
     pub(crate) async fn expire_due(&self) -> Result<(), DbError> {
-        let (settings, now) = (self.0.parts.settings.clone(), self.now());
+        let (settings, now) = (self.settings.clone(), self.clock.now());
         let work = move |conn: &mut _| {
             conversations::end_idle_conversations(conn, settings.idle, now)?;
             join_requests::dismiss_idle_newcomers(conn, now)?;
             expire_approvals(conn, &settings, now)
         };
-        self.0.parts.db.write(work).await?;
-        self.0.parts.outbox.notify();
+        self.db.write(work).await?;
+        self.outbox.notify();
         Ok(())
     }
 }
 
 /// Expires unanswered approvals. A member whose removal request expires without an answer is notified.
-pub(super) fn expire_approvals(
+pub(in crate::engine) fn expire_approvals(
     conn: &mut Conn,
     settings: &HouseholdSettings,
     now: Timestamp,
@@ -38,7 +60,7 @@ pub(super) fn expire_approvals(
 }
 
 /// Notifies each member of a removal request that has expired.
-pub(super) fn notify_expired_requests(
+pub(in crate::engine) fn notify_expired_requests(
     conn: &mut Conn,
     settings: &HouseholdSettings,
     expired: &[EndedApproval],

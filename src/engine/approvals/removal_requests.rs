@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::turn_end::ReplyAddress;
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::transcript::Address;
+use crate::engine::reply_address::ReplyAddress;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::approvals::{
     self, Approval, ApprovalKind, ApprovalOutcome, SettleApprovalOutcome,
@@ -15,13 +15,13 @@ use crate::store::queue::outbox;
 use crate::store::{Conn, QueryResult};
 
 /// Returns the key of the notification about the outcome of an approved removal request.
-pub(super) fn done_key(wish: i64) -> String {
+pub(in crate::engine) fn done_key(wish: i64) -> String {
     format!("approval:{wish}:done")
 }
 
 /// Denies a removal request. The title remains, and the member is notified. `number` is our own number, if one is
 /// configured.
-pub(super) fn deny_request(
+pub(in crate::engine) fn deny_request(
     conn: &mut Conn,
     wish: &Approval,
     by: Actor,

@@ -1,11 +1,11 @@
-//! Ends of turns: the reply text, formatted for SMS, and the outbound rows that carry it.
+//! Addresses of users, and the messages to them, formatted for SMS.
 
 use jiff::Timestamp;
 
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::text::message_format::{self, EmojiPolicy, MessagePage};
 use crate::conversation::transcript::{Address, EventId, TurnId, User};
-use crate::conversation::turn::{FallbackReply, TurnReply};
+use crate::conversation::turn::FallbackReply;
 use crate::messaging::segments::SegmentCount;
 use crate::store::people::users;
 use crate::store::queue::inbound_messages::MessageOutcome;
@@ -159,15 +159,6 @@ impl ReplyAddress {
 pub(super) fn prepend_sentence(sentence: &str, text: &str) -> String {
     let space = if text.starts_with("1. ") { '\n' } else { ' ' };
     format!("{sentence}{space}{text}")
-}
-
-/// Returns the text of a turn's answer.
-pub(super) fn turn_reply_text(answer: &TurnReply) -> &str {
-    match answer {
-        TurnReply::Model(text) | TurnReply::Tools(text) => text,
-        TurnReply::Reaction(emoji) => emoji.as_str(),
-        TurnReply::Code(excuse) => excuse.text(),
-    }
 }
 
 /// Notifies every active admin once about the subject of `key`.
