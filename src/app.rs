@@ -17,7 +17,7 @@ use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::doctor::connection_test::ConnectionTester;
 pub(crate) use crate::engine::PicturePolicy;
 use crate::engine::clock_step::end_uncertain_waits;
-use crate::engine::notification_fanout::reschedule_notifications;
+use crate::engine::notifications::send_time::reschedule_notifications;
 use crate::engine::{Engine, EngineParts, HouseholdSettings};
 use crate::failpoint;
 use crate::llm::Model;
@@ -400,9 +400,9 @@ impl App {
     /// Reads the arr events that were not reported, sends all notifications that are due, and checks the followed
     /// seasons.
     pub async fn give_notice_once(&self) -> anyhow::Result<()> {
-        self.engine.reconcile_instances().await;
-        self.engine.send_due_notifications().await?;
-        self.engine.check_seasons().await;
+        self.engine.reconciler.reconcile_instances().await;
+        self.engine.notifier.send_due_notifications().await?;
+        self.engine.season_checker.check_seasons().await;
         Ok(())
     }
 

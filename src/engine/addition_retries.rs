@@ -10,11 +10,10 @@ use futures_util::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use super::Engine;
-use super::change_record;
 use super::retry_outcomes::{GivenUp, failed_addition_entry};
 use super::tool_calls::audit_entry;
 use super::turn_loop::TurnContext;
+use super::{Engine, change_record};
 use crate::conversation::title_requests as words;
 use crate::conversation::title_requests::DeferredAdditionState;
 use crate::conversation::transcript::{

@@ -3,9 +3,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::Engine;
 use super::approvals::expiry::notify_expired_requests;
-use super::notification_fanout::reschedule_notifications;
-use super::{Engine, HouseholdSettings};
+use super::notifications::send_time::reschedule_notifications;
+use super::settings::HouseholdSettings;
 use crate::store::confirmation::{approvals, code_misses};
 use crate::store::database::db::DbError;
 use crate::store::turns::daily_budget::Day;
@@ -35,7 +36,7 @@ impl Engine {
         self.0.indexer.follow_clock_step(step);
         self.0.parts.outbox.notify();
         self.0.addition_queued.notify();
-        self.0.arr_event_stored.notify();
+        self.0.event_stored.notify();
         if self.0.lifecycle.accepts_turns() {
             self.recover_work().await?;
         }

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use super::Engine;
 use super::approvals::removal_requests;
-use super::change_record;
 use super::reply_address::{self, ReplyAddress};
 use super::tool_calls::{MAX_STARTS, deletion_status};
 use super::turn_loop::TurnContext;
+use super::{Engine, change_record};
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::HouseholdSettings;
 use super::approvals::removal_requests;
 use super::reply_address::ReplyAddress;
+use super::settings::HouseholdSettings;
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::transcript::{Address, CallRow, TurnId, UserId, UserStatus};
 use crate::conversation::turn::FallbackReply;

@@ -5,7 +5,6 @@ mod addition_retries;
 mod admin_commands;
 mod admission;
 pub mod approvals;
-mod arr_events;
 mod change_record;
 pub(crate) mod clock_step;
 mod code_guesses;
@@ -19,18 +18,15 @@ pub mod memory;
 mod model_call;
 mod model_step;
 mod newcomers;
-pub(crate) mod notification_fanout;
-mod notifications;
+pub mod notifications;
 pub mod operator;
 pub mod operator_conversations;
 pub mod operator_decisions;
 mod parts;
 mod progress;
-mod reconcile;
 mod reply_address;
 mod retry_outcomes;
 mod scheduler;
-mod season_check;
 mod settings;
 pub mod stream;
 mod tool_calls;
@@ -59,13 +55,16 @@ use memory::indexer::MemoryIndexer;
 use memory::recall::AnswerRecall;
 use memory::text_embedder::TextEmbedder;
 use model_call::ModelCaller;
+use notifications::arr_event_intake::ArrEventIntake;
+use notifications::notifier::Notifier;
+use notifications::reconciler::Reconciler;
+use notifications::season_checker::SeasonChecker;
 use operator::answers::AnswerActions;
 use stream::hub::Hub;
 use stream::reader::StreamReader;
 use work_signal::WorkSignal;
 
 pub use admission::AdmitError;
-pub use arr_events::StoreEventError;
 pub use codes::CodeSource;
 pub use parts::EngineParts;
 pub use settings::{HouseholdSettings, MetadataSource, PicturePolicy, Quotas, SmsReactions};
@@ -80,13 +79,17 @@ pub struct EngineComponents {
     pub recall: AnswerRecall,
     pub answer_actions: AnswerActions,
     pub expiry: Arc<DueExpiry>,
+    pub arr_events: ArrEventIntake,
+    pub notifier: Arc<Notifier>,
+    pub reconciler: Arc<Reconciler>,
+    pub season_checker: Arc<SeasonChecker>,
     parts: EngineParts,
     models: Arc<ModelCaller>,
     scheduler: scheduler::Scheduler,
     lifecycle: EngineLifecycle,
     hub: Hub,
     /// Signal that an arr event was stored.
-    arr_event_stored: WorkSignal,
+    event_stored: WorkSignal,
     /// Signal that an addition may be queued for a later try.
     addition_queued: WorkSignal,
     /// Signal that a turn was answered and its answer may be indexed.
@@ -113,17 +116,23 @@ impl Engine {
             lifecycle.clone(),
             turn_answered.clone(),
         );
+        let event_stored = WorkSignal::default();
+        let season_checker = Arc::new(SeasonChecker::new(&parts));
         Self(Arc::new(EngineComponents {
             indexer: Arc::new(indexer),
             recall: AnswerRecall::new(&parts, embedder),
             answer_actions: AnswerActions::new(&parts, turn_answered.clone()),
             expiry: Arc::new(DueExpiry::new(&parts)),
+            arr_events: ArrEventIntake::new(&parts, event_stored.clone()),
+            notifier: Arc::new(Notifier::new(&parts, event_stored.clone())),
+            reconciler: Arc::new(Reconciler::new(&parts, event_stored.clone(), season_checker.clone())),
+            season_checker,
             models,
             hub: Hub::new(parts.db.clone()),
             parts,
             scheduler: scheduler::Scheduler::default(),
             lifecycle,
-            arr_event_stored: WorkSignal::default(),
+            event_stored,
             addition_queued: WorkSignal::default(),
             turn_answered,
         }))
@@ -139,6 +148,23 @@ impl Engine {
     pub async fn abort(&self) {
         self.0.lifecycle.abort().await;
         self.0.hub.close().await;
+    }
+
+    /// Starts the import of events that were not reported and the notifications about all events. Both run until no
+    /// more turns begin.
+    pub(crate) fn start_notifications(&self) {
+        let (notifier, reconciler) = (self.notifier.clone(), self.reconciler.clone());
+        let lifecycle = self.lifecycle.clone();
+        self.lifecycle.spawn(async move {
+            let work = async {
+                lifecycle.wait_for_turns().await;
+                tokio::join!(notifier.run(), reconciler.run());
+            };
+            tokio::select! {
+                () = work => {}
+                () = lifecycle.wait_for_drain() => {}
+            }
+        });
     }
 
     /// Follows the event log of a conversation: see [`stream::hub::Hub::connect`].

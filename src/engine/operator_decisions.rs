@@ -4,10 +4,11 @@
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::Engine;
 use super::approvals::removal_requests;
 use super::approvals::user_access::{self, BlockOutcome};
 use super::reply_address::ReplyAddress;
-use super::{Engine, HouseholdSettings, Quotas};
+use super::settings::{HouseholdSettings, Quotas};
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;

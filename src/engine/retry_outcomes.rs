@@ -3,14 +3,15 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use super::Engine;
 use super::addition_retries::{RetryOutcome, tool_name};
 use super::change_record::{self, OutcomeSource};
-use super::notification_fanout::earliest_send_time;
+use super::notifications::send_time::earliest_send_time;
 use super::reply_address::ReplyAddress;
+use super::settings::HouseholdSettings;
 use super::tool_calls::OUTCOME_UNKNOWN;
 use super::tool_effects::{self, EffectSource};
 use super::turn_loop::TurnContext;
-use super::{Engine, HouseholdSettings};
 use crate::conversation::title_requests as words;
 use crate::conversation::title_requests::{DeferredAdditionState, RequestedTitle};
 use crate::conversation::transcript::{CallFailure, User, UserStatus};

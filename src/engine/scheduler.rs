@@ -9,9 +9,8 @@ use futures_util::FutureExt;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use super::Engine;
-use super::failed_work;
 use super::turn_start::TurnStartOutcome;
+use super::{Engine, failed_work};
 use crate::conversation::transcript::{EventId, TurnId, UserId};
 use crate::store::Conn;
 use crate::store::database::db::DbError;

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
+use super::Engine;
+use super::settings::Quotas;
 use super::turn_loop::TurnContext;
-use super::{Engine, Quotas};
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::naming;
 use crate::conversation::rate_limit::RateLimit;

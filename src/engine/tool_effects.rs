@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::reply_address::ReplyAddress;
+use super::reply_address::{self, ReplyAddress};
+use super::settings::HouseholdSettings;
 use super::turn_loop::TurnContext;
-use super::{HouseholdSettings, reply_address};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::naming;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::Engine;
 use super::reply_address::{self, ReplyAddress};
-use super::{Engine, SmsReactions};
+use super::settings::SmsReactions;
 use crate::conversation::memory::recall;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::prompt::PastTurn;

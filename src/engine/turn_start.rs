@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::notification_fanout::reschedule_notifications;
-use super::{Engine, HouseholdSettings};
+use super::Engine;
+use super::notifications::send_time::reschedule_notifications;
+use super::settings::HouseholdSettings;
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::grammar::confirmation_reply;
 use crate::conversation::grammar::keyword_grammar;

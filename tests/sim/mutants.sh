@@ -90,8 +90,8 @@ guard report_once src/store/library/arr_events.rs 's/arr_events::matter\.eq\(mat
 guard told_once src/store/queue/notifications.rs 's/Some\(\(_, at\)\) if at >= ms\(since\)/Some((_, at)) if !OFF \&\& at >= ms(since)/; s/at\.is_some_and\(\|at\| at >= ms\(since\)\)/!OFF \&\& $&/'
 guard notice_due src/store/queue/outbox_schedule.rs 's/if (kind == "notice" && state == "queued" && not_before)/if !OFF \&\& $1/'
 guard season_grows src/arr/completeness.rs 's/\(!self\.may_grow\(season\) \|\|/(OFF || !self.may_grow(season) ||/'
-guard season_check src/engine/reconcile.rs 's/if reading == 0 \{/if !OFF \&\& reading == 0 {/'
-guard history_read src/engine/reconcile.rs 's/(pub\(crate\) async fn reconcile_instances\(&self\) \{\n)/$1        if OFF { return; }\n/'
+guard season_check src/engine/notifications/reconciler.rs 's/if reading == 0 \{/if !OFF \&\& reading == 0 {/'
+guard history_read src/engine/notifications/reconciler.rs 's/(pub\(crate\) async fn reconcile_instances\(&self\) \{\n)/$1        if OFF { return; }\n/'
 guard taken_once src/store/library/arr_events.rs 's/if open\.is_none\(\)/if !OFF \&\& open.is_none()/; s/(\.set\(arr_events::handled_at\.eq\()ms\(now\)\)\)/$1(!OFF).then_some(ms(now))))/'
 
 # A rewritten guard needs a new pattern.

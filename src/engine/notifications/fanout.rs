@@ -3,16 +3,17 @@
 
 use jiff::Timestamp;
 
-use super::HouseholdSettings;
-use super::reply_address::ReplyAddress;
+use super::send_time::earliest_send_time;
 use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
 use crate::arr::{Series, history};
 use crate::conversation::notifications::arr_events::{
-    self as words, ArrEvent, ArrTitle, EPISODE_NOTIFICATION_INTERVAL, EventGroup, HOUR, ImportKind,
-    NotificationText, NotificationTopic, SendTime, TROUBLE_NOTIFICATION_INTERVAL,
+    self as words, ArrEvent, ArrTitle, EPISODE_NOTIFICATION_INTERVAL, EventGroup, ImportKind,
+    NotificationText, NotificationTopic, TROUBLE_NOTIFICATION_INTERVAL,
 };
 use crate::conversation::transcript::{MediaKind, UserId, UserStatus};
+use crate::engine::reply_address::ReplyAddress;
+use crate::engine::settings::HouseholdSettings;
 use crate::messaging::segments::SegmentCount;
 use crate::store::library::arr_events::{self, EventClaimOutcome};
 use crate::store::library::follows::{self, FollowedTitle};
@@ -127,48 +128,6 @@ pub(super) fn followed_season(instance: &str, show: &ArrTitle, season: u32) -> F
         catalog_id: show.catalog_id,
         season: Some(season),
     }
-}
-
-/// Returns the earliest send time of a message that is not a reply to the user.
-pub(super) fn earliest_send_time(
-    conn: &mut Conn,
-    user: UserId,
-    settings: &HouseholdSettings,
-    now: Timestamp,
-) -> QueryResult<Timestamp> {
-    let lately = notifications::load_notification_times(conn, user, now - HOUR, None)?;
-    send_time(conn, user, settings, &lately, now)
-}
-
-/// Reschedules the waiting notifications of a user, or of all users, after a change of the quiet hours or the clock.
-pub(crate) fn reschedule_notifications(
-    conn: &mut Conn,
-    settings: &HouseholdSettings,
-    user: Option<UserId>,
-    now: Timestamp,
-) -> QueryResult<()> {
-    for (notice, user) in notifications::load_waiting_notifications(conn, user, now)? {
-        let lately = notifications::load_notification_times(conn, user, now - HOUR, Some(notice))?;
-        let at = send_time(conn, user, settings, &lately, now)?;
-        notifications::postpone_notification(conn, notice, at, now)?;
-    }
-    Ok(())
-}
-
-/// Returns the send time of a notification. `lately` contains the creation times of the other notifications of the last
-/// hour.
-fn send_time(
-    conn: &mut Conn,
-    user: UserId,
-    settings: &HouseholdSettings,
-    lately: &[Timestamp],
-    now: Timestamp,
-) -> QueryResult<Timestamp> {
-    let own = notifications::load_quiet_hours(conn, user)?;
-    Ok(match words::plan_send_time(own.or(settings.quiet_hours), lately, now, &settings.zone) {
-        SendTime::Now => now,
-        SendTime::At(at) => at,
-    })
 }
 
 /// News about a show for one user.

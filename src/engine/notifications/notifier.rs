@@ -1,17 +1,23 @@
 //! Notifications about arr events. Related events become one message for each user, which is sent only once. The table
 //! is the queue. Sonarr is queried for the meaning of an event before anything is committed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Engine;
-use super::notification_fanout::{FanoutOutcome, NotificationFanout, SeriesNews, followed_season};
+use super::fanout::{FanoutOutcome, NotificationFanout, SeriesNews, followed_season};
 use crate::arr::ArrError;
+use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::{EventGroup, EventSubject, group_events};
+use crate::engine::parts::EngineParts;
+use crate::engine::settings::HouseholdSettings;
+use crate::engine::work_signal::WorkSignal;
+use crate::messaging::outbox_relay::OutboxSignal;
+use crate::store::database::db::Db;
 use crate::store::library::{arr_events, follows};
 use crate::telemetry;
-use crate::tools::library::Instance;
+use crate::tools::library::{ArrInstances, Instance};
 
 /// Interval at which the queue of arr events is checked in case a wake-up is lost.
 const CHECK_INTERVAL: Duration = Duration::from_secs(300);
@@ -22,38 +28,44 @@ const SONARR_RETRY_DELAY: SignedDuration = SignedDuration::from_secs(60);
 /// Age after which Sonarr is no longer queried about an arr event.
 const MAX_EVENT_AGE: SignedDuration = SignedDuration::from_hours(24);
 
-impl Engine {
-    /// Starts the import of events that were not reported and the notifications about all events. Both run until no
-    /// more turns begin. Dropping the task at any point loses nothing, because sent notifications are committed.
-    pub(crate) fn start_notifications(&self) {
-        let engine = self.clone();
-        self.0.lifecycle.spawn(async move {
-            let lifecycle = engine.0.lifecycle.clone();
-            let work = async {
-                lifecycle.wait_for_turns().await;
-                tokio::join!(engine.run_notifications(), engine.run_reconciliation());
-            };
-            tokio::select! {
-                () = work => {}
-                () = lifecycle.wait_for_drain() => {}
-            }
-        });
+/// Worker that notifies users about arr events.
+pub struct Notifier {
+    db: Db,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+    library: Arc<ArrInstances>,
+    outbox: OutboxSignal,
+    event_stored: WorkSignal,
+}
+
+impl Notifier {
+    pub(in crate::engine) fn new(parts: &EngineParts, event_stored: WorkSignal) -> Self {
+        Self {
+            db: parts.db.clone(),
+            clock: parts.clock.clone(),
+            settings: parts.settings.clone(),
+            library: parts.library.clone(),
+            outbox: parts.outbox.clone(),
+            event_stored,
+        }
     }
 
-    async fn run_notifications(&self) {
+    /// Sends notifications for as long as the future is polled. Dropping it at any point loses nothing, because sent
+    /// notifications are committed.
+    pub(in crate::engine) async fn run(&self) {
         loop {
             let wait = match self.send_due_notifications().await {
                 Ok(None) => CHECK_INTERVAL,
-                Ok(Some(at)) => {
-                    Duration::try_from(at.duration_since(self.now())).unwrap_or_default().min(CHECK_INTERVAL)
-                }
+                Ok(Some(at)) => Duration::try_from(at.duration_since(self.clock.now()))
+                    .unwrap_or_default()
+                    .min(CHECK_INTERVAL),
                 Err(error) => {
                     tracing::error!(error = format!("{error:#}"), "failed to notify of arr events");
                     CHECK_INTERVAL
                 }
             };
             tokio::select! {
-                () = self.0.arr_event_stored.wait() => {}
+                () = self.event_stored.wait() => {}
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -62,9 +74,8 @@ impl Engine {
     /// Sends the notifications of all due events, and returns the time at which the next one is due.
     pub(crate) async fn send_due_notifications(&self) -> anyhow::Result<Option<Timestamp>> {
         // The time is taken before the read: an event that arrives after the read is not missing from a due group.
-        let now = self.now();
-        let untold =
-            self.0.parts.db.read(|conn| arr_events::load_unreported_events(conn, EVENT_BATCH)).await?;
+        let now = self.clock.now();
+        let untold = self.db.read(|conn| arr_events::load_unreported_events(conn, EVENT_BATCH)).await?;
         let groups = group_events(untold);
         // Groups that need no request come first, so that a Sonarr instance that hangs delays no movie.
         let (shows, others): (Vec<_>, Vec<_>) =
@@ -89,12 +100,12 @@ impl Engine {
             };
             next = next.into_iter().chain(again).min();
         }
-        self.0.parts.outbox.notify();
+        self.outbox.notify();
         Ok(next)
     }
 
     async fn notify_group(&self, group: EventGroup) -> anyhow::Result<FanoutOutcome> {
-        let (settings, now) = (self.0.parts.settings.clone(), self.now());
+        let (settings, now) = (self.settings.clone(), self.clock.now());
         match &group.subject {
             EventSubject::Series(_) => {
                 let news = match self.fetch_show_news(&group).await? {
@@ -103,17 +114,17 @@ impl Engine {
                     SeriesLookupOutcome::Unclear => return Ok(FanoutOutcome::Unclear),
                 };
                 // The clock may have been set during the request to Sonarr.
-                let now = self.now();
+                let now = self.clock.now();
                 let work = move |conn: &mut _| {
                     NotificationFanout { conn, settings: &settings, now }.notify_of_show(&news)
                 };
-                Ok(self.0.parts.db.write(work).await?)
+                Ok(self.db.write(work).await?)
             }
             EventSubject::Movie(_) => {
                 let work = move |conn: &mut _| {
                     NotificationFanout { conn, settings: &settings, now }.notify_of_movie(&group)
                 };
-                self.0.parts.db.write(work).await?;
+                self.db.write(work).await?;
                 Ok(FanoutOutcome::Done)
             }
             EventSubject::Download(_) | EventSubject::Check(_) => {
@@ -121,7 +132,7 @@ impl Engine {
                 let work = move |conn: &mut _| {
                     NotificationFanout { conn, settings: &settings, now }.notify_of_trouble(&group, &service)
                 };
-                self.0.parts.db.write(work).await?;
+                self.db.write(work).await?;
                 Ok(FanoutOutcome::Done)
             }
         }
@@ -129,9 +140,9 @@ impl Engine {
 
     /// Returns the instance name that users know.
     fn instance_label(&self, instance: &str) -> String {
-        let library = &self.0.parts.library;
-        let movies = library.movies.iter().find(|one| one.name == instance).map(Instance::display_name);
-        let series = || library.series.iter().find(|one| one.name == instance).map(Instance::display_name);
+        let movies = self.library.movies.iter().find(|one| one.name == instance).map(Instance::display_name);
+        let series =
+            || self.library.series.iter().find(|one| one.name == instance).map(Instance::display_name);
         movies.or_else(series).unwrap_or_else(|| instance.to_owned())
     }
 
@@ -148,8 +159,8 @@ impl Engine {
             }
             Ok(false)
         };
-        let sonarr = self.0.parts.library.series.iter().find(|one| one.name == group.instance);
-        let (Some(sonarr), true) = (sonarr, self.0.parts.db.read(somebody_waits).await?) else {
+        let sonarr = self.library.series.iter().find(|one| one.name == group.instance);
+        let (Some(sonarr), true) = (sonarr, self.db.read(somebody_waits).await?) else {
             news.episodes.clear();
             return Ok(SeriesLookupOutcome::Found(news));
         };
@@ -161,14 +172,14 @@ impl Engine {
         };
         match state.await {
             Ok(Some((series, history, growing))) => {
-                news.add_series_details(&series, (&history, &growing), self.now())
+                news.add_series_details(&series, (&history, &growing), self.clock.now())
             }
             Ok(None) => news.episodes.clear(),
             Err(error) => {
                 let (instance, why) = (&group.instance, telemetry::error_chain(&error));
                 tracing::warn!(instance, error = why, "failed to query Sonarr about an arr event");
                 // All events must have this age, because a show that continues always has a recent event.
-                if group.events.iter().all(|report| self.now() < report.received_at + MAX_EVENT_AGE) {
+                if group.events.iter().all(|report| self.clock.now() < report.received_at + MAX_EVENT_AGE) {
                     return Ok(if error.is_of_the_server() {
                         SeriesLookupOutcome::NoAnswer
                     } else {

@@ -1,20 +1,38 @@
 //! Intake of arr events from Sonarr and Radarr. Events are stored now and cause notifications later.
 
-use super::Engine;
+use std::sync::Arc;
+
+use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::KeyedArrEvent;
-use crate::store::database::db::DbError;
+use crate::engine::parts::EngineParts;
+use crate::engine::work_signal::WorkSignal;
+use crate::store::database::db::{Db, DbError};
 use crate::store::library::arr_events;
+use crate::tools::library::ArrInstances;
 
 /// Error of an arr event that could not be stored, and must therefore not be acknowledged.
 #[derive(Debug, thiserror::Error)]
 #[error("store the report")]
 pub struct StoreEventError(#[from] DbError);
 
-impl Engine {
+/// Intake of arr events.
+pub struct ArrEventIntake {
+    db: Db,
+    clock: Clock,
+    /// Libraries that may send events.
+    library: Arc<ArrInstances>,
+    event_stored: WorkSignal,
+}
+
+impl ArrEventIntake {
+    pub(in crate::engine) fn new(parts: &EngineParts, event_stored: WorkSignal) -> Self {
+        let EngineParts { db, clock, library, .. } = parts;
+        Self { db: db.clone(), clock: clock.clone(), library: library.clone(), event_stored }
+    }
+
     /// Returns the name of the instance that may send events, if an instance has this name.
     pub fn find_reporting_instance(&self, name: &str) -> Option<&'static str> {
-        let library = &self.0.parts.library;
-        let mut names = library.movie_names().into_iter().chain(library.series_names());
+        let mut names = self.library.movie_names().into_iter().chain(self.library.series_names());
         names.find(|known| *known == name)
     }
 
@@ -28,12 +46,12 @@ impl Engine {
         if reported.is_empty() {
             return Ok(());
         }
-        let now = self.now();
+        let now = self.clock.now();
         let store = move |conn: &mut _| arr_events::store_arr_events(conn, instance, &reported, now);
-        let new = self.0.parts.db.write_or_busy(store).await?;
-        self.0.parts.library.mark_changed(instance);
+        let new = self.db.write_or_busy(store).await?;
+        self.library.mark_changed(instance);
         tracing::info!(instance, new, "received arr events");
-        self.0.arr_event_stored.notify();
+        self.event_stored.notify();
         Ok(())
     }
 }

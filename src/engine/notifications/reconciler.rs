@@ -2,24 +2,29 @@
 //! minutes. The history yields the same event keys as the reports, and known events are not stored a second time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 
-use super::Engine;
+use super::season_checker::SeasonChecker;
 use crate::arr::ArrError;
 use crate::arr::common_api::CommonApi;
 use crate::arr::history::{self, HistoryEntry, HistoryEvent};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
+use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::{
     ArrEvent, ArrTitle, ImportKind, KeyedArrEvent, format_arr_title, format_episodes,
 };
 use crate::conversation::transcript::MediaKind;
+use crate::engine::parts::EngineParts;
+use crate::engine::work_signal::WorkSignal;
+use crate::store::database::db::Db;
 use crate::store::library::arr_events;
 use crate::telemetry;
-use crate::tools::library::Instance;
+use crate::tools::library::{ArrInstances, Instance};
 
 /// Delay before the first reading of the history, so that reports on their way arrive first.
 const START_DELAY: Duration = Duration::from_secs(30);
@@ -32,14 +37,33 @@ const OVERLAP: SignedDuration = SignedDuration::from_mins(15);
 /// Age beyond which users are no longer notified of an event.
 const MAX_EVENT_AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-impl Engine {
-    pub(super) async fn run_reconciliation(&self) {
+/// Reader of the libraries' history.
+pub struct Reconciler {
+    db: Db,
+    clock: Clock,
+    library: Arc<ArrInstances>,
+    event_stored: WorkSignal,
+    season_checker: Arc<SeasonChecker>,
+}
+
+impl Reconciler {
+    pub(in crate::engine) fn new(
+        parts: &EngineParts,
+        event_stored: WorkSignal,
+        season_checker: Arc<SeasonChecker>,
+    ) -> Self {
+        let EngineParts { db, clock, library, .. } = parts;
+        Self { db: db.clone(), clock: clock.clone(), library: library.clone(), event_stored, season_checker }
+    }
+
+    /// Reads the history every few minutes, for as long as the future is polled.
+    pub(in crate::engine) async fn run(&self) {
         tokio::time::sleep(START_DELAY).await;
         for reading in (0..READINGS_PER_CHECK).cycle() {
             self.reconcile_instances().await;
             // The check follows a reading, so that imports that were not reported are known.
             if reading == 0 {
-                self.check_seasons().await;
+                self.season_checker.check_seasons().await;
             }
             tokio::time::sleep(RECONCILE_INTERVAL).await;
         }
@@ -47,12 +71,12 @@ impl Engine {
 
     /// Reads the history of every library once. After a failed reading, the next one begins at the same cursor.
     pub(crate) async fn reconcile_instances(&self) {
-        for instance in &self.0.parts.library.movies {
+        for instance in &self.library.movies {
             if let Err(error) = self.reconcile_movies(instance).await {
                 tracing::warn!(instance = instance.name, error = format!("{error:#}"), "history read failed");
             }
         }
-        for instance in &self.0.parts.library.series {
+        for instance in &self.library.series {
             if let Err(error) = self.reconcile_series(instance).await {
                 tracing::warn!(instance = instance.name, error = format!("{error:#}"), "history read failed");
             }
@@ -98,10 +122,8 @@ impl Engine {
     /// Returns the start time of the next reading. Returns `None` for the first reading ever, which only stores the
     /// cursor, because past events cause no notifications.
     async fn load_history_start(&self, instance: &'static str) -> anyhow::Result<Option<Timestamp>> {
-        let now = self.now();
+        let now = self.clock.now();
         let until = self
-            .0
-            .parts
             .db
             .write(move |conn| {
                 let until = arr_events::load_history_cursor(conn, instance)?;
@@ -133,7 +155,7 @@ impl Engine {
             }
             Ok(unknown)
         };
-        Ok(self.0.parts.db.read(pick).await?)
+        Ok(self.db.read(pick).await?)
     }
 
     async fn store_missed_events(
@@ -147,7 +169,7 @@ impl Engine {
         if reported.iter().any(is_failure) && server.replaces_failed().await.context("read the settings")? {
             reported.retain(|one| !is_failure(one));
         }
-        let now = self.now();
+        let now = self.clock.now();
         // An event with a date in the future must not suspend the reading until that date.
         let last = entries.iter().map(|entry| entry.at.min(now)).max();
         let store = move |conn: &mut _| {
@@ -159,10 +181,10 @@ impl Engine {
             }
             Ok(new)
         };
-        let new = self.0.parts.db.write(store).await?;
+        let new = self.db.write(store).await?;
         if new > 0 {
             tracing::info!(instance, new, "found unreported events in the history");
-            self.0.arr_event_stored.notify();
+            self.event_stored.notify();
         }
         Ok(())
     }

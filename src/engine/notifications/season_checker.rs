@@ -2,23 +2,28 @@
 //! episode has passed, the catalog marks their finale late, or their show ends.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Engine;
-use super::notification_fanout::{NotificationFanout, SeriesNews, UserNews, followed_season};
+use super::fanout::{NotificationFanout, SeriesNews, UserNews, followed_season};
 use crate::arr::completeness::expected_until;
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Season, Series};
+use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::ArrEvent;
 use crate::conversation::transcript::UserId;
+use crate::engine::parts::EngineParts;
+use crate::engine::settings::HouseholdSettings;
+use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::QueryResult;
+use crate::store::database::db::Db;
 use crate::store::library::arr_events;
 use crate::store::library::follows::{self, ShowFollow};
 use crate::store::queue::notifications;
 use crate::telemetry;
-use crate::tools::library::Instance;
+use crate::tools::library::{ArrInstances, Instance};
 
 /// Maximum number of arr events that are searched for the events of a show.
 const MOST_EVENTS: i64 = 2_000;
@@ -28,11 +33,30 @@ const FARTHEST: SignedDuration = SignedDuration::from_hours(24);
 /// Number of latest seasons that may have been growing when the follow of a whole show began.
 const LATEST: usize = 2;
 
-impl Engine {
+/// Checker of followed shows.
+pub struct SeasonChecker {
+    db: Db,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+    library: Arc<ArrInstances>,
+    outbox: OutboxSignal,
+}
+
+impl SeasonChecker {
+    pub(in crate::engine) fn new(parts: &EngineParts) -> Self {
+        Self {
+            db: parts.db.clone(),
+            clock: parts.clock.clone(),
+            settings: parts.settings.clone(),
+            library: parts.library.clone(),
+            outbox: parts.outbox.clone(),
+        }
+    }
+
     /// Checks every followed show once, and notifies the followers of its complete seasons. If the check of a show
     /// fails, the show is checked the next time.
     pub(crate) async fn check_seasons(&self) {
-        for instance in &self.0.parts.library.series {
+        for instance in &self.library.series {
             if let Err(error) = self.check_seasons_of(instance).await {
                 tracing::warn!(
                     instance = instance.name,
@@ -41,12 +65,12 @@ impl Engine {
                 );
             }
         }
-        self.0.parts.outbox.notify();
+        self.outbox.notify();
     }
 
     async fn check_seasons_of(&self, instance: &Instance<Sonarr>) -> anyhow::Result<()> {
         let name = instance.name;
-        let mut follows = self.0.parts.db.read(move |conn| follows::of_shows(conn, name)).await?;
+        let mut follows = self.db.read(move |conn| follows::of_shows(conn, name)).await?;
         follows.sort_by_key(|follow| follow.catalog_id);
         for of_show in follows.chunk_by(|one, other| one.catalog_id == other.catalog_id) {
             match self.complete_seasons(&instance.client, of_show).await {
@@ -81,7 +105,7 @@ impl Engine {
                 episodes.extend(sonarr.season_episodes(id, season).await?);
             }
         }
-        let now = self.now();
+        let now = self.clock.now();
         let is_complete = |number: &u32| series.season_is_complete(*number, &episodes, now);
         let complete: Vec<u32> = numbers.into_iter().filter(is_complete).collect();
         Ok((!complete.is_empty()).then_some(CompleteSeasons { series, complete, episodes }))
@@ -90,11 +114,11 @@ impl Engine {
     async fn tell_of_seasons(&self, instance: &str, found: CompleteSeasons) -> anyhow::Result<()> {
         let CompleteSeasons { series, complete, episodes } = found;
         let news = SeriesNews::without_import(instance, &series, complete);
-        let (settings, now) = (self.0.parts.settings.clone(), self.now());
+        let (settings, now) = (self.settings.clone(), self.clock.now());
         let work = move |conn: &mut _| {
             NotificationFanout { conn, settings: &settings, now }.of_seasons(&news, &episodes)
         };
-        Ok(self.0.parts.db.write(work).await?)
+        Ok(self.db.write(work).await?)
     }
 }
 
