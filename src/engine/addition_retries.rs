@@ -10,10 +10,11 @@ use futures_util::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use super::Engine;
 use super::retry_outcomes::{GivenUp, failed_addition_entry};
-use super::tool_calls::audit_entry;
-use super::turn_loop::TurnContext;
-use super::{Engine, change_record};
+use super::turns::change_record::{self, audit_entry};
+use super::turns::tool_runner;
+use super::turns::turn_context::TurnContext;
 use crate::conversation::title_requests as words;
 use crate::conversation::title_requests::DeferredAdditionState;
 use crate::conversation::transcript::{
@@ -209,7 +210,7 @@ impl Engine {
         }
         let world = ToolContext {
             request_timing: RequestTiming::Earlier,
-            ..self.load_tool_context(scene, EffectLevel::Write).await?
+            ..self.0.tools.load_context(scene, EffectLevel::Write).await?
         };
         let ended = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world)).await;
         Ok(match ended {
@@ -255,12 +256,11 @@ impl Engine {
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<RetryOutcome> {
         self.0.parts.clock.sleep(self.0.parts.settings.recovery_delays.grace).await;
-        let world = self.load_tool_context(scene, EffectLevel::Write).await?;
-        let settled = tool.recover_outcome(InterruptedRun::Call(&open.arguments), &world);
-        Ok(match tokio::time::timeout(tool.timeout(), settled).await {
-            Ok(Ok(RecoveryOutcome::Done(ran))) => RetryOutcome::Added(ran),
-            Ok(Ok(RecoveryOutcome::NotDone)) => RetryOutcome::NotMade,
-            Ok(Ok(RecoveryOutcome::Unknown) | Err(_)) | Err(_) => RetryOutcome::Unknown,
+        let world = self.0.tools.load_context(scene, EffectLevel::Write).await?;
+        Ok(match tool_runner::recover_outcome(tool, InterruptedRun::Call(&open.arguments), &world).await {
+            RecoveryOutcome::Done(ran) => RetryOutcome::Added(ran),
+            RecoveryOutcome::NotDone => RetryOutcome::NotMade,
+            RecoveryOutcome::Unknown => RetryOutcome::Unknown,
         })
     }
 

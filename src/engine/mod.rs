@@ -5,40 +5,31 @@ mod addition_retries;
 mod admin_commands;
 mod admission;
 pub mod approvals;
-mod change_record;
 pub(crate) mod clock_step;
 mod code_guesses;
 mod code_replies;
 mod codes;
-mod deletion;
 mod facts;
 mod failed_work;
 mod lifecycle;
 pub mod memory;
 mod model_call;
-mod model_step;
 mod newcomers;
 pub mod notifications;
 pub mod operator;
 pub mod operator_conversations;
 pub mod operator_decisions;
 mod parts;
-mod progress;
 mod reply_address;
 mod retry_outcomes;
 mod scheduler;
 mod settings;
 pub mod stream;
-mod tool_calls;
-mod tool_context;
-mod tool_effects;
-mod triage;
 pub mod turn_control;
-mod turn_loop;
 mod turn_start;
+mod turns;
 mod verification;
 mod work_signal;
-mod write_recovery;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,6 +53,9 @@ use notifications::season_checker::SeasonChecker;
 use operator::answers::AnswerActions;
 use stream::hub::Hub;
 use stream::reader::StreamReader;
+use turns::log::turn_log::TurnLogs;
+use turns::tool_runner::ToolRunner;
+use turns::turn_runner::TurnRunner;
 use work_signal::WorkSignal;
 
 pub use admission::AdmitError;
@@ -76,7 +70,7 @@ pub struct Engine(Arc<EngineComponents>);
 /// Components of the engine.
 pub struct EngineComponents {
     pub indexer: Arc<MemoryIndexer>,
-    pub recall: AnswerRecall,
+    pub recall: Arc<AnswerRecall>,
     pub answer_actions: AnswerActions,
     pub expiry: Arc<DueExpiry>,
     pub arr_events: ArrEventIntake,
@@ -85,6 +79,8 @@ pub struct EngineComponents {
     pub season_checker: Arc<SeasonChecker>,
     parts: EngineParts,
     models: Arc<ModelCaller>,
+    tools: Arc<ToolRunner>,
+    turns: TurnRunner,
     scheduler: scheduler::Scheduler,
     lifecycle: EngineLifecycle,
     hub: Hub,
@@ -92,8 +88,6 @@ pub struct EngineComponents {
     event_stored: WorkSignal,
     /// Signal that an addition may be queued for a later try.
     addition_queued: WorkSignal,
-    /// Signal that a turn was answered and its answer may be indexed.
-    turn_answered: WorkSignal,
 }
 
 impl std::ops::Deref for Engine {
@@ -117,10 +111,16 @@ impl Engine {
             turn_answered.clone(),
         );
         let event_stored = WorkSignal::default();
+        let addition_queued = WorkSignal::default();
+        let recall = Arc::new(AnswerRecall::new(&parts, embedder));
+        let tools = Arc::new(ToolRunner::new(&parts));
+        let logs = TurnLogs::new(&parts, turn_answered.clone(), addition_queued.clone());
         let season_checker = Arc::new(SeasonChecker::new(&parts));
         Self(Arc::new(EngineComponents {
             indexer: Arc::new(indexer),
-            recall: AnswerRecall::new(&parts, embedder),
+            turns: TurnRunner::new(&parts, logs, &models, recall.clone(), &tools),
+            tools,
+            recall,
             answer_actions: AnswerActions::new(&parts, turn_answered.clone()),
             expiry: Arc::new(DueExpiry::new(&parts)),
             arr_events: ArrEventIntake::new(&parts, event_stored.clone()),
@@ -133,8 +133,7 @@ impl Engine {
             scheduler: scheduler::Scheduler::default(),
             lifecycle,
             event_stored,
-            addition_queued: WorkSignal::default(),
-            turn_answered,
+            addition_queued,
         }))
     }
 

@@ -5,13 +5,13 @@ use serde_json::json;
 
 use super::Engine;
 use super::addition_retries::{RetryOutcome, tool_name};
-use super::change_record::{self, OutcomeSource};
 use super::notifications::send_time::earliest_send_time;
 use super::reply_address::ReplyAddress;
 use super::settings::HouseholdSettings;
-use super::tool_calls::OUTCOME_UNKNOWN;
-use super::tool_effects::{self, EffectSource};
-use super::turn_loop::TurnContext;
+use super::turns::call_failures::OUTCOME_UNKNOWN;
+use super::turns::change_record::{self, OutcomeSource};
+use super::turns::tool_effects::{self, EffectSource};
+use super::turns::turn_context::TurnContext;
 use crate::conversation::title_requests as words;
 use crate::conversation::title_requests::{DeferredAdditionState, RequestedTitle};
 use crate::conversation::transcript::{CallFailure, User, UserStatus};

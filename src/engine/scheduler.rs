@@ -216,7 +216,7 @@ impl Engine {
             self.0.parts.metrics.turn_ended(&account);
         }
         if let Some(live) = live {
-            self.run_turn(user, live).await?;
+            self.0.turns.run_turn(user, live, self.user_bell(user).unwrap_or_default()).await?;
             return Ok(WorkCheck::Worked(Some(live.id)));
         }
         let now = self.now();
@@ -225,7 +225,7 @@ impl Engine {
             Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),
             Some(_) => match self.start_turn(user).await? {
                 (TurnStartOutcome::Turn(live), _) => {
-                    self.run_turn(user, live).await?;
+                    self.0.turns.run_turn(user, live, self.user_bell(user).unwrap_or_default()).await?;
                     Ok(WorkCheck::Worked(Some(live.id)))
                 }
                 (TurnStartOutcome::Answered, made) => Ok(WorkCheck::Worked(made)),

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::Engine;
-use super::settings::Quotas;
-use super::turn_loop::TurnContext;
+use super::turn_context::TurnContext;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::naming;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::title_requests::{Requester, TitleRequest};
 use crate::conversation::transcript::{EffectLevel, EventId, QuotaKind, User, UserId, UserRole};
+use crate::engine::settings::HouseholdSettings;
+use crate::engine::settings::Quotas;
 use crate::store::confirmation::approvals::{self, ApprovalKind};
 use crate::store::library::title_requests::RecentTitleRequest;
 use crate::store::library::{quotas, title_requests};
@@ -18,65 +18,55 @@ use crate::store::queue::inbound_messages;
 use crate::store::{Conn, QueryResult};
 use crate::tools::{QuotaAllowance, QuotaUsage, RequestTiming, ToolContext};
 
-impl Engine {
-    /// Loads all data that a tool may read.
-    pub(super) async fn load_tool_context(
-        &self,
-        scene: &TurnContext,
-        tier: EffectLevel,
-    ) -> anyhow::Result<ToolContext> {
-        let records = self.0.parts.db.read(self.load_tool_records(scene, tier)).await?;
-        Ok(self.build_tool_context(scene, records))
-    }
+/// Database records that are relevant to a tool.
+pub(in crate::engine) struct ToolRecords {
+    title_requests: Vec<TitleRequest>,
+    user: UserRecords,
+}
 
+impl ToolRecords {
     /// Loads our records for a tool. A tool that only reads does not need the user's own additions and removal
     /// requests.
-    pub(super) fn load_tool_records(
-        &self,
-        scene: &TurnContext,
-        tier: EffectLevel,
-    ) -> impl FnOnce(&mut Conn) -> QueryResult<ToolRecords> + Send + 'static {
-        let (now, quotas, user) = (self.now(), self.0.parts.settings.quotas, scene.user.clone());
-        let last = scene.events.last().map(|event| event.id);
-        move |conn| {
-            let asked_for = load_title_requests(conn, &user)?;
-            let own = match tier {
-                EffectLevel::Write | EffectLevel::Destructive => {
-                    UserRecords::load_user_records(conn, &user, last, quotas, now)?
-                }
-                EffectLevel::Read => UserRecords::default(),
-            };
-            Ok(ToolRecords { title_requests: asked_for, user: own })
-        }
+    pub(super) fn load_records(
+        conn: &mut Conn,
+        user: &User,
+        last: Option<EventId>,
+        (tier, quotas): (EffectLevel, Quotas),
+        now: Timestamp,
+    ) -> QueryResult<Self> {
+        let title_requests = load_title_requests(conn, user)?;
+        let user = match tier {
+            EffectLevel::Write | EffectLevel::Destructive => {
+                UserRecords::load_user_records(conn, user, last, quotas, now)?
+            }
+            EffectLevel::Read => UserRecords::default(),
+        };
+        Ok(Self { title_requests, user })
     }
 
-    pub(super) fn build_tool_context(&self, scene: &TurnContext, records: ToolRecords) -> ToolContext {
-        let settings = &self.0.parts.settings;
-        let ToolRecords {
-            title_requests: asked_for,
-            user: UserRecords { allowance, removal_requests: wishes, admins, last_three },
-        } = records;
+    /// Builds the context of a tool from its records.
+    pub(super) fn into_context(
+        self,
+        scene: &TurnContext,
+        settings: &HouseholdSettings,
+        now: Timestamp,
+    ) -> ToolContext {
+        let UserRecords { allowance, removal_requests, admins, last_three } = self.user;
         ToolContext {
-            now: self.now(),
+            now,
             zone: settings.zone.clone(),
             rights: scene.user.rights,
             turn_messages: scene.turn.texts.clone(),
             last_three,
             languages: settings.languages.clone(),
             allowance,
-            removal_requests: wishes,
+            removal_requests,
             admins,
-            title_requests: asked_for,
+            title_requests: self.title_requests,
             facts: scene.facts.clone(),
             request_timing: RequestTiming::Now,
         }
     }
-}
-
-/// Database records that are relevant to a tool.
-pub(super) struct ToolRecords {
-    title_requests: Vec<TitleRequest>,
-    user: UserRecords,
 }
 
 /// Loads the recent title requests of the household, with names of users, because phone numbers are shown to no user.

@@ -3,26 +3,24 @@
 
 use std::sync::Arc;
 
-use super::approvals::removal_requests;
-use super::reply_address::{self, ReplyAddress};
-use super::tool_calls::{MAX_STARTS, deletion_status};
-use super::turn_loop::TurnContext;
-use super::{Engine, change_record};
+use super::change_record::{self, result_status};
+use super::confirmation_prompt::build_confirmation_prompt;
+use super::log::deletion_records::DeletionEnd;
+use super::log::turn_log::TurnLog;
+use super::tool_runner::ToolRunner;
+use super::turn_context::TurnContext;
+use super::write_recovery::MAX_STARTS;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
-use crate::conversation::transcript::{EffectLevel, UserId};
+use crate::conversation::transcript::EffectLevel;
 use crate::conversation::turn::{Turn, TurnLimits};
+use crate::engine::parts::EngineParts;
+use crate::engine::reply_address;
+use crate::engine::settings::HouseholdSettings;
 use crate::failpoint;
-use crate::store::audit;
-use crate::store::confirmation::approvals;
-use crate::store::confirmation::deletion_items::{self, ItemStartOutcome};
-use crate::store::confirmation::pending_action;
-use crate::store::people::users;
+use crate::store::confirmation::deletion_items::ItemStartOutcome;
 use crate::store::queue::inbound_messages::MessageOutcome;
-use crate::store::queue::outbox;
-use crate::store::turns::model_steps;
-use crate::store::turns::turn_lifecycle::{self, ActiveTurn};
 use crate::telemetry;
 use crate::tools::approval::{self, NotPermitted};
 use crate::tools::{InterruptedRun, RecoveryOutcome, STILL_THERE, Tool, ToolError};
@@ -55,96 +53,75 @@ fn is_stopped(turn: &Turn, limits: &TurnLimits) -> bool {
     turn.cancel_requested || turn.is_given_up(limits)
 }
 
-impl Engine {
-    pub(super) async fn run_confirmed_deletion(&self, user: UserId, live: ActiveTurn) -> anyhow::Result<()> {
+/// Runner of confirmed deletions.
+pub(super) struct DeletionRunner {
+    tools: Arc<ToolRunner>,
+    settings: Arc<HouseholdSettings>,
+}
+
+impl DeletionRunner {
+    pub(super) fn new(parts: &EngineParts, tools: Arc<ToolRunner>) -> Self {
+        Self { tools, settings: parts.settings.clone() }
+    }
+
+    pub(super) async fn run_confirmed_deletion(&self, log: &TurnLog) -> anyhow::Result<()> {
         loop {
-            let (scene, claimed) = self.load_claimed_deletion(user, live).await?;
+            let scene = log.load().await?;
+            let claimed = log.load_claimed_deletion().await?;
             let open = claimed
                 .items()
                 .iter()
                 .find(|item| matches!(item.state, DeletionItemState::Held | DeletionItemState::Running));
-            let Some(item) = open else { return self.report_deletion(&scene, claimed).await };
-            let limits = &self.0.parts.settings.limits;
-            let outcome =
-                match (self.0.parts.tools.get(claimed.tool()), next_item_step(item, &scene.turn, limits)) {
-                    (_, DeletionStep::End(outcome)) => Some(outcome),
-                    (None, DeletionStep::Start | DeletionStep::Check) => Some(ItemOutcome::Failed),
-                    (Some(tool), DeletionStep::Start) => {
-                        self.delete_item(&scene, &claimed, item, tool).await?
-                    }
-                    (Some(tool), DeletionStep::Check) => {
-                        self.recover_item(&scene, &claimed, item, tool).await?
-                    }
-                };
+            let Some(item) = open else { return self.report_deletion(log, &scene, claimed).await };
+            let limits = &self.settings.limits;
+            let outcome = match (
+                self.tools.registry().get(claimed.tool()),
+                next_item_step(item, &scene.turn, limits),
+            ) {
+                (_, DeletionStep::End(outcome)) => Some(outcome),
+                (None, DeletionStep::Start | DeletionStep::Check) => Some(ItemOutcome::Failed),
+                (Some(tool), DeletionStep::Start) => {
+                    self.delete_item(log, &scene, (&claimed, item), tool).await?
+                }
+                (Some(tool), DeletionStep::Check) => {
+                    self.recover_item(log, &scene, (&claimed, item), tool).await?
+                }
+            };
             if let Some(outcome) = outcome {
-                self.end_item(&scene, &claimed, item, outcome).await?;
+                let (call, ord) = (claimed.call(), item.ord);
+                let note = change_record::deletion_entry(&scene, call, ord, &item.target, Some(outcome));
+                log.finish_item(call, ord, outcome, note).await?;
                 failpoint::reached("item.recorded");
             }
         }
     }
 
-    /// Stores the outcome of an item and completes its row in the audit log.
-    async fn end_item(
-        &self,
-        scene: &TurnContext,
-        claimed: &ClaimedDeletion,
-        item: &DeletionItem,
-        outcome: ItemOutcome,
-    ) -> anyhow::Result<()> {
-        let (call, ord, now) = (claimed.call(), item.ord, self.now());
-        let note = change_record::deletion_entry(scene, call, ord, &item.target, Some(outcome));
-        let end = move |conn: &mut _| {
-            audit::record_outcome(conn, &note, now);
-            deletion_items::finish_item(conn, call, ord, outcome)
-        };
-        Ok(self.0.parts.db.write(end).await?)
-    }
-
-    async fn load_claimed_deletion(
-        &self,
-        user: UserId,
-        live: ActiveTurn,
-    ) -> anyhow::Result<(TurnContext, ClaimedDeletion)> {
-        let scene = self.load_turn_context(user, live).await?;
-        let claimed =
-            self.0.parts.db.read(move |conn| pending_action::load_claimed_deletion(conn, live.id)).await?;
-        let claimed = claimed.ok_or_else(|| anyhow::anyhow!("find the deletion of turn {}", live.id))?;
-        Ok((scene, claimed))
-    }
-
     /// Runs the deletion of one item. Returns `None` if the outcome has to be checked.
     async fn delete_item(
         &self,
+        log: &TurnLog,
         scene: &TurnContext,
-        claimed: &ClaimedDeletion,
-        item: &DeletionItem,
+        (claimed, item): (&ClaimedDeletion, &DeletionItem),
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
         let cleared = match approval::approve_item(claimed, item, &scene.user) {
             Ok(cleared) => cleared,
             Err(NotPermitted) => return Ok(Some(ItemOutcome::NotPermitted)),
         };
-        let (call, ord, now) = (claimed.call(), item.ord, self.now());
+        let (call, ord) = (claimed.call(), item.ord);
         let intent = change_record::deletion_entry(scene, call, ord, &item.target, None);
-        let start = move |conn: &mut _| {
-            let start = deletion_items::start_item(conn, call, ord, now)?;
-            if start == ItemStartOutcome::Started {
-                audit::record_intent(conn, &intent, now)?;
-            }
-            Ok(start)
-        };
-        if self.0.parts.db.write(start).await? == ItemStartOutcome::NotStartable {
+        if log.start_item(call, ord, intent).await? == ItemStartOutcome::NotStartable {
             return Ok(None);
         }
         failpoint::reached("item.started");
-        let world = self.load_tool_context(scene, EffectLevel::Destructive).await?;
+        let world = self.tools.load_context(scene, EffectLevel::Destructive).await?;
         let run = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world));
-        let ended = self.run_with_progress(scene, run).await;
+        let ended = self.tools.run_with_progress(scene, run).await;
         failpoint::reached("item.ran");
         let tried_before = item.attempts > 0;
         Ok(match ended {
             // If the item was started before, the earlier start without a response has deleted the title.
-            Ok(Ok(ran)) if deletion_status(&ran.result) == Some("already_gone") && !tried_before => {
+            Ok(Ok(ran)) if result_status(&ran.result) == Some("already_gone") && !tried_before => {
                 Some(ItemOutcome::AlreadyGone)
             }
             Ok(Ok(_)) => Some(ItemOutcome::Deleted),
@@ -170,42 +147,33 @@ impl Engine {
     /// the library.
     async fn recover_item(
         &self,
+        log: &TurnLog,
         scene: &TurnContext,
-        claimed: &ClaimedDeletion,
-        item: &DeletionItem,
+        (claimed, item): (&ClaimedDeletion, &DeletionItem),
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
-        match self.run_with_progress(scene, self.check_item(scene, item, tool)).await? {
+        let (run, scope) = (InterruptedRun::Item(&item.target), (EffectLevel::Destructive, item.started_at));
+        let check = self.tools.check_outcome(scene, tool, run, scope);
+        match self.tools.run_with_progress(scene, check).await? {
             RecoveryOutcome::Done(_) => return Ok(Some(ItemOutcome::Deleted)),
             RecoveryOutcome::Unknown => return Ok(Some(ItemOutcome::Unknown)),
             RecoveryOutcome::NotDone => {}
         }
         let is_last = i64::from(item.attempts) >= MAX_STARTS;
-        if is_last || is_stopped(&scene.turn, &self.0.parts.settings.limits) {
+        if is_last || is_stopped(&scene.turn, &self.settings.limits) {
             return Ok(Some(ItemOutcome::StillThere));
         }
-        let (call, ord) = (claimed.call(), item.ord);
-        self.0.parts.db.write(move |conn| deletion_items::reset_item(conn, call, ord)).await?;
+        log.reset_item(claimed.call(), item.ord).await?;
         Ok(None)
     }
 
-    async fn check_item(
-        &self,
-        scene: &TurnContext,
-        item: &DeletionItem,
-        tool: &Arc<dyn Tool>,
-    ) -> anyhow::Result<RecoveryOutcome> {
-        self.wait_for_request_arrival(item.started_at).await;
-        let world = self.load_tool_context(scene, EffectLevel::Destructive).await?;
-        let check = tool.recover_outcome(InterruptedRun::Item(&item.target), &world);
-        Ok(match tokio::time::timeout(tool.timeout(), check).await {
-            Ok(Ok(settled)) => settled,
-            Ok(Err(_)) | Err(_) => RecoveryOutcome::Unknown,
-        })
-    }
-
     /// Reports the outcome of each item. Items that had changed get a new confirmation prompt.
-    async fn report_deletion(&self, scene: &TurnContext, claimed: ClaimedDeletion) -> anyhow::Result<()> {
+    async fn report_deletion(
+        &self,
+        log: &TurnLog,
+        scene: &TurnContext,
+        claimed: ClaimedDeletion,
+    ) -> anyhow::Result<()> {
         let outcomes: Vec<(DeletionTarget, ItemOutcome)> = claimed
             .items()
             .iter()
@@ -214,8 +182,7 @@ impl Engine {
                 DeletionItemState::Held | DeletionItemState::Running | DeletionItemState::Canceled => None,
             })
             .collect();
-        let call = claimed.call();
-        let wish = self.0.parts.db.read(move |conn| approvals::load_executed_approval(conn, call)).await?;
+        let wish = log.load_executed_approval(claimed.call()).await?;
         let report = deletion_messages::format_deletion_report(&outcomes);
         let report = scene
             .closing_sentence()
@@ -227,43 +194,18 @@ impl Engine {
             .collect();
         // Only the member can repeat their removal request.
         let fresh = match wish {
-            None if !is_stopped(&scene.turn, &self.0.parts.settings.limits) => {
+            None if !is_stopped(&scene.turn, &self.settings.limits) => {
                 self.preview_changed_items(scene, &claimed, &changed).await?
             }
             Some(_) | None => Vec::new(),
         };
-        let again = (!fresh.is_empty()).then(|| self.build_confirmation_prompt(scene, fresh, &report));
-        let (now, turn) = (self.now(), scene.live.id);
+        let again =
+            (!fresh.is_empty()).then(|| build_confirmation_prompt(scene, fresh, &report, &self.settings));
         let told = wish.zip(
             outcomes.first().map(|(item, outcome)| deletion_messages::format_removal_outcome(item, *outcome)),
         );
-        let number = self.0.parts.settings.number.clone();
-        let told_whole = scene.reply_address().turn_end(turn, MessageOutcome::Replied, &report);
-        let end = move |conn: &mut _| {
-            pending_action::finish_claimed_deletion(conn, &claimed, &report, now)?;
-            if let Some((wish, words)) = &told {
-                let member = users::load_user(conn, wish.user)?;
-                let way = ReplyAddress::load_for_user(conn, &member, number.as_ref())?;
-                outbox::queue_message_once(
-                    conn,
-                    &way.notification_message(&removal_requests::done_key(wish.id), words),
-                    now,
-                )?;
-            }
-            // If the turn was canceled after it was loaded, the deleted items are reported and no further prompt is
-            // sent.
-            if let Some(question) = &again
-                && !turn_lifecycle::is_cancel_requested(conn, turn)?
-            {
-                let call = model_steps::add_call(conn, turn, claimed.tool(), now)?;
-                return pending_action::hold_deletion(conn, call, question, now).map(drop);
-            }
-            turn_lifecycle::finish_turn(conn, &told_whole, now)
-        };
-        self.0.parts.db.write(end).await?;
-        failpoint::reached("deletion.reported");
-        self.signal_turn_end();
-        Ok(())
+        let end = scene.reply_address().turn_end(scene.live.id, MessageOutcome::Replied, &report);
+        Ok(log.finish_deletion(DeletionEnd { claimed, report, told, again, end }).await?)
     }
 
     /// Fetches the current state of the changed items; empty if a fetch fails.
@@ -273,10 +215,10 @@ impl Engine {
         claimed: &ClaimedDeletion,
         changed: &[DeletionTarget],
     ) -> anyhow::Result<Vec<DeletionTarget>> {
-        let Some(tool) = self.0.parts.tools.get(claimed.tool()).filter(|_| !changed.is_empty()) else {
+        let Some(tool) = self.tools.registry().get(claimed.tool()).filter(|_| !changed.is_empty()) else {
             return Ok(Vec::new());
         };
-        let world = self.load_tool_context(scene, EffectLevel::Destructive).await?;
+        let world = self.tools.load_context(scene, EffectLevel::Destructive).await?;
         Ok(match tokio::time::timeout(tool.timeout(), tool.refresh_items(changed, &world)).await {
             Ok(Ok(items)) => items,
             Ok(Err(error)) => {

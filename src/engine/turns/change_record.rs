@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::tool_calls::{OUTCOME_UNKNOWN, audit_entry};
-use super::turn_loop::TurnContext;
+use super::call_failures::OUTCOME_UNKNOWN;
+use super::turn_context::TurnContext;
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::facts::{FORGET, REMEMBER};
 use crate::conversation::title_requests::QUEUED;
 use crate::conversation::transcript::{CallResult, CallRow, CallState, EffectLevel, ToolArguments, ToolCall};
-use crate::store::audit::NewAuditEntry;
+use crate::store::audit::{Actor, AuditSubject, NewAuditEntry};
 
 /// Fields of a tool's result that the log stores besides the title. They do not include the requester of a title.
 const LOGGED_FIELDS: [&str; 6] = ["status", "seasons_wanted", "quality", "now", "of", "missing"];
@@ -18,14 +18,24 @@ const UNCHANGED_STATUSES: [&str; 4] = ["already_exists", "unchanged", "already_a
 
 /// Source of the known outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OutcomeSource {
+pub(in crate::engine) enum OutcomeSource {
     Response,
     /// The response was lost, and a check of the library showed the outcome.
     Lookup,
 }
 
+/// Returns the audit log entry about a call of the turn's user.
+pub(in crate::engine) fn audit_entry(
+    scene: &TurnContext,
+    kind: &'static str,
+    call: CallRow,
+    detail: Value,
+) -> NewAuditEntry {
+    NewAuditEntry { actor: Actor::User(scene.user.id), kind, subject: AuditSubject::Call(call), detail }
+}
+
 /// Returns the audit detail of a write that is about to begin.
-pub(super) fn intent_detail(call: &ToolCall) -> Value {
+pub(in crate::engine) fn intent_detail(call: &ToolCall) -> Value {
     match &call.arguments {
         ToolArguments::Object(map) if !is_about_facts(&call.name) => {
             json!({ "tool": call.name, "arguments": map })
@@ -35,14 +45,14 @@ pub(super) fn intent_detail(call: &ToolCall) -> Value {
 }
 
 /// Returns the audit row of a write that has a result.
-pub(super) fn outcome_entry(
+pub(in crate::engine) fn outcome_entry(
     scene: &TurnContext,
     call: CallRow,
     evidence: OutcomeSource,
     tool: &str,
     result: &CallResult,
 ) -> NewAuditEntry {
-    let kind = match (super::tool_calls::deletion_status(result), evidence) {
+    let kind = match (result_status(result), evidence) {
         (Some(status), _) if UNCHANGED_STATUSES.contains(&status) => "write_unchanged",
         (Some(QUEUED), _) => "write_queued",
         (_, OutcomeSource::Response) => "write_done",
@@ -52,7 +62,7 @@ pub(super) fn outcome_entry(
 }
 
 /// Returns the audit row of a write that has no result; `None` for a call that changes nothing or is still open.
-pub(super) fn failure_entry(
+pub(in crate::engine) fn failure_entry(
     scene: &TurnContext,
     call: &ToolCall,
     state: &CallState,
@@ -67,7 +77,7 @@ pub(super) fn failure_entry(
 }
 
 /// Returns the audit row of a write that was not made, or that has an unknown outcome.
-pub(super) fn failed_write_entry(
+pub(in crate::engine) fn failed_write_entry(
     scene: &TurnContext,
     call: CallRow,
     tool: &str,
@@ -78,7 +88,7 @@ pub(super) fn failed_write_entry(
 }
 
 /// Returns the audit row of one item of a deletion, at its start (`None`) and with its outcome.
-pub(super) fn deletion_entry(
+pub(in crate::engine) fn deletion_entry(
     scene: &TurnContext,
     call: CallRow,
     ord: i64,
@@ -102,6 +112,11 @@ pub(super) fn deletion_entry(
         detail["reason"] = json!(reason);
     }
     audit_entry(scene, kind, call, detail)
+}
+
+/// Returns the status word of a result, such as `deleted`.
+pub(super) fn result_status(result: &CallResult) -> Option<&str> {
+    result.for_model.get("status").and_then(|status| status.as_str())
 }
 
 /// Returns whether a tool handles facts. A fact belongs to its user, so the log records only that a fact was stored or

@@ -2,9 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::reply_address::{self, ReplyAddress};
-use super::settings::HouseholdSettings;
-use super::turn_loop::TurnContext;
+use super::turn_context::TurnContext;
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::naming;
@@ -12,6 +10,8 @@ use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::title_requests::RequestedTitle;
 use crate::conversation::transcript::{CallRow, ToolArguments, User, UserId};
 use crate::conversation::turn::model_action::ModelAction;
+use crate::engine::reply_address::{self, ReplyAddress};
+use crate::engine::settings::HouseholdSettings;
 use crate::store::confirmation::approvals::{self, ApprovalKind, NewApproval};
 use crate::store::conversation::reactions;
 use crate::store::library::follows::{self, FollowReason, FollowedTitle};
@@ -25,20 +25,20 @@ use crate::tools::ToolEffect;
 
 /// User and call that cause a tool effect.
 #[derive(Debug, Clone)]
-pub(super) struct EffectSource {
-    pub(super) user: User,
+pub(in crate::engine) struct EffectSource {
+    pub(in crate::engine) user: User,
     /// Last message of the turn.
-    pub(super) last: Option<InboundEvent>,
-    pub(super) call: CallRow,
+    pub(in crate::engine) last: Option<InboundEvent>,
+    pub(in crate::engine) call: CallRow,
 }
 
 impl EffectSource {
-    pub(super) fn from_call(scene: &TurnContext, call: CallRow) -> Self {
+    pub(in crate::engine) fn from_call(scene: &TurnContext, call: CallRow) -> Self {
         Self { user: scene.user.clone(), last: scene.events.last().cloned(), call }
     }
 }
 
-pub(super) fn apply_tool_effect(
+pub(in crate::engine) fn apply_tool_effect(
     conn: &mut Conn,
     doer: &EffectSource,
     deed: &ToolEffect,
@@ -91,7 +91,7 @@ fn stop_following(conn: &mut Conn, user: UserId, wanted: &RequestedTitle, now: T
     followed_titles(wanted).iter().try_for_each(|what| follows::unfollow_title(conn, user, what, now))
 }
 
-pub(super) fn followed_titles(wanted: &RequestedTitle) -> Vec<FollowedTitle> {
+pub(in crate::engine) fn followed_titles(wanted: &RequestedTitle) -> Vec<FollowedTitle> {
     let seasons: Vec<Option<u32>> = match &wanted.seasons {
         None => vec![None],
         Some(seasons) => seasons.iter().copied().map(Some).collect(),
