@@ -146,7 +146,7 @@ impl BackgroundTasks {
         });
         let inbox = match missed {
             None => {
-                engine.recover_work().await?;
+                engine.scheduler.recover_work().await?;
                 None
             }
             Some(MissedMessageSource { twilio, number }) => {
@@ -347,7 +347,10 @@ async fn fetch_missed_messages(inbox: &InboundLog, engine: &Engine) -> anyhow::R
     for text in &reading.texts {
         // The message is received now, not when the reading of the list began: replies may have been sent in the
         // meantime.
-        engine.admit_message(ReceivedMessage { received_at: inbox.clock.now(), ..text.clone() }).await?;
+        engine
+            .admission
+            .admit_message(ReceivedMessage { received_at: inbox.clock.now(), ..text.clone() })
+            .await?;
         failpoint::reached("missed.admitted");
     }
     inbox.record_admitted(&reading).await?;
@@ -375,7 +378,7 @@ async fn fetch_missed(inbox: InboundLog, engine: Engine, delays: RecoveryDelays,
             }
         };
         if std::mem::take(&mut first)
-            && let Err(error) = engine.recover_work().await
+            && let Err(error) = engine.scheduler.recover_work().await
         {
             tracing::error!(%error, "failed to resume unfinished work");
             first = true;

@@ -38,7 +38,7 @@ impl Engine {
         self.0.addition_queued.notify();
         self.0.event_stored.notify();
         if self.0.lifecycle.accepts_turns() {
-            self.recover_work().await?;
+            self.0.scheduler.recover_work().await?;
         }
         Ok(step)
     }

@@ -2,19 +2,13 @@
 //! continues from the last record.
 
 mod addition_retries;
-mod admin_commands;
-mod admission;
 pub mod approvals;
 pub(crate) mod clock_step;
-mod code_guesses;
-mod code_replies;
 mod codes;
-mod facts;
-mod failed_work;
+pub mod inbound;
 mod lifecycle;
 pub mod memory;
 mod model_call;
-mod newcomers;
 pub mod notifications;
 pub mod operator;
 pub mod operator_conversations;
@@ -22,13 +16,11 @@ pub mod operator_decisions;
 mod parts;
 mod reply_address;
 mod retry_outcomes;
-mod scheduler;
+mod routing;
 mod settings;
 pub mod stream;
 pub mod turn_control;
-mod turn_start;
 mod turns;
-mod verification;
 mod work_signal;
 
 use std::sync::Arc;
@@ -41,6 +33,8 @@ use crate::conversation::transcript::ConversationId;
 use crate::store::{Conn, QueryResult};
 
 use approvals::expiry::DueExpiry;
+use inbound::admission::Admission;
+use inbound::scheduler::TurnScheduler;
 use lifecycle::EngineLifecycle;
 use memory::indexer::MemoryIndexer;
 use memory::recall::AnswerRecall;
@@ -51,6 +45,7 @@ use notifications::notifier::Notifier;
 use notifications::reconciler::Reconciler;
 use notifications::season_checker::SeasonChecker;
 use operator::answers::AnswerActions;
+use routing::turn_start::TurnStarter;
 use stream::hub::Hub;
 use stream::reader::StreamReader;
 use turns::log::turn_log::TurnLogs;
@@ -58,7 +53,6 @@ use turns::tool_runner::ToolRunner;
 use turns::turn_runner::TurnRunner;
 use work_signal::WorkSignal;
 
-pub use admission::AdmitError;
 pub use codes::CodeSource;
 pub use parts::EngineParts;
 pub use settings::{HouseholdSettings, MetadataSource, PicturePolicy, Quotas, SmsReactions};
@@ -69,6 +63,8 @@ pub struct Engine(Arc<EngineComponents>);
 
 /// Components of the engine.
 pub struct EngineComponents {
+    pub admission: Arc<Admission>,
+    pub scheduler: TurnScheduler,
     pub indexer: Arc<MemoryIndexer>,
     pub recall: Arc<AnswerRecall>,
     pub answer_actions: AnswerActions,
@@ -80,8 +76,6 @@ pub struct EngineComponents {
     parts: EngineParts,
     models: Arc<ModelCaller>,
     tools: Arc<ToolRunner>,
-    turns: TurnRunner,
-    scheduler: scheduler::Scheduler,
     lifecycle: EngineLifecycle,
     hub: Hub,
     /// Signal that an arr event was stored.
@@ -115,10 +109,14 @@ impl Engine {
         let recall = Arc::new(AnswerRecall::new(&parts, embedder));
         let tools = Arc::new(ToolRunner::new(&parts));
         let logs = TurnLogs::new(&parts, turn_answered.clone(), addition_queued.clone());
+        let turns = TurnRunner::new(&parts, logs, &models, recall.clone(), &tools);
+        let starter = TurnStarter::new(&parts, models.clone());
+        let scheduler = TurnScheduler::new(&parts, lifecycle.clone(), starter, turns);
         let season_checker = Arc::new(SeasonChecker::new(&parts));
         Self(Arc::new(EngineComponents {
             indexer: Arc::new(indexer),
-            turns: TurnRunner::new(&parts, logs, &models, recall.clone(), &tools),
+            admission: Arc::new(Admission::new(&parts, scheduler.clone())),
+            scheduler,
             tools,
             recall,
             answer_actions: AnswerActions::new(&parts, turn_answered.clone()),
@@ -130,7 +128,6 @@ impl Engine {
             models,
             hub: Hub::new(parts.db.clone()),
             parts,
-            scheduler: scheduler::Scheduler::default(),
             lifecycle,
             event_stored,
             addition_queued,

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{AdmitError, Engine};
+use super::Engine;
 use crate::conversation::lifecycle;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::message_origin::MessageOrigin;
@@ -119,12 +119,14 @@ impl Engine {
         };
         let text = operator_message(phone, Address::console(), body, now);
         let admitted = self
+            .0
+            .admission
             .admit_message(ReceivedMessage {
                 external_id: MessageOrigin::TestUser.to_message_id(key),
                 ..text
             })
             .await;
-        Ok(match admitted.map_err(|AdmitError(error)| error)? {
+        Ok(match admitted? {
             AdmissionOutcome::New { .. } | AdmissionOutcome::Duplicate => OperatorMessageOutcome::Admitted,
             AdmissionOutcome::NoUser => OperatorMessageOutcome::NotOpen,
         })
@@ -147,7 +149,7 @@ impl Engine {
         let answer = move |conn: &mut Conn| admit_prompt_answer(conn, asked, verdict, now);
         let (answered, user) = self.0.parts.db.write(answer).await?;
         if let Some(user) = user {
-            self.wake_user(user);
+            self.0.scheduler.wake_user(user);
         }
         Ok(answered)
     }

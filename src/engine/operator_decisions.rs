@@ -101,7 +101,7 @@ impl Engine {
         };
         let clearing = self.0.parts.db.write(clear).await?;
         // The wake-up makes a turn that waits for the model check for its cancellation.
-        self.wake_user(user);
+        self.0.scheduler.wake_user(user);
         Ok(clearing)
     }
 
@@ -146,7 +146,7 @@ impl Engine {
             self.0.parts.db.write(move |conn| send_approve_message(conn, wish, &settings, now)).await?;
         Ok(match said {
             ApproveMessageOutcome::SentBy(admin) => {
-                self.wake_user(admin);
+                self.0.scheduler.wake_user(admin);
                 DecisionOutcome::Decided
             }
             ApproveMessageOutcome::AlreadyDecided => DecisionOutcome::Decided,
@@ -185,7 +185,7 @@ impl Engine {
             Ok(change)
         });
         let change = change.await?;
-        self.recover_work().await?;
+        self.0.scheduler.recover_work().await?;
         Ok(change)
     }
 }

@@ -38,7 +38,7 @@ impl Engine {
         };
         Ok(match self.0.parts.db.write(cancel).await? {
             TurnCancelOutcome::Requested(user) => {
-                self.wake_user(user);
+                self.0.scheduler.wake_user(user);
                 CancelRequestOutcome::Requested
             }
             TurnCancelOutcome::AlreadyOver => CancelRequestOutcome::AlreadyOver,
@@ -59,7 +59,7 @@ impl Engine {
         };
         Ok(match self.0.parts.db.write(reopen).await? {
             ResumeOutcome::Resumed(user) => {
-                self.wake_user(user);
+                self.0.scheduler.wake_user(user);
                 ResumeTurnOutcome::Resumed
             }
             ResumeOutcome::Blocked(hindrance) => ResumeTurnOutcome::NotResumable(hindrance),

@@ -211,7 +211,7 @@ impl TestApp {
             provider_at: now,
             received_at: now,
         };
-        self.app().engine.admit_message(typed).await.unwrap();
+        self.app().engine.admission.admit_message(typed).await.unwrap();
         self.settle().await;
     }
 
@@ -267,7 +267,7 @@ impl TestApp {
 
     /// Waits until no message is being processed and all messages that can be sent are sent.
     pub(crate) async fn settle(&self) {
-        self.app().engine.wait_until_idle().await;
+        self.app().engine.scheduler.wait_until_idle().await;
         self.app().relay.wait_until_settled().await.unwrap();
     }
 

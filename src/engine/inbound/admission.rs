@@ -1,16 +1,21 @@
 //! Admission of incoming messages: each message is stored permanently, and effects that cannot wait for the turn are
 //! applied in the same transaction.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
-use super::Engine;
+use super::scheduler::TurnScheduler;
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::routing::route::{self, MessageUrgency};
 use crate::conversation::transcript::ChannelKind;
+use crate::engine::parts::EngineParts;
+use crate::engine::settings::HouseholdSettings;
+use crate::metrics::Metrics;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::pending_action;
-use crate::store::database::db::DbError;
+use crate::store::database::db::{Db, DbError};
 use crate::store::people::users::{self, OptOutcome};
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
 use crate::store::queue::outbox;
@@ -23,7 +28,7 @@ const MAX_DEBOUNCE_MS: i64 = 4_000;
 /// Error of a message that could not be stored, and must therefore not be acknowledged.
 #[derive(Debug, thiserror::Error)]
 #[error("store the text")]
-pub struct AdmitError(#[from] pub(super) DbError);
+pub struct AdmitError(#[from] DbError);
 
 impl From<AdmitError> for DbError {
     fn from(error: AdmitError) -> Self {
@@ -31,13 +36,26 @@ impl From<AdmitError> for DbError {
     }
 }
 
-impl Engine {
+/// Admission of messages.
+pub struct Admission {
+    db: Db,
+    settings: Arc<HouseholdSettings>,
+    metrics: Metrics,
+    scheduler: TurnScheduler,
+}
+
+impl Admission {
+    pub(in crate::engine) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
+        let EngineParts { db, settings, metrics, .. } = parts;
+        Self { db: db.clone(), settings: settings.clone(), metrics: metrics.clone(), scheduler }
+    }
+
     /// Stores a message and wakes the task of its user. The message is on disk when this function returns. The function
     /// waits for nothing else.
     pub async fn admit_message(&self, received: ReceivedMessage) -> Result<AdmissionOutcome, AdmitError> {
         let (channel, pressing) = (received.channel, self.plan_admission(&received));
         let admit = move |conn: &mut Conn| store_message(conn, &received, pressing);
-        let admission = self.0.parts.db.write_or_busy(admit).await?;
+        let admission = self.db.write_or_busy(admit).await?;
         self.finish_admission(admission, channel);
         Ok(admission)
     }
@@ -63,21 +81,20 @@ impl Engine {
             }
             Ok(admission)
         };
-        let admission = self.0.parts.db.write_or_busy(admit).await?;
+        let admission = self.db.write_or_busy(admit).await?;
         self.finish_admission(admission, channel);
         Ok(admission)
     }
 
     fn plan_admission(&self, received: &ReceivedMessage) -> AdmissionPlan {
-        let settings = &self.0.parts.settings;
-        let urgency = match route::classify_urgency(received, &settings.languages) {
+        let urgency = match route::classify_urgency(received, &self.settings.languages) {
             // The message's fields are compared with the carrier's record first, in the message's own turn.
             MessageUrgency::OptsOut if !received.authority.may_act() => MessageUrgency::Immediate,
             urgency => urgency,
         };
         let quiet_ms = match urgency {
             MessageUrgency::MayWait => {
-                i64::try_from(settings.coalesce.as_millis()).unwrap_or(MAX_DEBOUNCE_MS)
+                i64::try_from(self.settings.coalesce.as_millis()).unwrap_or(MAX_DEBOUNCE_MS)
             }
             MessageUrgency::Immediate
             | MessageUrgency::CancelsTurn
@@ -89,8 +106,8 @@ impl Engine {
 
     fn finish_admission(&self, admission: AdmissionOutcome, channel: ChannelKind) {
         if let AdmissionOutcome::New { user, .. } = admission {
-            self.0.parts.metrics.text_received(channel);
-            self.wake_user(user);
+            self.metrics.text_received(channel);
+            self.scheduler.wake_user(user);
         }
     }
 }

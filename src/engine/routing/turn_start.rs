@@ -1,10 +1,10 @@
 //! Start of work on a user's next message. The message's route and effects are decided and stored in one transaction.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
-use super::Engine;
-use super::notifications::send_time::reschedule_notifications;
-use super::settings::HouseholdSettings;
+use crate::clock::Clock;
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::grammar::confirmation_reply;
 use crate::conversation::grammar::keyword_grammar;
@@ -19,11 +19,17 @@ use crate::conversation::routing::route::{
     self, EndedPrompt, LastListSource, OpenPrompt, RecentMessage, Route, RoutingContext,
 };
 use crate::conversation::transcript::{EventId, Responder, TurnId, User, UserId};
+use crate::engine::model_call::ModelCaller;
+use crate::engine::notifications::send_time::reschedule_notifications;
+use crate::engine::parts::EngineParts;
+use crate::engine::settings::HouseholdSettings;
 use crate::failpoint;
+use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::confirmation::ended_question;
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::reactions::{self, ReceivedReaction};
 use crate::store::conversation::{conversations, history};
+use crate::store::database::db::Db;
 use crate::store::people::users::{self, OptOutcome};
 use crate::store::people::{join_requests, pauses};
 use crate::store::queue::inbound_messages;
@@ -35,7 +41,7 @@ use crate::store::{Conn, QueryResult};
 /// Maximum number of messages that one turn claims.
 const TEXTS_PER_TURN: i64 = 20;
 
-pub(super) enum TurnStartOutcome {
+pub(in crate::engine) enum TurnStartOutcome {
     /// A turn was created and has to be run.
     Turn(ActiveTurn),
     /// Code has handled the message already.
@@ -48,24 +54,43 @@ pub(super) enum TurnStartOutcome {
     Unverified(EventId),
 }
 
-impl Engine {
+/// Starter of work on the next message of a user.
+pub(in crate::engine) struct TurnStarter {
+    db: Db,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+    models: Arc<ModelCaller>,
+    outbox: OutboxSignal,
+}
+
+impl TurnStarter {
+    pub(in crate::engine) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
+        Self {
+            db: parts.db.clone(),
+            clock: parts.clock.clone(),
+            settings: parts.settings.clone(),
+            models,
+            outbox: parts.outbox.clone(),
+        }
+    }
+
     /// Begins work on the user's next message. Also returns the created turn, if there is one.
-    pub(super) async fn start_turn(
+    pub(in crate::engine) async fn start_turn(
         &self,
         user: UserId,
     ) -> anyhow::Result<(TurnStartOutcome, Option<TurnId>)> {
-        let now = self.now();
-        let settings = self.0.parts.settings.clone();
-        let brain = self.0.models.current_responder(now);
+        let now = self.clock.now();
+        let settings = self.settings.clone();
+        let brain = self.models.current_responder(now);
         let begin = move |conn: &mut _| {
             let before = turn_lifecycle::load_newest_turn(conn)?;
             let begun =
                 TurnStart { conn, settings: &settings, now, responder: brain }.route_next_message(user)?;
             Ok((begun, before, turn_lifecycle::load_newest_turn(conn)?))
         };
-        let (begun, before, newest) = self.0.parts.db.write(begin).await?;
+        let (begun, before, newest) = self.db.write(begin).await?;
         failpoint::reached("turn.begun");
-        self.0.parts.outbox.notify();
+        self.outbox.notify();
         Ok((begun, (newest > before).then_some(newest)))
     }
 }

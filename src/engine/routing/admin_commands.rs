@@ -2,10 +2,7 @@
 
 use serde_json::json;
 
-use super::approvals::user_access::{self, BlockOutcome};
-use super::approvals::{expiry, removal_requests};
 use super::code_guesses::{SUSPENDED, SUSPENDED_NOW};
-use super::reply_address::ReplyAddress;
 use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::deletion::target::DeletionTarget;
@@ -20,6 +17,9 @@ use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::route;
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::transcript::{Responder, User, UserId, UserRole, UserStatus};
+use crate::engine::approvals::user_access::{self, BlockOutcome};
+use crate::engine::approvals::{expiry, removal_requests};
+use crate::engine::reply_address::ReplyAddress;
 use crate::store::QueryResult;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::approvals::{

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::approvals::removal_requests;
-use super::reply_address::ReplyAddress;
-use super::settings::HouseholdSettings;
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::transcript::{Address, CallRow, TurnId, UserId, UserStatus};
 use crate::conversation::turn::FallbackReply;
+use crate::engine::approvals::removal_requests;
+use crate::engine::reply_address::ReplyAddress;
+use crate::engine::settings::HouseholdSettings;
 use crate::store::confirmation::approvals::{self, About};
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::people::users;

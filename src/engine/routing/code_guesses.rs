@@ -1,11 +1,11 @@
 //! Counts of wrong codes in messages. After five wrong codes in a day, their sender can neither delete nor approve by
 //! message.
 
-use super::reply_address::ReplyAddress;
 use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
 use crate::conversation::people::naming::display_name;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::transcript::User;
+use crate::engine::reply_address::ReplyAddress;
 use crate::store::QueryResult;
 use crate::store::confirmation::code_misses::{self, MissOutcome};
 use crate::store::people::users;

@@ -1,12 +1,12 @@
 //! Onboarding of newcomers. A newcomer is asked for a name, the admins are asked to approve the newcomer, and a
 //! newcomer can do nothing else.
 
-use super::reply_address::{self, ReplyAddress};
 use super::turn_start::{TurnStart, TurnStartOutcome};
 use crate::conversation::people::first_request::FirstRequest;
 use crate::conversation::people::onboarding::{self, OnboardingStep};
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::transcript::User;
+use crate::engine::reply_address::{self, ReplyAddress};
 use crate::store::QueryResult;
 use crate::store::confirmation::approvals::{self, ApprovalKind, NewApproval};
 use crate::store::people::join_requests;

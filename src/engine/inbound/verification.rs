@@ -1,13 +1,16 @@
 //! Verification of an ambiguous message against the carrier's record, before the message may act.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::Engine;
+use crate::clock::Clock;
 use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::routing::verification::{MessageFields, VerificationOutcome};
 use crate::conversation::transcript::EventId;
+use crate::engine::parts::EngineParts;
 use crate::messaging::{LookError, MessageChannel};
-use crate::store::database::db::DbError;
+use crate::metrics::Metrics;
+use crate::store::database::db::{Db, DbError};
 use crate::store::queue::inbound_messages;
 
 /// Pauses in seconds before the retries of a failed comparison of an opt-out or opt-in. Without retries, the message
@@ -16,11 +19,28 @@ const RETRY_PAUSES: [u64; 3] = [10, 30, 120];
 /// Pause before a missing record is requested once more. The carrier may store the record after the request to us.
 const RECORD_RETRY_PAUSE: Duration = Duration::from_secs(2);
 
-impl Engine {
+/// Verifier of ambiguous messages.
+pub(super) struct MessageVerifier {
+    db: Db,
+    clock: Clock,
+    metrics: Metrics,
+    /// Carrier whose record decides; `None` without an account.
+    carrier: Option<Arc<dyn MessageChannel>>,
+}
+
+impl MessageVerifier {
+    pub(super) fn new(parts: &EngineParts) -> Self {
+        Self {
+            db: parts.db.clone(),
+            clock: parts.clock.clone(),
+            metrics: parts.metrics.clone(),
+            carrier: parts.carrier.clone(),
+        }
+    }
+
     /// Compares a message with the carrier's record and commits the outcome. The message has no effect before that.
     pub(super) async fn verify_message(&self, event: EventId) -> Result<(), DbError> {
-        let parts = &self.0.parts;
-        let claimed = parts.db.read(move |conn| inbound_messages::load_claimed_fields(conn, event)).await?;
+        let claimed = self.db.read(move |conn| inbound_messages::load_claimed_fields(conn, event)).await?;
         let Some((id, fields)) = claimed else { return Ok(()) };
         let pauses = if keyword_grammar::opt_word(&fields.body).is_some() { &RETRY_PAUSES[..] } else { &[] };
         let mut outcome = self.compare_with_record(&id, &fields).await;
@@ -28,18 +48,18 @@ impl Engine {
             if outcome != VerificationOutcome::Failed {
                 break;
             }
-            parts.clock.sleep(Duration::from_secs(*pause)).await;
+            self.clock.sleep(Duration::from_secs(*pause)).await;
             outcome = self.compare_with_record(&id, &fields).await;
         }
-        let now = self.now();
-        parts.db.write(move |conn| inbound_messages::record_verification(conn, event, outcome, now)).await?;
-        parts.metrics.text_verified(outcome);
+        let now = self.clock.now();
+        self.db.write(move |conn| inbound_messages::record_verification(conn, event, outcome, now)).await?;
+        self.metrics.text_verified(outcome);
         tracing::info!(%event, ?outcome, "compared an ambiguous message with the carrier's record");
         Ok(())
     }
 
     async fn compare_with_record(&self, id: &str, fields: &MessageFields) -> VerificationOutcome {
-        let Some(carrier) = &self.0.parts.carrier else { return VerificationOutcome::Failed };
+        let Some(carrier) = &self.carrier else { return VerificationOutcome::Failed };
         match self.fetch_record(carrier.as_ref(), id).await {
             Ok(Some(record)) if fields.matches_fields(&record) => VerificationOutcome::Agreed,
             Ok(Some(_)) => VerificationOutcome::Differed,
@@ -60,7 +80,7 @@ impl Engine {
         if record.is_some() {
             return Ok(record);
         }
-        self.0.parts.clock.sleep(RECORD_RETRY_PAUSE).await;
+        self.clock.sleep(RECORD_RETRY_PAUSE).await;
         carrier.fetch_received(id).await
     }
 }

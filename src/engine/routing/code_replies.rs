@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::reply_address::{self, ReplyAddress};
 use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
 use crate::conversation::lifecycle::{self, ConversationSlot};
 use crate::conversation::people::admin_commands;
@@ -12,6 +11,7 @@ use crate::conversation::routing::route;
 use crate::conversation::routing::route::StaleReason;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::{ConversationId, EventId, Responder, TurnId, User, UserId};
+use crate::engine::reply_address::{self, ReplyAddress};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::pending_action::{self, ActionClaimOutcome, CloseReason};
 use crate::store::conversation::conversations::{self, EndReason};

@@ -1,19 +1,27 @@
 //! Scheduler with one task per busy user. A task is alive only while there is work. A wake-up carries no data: the
 //! tables are the queue, so a lost or repeated wake-up is harmless.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use super::turn_start::TurnStartOutcome;
-use super::{Engine, failed_work};
+use super::failed_work;
+use super::user_tasks::UserTasks;
+use super::verification::MessageVerifier;
+use crate::clock::Clock;
 use crate::conversation::transcript::{EventId, TurnId, UserId};
+use crate::engine::lifecycle::EngineLifecycle;
+use crate::engine::parts::EngineParts;
+use crate::engine::routing::turn_start::{TurnStartOutcome, TurnStarter};
+use crate::engine::settings::HouseholdSettings;
+use crate::engine::turns::turn_runner::TurnRunner;
+use crate::messaging::outbox_relay::OutboxSignal;
+use crate::metrics::Metrics;
 use crate::store::Conn;
-use crate::store::database::db::DbError;
+use crate::store::database::db::{Db, DbError};
 use crate::store::queue::inbound_messages;
 use crate::store::turns::turn_lifecycle;
 use crate::store::turns::turn_stats::{self, TurnStats};
@@ -21,66 +29,21 @@ use crate::store::turns::turn_stats::{self, TurnStats};
 /// Pause after a failure of the database or an internal failure of a turn.
 const PAUSE: Duration = Duration::from_secs(1);
 
-#[derive(Default)]
-pub(super) struct Scheduler {
-    user_tasks: Mutex<HashMap<UserId, UserTask>>,
-    /// Notified when a message is finished or a user's task has ended.
-    work_done: Notify,
-}
+/// Handle to the scheduler; clones share it.
+#[derive(Clone)]
+pub struct TurnScheduler(Arc<SchedulerInner>);
 
-/// State of a user whose task is alive.
-struct UserTask {
-    /// Flag for a wake-up of the task since its last check.
-    woken: bool,
-    bell: Arc<Notify>,
-}
-
-impl Scheduler {
-    /// Wakes the user's task. Returns true if a task has to be started.
-    fn wake(&self, user: UserId) -> bool {
-        let mut busy = self.user_tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(task) = busy.get_mut(&user) {
-            task.woken = true;
-            task.bell.notify_one();
-            return false;
-        }
-        busy.insert(user, UserTask { woken: false, bell: Arc::new(Notify::new()) });
-        true
-    }
-
-    fn bell(&self, user: UserId) -> Option<Arc<Notify>> {
-        let busy = self.user_tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        busy.get(&user).map(|task| task.bell.clone())
-    }
-
-    /// Ends the user's task unless the task was woken since its last check.
-    fn retire(&self, user: UserId) -> bool {
-        let mut busy = self.user_tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        match busy.get_mut(&user) {
-            Some(task) if task.woken => {
-                task.woken = false;
-                false
-            }
-            _ => {
-                busy.remove(&user);
-                self.work_done.notify_waiters();
-                true
-            }
-        }
-    }
-
-    fn remove(&self, user: UserId) {
-        self.user_tasks.lock().unwrap_or_else(PoisonError::into_inner).remove(&user);
-        self.work_done.notify_waiters();
-    }
-
-    fn is_busy(&self, user: UserId) -> bool {
-        self.user_tasks.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&user)
-    }
-
-    fn is_idle(&self) -> bool {
-        self.user_tasks.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
-    }
+struct SchedulerInner {
+    user_tasks: UserTasks,
+    db: Db,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+    metrics: Metrics,
+    outbox: OutboxSignal,
+    lifecycle: EngineLifecycle,
+    verifier: MessageVerifier,
+    starter: TurnStarter,
+    turns: TurnRunner,
 }
 
 /// Cause of the end of a user's task.
@@ -99,29 +62,47 @@ enum WorkCheck {
     Nothing,
 }
 
-impl Engine {
+impl TurnScheduler {
+    pub(in crate::engine) fn new(
+        parts: &EngineParts,
+        lifecycle: EngineLifecycle,
+        starter: TurnStarter,
+        turns: TurnRunner,
+    ) -> Self {
+        Self(Arc::new(SchedulerInner {
+            user_tasks: UserTasks::default(),
+            db: parts.db.clone(),
+            clock: parts.clock.clone(),
+            settings: parts.settings.clone(),
+            metrics: parts.metrics.clone(),
+            outbox: parts.outbox.clone(),
+            lifecycle,
+            verifier: MessageVerifier::new(parts),
+            starter,
+            turns,
+        }))
+    }
+
     /// Starts or wakes the work on a user's messages, and returns at once.
     pub fn wake_user(&self, user: UserId) {
-        if !self.0.scheduler.wake(user) {
-            return;
-        }
-        let engine = self.clone();
+        let Some(bell) = self.0.user_tasks.wake(user) else { return };
+        let scheduler = self.clone();
         self.0.lifecycle.spawn(async move {
             let left = tokio::select! {
                 biased;
-                () = engine.0.lifecycle.wait_for_abort() => TaskEnd::Stopped,
-                left = engine.run_user_task(user) => left,
+                () = scheduler.0.lifecycle.wait_for_abort() => TaskEnd::Stopped,
+                left = scheduler.run_user_task(user, &bell) => left,
             };
             // A retired task may already have a successor.
             if left == TaskEnd::Stopped {
-                engine.0.scheduler.remove(user);
+                scheduler.0.user_tasks.remove(user);
             }
         });
     }
 
     /// Continues all unfinished work and lets turns begin. No other function continues unfinished work.
     pub async fn recover_work(&self) -> Result<(), DbError> {
-        let users = self.0.parts.db.read(inbound_messages::load_users_with_work).await?;
+        let users = self.0.db.read(inbound_messages::load_users_with_work).await?;
         self.0.lifecycle.accept_turns();
         for user in users {
             self.wake_user(user);
@@ -132,10 +113,10 @@ impl Engine {
     /// Waits until no user's task is alive.
     pub async fn wait_until_idle(&self) {
         loop {
-            let settled = self.0.scheduler.work_done.notified();
+            let settled = self.0.user_tasks.next_work_done();
             tokio::pin!(settled);
             settled.as_mut().enable();
-            if self.0.scheduler.is_idle() {
+            if self.0.user_tasks.is_idle() {
                 return;
             }
             settled.await;
@@ -146,11 +127,11 @@ impl Engine {
     /// is paused or the program stops.
     pub async fn wait_for_message(&self, user: UserId, event: EventId) -> Result<(), DbError> {
         loop {
-            let settled = self.0.scheduler.work_done.notified();
+            let settled = self.0.user_tasks.next_work_done();
             tokio::pin!(settled);
             settled.as_mut().enable();
-            let is_busy = self.0.scheduler.is_busy(user);
-            if self.0.parts.db.read(move |conn| inbound_messages::is_message_finished(conn, event)).await?
+            let is_busy = self.0.user_tasks.is_busy(user);
+            if self.0.db.read(move |conn| inbound_messages::is_message_finished(conn, event)).await?
                 || !is_busy
             {
                 return Ok(());
@@ -159,7 +140,7 @@ impl Engine {
         }
     }
 
-    async fn run_user_task(&self, user: UserId) -> TaskEnd {
+    async fn run_user_task(&self, user: UserId, bell: &Arc<Notify>) -> TaskEnd {
         // An engine that is being stopped may have accepted turns before, and then nothing more begins.
         tokio::select! {
             biased;
@@ -169,21 +150,22 @@ impl Engine {
         // Turn that has ended and is not counted yet.
         let mut over = None;
         loop {
-            let look = std::panic::AssertUnwindSafe(self.check_work(user, &mut over)).catch_unwind().await;
+            let look =
+                std::panic::AssertUnwindSafe(self.check_work(user, bell, &mut over)).catch_unwind().await;
             match look {
                 Ok(Ok(WorkCheck::Worked(turn))) => {
                     over = turn;
-                    self.0.scheduler.work_done.notify_waiters();
+                    self.0.user_tasks.signal_work_done();
                 }
-                Ok(Ok(WorkCheck::NotBefore(at))) => self.wait_until(user, at).await,
+                Ok(Ok(WorkCheck::NotBefore(at))) => self.wait_until(bell, at).await,
                 Ok(Ok(WorkCheck::Nothing)) => {
-                    if self.0.scheduler.retire(user) {
+                    if self.0.user_tasks.retire(user) {
                         return TaskEnd::Retired;
                     }
                 }
                 Ok(Err(error)) if is_transient(&error) => {
                     tracing::warn!(%user, error = format!("{error:#}"), "postponed work on a user's messages");
-                    self.0.parts.clock.sleep(PAUSE).await;
+                    self.0.clock.sleep(PAUSE).await;
                 }
                 Ok(Err(error)) => {
                     tracing::error!(%user, error = format!("{error:#}"), "work on a user's messages failed");
@@ -200,7 +182,12 @@ impl Engine {
         }
     }
 
-    async fn check_work(&self, user: UserId, over: &mut Option<TurnId>) -> anyhow::Result<WorkCheck> {
+    async fn check_work(
+        &self,
+        user: UserId,
+        bell: &Arc<Notify>,
+        over: &mut Option<TurnId>,
+    ) -> anyhow::Result<WorkCheck> {
         let ended = *over;
         let look = move |conn: &mut _| {
             let account = ended.map(|turn| load_turn_stats(conn, turn));
@@ -210,22 +197,22 @@ impl Engine {
                 inbound_messages::load_due_time(conn, user)?,
             ))
         };
-        let (account, live, due) = self.0.parts.db.read(look).await?;
+        let (account, live, due) = self.0.db.read(look).await?;
         *over = None;
         if let Some(Some(account)) = account {
-            self.0.parts.metrics.turn_ended(&account);
+            self.0.metrics.turn_ended(&account);
         }
         if let Some(live) = live {
-            self.0.turns.run_turn(user, live, self.user_bell(user).unwrap_or_default()).await?;
+            self.0.turns.run_turn(user, live, bell.clone()).await?;
             return Ok(WorkCheck::Worked(Some(live.id)));
         }
-        let now = self.now();
+        let now = self.0.clock.now();
         match due {
             None => Ok(WorkCheck::Nothing),
             Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),
-            Some(_) => match self.start_turn(user).await? {
+            Some(_) => match self.0.starter.start_turn(user).await? {
                 (TurnStartOutcome::Turn(live), _) => {
-                    self.0.turns.run_turn(user, live, self.user_bell(user).unwrap_or_default()).await?;
+                    self.0.turns.run_turn(user, live, bell.clone()).await?;
                     Ok(WorkCheck::Worked(Some(live.id)))
                 }
                 (TurnStartOutcome::Answered, made) => Ok(WorkCheck::Worked(made)),
@@ -234,7 +221,7 @@ impl Engine {
                     Ok(WorkCheck::Worked(made))
                 }
                 (TurnStartOutcome::Unverified(event), _) => {
-                    self.verify_message(event).await?;
+                    self.0.verifier.verify_message(event).await?;
                     Ok(WorkCheck::Worked(None))
                 }
                 (TurnStartOutcome::Held, _) => Ok(WorkCheck::Nothing),
@@ -242,15 +229,10 @@ impl Engine {
         }
     }
 
-    pub(super) fn user_bell(&self, user: UserId) -> Option<Arc<Notify>> {
-        self.0.scheduler.bell(user)
-    }
-
-    async fn wait_until(&self, user: UserId, at: Timestamp) {
-        let wait = Duration::try_from(at.duration_since(self.now())).unwrap_or_default();
-        let Some(bell) = self.user_bell(user) else { return };
+    async fn wait_until(&self, bell: &Notify, at: Timestamp) {
+        let wait = Duration::try_from(at.duration_since(self.0.clock.now())).unwrap_or_default();
         tokio::select! {
-            () = self.0.parts.clock.sleep(wait) => {}
+            () = self.0.clock.sleep(wait) => {}
             () = bell.notified() => {}
             () = self.0.lifecycle.wait_for_drain() => {}
         }
@@ -259,22 +241,21 @@ impl Engine {
     /// Counts an internal failure. Work that keeps failing ends after a few tries, so that it cannot block the user's
     /// next message.
     async fn count_failure(&self, user: UserId) {
-        let now = self.now();
-        let settings = self.0.parts.settings.clone();
+        let now = self.0.clock.now();
+        let settings = self.0.settings.clone();
         let counted = self
             .0
-            .parts
             .db
             .write(move |conn| match turn_lifecycle::load_active_turn(conn, user)? {
                 Some(live) => failed_work::count_failed_turn(conn, user, live.id, &settings, now),
                 None => failed_work::count_failed_start(conn, user, settings.limits.resumes.into(), now),
             })
             .await;
-        self.0.parts.outbox.notify();
+        self.0.outbox.notify();
         if let Err(error) = counted {
             tracing::error!(%user, %error, "failed to count a failure");
         }
-        self.0.parts.clock.sleep(PAUSE).await;
+        self.0.clock.sleep(PAUSE).await;
     }
 }
 
