@@ -1,7 +1,7 @@
 //! Execution of the decisions of `conversation`, one recorded step after another. After a crash, the same code
 //! continues from the last record.
 
-mod addition_retries;
+pub mod additions;
 pub mod approvals;
 pub(crate) mod clock_step;
 mod codes;
@@ -11,28 +11,25 @@ pub mod memory;
 mod model_call;
 pub mod notifications;
 pub mod operator;
-pub mod operator_conversations;
-pub mod operator_decisions;
 mod parts;
 mod reply_address;
-mod retry_outcomes;
 mod routing;
 mod settings;
 pub mod stream;
-pub mod turn_control;
 mod turns;
 mod work_signal;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
 
-use crate::conversation::stream_events::EventSeq;
-use crate::conversation::transcript::ConversationId;
-use crate::store::{Conn, QueryResult};
+use crate::messaging::outbox_relay::OutboxSignal;
+use crate::store::database::db::DbError;
 
+use additions::addition_retrier::AdditionRetrier;
 use approvals::expiry::DueExpiry;
+use clock_step::ClockStepAdoption;
 use inbound::admission::Admission;
 use inbound::scheduler::TurnScheduler;
 use lifecycle::EngineLifecycle;
@@ -45,9 +42,11 @@ use notifications::notifier::Notifier;
 use notifications::reconciler::Reconciler;
 use notifications::season_checker::SeasonChecker;
 use operator::answers::AnswerActions;
+use operator::conversations::ConversationActions;
+use operator::decisions::OperatorDecisions;
+use operator::turns::TurnActions;
 use routing::turn_start::TurnStarter;
 use stream::hub::Hub;
-use stream::reader::StreamReader;
 use turns::log::turn_log::TurnLogs;
 use turns::tool_runner::ToolRunner;
 use turns::turn_runner::TurnRunner;
@@ -57,93 +56,81 @@ pub use codes::CodeSource;
 pub use parts::EngineParts;
 pub use settings::{HouseholdSettings, MetadataSource, PicturePolicy, Quotas, SmsReactions};
 
-/// Handle to the running engine; clones share it.
-#[derive(Clone)]
-pub struct Engine(Arc<EngineComponents>);
-
-/// Components of the engine.
-pub struct EngineComponents {
+/// Running engine: its components, each with only what it needs, and the operations that concern several of them.
+pub struct Engine {
     pub admission: Arc<Admission>,
+    pub arr_events: Arc<ArrEventIntake>,
     pub scheduler: TurnScheduler,
+    pub additions: Arc<AdditionRetrier>,
     pub indexer: Arc<MemoryIndexer>,
     pub recall: Arc<AnswerRecall>,
-    pub answer_actions: AnswerActions,
-    pub expiry: Arc<DueExpiry>,
-    pub arr_events: ArrEventIntake,
     pub notifier: Arc<Notifier>,
     pub reconciler: Arc<Reconciler>,
     pub season_checker: Arc<SeasonChecker>,
-    parts: EngineParts,
+    pub expiry: Arc<DueExpiry>,
+    pub streams: Hub,
+    pub decisions: OperatorDecisions,
+    pub conversation_actions: ConversationActions,
+    pub turn_actions: TurnActions,
+    pub answer_actions: AnswerActions,
     models: Arc<ModelCaller>,
-    tools: Arc<ToolRunner>,
+    clock_steps: ClockStepAdoption,
+    outbox: OutboxSignal,
     lifecycle: EngineLifecycle,
-    hub: Hub,
-    /// Signal that an arr event was stored.
-    event_stored: WorkSignal,
-    /// Signal that an addition may be queued for a later try.
-    addition_queued: WorkSignal,
-}
-
-impl std::ops::Deref for Engine {
-    type Target = EngineComponents;
-
-    fn deref(&self) -> &EngineComponents {
-        &self.0
-    }
 }
 
 impl Engine {
-    pub fn new(parts: EngineParts) -> Self {
-        let (lifecycle, turn_answered) = (EngineLifecycle::default(), WorkSignal::default());
-        let models = Arc::new(ModelCaller::new(&parts));
+    pub fn new(parts: &EngineParts) -> Self {
+        let lifecycle = EngineLifecycle::default();
+        let (event_stored, addition_queued) = (WorkSignal::default(), WorkSignal::default());
+        let answer_stored = WorkSignal::default();
+        let models = Arc::new(ModelCaller::new(parts));
         let embedder = parts.embedder.clone().map(|embedder| Arc::new(TextEmbedder::new(embedder)));
-        let indexer = MemoryIndexer::new(
-            &parts,
-            models.clone(),
-            embedder.clone(),
-            lifecycle.clone(),
-            turn_answered.clone(),
-        );
-        let event_stored = WorkSignal::default();
-        let addition_queued = WorkSignal::default();
-        let recall = Arc::new(AnswerRecall::new(&parts, embedder));
-        let tools = Arc::new(ToolRunner::new(&parts));
-        let logs = TurnLogs::new(&parts, turn_answered.clone(), addition_queued.clone());
-        let turns = TurnRunner::new(&parts, logs, &models, recall.clone(), &tools);
-        let starter = TurnStarter::new(&parts, models.clone());
-        let scheduler = TurnScheduler::new(&parts, lifecycle.clone(), starter, turns);
-        let season_checker = Arc::new(SeasonChecker::new(&parts));
-        Self(Arc::new(EngineComponents {
+        let recall = Arc::new(AnswerRecall::new(parts, embedder.clone()));
+        let tools = Arc::new(ToolRunner::new(parts));
+        let logs = TurnLogs::new(parts, answer_stored.clone(), addition_queued.clone());
+        let turns = TurnRunner::new(parts, logs, &models, recall.clone(), &tools);
+        let starter = TurnStarter::new(parts, models.clone());
+        let scheduler = TurnScheduler::new(parts, lifecycle.clone(), starter, turns);
+        let admission = Arc::new(Admission::new(parts, scheduler.clone()));
+        let additions = AdditionRetrier::new(parts, tools, lifecycle.clone(), addition_queued);
+        let (signal, phase) = (answer_stored.clone(), lifecycle.clone());
+        let indexer = MemoryIndexer::new(parts, models.clone(), embedder, phase, signal);
+        let season_checker = Arc::new(SeasonChecker::new(parts));
+        let reconciler = Reconciler::new(parts, event_stored.clone(), season_checker.clone());
+        Self {
+            arr_events: Arc::new(ArrEventIntake::new(parts, event_stored.clone())),
+            additions: Arc::new(additions),
             indexer: Arc::new(indexer),
-            admission: Arc::new(Admission::new(&parts, scheduler.clone())),
-            scheduler,
-            tools,
             recall,
-            answer_actions: AnswerActions::new(&parts, turn_answered.clone()),
-            expiry: Arc::new(DueExpiry::new(&parts)),
-            arr_events: ArrEventIntake::new(&parts, event_stored.clone()),
-            notifier: Arc::new(Notifier::new(&parts, event_stored.clone())),
-            reconciler: Arc::new(Reconciler::new(&parts, event_stored.clone(), season_checker.clone())),
+            notifier: Arc::new(Notifier::new(parts, event_stored)),
+            reconciler: Arc::new(reconciler),
             season_checker,
+            expiry: Arc::new(DueExpiry::new(parts)),
+            streams: Hub::new(parts.db.clone()),
+            decisions: OperatorDecisions::new(parts, scheduler.clone()),
+            conversation_actions: ConversationActions::new(parts, scheduler.clone(), admission.clone()),
+            turn_actions: TurnActions::new(parts, scheduler.clone()),
+            answer_actions: AnswerActions::new(parts, answer_stored),
+            admission,
+            scheduler,
             models,
-            hub: Hub::new(parts.db.clone()),
-            parts,
+            clock_steps: ClockStepAdoption::new(parts),
+            outbox: parts.outbox.clone(),
             lifecycle,
-            event_stored,
-            addition_queued,
-        }))
+        }
     }
 
     /// Begins no new turn, and waits until the running turns end or `patience` has passed. Interrupted work continues
     /// from its last record at the next start.
     pub async fn drain(&self, patience: Duration) {
-        self.0.lifecycle.drain(patience).await;
+        self.lifecycle.drain(patience).await;
     }
 
     /// Drops running work immediately.
     pub async fn abort(&self) {
-        self.0.lifecycle.abort().await;
-        self.0.hub.close().await;
+        self.lifecycle.abort().await;
+        self.streams.close().await;
     }
 
     /// Starts the import of events that were not reported and the notifications about all events. Both run until no
@@ -163,17 +150,18 @@ impl Engine {
         });
     }
 
-    /// Follows the event log of a conversation: see [`stream::hub::Hub::connect`].
-    pub fn follow_conversation<S>(
-        &self,
-        conversation: ConversationId,
-        after: Option<EventSeq>,
-        snapshot: impl Fn(&mut Conn) -> QueryResult<S> + Send + Sync + 'static,
-    ) -> StreamReader<S> {
-        self.0.hub.connect(conversation, after, snapshot)
-    }
-
-    fn now(&self) -> Timestamp {
-        self.0.parts.clock.now()
+    /// Adopts a step of the wall clock, shifts all waits by the step, then wakes the workers. If the commit fails, the
+    /// step is pending again.
+    pub(crate) async fn adopt_clock_step(&self) -> Result<SignedDuration, DbError> {
+        let step = self.clock_steps.adopt_step().await?;
+        self.models.follow_clock_step(step);
+        self.indexer.follow_clock_step(step);
+        self.outbox.notify();
+        self.additions.wake();
+        self.notifier.wake();
+        if self.lifecycle.accepts_turns() {
+            self.scheduler.recover_work().await?;
+        }
+        Ok(step)
     }
 }

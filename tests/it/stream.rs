@@ -63,9 +63,7 @@ impl Model for Halting {
 }
 
 fn follow(world: &World, after: Option<EventSeq>) -> StreamReader<ConversationSnapshot> {
-    world
-        .engine()
-        .follow_conversation(CONVERSATION, after, |conn| snapshot::load_snapshot(conn, CONVERSATION))
+    world.engine().streams.connect(CONVERSATION, after, |conn| snapshot::load_snapshot(conn, CONVERSATION))
 }
 
 /// Reads all events until no more come.

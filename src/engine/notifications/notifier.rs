@@ -50,6 +50,11 @@ impl Notifier {
         }
     }
 
+    /// Lets the worker check its queue at once.
+    pub(in crate::engine) fn wake(&self) {
+        self.event_stored.notify();
+    }
+
     /// Sends notifications for as long as the future is polled. Dropping it at any point loses nothing, because sent
     /// notifications are committed.
     pub(in crate::engine) async fn run(&self) {

@@ -10,16 +10,18 @@ use futures_util::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use super::Engine;
-use super::retry_outcomes::{GivenUp, failed_addition_entry};
-use super::turns::change_record::{self, audit_entry};
-use super::turns::tool_runner;
-use super::turns::turn_context::TurnContext;
+use super::retry_outcomes::{GivenUp, RetryOutcome, RetryRecorder, failed_addition_entry, tool_name};
+use crate::clock::Clock;
 use crate::conversation::title_requests as words;
 use crate::conversation::title_requests::DeferredAdditionState;
-use crate::conversation::transcript::{
-    CallFailure, CallId, CallState, EffectLevel, MediaKind, ToolCall, UserStatus,
-};
+use crate::conversation::transcript::{CallFailure, CallId, CallState, EffectLevel, ToolCall, UserStatus};
+use crate::engine::lifecycle::EngineLifecycle;
+use crate::engine::parts::EngineParts;
+use crate::engine::turns::change_record::{self, audit_entry};
+use crate::engine::turns::tool_runner::{self, ToolRunner};
+use crate::engine::turns::turn_context::TurnContext;
+use crate::engine::work_signal::WorkSignal;
+use crate::store::database::db::Db;
 use crate::store::library::request_groups::{self, RequestGroup};
 use crate::store::library::title_requests::{self, DeferredAddition};
 use crate::store::turns::calls::CallStartOutcome;
@@ -27,7 +29,7 @@ use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult, audit};
 use crate::tools::approval::{self, CallDecision};
 use crate::tools::{
-    InterruptedRun, RecoveryOutcome, RequestTiming, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
+    InterruptedRun, RecoveryOutcome, RequestTiming, Tool, ToolContext, ToolEffect, ToolError,
 };
 
 /// Interval at which the queue is checked, in case a wake-up is lost or the clock is set.
@@ -35,24 +37,48 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(300);
 /// Pause of an addition after an internal error.
 const FAILURE_PAUSE: SignedDuration = SignedDuration::from_mins(5);
 
-/// Outcome of trying an addition, or of checking an earlier try.
-pub(super) enum RetryOutcome {
-    Added(ToolOutput),
-    Refused(CallFailure),
-    /// The addition was certainly not made.
-    NotMade,
-    /// The addition may have been made.
-    Unknown,
+/// Worker that tries queued additions again.
+pub struct AdditionRetrier {
+    db: Db,
+    clock: Clock,
+    /// Time that a request gets to arrive before its outcome is checked.
+    grace: Duration,
+    tools: Arc<ToolRunner>,
+    recorder: RetryRecorder,
+    lifecycle: EngineLifecycle,
+    addition_queued: WorkSignal,
 }
 
-impl Engine {
+impl AdditionRetrier {
+    pub(in crate::engine) fn new(
+        parts: &EngineParts,
+        tools: Arc<ToolRunner>,
+        lifecycle: EngineLifecycle,
+        addition_queued: WorkSignal,
+    ) -> Self {
+        Self {
+            db: parts.db.clone(),
+            clock: parts.clock.clone(),
+            grace: parts.settings.recovery_delays.grace,
+            tools,
+            recorder: RetryRecorder::new(parts),
+            lifecycle,
+            addition_queued,
+        }
+    }
+
+    /// Lets the worker check its queue at once.
+    pub(in crate::engine) fn wake(&self) {
+        self.addition_queued.notify();
+    }
+
     /// Tries due additions until `stop` is canceled. A try that is dropped is checked at the next start.
-    pub async fn run_addition_retries(self, stop: CancellationToken) {
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) {
         tokio::select! {
-            () = self.0.lifecycle.wait_for_turns() => {}
+            () = self.lifecycle.wait_for_turns() => {}
             () = stop.cancelled() => return,
         }
-        while !stop.is_cancelled() && !self.0.lifecycle.is_draining() {
+        while !stop.is_cancelled() && !self.lifecycle.is_draining() {
             let wait = match self.retry_due_additions().await {
                 Ok(next) => next.map_or(CHECK_INTERVAL, |at| self.duration_until(at).min(CHECK_INTERVAL)),
                 Err(error) => {
@@ -61,10 +87,10 @@ impl Engine {
                 }
             };
             tokio::select! {
-                () = self.0.addition_queued.wait() => {}
+                () = self.addition_queued.wait() => {}
                 () = tokio::time::sleep(wait) => {}
                 () = stop.cancelled() => {}
-                () = self.0.lifecycle.wait_for_drain() => {}
+                () = self.lifecycle.wait_for_drain() => {}
             }
         }
     }
@@ -72,9 +98,9 @@ impl Engine {
     /// Tries all due additions, one after another, and returns the time at which the next addition is due.
     async fn retry_due_additions(&self) -> anyhow::Result<Option<Timestamp>> {
         loop {
-            let now = self.now();
-            let next = self.0.parts.db.read(title_requests::load_next_addition).await?;
-            let Some((id, _)) = next.filter(|(_, at)| *at <= now && !self.0.lifecycle.is_draining()) else {
+            let now = self.clock.now();
+            let next = self.db.read(title_requests::load_next_addition).await?;
+            let Some((id, _)) = next.filter(|(_, at)| *at <= now && !self.lifecycle.is_draining()) else {
                 return Ok(next.map(|(_, at)| at));
             };
             let failure = match AssertUnwindSafe(self.retry_addition(id)).catch_unwind().await {
@@ -83,8 +109,8 @@ impl Engine {
                 Err(_) => "it panicked".to_owned(),
             };
             tracing::error!(request = id, error = failure, "failed to try a queued addition");
-            let at = self.now() + FAILURE_PAUSE;
-            self.0.parts.db.write(move |conn| request_groups::schedule_next_check(conn, &[id], at)).await?;
+            let at = self.clock.now() + FAILURE_PAUSE;
+            self.db.write(move |conn| request_groups::schedule_next_check(conn, &[id], at)).await?;
         }
     }
 
@@ -94,23 +120,22 @@ impl Engine {
             let group = request_groups::load_request_group(conn, open)?;
             Ok(Some((scene_of(conn, &group.whole)?, group)))
         };
-        let loaded = match self.0.parts.db.read(load).await {
-            Err(error) if error.is_unreadable() => return self.give_up_unreadable(id, &error).await,
+        let loaded = match self.db.read(load).await {
+            Err(error) if error.is_unreadable() => return self.recorder.give_up_unreadable(id, &error).await,
             loaded => loaded?,
         };
         let Some((scene, group)) = loaded else { return Ok(()) };
         if scene.user.status != UserStatus::Active || scene.user.opted_out {
-            let (user, now) = (group.whole.user, self.now());
+            let (user, now) = (group.whole.user, self.clock.now());
             return Ok(self
-                .0
-                .parts
                 .db
                 .write(move |conn| title_requests::withdraw_additions(conn, user, now))
                 .await?);
         }
-        let Some(tool) = self.0.parts.tools.get(tool_name(group.whole.wanted.kind)).cloned() else {
+        let Some(tool) = self.tools.registry().get(tool_name(group.whole.wanted.kind)).cloned() else {
             let told = words::format_refused(&group.whole.wanted, None);
             return self
+                .recorder
                 .end_addition_as_given_up(&scene, &group, GivenUp::to_all(told, "no_such_tool"))
                 .await;
         };
@@ -126,7 +151,7 @@ impl Engine {
                     parts => self.try_parts(parts, &tool).await,
                 }
             }
-            outcome => self.record_try(&scene, &group, outcome).await,
+            outcome => self.recorder.record_try(&scene, &group, outcome).await,
         }
     }
 
@@ -139,7 +164,7 @@ impl Engine {
                     self.take_back(part).await?;
                     self.try_earlier(part, failure, tool).await?;
                 }
-                outcome => self.record_try(&scene, part, outcome).await?,
+                outcome => self.recorder.record_try(&scene, part, outcome).await?,
             }
         }
         Ok(())
@@ -157,19 +182,19 @@ impl Engine {
         while let Some(earlier) = tried.without_newest(failure.for_user.as_deref()) {
             let refused =
                 failed_addition_entry(&self.scene_of(&tried.whole).await?, &tried.whole, &failure.code);
-            let now = self.now();
+            let now = self.clock.now();
             let record = move |conn: &mut Conn| {
                 audit::record_outcome(conn, &refused, now);
                 Ok(())
             };
-            self.0.parts.db.write(record).await?;
+            self.db.write(record).await?;
             let scene = self.scene_of(&earlier.whole).await?;
             match self.try_addition(&scene, &earlier, tool).await? {
                 RetryOutcome::Refused(again) if earlier.parts().len() > 1 => {
                     self.take_back(&earlier).await?;
                     (tried, failure) = (earlier, again);
                 }
-                outcome => return self.record_try(&scene, &earlier, outcome).await,
+                outcome => return self.recorder.record_try(&scene, &earlier, outcome).await,
             }
         }
         Ok(())
@@ -177,13 +202,13 @@ impl Engine {
 
     /// Returns the additions of a refused group to the queue, because none of them was made.
     async fn take_back(&self, group: &RequestGroup) -> anyhow::Result<()> {
-        let (ids, now) = (group.request_ids(), self.now());
-        Ok(self.0.parts.db.write(move |conn| request_groups::schedule_next_try(conn, &ids, now)).await?)
+        let (ids, now) = (group.request_ids(), self.clock.now());
+        Ok(self.db.write(move |conn| request_groups::schedule_next_try(conn, &ids, now)).await?)
     }
 
     async fn scene_of(&self, open: &DeferredAddition) -> anyhow::Result<TurnContext> {
         let open = open.clone();
-        Ok(self.0.parts.db.read(move |conn| scene_of(conn, &open)).await?)
+        Ok(self.db.read(move |conn| scene_of(conn, &open)).await?)
     }
 
     /// Tries a group, if a new decision with the current rights and quota allows the call. The call runs only after the
@@ -210,7 +235,7 @@ impl Engine {
         }
         let world = ToolContext {
             request_timing: RequestTiming::Earlier,
-            ..self.0.tools.load_context(scene, EffectLevel::Write).await?
+            ..self.tools.load_context(scene, EffectLevel::Write).await?
         };
         let ended = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world)).await;
         Ok(match ended {
@@ -234,7 +259,7 @@ impl Engine {
         scene: &TurnContext,
         group: &RequestGroup,
     ) -> anyhow::Result<CallStartOutcome> {
-        let (ids, now) = (group.request_ids(), self.now());
+        let (ids, now) = (group.request_ids(), self.clock.now());
         let intent = |part: &DeferredAddition| {
             audit_entry(scene, "write", part.call, change_record::intent_detail(&rebuild_call(part)))
         };
@@ -246,7 +271,7 @@ impl Engine {
             }
             Ok(start)
         };
-        Ok(self.0.parts.db.write(start).await?)
+        Ok(self.db.write(start).await?)
     }
 
     async fn check_addition(
@@ -255,8 +280,8 @@ impl Engine {
         open: &DeferredAddition,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<RetryOutcome> {
-        self.0.parts.clock.sleep(self.0.parts.settings.recovery_delays.grace).await;
-        let world = self.0.tools.load_context(scene, EffectLevel::Write).await?;
+        self.clock.sleep(self.grace).await;
+        let world = self.tools.load_context(scene, EffectLevel::Write).await?;
         Ok(match tool_runner::recover_outcome(tool, InterruptedRun::Call(&open.arguments), &world).await {
             RecoveryOutcome::Done(ran) => RetryOutcome::Added(ran),
             RecoveryOutcome::NotDone => RetryOutcome::NotMade,
@@ -265,7 +290,7 @@ impl Engine {
     }
 
     fn duration_until(&self, at: Timestamp) -> Duration {
-        Duration::try_from(at.duration_since(self.now())).unwrap_or_default()
+        Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default()
     }
 }
 
@@ -273,13 +298,6 @@ impl Engine {
 fn scene_of(conn: &mut Conn, open: &DeferredAddition) -> QueryResult<TurnContext> {
     let turn = turn_lifecycle::load_turn_of_call(conn, open.call)?;
     TurnContext::load_turn(conn, open.user, turn)
-}
-
-pub(super) fn tool_name(kind: MediaKind) -> &'static str {
-    match kind {
-        MediaKind::Movie => "add_movie",
-        MediaKind::Series => "add_series",
-    }
 }
 
 /// Rebuilds the call as the turn made it.

@@ -1,25 +1,30 @@
 //! Decisions of the operator in the console or the API, executed in the same way as decisions that an admin sends by
 //! message.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::Engine;
-use super::approvals::removal_requests;
-use super::approvals::user_access::{self, BlockOutcome};
-use super::reply_address::ReplyAddress;
-use super::settings::{HouseholdSettings, Quotas};
+use crate::clock::Clock;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{ChannelKind, ConversationId, UserId};
+use crate::engine::approvals::removal_requests;
+use crate::engine::approvals::user_access::{self, BlockOutcome};
+use crate::engine::inbound::scheduler::TurnScheduler;
+use crate::engine::parts::EngineParts;
+use crate::engine::reply_address::ReplyAddress;
+use crate::engine::settings::{HouseholdSettings, Quotas};
+use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::approvals::{self, Approval, ApprovalKind, SettleApprovalOutcome};
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::console::user_ref;
 use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::conversation::message_results;
-use crate::store::database::db::DbError;
+use crate::store::database::db::{Db, DbError};
 use crate::store::people::pauses::{self, PauseOutcome};
 use crate::store::people::{user_admin, users};
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
@@ -56,16 +61,35 @@ pub enum CloseOutcome {
     UnknownUser,
 }
 
-impl Engine {
+/// Decisions of the operator about users, removal requests, messages and the pause.
+pub struct OperatorDecisions {
+    db: Db,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+    outbox: OutboxSignal,
+    scheduler: TurnScheduler,
+}
+
+impl OperatorDecisions {
+    pub(in crate::engine) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
+        Self {
+            db: parts.db.clone(),
+            clock: parts.clock.clone(),
+            settings: parts.settings.clone(),
+            outbox: parts.outbox.clone(),
+            scheduler,
+        }
+    }
+
     /// Returns the quotas of members without their own limits.
     pub fn default_quotas(&self) -> Quotas {
-        self.0.parts.settings.quotas
+        self.settings.quotas
     }
 
     /// Approves a user, as `APPROVE` does.
     pub async fn approve_access(&self, user: UserId, by: Actor) -> Result<AccessOutcome, DbError> {
-        let (number, now) = (self.0.parts.settings.number.clone(), self.now());
-        let joining = self.0.parts.db.write(move |conn| {
+        let (number, now) = (self.settings.number.clone(), self.clock.now());
+        let joining = self.db.write(move |conn| {
             let Some(user) = user_admin::find_known_user(conn, user)? else {
                 return Ok(AccessOutcome::UnknownUser);
             };
@@ -73,13 +97,13 @@ impl Engine {
             Ok(AccessOutcome::Done)
         });
         let joining = joining.await?;
-        self.0.parts.outbox.notify();
+        self.outbox.notify();
         Ok(joining)
     }
 
     /// Ends the running turn, drops the open confirmation prompt and ends the open conversation.
     pub async fn close_conversation(&self, user: UserId, by: Actor) -> Result<CloseOutcome, DbError> {
-        let now = self.now();
+        let now = self.clock.now();
         let clear = move |conn: &mut _| {
             if user_admin::find_known_user(conn, user)?.is_none() {
                 return Ok(CloseOutcome::UnknownUser);
@@ -99,16 +123,16 @@ impl Engine {
             conversations::end_conversation(conn, open.id, EndReason::Cleared, now)?;
             Ok(CloseOutcome::Ended(open.id))
         };
-        let clearing = self.0.parts.db.write(clear).await?;
+        let clearing = self.db.write(clear).await?;
         // The wake-up makes a turn that waits for the model check for its cancellation.
-        self.0.scheduler.wake_user(user);
+        self.scheduler.wake_user(user);
         Ok(clearing)
     }
 
     /// Blocks a user, who gets no replies from now on, as `BLOCK` does.
     pub async fn block_access(&self, user: UserId, by: Actor) -> Result<AccessOutcome, DbError> {
-        let now = self.now();
-        let joining = self.0.parts.db.write(move |conn| {
+        let now = self.clock.now();
+        let joining = self.db.write(move |conn| {
             let Some(user) = user_admin::find_known_user(conn, user)? else {
                 return Ok(AccessOutcome::UnknownUser);
             };
@@ -122,8 +146,8 @@ impl Engine {
 
     /// Denies a member's removal request. The title remains in the library.
     pub async fn deny_removal_request(&self, wish: i64) -> Result<DecisionOutcome, DbError> {
-        let (number, now) = (self.0.parts.settings.number.clone(), self.now());
-        let word = self.0.parts.db.write(move |conn| {
+        let (number, now) = (self.settings.number.clone(), self.clock.now());
+        let word = self.db.write(move |conn| {
             let Some(wish) = load_open_removal_request(conn, wish, now)? else {
                 return Ok(DecisionOutcome::TooLate);
             };
@@ -133,7 +157,7 @@ impl Engine {
             })
         });
         let word = word.await?;
-        self.0.parts.outbox.notify();
+        self.outbox.notify();
         Ok(word)
     }
 
@@ -141,12 +165,11 @@ impl Engine {
     /// decision becomes a message of the admin with the oldest record, queued behind the admin's other messages. The
     /// admin gets the result.
     pub async fn approve_removal_request(&self, wish: i64) -> Result<DecisionOutcome, DbError> {
-        let (settings, now) = (self.0.parts.settings.clone(), self.now());
-        let said =
-            self.0.parts.db.write(move |conn| send_approve_message(conn, wish, &settings, now)).await?;
+        let (settings, now) = (self.settings.clone(), self.clock.now());
+        let said = self.db.write(move |conn| send_approve_message(conn, wish, &settings, now)).await?;
         Ok(match said {
             ApproveMessageOutcome::SentBy(admin) => {
-                self.0.scheduler.wake_user(admin);
+                self.scheduler.wake_user(admin);
                 DecisionOutcome::Decided
             }
             ApproveMessageOutcome::AlreadyDecided => DecisionOutcome::Decided,
@@ -157,21 +180,17 @@ impl Engine {
 
     /// Resends the text of a message that certainly did not arrive.
     pub async fn resend_message(&self, text: i64) -> Result<ResendOutcome, DbError> {
-        let now = self.now();
-        let again = self
-            .0
-            .parts
-            .db
-            .write(move |conn| resend::resend_message(conn, text, Actor::Console, now))
-            .await?;
-        self.0.parts.outbox.notify();
+        let now = self.clock.now();
+        let again =
+            self.db.write(move |conn| resend::resend_message(conn, text, Actor::Console, now)).await?;
+        self.outbox.notify();
         Ok(again)
     }
 
     /// Ends the pause, so that the waiting messages of all users are processed.
     pub async fn resume_from_pause(&self) -> Result<PauseOutcome, DbError> {
-        let now = self.now();
-        let change = self.0.parts.db.write(move |conn| {
+        let now = self.clock.now();
+        let change = self.db.write(move |conn| {
             let change = pauses::end_pause(conn, Actor::Console, now)?;
             if change == PauseOutcome::Changed {
                 let entry = NewAuditEntry {
@@ -185,7 +204,7 @@ impl Engine {
             Ok(change)
         });
         let change = change.await?;
-        self.0.scheduler.recover_work().await?;
+        self.scheduler.recover_work().await?;
         Ok(change)
     }
 }

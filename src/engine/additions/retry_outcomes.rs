@@ -1,21 +1,24 @@
 //! Recording of the outcome of a try of a waiting addition. The user is notified once the outcome is final.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::Engine;
-use super::addition_retries::{RetryOutcome, tool_name};
-use super::notifications::send_time::earliest_send_time;
-use super::reply_address::ReplyAddress;
-use super::settings::HouseholdSettings;
-use super::turns::call_failures::OUTCOME_UNKNOWN;
-use super::turns::change_record::{self, OutcomeSource};
-use super::turns::tool_effects::{self, EffectSource};
-use super::turns::turn_context::TurnContext;
+use crate::clock::Clock;
 use crate::conversation::title_requests as words;
 use crate::conversation::title_requests::{DeferredAdditionState, RequestedTitle};
-use crate::conversation::transcript::{CallFailure, User, UserStatus};
-use crate::store::database::db::DbError;
+use crate::conversation::transcript::{CallFailure, MediaKind, User, UserStatus};
+use crate::engine::notifications::send_time::earliest_send_time;
+use crate::engine::parts::EngineParts;
+use crate::engine::reply_address::ReplyAddress;
+use crate::engine::settings::HouseholdSettings;
+use crate::engine::turns::call_failures::OUTCOME_UNKNOWN;
+use crate::engine::turns::change_record::{self, OutcomeSource};
+use crate::engine::turns::tool_effects::{self, EffectSource};
+use crate::engine::turns::turn_context::TurnContext;
+use crate::messaging::outbox_relay::OutboxSignal;
+use crate::store::database::db::{Db, DbError};
 use crate::store::library::follows;
 use crate::store::library::request_groups::{self, CloseGroupOutcome, RequestGroup};
 use crate::store::library::title_requests::{self, DeferredAddition, TitleRequestOutcome};
@@ -27,7 +30,34 @@ use crate::tools::{ToolEffect, ToolOutput};
 /// Pause between two checks of the outcome of a try.
 const CHECK_PAUSE: SignedDuration = SignedDuration::from_mins(2);
 
-impl Engine {
+/// Outcome of trying an addition, or of checking an earlier try.
+pub(super) enum RetryOutcome {
+    Added(ToolOutput),
+    Refused(CallFailure),
+    /// The addition was certainly not made.
+    NotMade,
+    /// The addition may have been made.
+    Unknown,
+}
+
+/// Recorder of tries.
+pub(super) struct RetryRecorder {
+    db: Db,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+    outbox: OutboxSignal,
+}
+
+impl RetryRecorder {
+    pub(super) fn new(parts: &EngineParts) -> Self {
+        Self {
+            db: parts.db.clone(),
+            clock: parts.clock.clone(),
+            settings: parts.settings.clone(),
+            outbox: parts.outbox.clone(),
+        }
+    }
+
     pub(super) async fn record_try(
         &self,
         scene: &TurnContext,
@@ -36,8 +66,8 @@ impl Engine {
     ) -> anyhow::Result<()> {
         let (id, open) = (group.whole.id, &group.whole);
         // The clock may have been set during the try, which shifts the stored wait.
-        let current = self.0.parts.db.read(move |conn| title_requests::load_open_addition(conn, id)).await?;
-        let now = self.now();
+        let current = self.db.read(move |conn| title_requests::load_open_addition(conn, id)).await?;
+        let now = self.clock.now();
         let asked_at = current.map_or(open.asked_at, |current| current.asked_at);
         let tries = match open.state {
             DeferredAdditionState::Waiting => open.tries + 1,
@@ -48,7 +78,7 @@ impl Engine {
             (RetryOutcome::Added(ran), _) => return self.end_addition_as_added(scene, group, ran).await,
             (RetryOutcome::NotMade, Some(next)) => {
                 let write = move |conn: &mut _| request_groups::schedule_next_try(conn, &ids, next);
-                return Ok(self.0.parts.db.write(write).await?);
+                return Ok(self.db.write(write).await?);
             }
             (RetryOutcome::Unknown, Some(_)) => {
                 // A try that has just begun is checked without a pause.
@@ -57,7 +87,7 @@ impl Engine {
                     DeferredAdditionState::InProgress => now + CHECK_PAUSE,
                 };
                 let write = move |conn: &mut _| request_groups::schedule_next_check(conn, &ids, at);
-                return Ok(self.0.parts.db.write(write).await?);
+                return Ok(self.db.write(write).await?);
             }
             (RetryOutcome::Refused(failure), _) => GivenUp::from_refusal(group, failure),
             (RetryOutcome::NotMade, None) => {
@@ -92,7 +122,7 @@ impl Engine {
         };
         let notes: Vec<audit::NewAuditEntry> = group.parts().iter().map(note).collect();
         let doer = EffectSource::from_call(scene, group.whole.call);
-        let (group, settings, now) = (group.clone(), self.0.parts.settings.clone(), self.now());
+        let (group, settings, now) = (group.clone(), self.settings.clone(), self.clock.now());
         let end = move |conn: &mut Conn| {
             let CloseGroupOutcome::Into(id) =
                 request_groups::close_group(conn, &group, &TitleRequestOutcome::Added(&wanted), now)?
@@ -117,8 +147,8 @@ impl Engine {
             }
             notify_followers(conn, (id, &group.whole), &settings, &words::format_ready(&wanted), now)
         };
-        self.0.parts.db.write(end).await?;
-        self.0.parts.outbox.notify();
+        self.db.write(end).await?;
+        self.outbox.notify();
         Ok(())
     }
 
@@ -128,10 +158,10 @@ impl Engine {
         group: &RequestGroup,
         given_up: GivenUp,
     ) -> anyhow::Result<()> {
-        let (user, settings) = (scene.user.clone(), self.0.parts.settings.clone());
+        let (user, settings) = (scene.user.clone(), self.settings.clone());
         let notes: Vec<audit::NewAuditEntry> =
             group.parts().iter().map(|part| failed_addition_entry(scene, part, &given_up.reason)).collect();
-        let (group, now) = (group.clone(), self.now());
+        let (group, now) = (group.clone(), self.clock.now());
         let end = move |conn: &mut _| {
             let CloseGroupOutcome::Into(id) =
                 request_groups::close_group(conn, &group, &TitleRequestOutcome::GivenUp, now)?
@@ -145,8 +175,8 @@ impl Engine {
             }
             notify_followers(conn, (id, &group.whole), &settings, &given_up.to_others, now)
         };
-        self.0.parts.db.write(end).await?;
-        self.0.parts.outbox.notify();
+        self.db.write(end).await?;
+        self.outbox.notify();
         Ok(())
     }
 
@@ -154,7 +184,7 @@ impl Engine {
     /// remains stored.
     pub(super) async fn give_up_unreadable(&self, id: i64, error: &DbError) -> anyhow::Result<()> {
         tracing::error!(request = id, %error, "gave up an unreadable addition");
-        let (settings, now) = (self.0.parts.settings.clone(), self.now());
+        let (settings, now) = (self.settings.clone(), self.clock.now());
         let end = move |conn: &mut Conn| {
             let Some(lost) = title_requests::unreadable_request(conn, id)? else { return Ok(()) };
             title_requests::settle_title_request(conn, id, &TitleRequestOutcome::GivenUp, now)?;
@@ -165,9 +195,17 @@ impl Engine {
             let told = words::unreadable(&lost.wanted, lost.trying);
             notify_requester(conn, &user, &settings, (id, &told), now)
         };
-        self.0.parts.db.write(end).await?;
-        self.0.parts.outbox.notify();
+        self.db.write(end).await?;
+        self.outbox.notify();
         Ok(())
+    }
+}
+
+/// Returns the name of the tool that adds titles of this kind.
+pub(super) fn tool_name(kind: MediaKind) -> &'static str {
+    match kind {
+        MediaKind::Movie => "add_movie",
+        MediaKind::Series => "add_series",
     }
 }
 

@@ -1,11 +1,13 @@
-//! Operator control of turns: canceling a running turn, or resuming a failed turn.
+//! Operator actions on turns: canceling a running turn, or resuming a failed turn.
 
 use serde_json::json;
 
-use super::Engine;
+use crate::clock::Clock;
 use crate::conversation::transcript::TurnId;
+use crate::engine::inbound::scheduler::TurnScheduler;
+use crate::engine::parts::EngineParts;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
-use crate::store::database::db::DbError;
+use crate::store::database::db::{Db, DbError};
 use crate::store::turns::turn_lifecycle::{self, TurnCancelOutcome};
 use crate::store::turns::turn_resume::{self, ResumeBlocker, ResumeOutcome};
 
@@ -25,10 +27,21 @@ pub enum ResumeTurnOutcome {
     Unknown,
 }
 
-impl Engine {
+/// Actions of the operator on turns.
+pub struct TurnActions {
+    db: Db,
+    clock: Clock,
+    scheduler: TurnScheduler,
+}
+
+impl TurnActions {
+    pub(in crate::engine) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
+        Self { db: parts.db.clone(), clock: parts.clock.clone(), scheduler }
+    }
+
     /// Requests the cancellation of a turn.
     pub async fn cancel_turn(&self, turn: TurnId, by: Actor) -> Result<CancelRequestOutcome, DbError> {
-        let now = self.now();
+        let now = self.clock.now();
         let cancel = move |conn: &mut _| {
             let cancel = turn_lifecycle::cancel_turn(conn, turn, now)?;
             if let TurnCancelOutcome::Requested(_) = cancel {
@@ -36,9 +49,9 @@ impl Engine {
             }
             Ok(cancel)
         };
-        Ok(match self.0.parts.db.write(cancel).await? {
+        Ok(match self.db.write(cancel).await? {
             TurnCancelOutcome::Requested(user) => {
-                self.0.scheduler.wake_user(user);
+                self.scheduler.wake_user(user);
                 CancelRequestOutcome::Requested
             }
             TurnCancelOutcome::AlreadyOver => CancelRequestOutcome::AlreadyOver,
@@ -49,7 +62,7 @@ impl Engine {
     /// Resumes a failed turn from its log, with renewed time and attempts. The reply is sent in addition to the apology
     /// that was sent after the failure.
     pub async fn resume_turn(&self, turn: TurnId, by: Actor) -> Result<ResumeTurnOutcome, DbError> {
-        let now = self.now();
+        let now = self.clock.now();
         let reopen = move |conn: &mut _| {
             let reopening = turn_resume::resume_turn(conn, turn, now)?;
             if let ResumeOutcome::Resumed(_) = reopening {
@@ -57,9 +70,9 @@ impl Engine {
             }
             Ok(reopening)
         };
-        Ok(match self.0.parts.db.write(reopen).await? {
+        Ok(match self.db.write(reopen).await? {
             ResumeOutcome::Resumed(user) => {
-                self.0.scheduler.wake_user(user);
+                self.scheduler.wake_user(user);
                 ResumeTurnOutcome::Resumed
             }
             ResumeOutcome::Blocked(hindrance) => ResumeTurnOutcome::NotResumable(hindrance),

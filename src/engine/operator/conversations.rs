@@ -1,10 +1,13 @@
 //! Operator actions in conversations: starting a test conversation, reopening an ended one, and answering a
 //! confirmation prompt in its user's name.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::Engine;
+use crate::clock::Clock;
 use crate::conversation::lifecycle;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::message_origin::MessageOrigin;
@@ -12,11 +15,14 @@ use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{
     Address, ChannelKind, ConversationId, PhoneNumber, User, UserId, UserStatus,
 };
+use crate::engine::inbound::admission::Admission;
+use crate::engine::inbound::scheduler::TurnScheduler;
+use crate::engine::parts::EngineParts;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::confirmation::pending_lookup::{self, AnswerablePrompt};
 use crate::store::conversation::conversations::{self, ConversationRef, EndReason};
-use crate::store::database::db::DbError;
+use crate::store::database::db::{Db, DbError};
 use crate::store::people::{test_users, users};
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
 use crate::store::turns::turn_lifecycle;
@@ -68,10 +74,33 @@ pub enum PromptAnswerOutcome {
     NotSentYet,
 }
 
-impl Engine {
+/// Actions of the operator in conversations.
+pub struct ConversationActions {
+    db: Db,
+    clock: Clock,
+    zone: TimeZone,
+    scheduler: TurnScheduler,
+    admission: Arc<Admission>,
+}
+
+impl ConversationActions {
+    pub(in crate::engine) fn new(
+        parts: &EngineParts,
+        scheduler: TurnScheduler,
+        admission: Arc<Admission>,
+    ) -> Self {
+        Self {
+            db: parts.db.clone(),
+            clock: parts.clock.clone(),
+            zone: parts.settings.zone.clone(),
+            scheduler,
+            admission,
+        }
+    }
+
     /// Starts an empty conversation of a test user who has no open conversation.
     pub async fn begin_test_conversation(&self) -> Result<TestConversationOutcome, DbError> {
-        let (now, zone) = (self.now(), self.0.parts.settings.zone.clone());
+        let (now, zone) = (self.clock.now(), self.zone.clone());
         let begin = move |conn: &mut Conn| {
             let Some(user) = test_users::find_free_test_user(conn, now)? else {
                 return Ok(TestConversationOutcome::NoNumberFree);
@@ -91,7 +120,7 @@ impl Engine {
             )
             .map(TestConversationOutcome::Begun)
         };
-        self.0.parts.db.write(begin).await
+        self.db.write(begin).await
     }
 
     /// Sends a message as the test user of a conversation, on the same path as every message. A repeated send with the
@@ -102,7 +131,7 @@ impl Engine {
         body: &str,
         key: &str,
     ) -> Result<OperatorMessageOutcome, DbError> {
-        let now = self.now();
+        let now = self.clock.now();
         let open = move |conn: &mut Conn| {
             let stretch = conversations::load_conversation_ref(conn, id)?;
             let user = users::load_user(conn, stretch.user)?;
@@ -114,12 +143,11 @@ impl Engine {
             conversations::record_activity(conn, id, now)?;
             Ok(Some(user.phone))
         };
-        let Some(phone) = self.0.parts.db.write(open).await? else {
+        let Some(phone) = self.db.write(open).await? else {
             return Ok(OperatorMessageOutcome::NotOpen);
         };
         let text = operator_message(phone, Address::console(), body, now);
         let admitted = self
-            .0
             .admission
             .admit_message(ReceivedMessage {
                 external_id: MessageOrigin::TestUser.to_message_id(key),
@@ -134,8 +162,8 @@ impl Engine {
 
     /// Reopens a conversation. Another open conversation of the user ends.
     pub async fn reopen_conversation(&self, id: ConversationId, by: Actor) -> Result<ReopenOutcome, DbError> {
-        let now = self.now();
-        self.0.parts.db.write(move |conn| reopen_stored_conversation(conn, id, by, now)).await
+        let now = self.clock.now();
+        self.db.write(move |conn| reopen_stored_conversation(conn, id, by, now)).await
     }
 
     /// Answers the open confirmation prompt `asked` as if its user had texted the answer. The pending action is
@@ -145,11 +173,11 @@ impl Engine {
         asked: i64,
         verdict: PromptDecision,
     ) -> Result<PromptAnswerOutcome, DbError> {
-        let now = self.now();
+        let now = self.clock.now();
         let answer = move |conn: &mut Conn| admit_prompt_answer(conn, asked, verdict, now);
-        let (answered, user) = self.0.parts.db.write(answer).await?;
+        let (answered, user) = self.db.write(answer).await?;
         if let Some(user) = user {
-            self.0.scheduler.wake_user(user);
+            self.scheduler.wake_user(user);
         }
         Ok(answered)
     }
