@@ -223,7 +223,7 @@ impl App {
             keyword: Arc::new(KeywordResponder::from_model(blueprint.model.as_ref())),
             model: blueprint.model,
             embedder,
-            tools: ToolRegistry::new(tools),
+            tools: Arc::new(ToolRegistry::new(tools)),
             metrics: metrics.clone(),
             library,
             outbox: signal.clone(),

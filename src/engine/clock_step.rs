@@ -24,8 +24,8 @@ pub(super) struct ClockStepAdoption {
 
 impl ClockStepAdoption {
     pub(super) fn new(parts: &EngineParts) -> Self {
-        let EngineParts { db, clock, settings, .. } = parts;
-        Self { db: db.clone(), clock: clock.clone(), settings: settings.clone() }
+        let EngineParts { db, clock, settings, .. } = parts.clone();
+        Self { db, clock, settings }
     }
 
     /// Adopts a step of the wall clock, and shifts all stored waits by the step. Writes that were requested before the

@@ -7,7 +7,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Phase of the engine, and its tasks. Clones share both.
 #[derive(Clone, Default)]
-pub(super) struct EngineLifecycle {
+pub(crate) struct EngineLifecycle {
     /// Canceled when turns may begin. Messages are accepted before that.
     accepting_turns: CancellationToken,
     /// Canceled when no new turn may begin.
@@ -18,34 +18,34 @@ pub(super) struct EngineLifecycle {
 }
 
 impl EngineLifecycle {
-    pub(super) fn accept_turns(&self) {
+    pub(crate) fn accept_turns(&self) {
         self.accepting_turns.cancel();
     }
 
-    pub(super) fn accepts_turns(&self) -> bool {
+    pub(crate) fn accepts_turns(&self) -> bool {
         self.accepting_turns.is_cancelled()
     }
 
     /// Waits until turns may begin.
-    pub(super) async fn wait_for_turns(&self) {
+    pub(crate) async fn wait_for_turns(&self) {
         self.accepting_turns.cancelled().await;
     }
 
     /// Returns whether no new work may begin.
-    pub(super) fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
 
-    pub(super) async fn wait_for_drain(&self) {
+    pub(crate) async fn wait_for_drain(&self) {
         self.draining.cancelled().await;
     }
 
-    pub(super) async fn wait_for_abort(&self) {
+    pub(crate) async fn wait_for_abort(&self) {
         self.aborting.cancelled().await;
     }
 
     /// Starts a task that is awaited when the engine ends.
-    pub(super) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
+    pub(crate) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
     {
@@ -54,7 +54,7 @@ impl EngineLifecycle {
 
     /// Begins no new turn, and waits until the running turns end or `patience` has passed. Interrupted work continues
     /// from its last record at the next start.
-    pub(super) async fn drain(&self, patience: Duration) {
+    pub(crate) async fn drain(&self, patience: Duration) {
         self.draining.cancel();
         self.tasks.close();
         if tokio::time::timeout(patience, self.tasks.wait()).await.is_err() {
@@ -64,7 +64,7 @@ impl EngineLifecycle {
     }
 
     /// Drops running work immediately.
-    pub(super) async fn abort(&self) {
+    pub(crate) async fn abort(&self) {
         self.draining.cancel();
         self.aborting.cancel();
         self.tasks.close();

@@ -17,22 +17,22 @@ use crate::llm::{DeltaSink, Model, ModelError, ModelResponse};
 const MODEL_OFF_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 /// Request that the day's budget has room for.
-pub(super) struct ModelCall<'a> {
-    pub(super) model: &'a dyn Model,
-    pub(super) request: &'a ModelRequest,
-    pub(super) estimate: CostEstimate,
+pub(crate) struct ModelCall<'a> {
+    pub(crate) model: &'a dyn Model,
+    pub(crate) request: &'a ModelRequest,
+    pub(crate) estimate: CostEstimate,
     /// Time limit of the response.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// Response to a model call, and the charge of the call, which a failed call may also have.
-pub(super) struct ModelCallOutcome {
-    pub(super) response: Result<ModelResponse, ModelError>,
-    pub(super) charge: ModelCharge,
+pub(crate) struct ModelCallOutcome {
+    pub(crate) response: Result<ModelResponse, ModelError>,
+    pub(crate) charge: ModelCharge,
 }
 
 /// Caller of the models, which limits concurrent calls and pauses calls that only an operator can repair.
-pub(super) struct ModelCaller {
+pub(crate) struct ModelCaller {
     /// `None` if none is configured: the keyword responder answers.
     model: Option<Arc<dyn Model>>,
     keyword: Arc<dyn Model>,
@@ -44,24 +44,25 @@ pub(super) struct ModelCaller {
 }
 
 impl ModelCaller {
-    pub(super) fn new(parts: &EngineParts) -> Self {
+    pub(crate) fn new(parts: &EngineParts) -> Self {
+        let EngineParts { model, keyword, clock, .. } = parts.clone();
         Self {
-            model: parts.model.clone(),
-            keyword: parts.keyword.clone(),
+            model,
+            keyword,
             prices: parts.settings.prices,
-            clock: parts.clock.clone(),
+            clock,
             permits: Semaphore::new(parts.settings.model_calls),
             off_until: Mutex::new(None),
         }
     }
 
     /// Returns the configured model, without the keyword responder.
-    pub(super) fn configured_model(&self) -> Option<&dyn Model> {
+    pub(crate) fn configured_model(&self) -> Option<&dyn Model> {
         self.model.as_deref()
     }
 
     /// Returns the model of a responder, and the responder that it is: without a model, the keyword responder.
-    pub(super) fn select_model(&self, wanted: Responder) -> (Responder, Arc<dyn Model>) {
+    pub(crate) fn select_model(&self, wanted: Responder) -> (Responder, Arc<dyn Model>) {
         match (wanted, &self.model) {
             (Responder::Model, Some(model)) => (Responder::Model, model.clone()),
             (Responder::Model, None) | (Responder::Keyword, _) => (Responder::Keyword, self.keyword.clone()),
@@ -69,19 +70,19 @@ impl ModelCaller {
     }
 
     /// Returns the responder of a turn that begins at this time.
-    pub(super) fn current_responder(&self, now: Timestamp) -> Responder {
+    pub(crate) fn current_responder(&self, now: Timestamp) -> Responder {
         let is_off = self.lock_off_until().is_some_and(|until| now < until);
         if self.model.is_none() || is_off { Responder::Keyword } else { Responder::Model }
     }
 
     /// Shifts the end of the time without model calls by a step of the wall clock.
-    pub(super) fn follow_clock_step(&self, step: SignedDuration) {
+    pub(crate) fn follow_clock_step(&self, step: SignedDuration) {
         if let Some(until) = self.lock_off_until().as_mut() {
             *until = until.saturating_add(step).unwrap_or(Timestamp::MAX);
         }
     }
 
-    pub(super) async fn call_model(&self, call: ModelCall<'_>, sink: DeltaSink<'_>) -> ModelCallOutcome {
+    pub(crate) async fn call_model(&self, call: ModelCall<'_>, sink: DeltaSink<'_>) -> ModelCallOutcome {
         // The permit is held only during the call, so that no call waits for the tools of another turn.
         let place = self.permits.acquire().await;
         let mut heard = ResponseReceipt::Nothing;

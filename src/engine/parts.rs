@@ -14,6 +14,7 @@ use crate::tools::library::ArrInstances;
 use crate::tools::registry::ToolRegistry;
 
 /// External dependencies of the engine. Each component takes only the ones that it needs.
+#[derive(Clone)]
 pub struct EngineParts {
     pub db: Db,
     pub clock: Clock,
@@ -23,7 +24,7 @@ pub struct EngineParts {
     pub keyword: Arc<dyn Model>,
     /// `None` if none is configured: memory is searched by text alone.
     pub embedder: Option<Arc<dyn Embedder>>,
-    pub tools: ToolRegistry,
+    pub tools: Arc<ToolRegistry>,
     pub metrics: Metrics,
     /// Libraries in which the titles of arr events are looked up.
     pub library: Arc<ArrInstances>,

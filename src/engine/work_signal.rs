@@ -6,15 +6,15 @@ use tokio::sync::Notify;
 
 /// Wake-up of one worker. It carries no data, since the tables are the queue. Clones wake the same worker.
 #[derive(Clone, Default)]
-pub(super) struct WorkSignal(Arc<Notify>);
+pub(crate) struct WorkSignal(Arc<Notify>);
 
 impl WorkSignal {
-    pub(super) fn notify(&self) {
+    pub(crate) fn notify(&self) {
         self.0.notify_one();
     }
 
     /// Waits for a wake-up. A wake-up since the last wait ends the wait at once.
-    pub(super) async fn wait(&self) {
+    pub(crate) async fn wait(&self) {
         self.0.notified().await;
     }
 }

@@ -50,15 +50,16 @@ pub struct AdditionRetrier {
 }
 
 impl AdditionRetrier {
-    pub(in crate::engine) fn new(
+    pub(crate) fn new(
         parts: &EngineParts,
         tools: Arc<ToolRunner>,
         lifecycle: EngineLifecycle,
         addition_queued: WorkSignal,
     ) -> Self {
+        let EngineParts { db, clock, .. } = parts.clone();
         Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
+            db,
+            clock,
             grace: parts.settings.recovery_delays.grace,
             tools,
             recorder: RetryRecorder::new(parts),
@@ -68,7 +69,7 @@ impl AdditionRetrier {
     }
 
     /// Lets the worker check its queue at once.
-    pub(in crate::engine) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.addition_queued.notify();
     }
 

@@ -50,12 +50,8 @@ pub(super) struct RetryRecorder {
 
 impl RetryRecorder {
     pub(super) fn new(parts: &EngineParts) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
-            outbox: parts.outbox.clone(),
-        }
+        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
+        Self { db, clock, settings, outbox }
     }
 
     pub(super) async fn record_try(

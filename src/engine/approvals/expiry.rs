@@ -26,13 +26,9 @@ pub struct DueExpiry {
 }
 
 impl DueExpiry {
-    pub(in crate::engine) fn new(parts: &EngineParts) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
-            outbox: parts.outbox.clone(),
-        }
+    pub(crate) fn new(parts: &EngineParts) -> Self {
+        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
+        Self { db, clock, settings, outbox }
     }
 
     /// Runs one round of expiry. The round changes nothing when nothing is due.
@@ -50,7 +46,7 @@ impl DueExpiry {
 }
 
 /// Expires unanswered approvals. A member whose removal request expires without an answer is notified.
-pub(in crate::engine) fn expire_approvals(
+pub(crate) fn expire_approvals(
     conn: &mut Conn,
     settings: &HouseholdSettings,
     now: Timestamp,
@@ -60,7 +56,7 @@ pub(in crate::engine) fn expire_approvals(
 }
 
 /// Notifies each member of a removal request that has expired.
-pub(in crate::engine) fn notify_expired_requests(
+pub(crate) fn notify_expired_requests(
     conn: &mut Conn,
     settings: &HouseholdSettings,
     expired: &[EndedApproval],

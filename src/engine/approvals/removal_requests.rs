@@ -15,13 +15,13 @@ use crate::store::queue::outbox;
 use crate::store::{Conn, QueryResult};
 
 /// Returns the key of the notification about the outcome of an approved removal request.
-pub(in crate::engine) fn done_key(wish: i64) -> String {
+pub(crate) fn done_key(wish: i64) -> String {
     format!("approval:{wish}:done")
 }
 
 /// Denies a removal request. The title remains, and the member is notified. `number` is our own number, if one is
 /// configured.
-pub(in crate::engine) fn deny_request(
+pub(crate) fn deny_request(
     conn: &mut Conn,
     wish: &Approval,
     by: Actor,

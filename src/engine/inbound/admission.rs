@@ -45,9 +45,9 @@ pub struct Admission {
 }
 
 impl Admission {
-    pub(in crate::engine) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
-        let EngineParts { db, settings, metrics, .. } = parts;
-        Self { db: db.clone(), settings: settings.clone(), metrics: metrics.clone(), scheduler }
+    pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
+        let EngineParts { db, settings, metrics, .. } = parts.clone();
+        Self { db, settings, metrics, scheduler }
     }
 
     /// Stores a message and wakes the task of its user. The message is on disk when this function returns. The function

@@ -63,19 +63,20 @@ enum WorkCheck {
 }
 
 impl TurnScheduler {
-    pub(in crate::engine) fn new(
+    pub(crate) fn new(
         parts: &EngineParts,
         lifecycle: EngineLifecycle,
         starter: TurnStarter,
         turns: TurnRunner,
     ) -> Self {
+        let EngineParts { db, clock, settings, metrics, outbox, .. } = parts.clone();
         Self(Arc::new(SchedulerInner {
             user_tasks: UserTasks::default(),
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
-            metrics: parts.metrics.clone(),
-            outbox: parts.outbox.clone(),
+            db,
+            clock,
+            settings,
+            metrics,
+            outbox,
             lifecycle,
             verifier: MessageVerifier::new(parts),
             starter,

@@ -30,12 +30,8 @@ pub(super) struct MessageVerifier {
 
 impl MessageVerifier {
     pub(super) fn new(parts: &EngineParts) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            metrics: parts.metrics.clone(),
-            carrier: parts.carrier.clone(),
-        }
+        let EngineParts { db, clock, metrics, carrier, .. } = parts.clone();
+        Self { db, clock, metrics, carrier }
     }
 
     /// Compares a message with the carrier's record and commits the outcome. The message has no effect before that.

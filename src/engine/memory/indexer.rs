@@ -61,16 +61,17 @@ pub struct MemoryIndexer {
 }
 
 impl MemoryIndexer {
-    pub(in crate::engine) fn new(
+    pub(crate) fn new(
         parts: &EngineParts,
         models: Arc<ModelCaller>,
         embedder: Option<Arc<TextEmbedder>>,
         lifecycle: EngineLifecycle,
         answer_stored: WorkSignal,
     ) -> Self {
+        let EngineParts { db, clock, .. } = parts.clone();
         Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
+            db,
+            clock,
             embedder,
             extractor: MetadataExtractor::new(parts, models),
             lifecycle,
@@ -80,7 +81,7 @@ impl MemoryIndexer {
     }
 
     /// Shifts the pause of metadata extraction by a step of the wall clock.
-    pub(in crate::engine) fn follow_clock_step(&self, step: SignedDuration) {
+    pub(crate) fn follow_clock_step(&self, step: SignedDuration) {
         self.extractor.follow_clock_step(step);
     }
 

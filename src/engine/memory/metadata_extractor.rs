@@ -38,13 +38,8 @@ pub(super) struct MetadataExtractor {
 
 impl MetadataExtractor {
     pub(super) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
-            models,
-            pause: MetadataPause::default(),
-        }
+        let EngineParts { db, clock, settings, .. } = parts.clone();
+        Self { db, clock, settings, models, pause: MetadataPause::default() }
     }
 
     pub(super) fn is_paused(&self, now: Timestamp) -> bool {

@@ -56,14 +56,9 @@ pub struct AnswerRecall {
 }
 
 impl AnswerRecall {
-    pub(in crate::engine) fn new(parts: &EngineParts, embedder: Option<Arc<TextEmbedder>>) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            embedder,
-            similarity_floor: parts.settings.similarity_floor,
-            index: Arc::default(),
-        }
+    pub(crate) fn new(parts: &EngineParts, embedder: Option<Arc<TextEmbedder>>) -> Self {
+        let EngineParts { db, clock, .. } = parts.clone();
+        Self { db, clock, embedder, similarity_floor: parts.settings.similarity_floor, index: Arc::default() }
     }
 
     /// Returns the answers that `viewer` would get recalled for this query, without exchanges from turn `but_from` on.

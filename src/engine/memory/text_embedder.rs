@@ -26,7 +26,7 @@ pub(super) struct QueryEmbedding {
 }
 
 /// Caller of the embeddings model.
-pub(in crate::engine) struct TextEmbedder {
+pub(crate) struct TextEmbedder {
     embedder: Arc<dyn Embedder>,
     permits: Semaphore,
     /// Vector space of the last computed vector. Only vectors of one space are comparable.
@@ -34,7 +34,7 @@ pub(in crate::engine) struct TextEmbedder {
 }
 
 impl TextEmbedder {
-    pub(in crate::engine) fn new(embedder: Arc<dyn Embedder>) -> Self {
+    pub(crate) fn new(embedder: Arc<dyn Embedder>) -> Self {
         Self { embedder, permits: Semaphore::new(EMBEDDINGS_AT_ONCE), vector_space: Mutex::new(None) }
     }
 

@@ -25,9 +25,9 @@ pub struct ArrEventIntake {
 }
 
 impl ArrEventIntake {
-    pub(in crate::engine) fn new(parts: &EngineParts, event_stored: WorkSignal) -> Self {
-        let EngineParts { db, clock, library, .. } = parts;
-        Self { db: db.clone(), clock: clock.clone(), library: library.clone(), event_stored }
+    pub(crate) fn new(parts: &EngineParts, event_stored: WorkSignal) -> Self {
+        let EngineParts { db, clock, library, .. } = parts.clone();
+        Self { db, clock, library, event_stored }
     }
 
     /// Returns the name of the instance that may send events, if an instance has this name.

@@ -39,25 +39,19 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    pub(in crate::engine) fn new(parts: &EngineParts, event_stored: WorkSignal) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
-            library: parts.library.clone(),
-            outbox: parts.outbox.clone(),
-            event_stored,
-        }
+    pub(crate) fn new(parts: &EngineParts, event_stored: WorkSignal) -> Self {
+        let EngineParts { db, clock, settings, library, outbox, .. } = parts.clone();
+        Self { db, clock, settings, library, outbox, event_stored }
     }
 
     /// Lets the worker check its queue at once.
-    pub(in crate::engine) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.event_stored.notify();
     }
 
     /// Sends notifications for as long as the future is polled. Dropping it at any point loses nothing, because sent
     /// notifications are committed.
-    pub(in crate::engine) async fn run(&self) {
+    pub(crate) async fn run(&self) {
         loop {
             let wait = match self.send_due_notifications().await {
                 Ok(None) => CHECK_INTERVAL,

@@ -47,17 +47,17 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    pub(in crate::engine) fn new(
+    pub(crate) fn new(
         parts: &EngineParts,
         event_stored: WorkSignal,
         season_checker: Arc<SeasonChecker>,
     ) -> Self {
-        let EngineParts { db, clock, library, .. } = parts;
-        Self { db: db.clone(), clock: clock.clone(), library: library.clone(), event_stored, season_checker }
+        let EngineParts { db, clock, library, .. } = parts.clone();
+        Self { db, clock, library, event_stored, season_checker }
     }
 
     /// Reads the history every few minutes, for as long as the future is polled.
-    pub(in crate::engine) async fn run(&self) {
+    pub(crate) async fn run(&self) {
         tokio::time::sleep(START_DELAY).await;
         for reading in (0..READINGS_PER_CHECK).cycle() {
             self.reconcile_instances().await;

@@ -43,14 +43,9 @@ pub struct SeasonChecker {
 }
 
 impl SeasonChecker {
-    pub(in crate::engine) fn new(parts: &EngineParts) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
-            library: parts.library.clone(),
-            outbox: parts.outbox.clone(),
-        }
+    pub(crate) fn new(parts: &EngineParts) -> Self {
+        let EngineParts { db, clock, settings, library, outbox, .. } = parts.clone();
+        Self { db, clock, settings, library, outbox }
     }
 
     /// Checks every followed show once, and notifies the followers of its complete seasons. If the check of a show

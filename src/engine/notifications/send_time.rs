@@ -9,7 +9,7 @@ use crate::store::queue::notifications;
 use crate::store::{Conn, QueryResult};
 
 /// Returns the earliest send time of a message that is not a reply to the user.
-pub(in crate::engine) fn earliest_send_time(
+pub(crate) fn earliest_send_time(
     conn: &mut Conn,
     user: UserId,
     settings: &HouseholdSettings,

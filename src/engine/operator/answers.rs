@@ -44,8 +44,9 @@ pub struct AnswerActions {
 }
 
 impl AnswerActions {
-    pub(in crate::engine) fn new(parts: &EngineParts, answer_stored: WorkSignal) -> Self {
-        Self { db: parts.db.clone(), clock: parts.clock.clone(), answer_stored }
+    pub(crate) fn new(parts: &EngineParts, answer_stored: WorkSignal) -> Self {
+        let EngineParts { db, clock, .. } = parts.clone();
+        Self { db, clock, answer_stored }
     }
 
     /// Adds an exchange to the answers that recall can find, and returns its row id.

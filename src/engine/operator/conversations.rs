@@ -84,18 +84,9 @@ pub struct ConversationActions {
 }
 
 impl ConversationActions {
-    pub(in crate::engine) fn new(
-        parts: &EngineParts,
-        scheduler: TurnScheduler,
-        admission: Arc<Admission>,
-    ) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            zone: parts.settings.zone.clone(),
-            scheduler,
-            admission,
-        }
+    pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler, admission: Arc<Admission>) -> Self {
+        let EngineParts { db, clock, .. } = parts.clone();
+        Self { db, clock, zone: parts.settings.zone.clone(), scheduler, admission }
     }
 
     /// Starts an empty conversation of a test user who has no open conversation.

@@ -71,14 +71,9 @@ pub struct OperatorDecisions {
 }
 
 impl OperatorDecisions {
-    pub(in crate::engine) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
-            outbox: parts.outbox.clone(),
-            scheduler,
-        }
+    pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
+        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
+        Self { db, clock, settings, outbox, scheduler }
     }
 
     /// Returns the quotas of members without their own limits.

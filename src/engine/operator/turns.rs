@@ -35,8 +35,9 @@ pub struct TurnActions {
 }
 
 impl TurnActions {
-    pub(in crate::engine) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
-        Self { db: parts.db.clone(), clock: parts.clock.clone(), scheduler }
+    pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
+        let EngineParts { db, clock, .. } = parts.clone();
+        Self { db, clock, scheduler }
     }
 
     /// Requests the cancellation of a turn.

@@ -41,7 +41,7 @@ use crate::store::{Conn, QueryResult};
 /// Maximum number of messages that one turn claims.
 const TEXTS_PER_TURN: i64 = 20;
 
-pub(in crate::engine) enum TurnStartOutcome {
+pub(crate) enum TurnStartOutcome {
     /// A turn was created and has to be run.
     Turn(ActiveTurn),
     /// Code has handled the message already.
@@ -55,7 +55,7 @@ pub(in crate::engine) enum TurnStartOutcome {
 }
 
 /// Starter of work on the next message of a user.
-pub(in crate::engine) struct TurnStarter {
+pub(crate) struct TurnStarter {
     db: Db,
     clock: Clock,
     settings: Arc<HouseholdSettings>,
@@ -64,18 +64,13 @@ pub(in crate::engine) struct TurnStarter {
 }
 
 impl TurnStarter {
-    pub(in crate::engine) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
-            models,
-            outbox: parts.outbox.clone(),
-        }
+    pub(crate) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
+        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
+        Self { db, clock, settings, models, outbox }
     }
 
     /// Begins work on the user's next message. Also returns the created turn, if there is one.
-    pub(in crate::engine) async fn start_turn(
+    pub(crate) async fn start_turn(
         &self,
         user: UserId,
     ) -> anyhow::Result<(TurnStartOutcome, Option<TurnId>)> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::conversation::transcript::CallFailure;
 
 /// Failure code of a write with an unknown outcome.
-pub(in crate::engine) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
+pub(crate) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 
 pub(super) fn unknown_tool_failure(called: &str, offered: &[&str]) -> CallFailure {
     call_failure("unknown_tool", json!({ "error": "unknown_tool", "called": called, "tools": offered }), None)

@@ -18,14 +18,14 @@ const UNCHANGED_STATUSES: [&str; 4] = ["already_exists", "unchanged", "already_a
 
 /// Source of the known outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine) enum OutcomeSource {
+pub(crate) enum OutcomeSource {
     Response,
     /// The response was lost, and a check of the library showed the outcome.
     Lookup,
 }
 
 /// Returns the audit log entry about a call of the turn's user.
-pub(in crate::engine) fn audit_entry(
+pub(crate) fn audit_entry(
     scene: &TurnContext,
     kind: &'static str,
     call: CallRow,
@@ -35,7 +35,7 @@ pub(in crate::engine) fn audit_entry(
 }
 
 /// Returns the audit detail of a write that is about to begin.
-pub(in crate::engine) fn intent_detail(call: &ToolCall) -> Value {
+pub(crate) fn intent_detail(call: &ToolCall) -> Value {
     match &call.arguments {
         ToolArguments::Object(map) if !is_about_facts(&call.name) => {
             json!({ "tool": call.name, "arguments": map })
@@ -45,7 +45,7 @@ pub(in crate::engine) fn intent_detail(call: &ToolCall) -> Value {
 }
 
 /// Returns the audit row of a write that has a result.
-pub(in crate::engine) fn outcome_entry(
+pub(crate) fn outcome_entry(
     scene: &TurnContext,
     call: CallRow,
     evidence: OutcomeSource,
@@ -62,7 +62,7 @@ pub(in crate::engine) fn outcome_entry(
 }
 
 /// Returns the audit row of a write that has no result; `None` for a call that changes nothing or is still open.
-pub(in crate::engine) fn failure_entry(
+pub(crate) fn failure_entry(
     scene: &TurnContext,
     call: &ToolCall,
     state: &CallState,
@@ -77,7 +77,7 @@ pub(in crate::engine) fn failure_entry(
 }
 
 /// Returns the audit row of a write that was not made, or that has an unknown outcome.
-pub(in crate::engine) fn failed_write_entry(
+pub(crate) fn failed_write_entry(
     scene: &TurnContext,
     call: CallRow,
     tool: &str,
@@ -88,7 +88,7 @@ pub(in crate::engine) fn failed_write_entry(
 }
 
 /// Returns the audit row of one item of a deletion, at its start (`None`) and with its outcome.
-pub(in crate::engine) fn deletion_entry(
+pub(crate) fn deletion_entry(
     scene: &TurnContext,
     call: CallRow,
     ord: i64,

@@ -52,7 +52,7 @@ struct FailedCall {
 /// Runner of model calls.
 pub(super) struct ModelStepRunner {
     models: Arc<ModelCaller>,
-    tools: ToolRegistry,
+    tools: Arc<ToolRegistry>,
     clock: Clock,
     settings: Arc<HouseholdSettings>,
     metrics: Metrics,
@@ -60,13 +60,8 @@ pub(super) struct ModelStepRunner {
 
 impl ModelStepRunner {
     pub(super) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
-        Self {
-            models,
-            tools: parts.tools.clone(),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
-            metrics: parts.metrics.clone(),
-        }
+        let EngineParts { tools, clock, settings, metrics, .. } = parts.clone();
+        Self { models, tools, clock, settings, metrics }
     }
 
     pub(super) async fn run_model_step(

@@ -18,7 +18,7 @@ use crate::store::{Conn, QueryResult};
 use crate::tools::{QuotaAllowance, QuotaUsage, RequestTiming, ToolContext};
 
 /// Database records that are relevant to a tool.
-pub(in crate::engine) struct ToolRecords {
+pub(crate) struct ToolRecords {
     title_requests: Vec<TitleRequest>,
     user: UserRecords,
 }

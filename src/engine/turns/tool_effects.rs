@@ -25,20 +25,20 @@ use crate::tools::ToolEffect;
 
 /// User and call that cause a tool effect.
 #[derive(Debug, Clone)]
-pub(in crate::engine) struct EffectSource {
-    pub(in crate::engine) user: User,
+pub(crate) struct EffectSource {
+    pub(crate) user: User,
     /// Last message of the turn.
-    pub(in crate::engine) last: Option<InboundEvent>,
-    pub(in crate::engine) call: CallRow,
+    pub(crate) last: Option<InboundEvent>,
+    pub(crate) call: CallRow,
 }
 
 impl EffectSource {
-    pub(in crate::engine) fn from_call(scene: &TurnContext, call: CallRow) -> Self {
+    pub(crate) fn from_call(scene: &TurnContext, call: CallRow) -> Self {
         Self { user: scene.user.clone(), last: scene.events.last().cloned(), call }
     }
 }
 
-pub(in crate::engine) fn apply_tool_effect(
+pub(crate) fn apply_tool_effect(
     conn: &mut Conn,
     doer: &EffectSource,
     deed: &ToolEffect,
@@ -91,7 +91,7 @@ fn stop_following(conn: &mut Conn, user: UserId, wanted: &RequestedTitle, now: T
     followed_titles(wanted).iter().try_for_each(|what| follows::unfollow_title(conn, user, what, now))
 }
 
-pub(in crate::engine) fn followed_titles(wanted: &RequestedTitle) -> Vec<FollowedTitle> {
+pub(crate) fn followed_titles(wanted: &RequestedTitle) -> Vec<FollowedTitle> {
     let seasons: Vec<Option<u32>> = match &wanted.seasons {
         None => vec![None],
         Some(seasons) => seasons.iter().copied().map(Some).collect(),

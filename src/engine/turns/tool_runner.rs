@@ -26,31 +26,26 @@ const STILL_WORKING: &str = "Still working on it.";
 const MIN_DELAY: Duration = Duration::from_secs(3);
 
 /// Runner of tools, for turns and for queued additions.
-pub(in crate::engine) struct ToolRunner {
+pub(crate) struct ToolRunner {
     db: Db,
     clock: Clock,
     settings: Arc<HouseholdSettings>,
-    registry: ToolRegistry,
+    registry: Arc<ToolRegistry>,
     outbox: OutboxSignal,
 }
 
 impl ToolRunner {
-    pub(in crate::engine) fn new(parts: &EngineParts) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
-            registry: parts.tools.clone(),
-            outbox: parts.outbox.clone(),
-        }
+    pub(crate) fn new(parts: &EngineParts) -> Self {
+        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
+        Self { db, clock, settings, registry: parts.tools.clone(), outbox }
     }
 
-    pub(in crate::engine) fn registry(&self) -> &ToolRegistry {
+    pub(crate) fn registry(&self) -> &ToolRegistry {
         &self.registry
     }
 
     /// Loads all data that a tool may read.
-    pub(in crate::engine) async fn load_context(
+    pub(crate) async fn load_context(
         &self,
         scene: &TurnContext,
         tier: EffectLevel,
@@ -132,7 +127,7 @@ impl ToolRunner {
 }
 
 /// Asks a tool for the outcome of a run, within the time limit of the tool.
-pub(in crate::engine) async fn recover_outcome(
+pub(crate) async fn recover_outcome(
     tool: &Arc<dyn Tool>,
     run: InterruptedRun<'_>,
     world: &ToolContext,

@@ -14,11 +14,11 @@ use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnPlan};
 use crate::store::{Conn, QueryResult};
 
 /// Current state of a chat turn, with the data that its steps need.
-pub(in crate::engine) struct TurnContext {
-    pub(in crate::engine) live: ActiveTurn,
+pub(crate) struct TurnContext {
+    pub(crate) live: ActiveTurn,
     pub(super) turn: Turn,
     pub(super) plan: TurnPlan,
-    pub(in crate::engine) user: User,
+    pub(crate) user: User,
     pub(super) events: Vec<InboundEvent>,
     /// Stored facts about the user.
     pub(super) facts: UserFacts,
@@ -26,7 +26,7 @@ pub(in crate::engine) struct TurnContext {
 }
 
 impl TurnContext {
-    pub(in crate::engine) fn load_turn(conn: &mut Conn, user: UserId, live: ActiveTurn) -> QueryResult<Self> {
+    pub(crate) fn load_turn(conn: &mut Conn, user: UserId, live: ActiveTurn) -> QueryResult<Self> {
         let turn_lifecycle::LoadedTurn { turn, plan, events, run } = turn_lifecycle::load_turn(conn, live)?;
         let user = users::load_user(conn, user)?;
         let facts = facts::load_facts(conn, user.id)?;

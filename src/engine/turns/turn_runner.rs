@@ -25,7 +25,7 @@ use crate::store::conversation::history::ConversationWindow;
 use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind};
 
 /// Runner of turns, which decides each step from the log and passes it to the component that executes it.
-pub(in crate::engine) struct TurnRunner {
+pub(crate) struct TurnRunner {
     logs: Arc<TurnLogs>,
     clock: Clock,
     settings: Arc<HouseholdSettings>,
@@ -38,17 +38,18 @@ pub(in crate::engine) struct TurnRunner {
 }
 
 impl TurnRunner {
-    pub(in crate::engine) fn new(
+    pub(crate) fn new(
         parts: &EngineParts,
         logs: TurnLogs,
         models: &Arc<ModelCaller>,
         recall: Arc<AnswerRecall>,
         tools: &Arc<ToolRunner>,
     ) -> Self {
+        let EngineParts { clock, settings, .. } = parts.clone();
         Self {
             logs: Arc::new(logs),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
+            clock,
+            settings,
             recall,
             triage: MessageTriage::new(parts, models.clone()),
             model_steps: ModelStepRunner::new(parts, models.clone()),
@@ -59,7 +60,7 @@ impl TurnRunner {
     }
 
     /// Runs a turn until it ends or the program stops. `bell` notifies the task of its user.
-    pub(in crate::engine) async fn run_turn(
+    pub(crate) async fn run_turn(
         &self,
         user: UserId,
         live: ActiveTurn,

@@ -16,13 +16,13 @@ use crate::tools::ToolOutput;
 
 impl TurnLog {
     /// Loads the ids that earlier results of the conversation have shown.
-    pub(in crate::engine::turns) async fn load_shown_media(&self) -> Result<Vec<MediaRef>, DbError> {
+    pub(crate) async fn load_shown_media(&self) -> Result<Vec<MediaRef>, DbError> {
         let conversation = self.live.conversation;
         self.read(move |conn| calls::load_shown_media(conn, conversation)).await
     }
 
     /// Loads the title and year as shown by an earlier result of the conversation.
-    pub(in crate::engine::turns) async fn load_shown_title(
+    pub(crate) async fn load_shown_title(
         &self,
         kind: MediaKind,
         id: i64,
@@ -31,16 +31,13 @@ impl TurnLog {
         self.read(move |conn| calls::find_shown_title(conn, conversation, kind, id)).await
     }
 
-    pub(in crate::engine::turns) async fn load_call_starts(
-        &self,
-        call: CallRow,
-    ) -> Result<CallStarts, DbError> {
+    pub(crate) async fn load_call_starts(&self, call: CallRow) -> Result<CallStarts, DbError> {
         self.read(move |conn| calls::load_starts(conn, call)).await
     }
 
     /// Records the intent to run a call, and loads `records` in the same commit. Returns `None` if the call may not
     /// start.
-    pub(in crate::engine::turns) async fn start_call<T: Send + 'static>(
+    pub(crate) async fn start_call<T: Send + 'static>(
         &self,
         call: CallRow,
         intent: Option<NewAuditEntry>,
@@ -61,10 +58,7 @@ impl TurnLog {
 
     /// Cancels calls that only read, or that fetch the items of a confirmation prompt. A call with a result is
     /// unchanged.
-    pub(in crate::engine::turns) async fn cancel_calls(
-        &self,
-        calls: &[CallRow],
-    ) -> anyhow::Result<TurnProgress> {
+    pub(crate) async fn cancel_calls(&self, calls: &[CallRow]) -> anyhow::Result<TurnProgress> {
         let (rows, now) = (calls.to_vec(), self.now());
         let canceled = CallState::Canceled(CLEARED.to_owned());
         let record = move |conn: &mut Conn| {
@@ -75,7 +69,7 @@ impl TurnLog {
     }
 
     /// Records the state of a call, and completes its row in the audit log with `note`.
-    pub(in crate::engine::turns) async fn record_call_state(
+    pub(crate) async fn record_call_state(
         &self,
         scene: &TurnContext,
         call: CallRow,
@@ -88,7 +82,7 @@ impl TurnLog {
     }
 
     /// Records a successful call, with its effects on our own records.
-    pub(in crate::engine::turns) async fn record_success(
+    pub(crate) async fn record_success(
         &self,
         scene: &TurnContext,
         call: CallRow,
@@ -133,7 +127,7 @@ impl TurnLog {
     }
 
     /// Stores the confirmation prompt of a call and ends the turn with it, unless the turn was canceled.
-    pub(in crate::engine::turns) async fn hold_deletion(
+    pub(crate) async fn hold_deletion(
         &self,
         call: CallRow,
         question: NewPendingAction,

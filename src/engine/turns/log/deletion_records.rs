@@ -19,35 +19,32 @@ use crate::store::turns::model_steps;
 use crate::store::turns::turn_lifecycle::{self, TurnEnd};
 
 /// End of the turn of a deletion whose items all have an outcome.
-pub(in crate::engine::turns) struct DeletionEnd {
-    pub(in crate::engine::turns) claimed: ClaimedDeletion,
+pub(crate) struct DeletionEnd {
+    pub(crate) claimed: ClaimedDeletion,
     /// Report of the outcome of each item.
-    pub(in crate::engine::turns) report: String,
+    pub(crate) report: String,
     /// Removal request that the deletion executed, and the message to its member.
-    pub(in crate::engine::turns) told: Option<(Approval, String)>,
+    pub(crate) told: Option<(Approval, String)>,
     /// New confirmation prompt about items that had changed, which ends the turn instead of `end`.
-    pub(in crate::engine::turns) again: Option<NewPendingAction>,
-    pub(in crate::engine::turns) end: TurnEnd,
+    pub(crate) again: Option<NewPendingAction>,
+    pub(crate) end: TurnEnd,
 }
 
 impl TurnLog {
     /// Loads the deletion that the turn executes.
-    pub(in crate::engine::turns) async fn load_claimed_deletion(&self) -> anyhow::Result<ClaimedDeletion> {
+    pub(crate) async fn load_claimed_deletion(&self) -> anyhow::Result<ClaimedDeletion> {
         let turn = self.live.id;
         let claimed = self.read(move |conn| pending_action::load_claimed_deletion(conn, turn)).await?;
         claimed.ok_or_else(|| anyhow::anyhow!("find the deletion of turn {turn}"))
     }
 
     /// Loads the removal request that a deletion executes, if it executes one.
-    pub(in crate::engine::turns) async fn load_executed_approval(
-        &self,
-        call: CallRow,
-    ) -> Result<Option<Approval>, DbError> {
+    pub(crate) async fn load_executed_approval(&self, call: CallRow) -> Result<Option<Approval>, DbError> {
         self.read(move |conn| approvals::load_executed_approval(conn, call)).await
     }
 
     /// Records the intent to delete an item.
-    pub(in crate::engine::turns) async fn start_item(
+    pub(crate) async fn start_item(
         &self,
         call: CallRow,
         ord: i64,
@@ -65,12 +62,12 @@ impl TurnLog {
     }
 
     /// Lets an item start again that was certainly not deleted.
-    pub(in crate::engine::turns) async fn reset_item(&self, call: CallRow, ord: i64) -> Result<(), DbError> {
+    pub(crate) async fn reset_item(&self, call: CallRow, ord: i64) -> Result<(), DbError> {
         self.write(move |conn| deletion_items::reset_item(conn, call, ord)).await
     }
 
     /// Stores the outcome of an item and completes its row in the audit log.
-    pub(in crate::engine::turns) async fn finish_item(
+    pub(crate) async fn finish_item(
         &self,
         call: CallRow,
         ord: i64,
@@ -86,7 +83,7 @@ impl TurnLog {
     }
 
     /// Records the report of a deletion, notifies the member whose removal request it executed, and ends the turn.
-    pub(in crate::engine::turns) async fn finish_deletion(&self, done: DeletionEnd) -> Result<(), DbError> {
+    pub(crate) async fn finish_deletion(&self, done: DeletionEnd) -> Result<(), DbError> {
         let (now, turn, settings) = (self.now(), self.live.id, self.logs.settings.clone());
         let end = move |conn: &mut Conn| {
             let DeletionEnd { claimed, report, told, again, end } = &done;

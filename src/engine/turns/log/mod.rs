@@ -3,4 +3,4 @@
 mod call_records;
 pub(super) mod deletion_records;
 pub(super) mod model_records;
-pub(in crate::engine) mod turn_log;
+pub(crate) mod turn_log;

@@ -21,21 +21,18 @@ const BUDGET_SPENT: &str = "Today's budget for the model is spent. Until midnigh
 const SMALL_TALK: MessageOutcome = MessageOutcome::Skipped("small_talk");
 
 /// Attempt of a model call that is about to begin.
-pub(in crate::engine::turns) struct NewAttempt {
-    pub(in crate::engine::turns) id: AttemptId,
-    pub(in crate::engine::turns) responder: Responder,
+pub(crate) struct NewAttempt {
+    pub(crate) id: AttemptId,
+    pub(crate) responder: Responder,
     /// Name of the model.
-    pub(in crate::engine::turns) model: String,
-    pub(in crate::engine::turns) estimate: CostEstimate,
+    pub(crate) model: String,
+    pub(crate) estimate: CostEstimate,
 }
 
 impl TurnLog {
     /// Records the attempt. Returns `None` if the turn was canceled after it was loaded. A call that does not fit into
     /// the day's budget ends here. The keyword responder costs nothing and is not counted.
-    pub(in crate::engine::turns) async fn start_attempt(
-        &self,
-        new: NewAttempt,
-    ) -> Result<Option<ReservationOutcome>, DbError> {
+    pub(crate) async fn start_attempt(&self, new: NewAttempt) -> Result<Option<ReservationOutcome>, DbError> {
         let (now, attempt) = (self.now(), new.id);
         let wanted = self.budgeted_call(new.estimate, now);
         let settings = self.logs.settings.clone();
@@ -73,12 +70,12 @@ impl TurnLog {
     }
 
     /// Returns a recorder of the streamed response to an attempt.
-    pub(in crate::engine::turns) fn delta_recorder(&self, attempt: AttemptId) -> DeltaRecorder {
+    pub(crate) fn delta_recorder(&self, attempt: AttemptId) -> DeltaRecorder {
         DeltaRecorder::new(&self.logs.db, &self.logs.clock, attempt)
     }
 
     /// Records the response to an attempt, with its last streamed pieces.
-    pub(in crate::engine::turns) async fn complete_attempt(
+    pub(crate) async fn complete_attempt(
         &self,
         attempt: AttemptId,
         last_pieces: Vec<BlockChunk>,
@@ -92,7 +89,7 @@ impl TurnLog {
         self.record_and_continue(record).await
     }
 
-    pub(in crate::engine::turns) async fn abandon_attempt(
+    pub(crate) async fn abandon_attempt(
         &self,
         attempt: AttemptId,
         abandoned: AbandonedAttempt,
@@ -102,7 +99,7 @@ impl TurnLog {
     }
 
     /// Reserves the cost of the call that decides whether a message needs a reply.
-    pub(in crate::engine::turns) async fn reserve_triage_cost(
+    pub(crate) async fn reserve_triage_cost(
         &self,
         estimate: CostEstimate,
     ) -> Result<ReservationOutcome, DbError> {
@@ -111,7 +108,7 @@ impl TurnLog {
     }
 
     /// Records permanently whether the turn continues.
-    pub(in crate::engine::turns) async fn record_triage(
+    pub(crate) async fn record_triage(
         &self,
         verdict: TriageState,
         charge: ModelCharge,

@@ -21,7 +21,7 @@ use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnEnd};
 use crate::store::{Conn, QueryResult, with_savepoint};
 
 /// Logs of turns, and the workers to whom their records give work.
-pub(in crate::engine) struct TurnLogs {
+pub(crate) struct TurnLogs {
     pub(super) db: Db,
     pub(super) clock: Clock,
     pub(super) settings: Arc<HouseholdSettings>,
@@ -31,34 +31,19 @@ pub(in crate::engine) struct TurnLogs {
 }
 
 impl TurnLogs {
-    pub(in crate::engine) fn new(
-        parts: &EngineParts,
-        turn_answered: WorkSignal,
-        addition_queued: WorkSignal,
-    ) -> Self {
-        Self {
-            db: parts.db.clone(),
-            clock: parts.clock.clone(),
-            settings: parts.settings.clone(),
-            outbox: parts.outbox.clone(),
-            turn_answered,
-            addition_queued,
-        }
+    pub(crate) fn new(parts: &EngineParts, turn_answered: WorkSignal, addition_queued: WorkSignal) -> Self {
+        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
+        Self { db, clock, settings, outbox, turn_answered, addition_queued }
     }
 
     /// Opens the log of a turn. `bell` notifies the task of the turn's user.
-    pub(in crate::engine::turns) fn open(
-        self: &Arc<Self>,
-        user: UserId,
-        live: ActiveTurn,
-        bell: Arc<Notify>,
-    ) -> TurnLog {
+    pub(crate) fn open(self: &Arc<Self>, user: UserId, live: ActiveTurn, bell: Arc<Notify>) -> TurnLog {
         TurnLog { logs: self.clone(), user, live, bell, earlier: Arc::default() }
     }
 }
 
 /// Log of one running turn.
-pub(in crate::engine::turns) struct TurnLog {
+pub(crate) struct TurnLog {
     pub(super) logs: Arc<TurnLogs>,
     pub(super) user: UserId,
     pub(super) live: ActiveTurn,
@@ -69,7 +54,7 @@ pub(in crate::engine::turns) struct TurnLog {
 }
 
 /// Progress of a turn after a step.
-pub(in crate::engine::turns) enum TurnProgress {
+pub(crate) enum TurnProgress {
     /// The turn continues after a load of its state.
     Reload,
     /// The turn continues from this state, which was loaded in the commit of the last record.
@@ -79,7 +64,7 @@ pub(in crate::engine::turns) enum TurnProgress {
 
 impl TurnLog {
     /// Loads the state of the turn, its conversation, and the changes of the day in earlier conversations.
-    pub(in crate::engine::turns) async fn load_with_history(
+    pub(crate) async fn load_with_history(
         &self,
     ) -> Result<(TurnContext, ConversationWindow, Vec<String>), DbError> {
         let (user, live, since) = (self.user, self.live, self.start_of_day());
@@ -92,11 +77,11 @@ impl TurnLog {
     }
 
     /// Adds the reports of tools and code before this turn to the state that later loads return.
-    pub(in crate::engine::turns) fn with_earlier_reports(self, earlier: Arc<[String]>) -> Self {
+    pub(crate) fn with_earlier_reports(self, earlier: Arc<[String]>) -> Self {
         Self { earlier, ..self }
     }
 
-    pub(in crate::engine::turns) async fn load(&self) -> Result<TurnContext, DbError> {
+    pub(crate) async fn load(&self) -> Result<TurnContext, DbError> {
         let (user, live) = (self.user, self.live);
         let scene = self.read(move |conn| TurnContext::load_turn(conn, user, live)).await?;
         Ok(scene.with_record(&self.earlier))
@@ -122,7 +107,7 @@ impl TurnLog {
         Ok(progress)
     }
 
-    pub(in crate::engine::turns) async fn end_turn(&self, end: TurnEnd) -> anyhow::Result<TurnProgress> {
+    pub(crate) async fn end_turn(&self, end: TurnEnd) -> anyhow::Result<TurnProgress> {
         let now = self.now();
         self.write(move |conn| turn_lifecycle::finish_turn(conn, &end, now)).await?;
         self.signal_end();
@@ -137,7 +122,7 @@ impl TurnLog {
     }
 
     /// Waits until the user or the operator has canceled the turn.
-    pub(in crate::engine::turns) async fn wait_for_cancellation(&self) {
+    pub(crate) async fn wait_for_cancellation(&self) {
         let turn = self.live.id;
         loop {
             self.bell.notified().await;
