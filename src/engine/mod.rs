@@ -157,8 +157,8 @@ impl Engine {
         self.models.follow_clock_step(step);
         self.indexer.follow_clock_step(step);
         self.outbox.notify();
-        self.additions.wake();
-        self.notifier.wake();
+        self.additions.wake_worker();
+        self.notifier.wake_worker();
         if self.lifecycle.accepts_turns() {
             self.scheduler.recover_work().await?;
         }

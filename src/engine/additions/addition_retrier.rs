@@ -69,7 +69,7 @@ impl AdditionRetrier {
     }
 
     /// Lets the worker check its queue at once.
-    pub(crate) fn wake(&self) {
+    pub(crate) fn wake_worker(&self) {
         self.addition_queued.notify();
     }
 

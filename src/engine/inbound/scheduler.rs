@@ -86,7 +86,7 @@ impl TurnScheduler {
 
     /// Starts or wakes the work on a user's messages, and returns at once.
     pub fn wake_user(&self, user: UserId) {
-        let Some(bell) = self.0.user_tasks.wake(user) else { return };
+        let Some(bell) = self.0.user_tasks.wake_task(user) else { return };
         let scheduler = self.clone();
         self.0.lifecycle.spawn(async move {
             let left = tokio::select! {
@@ -96,7 +96,7 @@ impl TurnScheduler {
             };
             // A retired task may already have a successor.
             if left == TaskEnd::Stopped {
-                scheduler.0.user_tasks.remove(user);
+                scheduler.0.user_tasks.remove_task(user);
             }
         });
     }
@@ -160,7 +160,7 @@ impl TurnScheduler {
                 }
                 Ok(Ok(WorkCheck::NotBefore(at))) => self.wait_until(bell, at).await,
                 Ok(Ok(WorkCheck::Nothing)) => {
-                    if self.0.user_tasks.retire(user) {
+                    if self.0.user_tasks.retire_task(user) {
                         return TaskEnd::Retired;
                     }
                 }

@@ -24,7 +24,7 @@ struct UserTask {
 
 impl UserTasks {
     /// Wakes the user's task. Returns the bell of a new task if one has to be started.
-    pub(super) fn wake(&self, user: UserId) -> Option<Arc<Notify>> {
+    pub(super) fn wake_task(&self, user: UserId) -> Option<Arc<Notify>> {
         let mut tasks = self.lock_tasks();
         if let Some(task) = tasks.get_mut(&user) {
             task.woken = true;
@@ -37,7 +37,7 @@ impl UserTasks {
     }
 
     /// Ends the user's task unless the task was woken since its last check.
-    pub(super) fn retire(&self, user: UserId) -> bool {
+    pub(super) fn retire_task(&self, user: UserId) -> bool {
         let mut tasks = self.lock_tasks();
         match tasks.get_mut(&user) {
             Some(task) if task.woken => {
@@ -52,7 +52,7 @@ impl UserTasks {
         }
     }
 
-    pub(super) fn remove(&self, user: UserId) {
+    pub(super) fn remove_task(&self, user: UserId) {
         self.lock_tasks().remove(&user);
         self.work_done.notify_waiters();
     }

@@ -45,7 +45,7 @@ impl Notifier {
     }
 
     /// Lets the worker check its queue at once.
-    pub(crate) fn wake(&self) {
+    pub(crate) fn wake_worker(&self) {
         self.event_stored.notify();
     }
 

@@ -66,7 +66,7 @@ impl DeletionRunner {
 
     pub(super) async fn run_confirmed_deletion(&self, log: &TurnLog) -> anyhow::Result<()> {
         loop {
-            let scene = log.load().await?;
+            let scene = log.load_context().await?;
             let claimed = log.load_claimed_deletion().await?;
             let open = claimed
                 .items()

@@ -66,13 +66,13 @@ impl TurnRunner {
         live: ActiveTurn,
         bell: Arc<Notify>,
     ) -> anyhow::Result<()> {
-        let log = self.logs.open(user, live, bell);
+        let log = self.logs.open_log(user, live, bell);
         match live.kind {
             TurnKind::Chat => self.run_chat_turn(log).await,
             TurnKind::Confirm => self.deletions.run_confirmed_deletion(&log).await,
             // Code answers these turns in the transaction that begins them, so none of them is ever unfinished.
             TurnKind::Deny | TurnKind::Command => {
-                let end = turn_end::failed_turn_end(&log.load().await?);
+                let end = turn_end::failed_turn_end(&log.load_context().await?);
                 log.end_turn(end).await.map(drop)
             }
         }
@@ -90,7 +90,7 @@ impl TurnRunner {
         loop {
             let scene = match known.take() {
                 Some(scene) => scene,
-                None => log.load().await?,
+                None => log.load_context().await?,
             };
             match self.run_step(&log, &scene, &past).await? {
                 TurnProgress::Reload => {}

@@ -37,7 +37,7 @@ impl TurnLogs {
     }
 
     /// Opens the log of a turn. `bell` notifies the task of the turn's user.
-    pub(crate) fn open(self: &Arc<Self>, user: UserId, live: ActiveTurn, bell: Arc<Notify>) -> TurnLog {
+    pub(crate) fn open_log(self: &Arc<Self>, user: UserId, live: ActiveTurn, bell: Arc<Notify>) -> TurnLog {
         TurnLog { logs: self.clone(), user, live, bell, earlier: Arc::default() }
     }
 }
@@ -81,7 +81,7 @@ impl TurnLog {
         Self { earlier, ..self }
     }
 
-    pub(crate) async fn load(&self) -> Result<TurnContext, DbError> {
+    pub(crate) async fn load_context(&self) -> Result<TurnContext, DbError> {
         let (user, live) = (self.user, self.live);
         let scene = self.read(move |conn| TurnContext::load_turn(conn, user, live)).await?;
         Ok(scene.with_record(&self.earlier))
@@ -98,7 +98,7 @@ impl TurnLog {
             record(conn)?;
             // The record is committed even if the rest fails. The next load of the turn reads the record again and gets
             // the error.
-            Ok(logs.end_or_load(conn, user, live, &earlier).unwrap_or(TurnProgress::Reload))
+            Ok(logs.end_or_load_turn(conn, user, live, &earlier).unwrap_or(TurnProgress::Reload))
         };
         let progress = self.write(recorded).await?;
         if let TurnProgress::Ended = progress {
@@ -160,7 +160,7 @@ impl TurnLog {
 }
 
 impl TurnLogs {
-    fn end_or_load(
+    fn end_or_load_turn(
         &self,
         conn: &mut Conn,
         user: UserId,
