@@ -92,7 +92,7 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     let before = resident()?;
 
     let first = Instant::now();
-    app.engine.recall_answers(viewers[0], "word1 word2", None).await?;
+    app.engine.recall.recall_answers(viewers[0], "word1 word2", None).await?;
     let first = first.elapsed();
     let mut times = Vec::with_capacity(SEARCHES);
     let mut rng = StdRng::seed_from_u64(3);
@@ -100,7 +100,7 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     for n in 0..SEARCHES {
         let query = sentence(&mut rng, 8);
         let start = Instant::now();
-        let recalled = app.engine.recall_answers(viewers[n % viewers.len()], &query, None).await?;
+        let recalled = app.engine.recall.recall_answers(viewers[n % viewers.len()], &query, None).await?;
         // The first search of each user loads their vectors.
         if n >= viewers.len() {
             times.push(start.elapsed());

@@ -59,7 +59,7 @@ async fn run() -> Result<()> {
         if turn >= WARM_UP {
             times.push(took);
         }
-        app.engine.wait_until_idle().await;
+        app.engine.scheduler.wait_until_idle().await;
         app.relay.wait_until_settled().await?;
     }
     app.drain_turns().await;

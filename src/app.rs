@@ -17,7 +17,9 @@ use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::doctor::connection_test::ConnectionTester;
 pub(crate) use crate::engine::PicturePolicy;
 use crate::engine::clock_step::end_uncertain_waits;
-use crate::engine::notification_fanout::reschedule_notifications;
+use crate::engine::inbound::admission::Admission;
+use crate::engine::inbound::scheduler::TurnScheduler;
+use crate::engine::notifications::send_time::reschedule_notifications;
 use crate::engine::{Engine, EngineParts, HouseholdSettings};
 use crate::failpoint;
 use crate::llm::Model;
@@ -107,7 +109,7 @@ pub struct MissedMessageSource {
 
 /// Running program.
 pub struct App {
-    pub engine: Engine,
+    pub engine: Arc<Engine>,
     pub relay: OutboxRelay,
     pub webhooks: WebhookState,
     pub console: ConsoleState,
@@ -131,7 +133,7 @@ struct BackgroundTasks {
 
 impl BackgroundTasks {
     async fn spawn(
-        engine: &Engine,
+        engine: &Arc<Engine>,
         relay: &OutboxRelay,
         missed: Option<MissedMessageSource>,
         delays: RecoveryDelays,
@@ -146,18 +148,19 @@ impl BackgroundTasks {
         });
         let inbox = match missed {
             None => {
-                engine.recover_work().await?;
+                engine.scheduler.recover_work().await?;
                 None
             }
             Some(MissedMessageSource { twilio, number }) => {
                 let too_young = delays.too_young;
                 let (db, clock, left_waiting) = (db.clone(), clock.clone(), Arc::default());
+                let (admission, scheduler) = (engine.admission.clone(), engine.scheduler.clone());
                 let inbox = InboundLog { twilio, number, db, clock, too_young, left_waiting };
-                Some(tokio::spawn(fetch_missed(inbox, engine.clone(), delays, stop.clone())))
+                Some(tokio::spawn(fetch_missed(inbox, admission, scheduler, delays, stop.clone())))
             }
         };
-        let retries = tokio::spawn(engine.clone().run_addition_retries(stop.clone()));
-        let learning = tokio::spawn(engine.clone().run_indexing(stop.clone()));
+        let retries = tokio::spawn(engine.additions.clone().run(stop.clone()));
+        let learning = tokio::spawn(engine.indexer.clone().run(stop.clone()));
         let files = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
         Ok(Self {
             relay,
@@ -213,19 +216,20 @@ impl App {
         let terms = AcceptancePolicy { confirm_for, zone, quiet };
         let access = Arc::new(ConsoleAccess::from_rules(blueprint.console, &db, now).await?);
         let (signal, stop) = (OutboxSignal::default(), CancellationToken::new());
-        let engine = Engine::new(EngineParts {
+        let parts = EngineParts {
             db: db.clone(),
             clock: clock.clone(),
-            settings,
+            settings: Arc::new(settings),
             keyword: Arc::new(KeywordResponder::from_model(blueprint.model.as_ref())),
             model: blueprint.model,
             embedder,
-            tools: ToolRegistry::new(tools),
+            tools: Arc::new(ToolRegistry::new(tools)),
             metrics: metrics.clone(),
             library,
             outbox: signal.clone(),
             carrier: blueprint.channels.carrier.clone(),
-        });
+        };
+        let engine = Arc::new(Engine::new(&parts));
         let relay = OutboxRelay::new(outbox_relay::RelayParts {
             db: db.clone(),
             clock: clock.clone(),
@@ -235,7 +239,7 @@ impl App {
             metrics: metrics.clone(),
         });
         let maintenance = Maintenance {
-            engine: engine.clone(),
+            expiry: engine.expiry.clone(),
             db: db.clone(),
             clock: clock.clone(),
             retention: blueprint.retention,
@@ -245,7 +249,8 @@ impl App {
         engine.start_notifications();
         let health = HealthChecker::new(db.clone(), clock.clone());
         let webhooks = WebhookState {
-            engine: engine.clone(),
+            admission: engine.admission.clone(),
+            arr_events: engine.arr_events.clone(),
             db: db.clone(),
             clock: clock.clone(),
             acceptance_policy: terms.clone(),
@@ -341,13 +346,13 @@ fn initialize_store(
 }
 
 /// Admits the messages that the carrier's list holds and the database does not.
-async fn fetch_missed_messages(inbox: &InboundLog, engine: &Engine) -> anyhow::Result<PollDelay> {
+async fn fetch_missed_messages(inbox: &InboundLog, admission: &Admission) -> anyhow::Result<PollDelay> {
     let reading = inbox.read_page().await?;
     failpoint::reached("missed.read");
     for text in &reading.texts {
         // The message is received now, not when the reading of the list began: replies may have been sent in the
         // meantime.
-        engine.admit_message(ReceivedMessage { received_at: inbox.clock.now(), ..text.clone() }).await?;
+        admission.admit_message(ReceivedMessage { received_at: inbox.clock.now(), ..text.clone() }).await?;
         failpoint::reached("missed.admitted");
     }
     inbox.record_admitted(&reading).await?;
@@ -356,11 +361,17 @@ async fn fetch_missed_messages(inbox: &InboundLog, engine: &Engine) -> anyhow::R
 
 /// Reads the carrier's list at the start, before any turn begins, so that old messages come before new ones; then every
 /// few minutes. A carrier that does not answer delays the start only briefly.
-async fn fetch_missed(inbox: InboundLog, engine: Engine, delays: RecoveryDelays, stop: CancellationToken) {
+async fn fetch_missed(
+    inbox: InboundLog,
+    admission: Arc<Admission>,
+    scheduler: TurnScheduler,
+    delays: RecoveryDelays,
+    stop: CancellationToken,
+) {
     let mut first = true;
     while !stop.is_cancelled() {
         let fetched = tokio::select! {
-            fetched = tokio::time::timeout(FETCH_TIMEOUT, fetch_missed_messages(&inbox, &engine)) => fetched,
+            fetched = tokio::time::timeout(FETCH_TIMEOUT, fetch_missed_messages(&inbox, &admission)) => fetched,
             () = stop.cancelled() => return,
         };
         let next = match fetched {
@@ -375,7 +386,7 @@ async fn fetch_missed(inbox: InboundLog, engine: Engine, delays: RecoveryDelays,
             }
         };
         if std::mem::take(&mut first)
-            && let Err(error) = engine.recover_work().await
+            && let Err(error) = scheduler.recover_work().await
         {
             tracing::error!(%error, "failed to resume unfinished work");
             first = true;
@@ -400,9 +411,9 @@ impl App {
     /// Reads the arr events that were not reported, sends all notifications that are due, and checks the followed
     /// seasons.
     pub async fn give_notice_once(&self) -> anyhow::Result<()> {
-        self.engine.reconcile_instances().await;
-        self.engine.send_due_notifications().await?;
-        self.engine.check_seasons().await;
+        self.engine.reconciler.reconcile_instances().await;
+        self.engine.notifier.send_due_notifications().await?;
+        self.engine.season_checker.check_seasons().await;
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Watch task of the wall clock: adopts a step within a second, and records every minute that this run is alive. That
 //! record is the lower bound of the time at the next start.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const CHECKS_PER_HEARTBEAT: u32 = 60;
 
 pub(crate) struct ClockWatch {
-    pub engine: Engine,
+    pub engine: Arc<Engine>,
     pub db: Db,
     pub clock: Clock,
 }

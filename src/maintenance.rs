@@ -1,6 +1,7 @@
 //! Maintenance that runs every few minutes: expires what is due, deletes rows that are no longer needed, and erases
 //! message text whose retention period is over.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -8,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::conversation::stream_events::EventSeq;
-use crate::engine::Engine;
+use crate::engine::approvals::expiry::DueExpiry;
 use crate::store::console_access;
 use crate::store::database::db::{Db, DbError};
 use crate::store::database::migration;
@@ -31,7 +32,7 @@ const BATCH_ROWS: i64 = 50;
 
 #[derive(Clone)]
 pub struct Maintenance {
-    pub engine: Engine,
+    pub expiry: Arc<DueExpiry>,
     pub db: Db,
     pub clock: Clock,
     /// Time that message text is stored.
@@ -56,7 +57,7 @@ impl Maintenance {
 
     /// Runs one round. A failed step is logged and tried again in the next round; it does not delay the other steps.
     pub async fn run_once(&self) {
-        if let Err(error) = self.engine.expire_due().await {
+        if let Err(error) = self.expiry.expire_due().await {
             tracing::warn!(%error, "failed to expire conversations and requests");
         }
         if let Err(error) = self.forget_events().await {

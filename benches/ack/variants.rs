@@ -172,7 +172,7 @@ impl Stage {
         self.server.await??;
         match self.running {
             Running::App(app) => {
-                app.engine.wait_until_idle().await;
+                app.engine.scheduler.wait_until_idle().await;
                 app.drain_turns().await;
                 app.close().await;
             }

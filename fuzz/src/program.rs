@@ -141,7 +141,7 @@ impl Running {
             .header(SIGNATURE_HEADER, signature::sign_form(&token, &url, &fields(FIRST_TEXT)))
             .body(Bytes::from_static(FIRST_TEXT));
         assert_eq!(door(first.expect("a request")).await.status(), 200, "the first text is taken");
-        app.engine.wait_until_idle().await;
+        app.engine.scheduler.wait_until_idle().await;
         app.engine.drain(Duration::from_secs(1)).await;
         Self { app, door, _folder: folder }
     }

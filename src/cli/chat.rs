@@ -29,9 +29,9 @@ pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
     let mut signals = StopSignals::listen()?;
     while let Some(line) = next_line(&mut lines, &mut signals).await? {
         if !line.trim().is_empty() {
-            app.engine.admit_message(received_message(&admin, line)).await?;
+            app.engine.admission.admit_message(received_message(&admin, line)).await?;
             tokio::select! {
-                () = app.engine.wait_until_idle() => {}
+                () = app.engine.scheduler.wait_until_idle() => {}
                 () = signals.wait_for_signal() => break,
             }
             app.relay.flush().await?;

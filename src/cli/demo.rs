@@ -89,7 +89,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
             StopSignals::listen()?.wait_for_signal().await;
         } else {
             run_prompt(&carrier).await?;
-            app.engine.wait_until_idle().await;
+            app.engine.scheduler.wait_until_idle().await;
             app.relay.wait_until_settled().await?;
         }
         // The phone reports deliveries to the webhook, so the phone stops first.
@@ -203,7 +203,7 @@ async fn play_script(
     for line in texts.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
         println!("you: {line}");
         carrier.send_text(line).await?;
-        app.engine.wait_until_idle().await;
+        app.engine.scheduler.wait_until_idle().await;
         app.relay.wait_until_settled().await?;
         // The replies to a settled message were sent, so they are queued already and print right below that message.
         while let Ok(sent) = answers.try_recv() {

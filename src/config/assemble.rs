@@ -25,8 +25,7 @@ use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::PhoneNumber;
-use crate::engine::memory_indexing::MetadataSource;
-use crate::engine::{PicturePolicy, SmsReactions};
+use crate::engine::{MetadataSource, PicturePolicy, SmsReactions};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::telemetry::{self, LogFormat, LogSettings};
 

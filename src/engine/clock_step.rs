@@ -1,47 +1,51 @@
 //! Steps of the wall clock: stored waits are shifted by the step, and waits that the clock can no longer guarantee are
 //! ended.
 
-use std::sync::PoisonError;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::expiry::notify_expired_requests;
-use super::notification_fanout::reschedule_notifications;
-use super::{Engine, HouseholdSettings};
+use super::approvals::expiry::notify_expired_requests;
+use super::notifications::send_time::reschedule_notifications;
+use super::parts::EngineParts;
+use super::settings::HouseholdSettings;
+use crate::clock::Clock;
 use crate::store::confirmation::{approvals, code_misses};
-use crate::store::database::db::DbError;
+use crate::store::database::db::{Db, DbError};
 use crate::store::turns::daily_budget::Day;
 use crate::store::{Conn, QueryResult, boot, clock_step};
 
-impl Engine {
-    /// Adopts a step of the wall clock, shifts all stored waits by the step, then wakes the workers. Writes that were
-    /// requested before the step have run by then. If the commit fails, the step is pending again.
-    pub(crate) async fn adopt_clock_step(&self) -> Result<SignedDuration, DbError> {
-        let (clock, settings) = (&self.0.parts.clock, self.0.parts.settings.clone());
+/// Adoption of steps of the wall clock in the database.
+pub(super) struct ClockStepAdoption {
+    db: Db,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+}
+
+impl ClockStepAdoption {
+    pub(super) fn new(parts: &EngineParts) -> Self {
+        let EngineParts { db, clock, settings, .. } = parts.clone();
+        Self { db, clock, settings }
+    }
+
+    /// Adopts a step of the wall clock, and shifts all stored waits by the step. Writes that were requested before the
+    /// step have run by then. If the commit fails, the step is pending again.
+    pub(super) async fn adopt_step(&self) -> Result<SignedDuration, DbError> {
+        let settings = self.settings.clone();
         let mut adopted = None;
         let adopt = || {
-            let step = *adopted.insert(clock.adopt_step());
-            (step, clock.now())
+            let step = *adopted.insert(self.clock.adopt_step());
+            (step, self.clock.now())
         };
         let follow = move |conn: &mut _, (step, now)| {
             follow_clock_step(conn, &settings, step, now)?;
             boot::record_heartbeat(conn, now)
         };
-        let followed = self.0.parts.db.write_in_order(adopt, follow).await;
+        let followed = self.db.write_in_order(adopt, follow).await;
         let step = adopted.unwrap_or_default();
         if let Err(error) = followed {
-            clock.take_back_step(step);
+            self.clock.take_back_step(step);
             return Err(error);
-        }
-        if let Some(until) = self.0.model_off_until.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            *until = until.saturating_add(step).unwrap_or(Timestamp::MAX);
-        }
-        self.0.metadata_pause.follow_clock_step(step);
-        self.0.parts.outbox.notify();
-        self.0.retries.notify_one();
-        self.0.arr_event_stored.notify_one();
-        if self.0.accepting_turns.is_cancelled() {
-            self.recover_work().await?;
         }
         Ok(step)
     }

@@ -1,189 +1,167 @@
 //! Execution of the decisions of `conversation`, one recorded step after another. After a crash, the same code
 //! continues from the last record.
 
-mod addition_retries;
-mod admin_commands;
-mod admission;
-mod approval_codes;
-mod arr_events;
-mod change_record;
+pub mod additions;
+pub mod approvals;
 pub(crate) mod clock_step;
-mod code_guesses;
-mod code_replies;
-mod deletion;
-mod expiry;
-mod facts;
-mod failed_work;
-pub mod memory_indexing;
-mod metadata_failure;
-mod metadata_pause;
+mod codes;
+pub mod inbound;
+mod lifecycle;
+pub mod memory;
 mod model_call;
-mod model_step;
-pub mod newcomers;
-pub(crate) mod notification_fanout;
-mod notifications;
-pub mod operator_conversations;
-pub mod operator_decisions;
-mod progress;
-mod recall;
-mod reconcile;
-mod removal_requests;
-mod retry_outcomes;
-mod scheduler;
-mod season_check;
+pub mod notifications;
+pub mod operator;
+mod parts;
+mod reply_address;
+mod routing;
 mod settings;
 pub mod stream;
-mod tool_calls;
-mod tool_context;
-mod tool_effects;
-mod triage;
-pub mod turn_control;
-mod turn_end;
-mod turn_loop;
-mod turn_start;
-mod verification;
-mod write_recovery;
+mod turns;
+mod work_signal;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use tokio::sync::{Notify, Semaphore};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use jiff::SignedDuration;
 
-use crate::clock::Clock;
-use crate::conversation::stream_events::EventSeq;
-use crate::conversation::transcript::ConversationId;
-use crate::llm::Model;
-use crate::llm::embeddings::Embedder;
-use crate::memory::index::VectorIndex;
-use crate::messaging::MessageChannel;
 use crate::messaging::outbox_relay::OutboxSignal;
-use crate::metrics::Metrics;
-use crate::store::database::db::Db;
-use crate::store::{Conn, QueryResult};
-use crate::tools::library::ArrInstances;
-use crate::tools::registry::ToolRegistry;
+use crate::store::database::db::DbError;
 
-use metadata_pause::MetadataPause;
+use additions::addition_retrier::AdditionRetrier;
+use approvals::expiry::DueExpiry;
+use clock_step::ClockStepAdoption;
+use inbound::admission::Admission;
+use inbound::scheduler::TurnScheduler;
+use lifecycle::EngineLifecycle;
+use memory::indexer::MemoryIndexer;
+use memory::recall::AnswerRecall;
+use memory::text_embedder::TextEmbedder;
+use model_call::ModelCaller;
+use notifications::arr_event_intake::ArrEventIntake;
+use notifications::notifier::Notifier;
+use notifications::reconciler::Reconciler;
+use notifications::season_checker::SeasonChecker;
+use operator::answers::AnswerActions;
+use operator::conversations::ConversationActions;
+use operator::decisions::OperatorDecisions;
+use operator::turns::TurnActions;
+use routing::turn_start::TurnStarter;
 use stream::hub::Hub;
-use stream::reader::StreamReader;
+use turns::log::turn_log::TurnLogs;
+use turns::tool_runner::ToolRunner;
+use turns::turn_runner::TurnRunner;
+use work_signal::WorkSignal;
 
-pub use admission::AdmitError;
-pub use arr_events::StoreEventError;
-pub use settings::{CodeSource, HouseholdSettings, PicturePolicy, Quotas, SmsReactions};
+pub use codes::CodeSource;
+pub use parts::EngineParts;
+pub use settings::{HouseholdSettings, MetadataSource, PicturePolicy, Quotas, SmsReactions};
 
-/// Maximum number of concurrent requests for vectors.
-const EMBEDDINGS_AT_ONCE: usize = 2;
-
-/// External dependencies of a turn.
-pub struct EngineParts {
-    pub db: Db,
-    pub clock: Clock,
-    pub settings: HouseholdSettings,
-    /// `None` if none is configured: the keyword responder answers.
-    pub model: Option<Arc<dyn Model>>,
-    pub keyword: Arc<dyn Model>,
-    /// `None` if none is configured: memory is searched by text alone.
-    pub embedder: Option<Arc<dyn Embedder>>,
-    pub tools: ToolRegistry,
-    pub metrics: Metrics,
-    /// Libraries in which the titles of arr events are looked up.
-    pub library: Arc<ArrInstances>,
-    pub outbox: OutboxSignal,
-    /// Carrier whose record decides about ambiguous messages; `None` without an account.
-    pub carrier: Option<Arc<dyn MessageChannel>>,
-}
-
-/// Handle to the running engine; clones share it.
-#[derive(Clone)]
-pub struct Engine(Arc<EngineInner>);
-
-struct EngineInner {
-    parts: EngineParts,
-    model_permits: Semaphore,
-    /// End of the time without model calls, because an operator has to act first.
-    model_off_until: Mutex<Option<Timestamp>>,
-    scheduler: scheduler::Scheduler,
-    /// Notified when an arr event was stored.
-    arr_event_stored: Notify,
-    hub: Hub,
-    tasks: TaskTracker,
-    /// Notified when an addition may be queued for a later try.
-    retries: Notify,
-    /// Notified when a turn was answered and its answer may be indexed.
-    turn_answered: Notify,
-    /// Lock of the run that indexes answers.
-    indexing_lock: tokio::sync::Mutex<()>,
-    metadata_pause: MetadataPause,
-    embedding_permits: Semaphore,
-    /// Vectors of the answers that users may find.
-    index: Arc<tokio::sync::Mutex<VectorIndex>>,
-    /// Vector space of the last computed vector. Only vectors of one space are comparable.
-    vector_space: Mutex<Option<String>>,
-    /// Canceled when no new turn may begin.
-    draining: CancellationToken,
-    /// Canceled when turns may begin. Messages are accepted before that.
-    accepting_turns: CancellationToken,
-    /// Canceled when running work is dropped immediately.
-    aborting: CancellationToken,
+/// Running engine: its components, each with only what it needs, and the operations that concern several of them.
+pub struct Engine {
+    pub admission: Arc<Admission>,
+    pub arr_events: Arc<ArrEventIntake>,
+    pub scheduler: TurnScheduler,
+    pub additions: Arc<AdditionRetrier>,
+    pub indexer: Arc<MemoryIndexer>,
+    pub recall: Arc<AnswerRecall>,
+    pub notifier: Arc<Notifier>,
+    pub reconciler: Arc<Reconciler>,
+    pub season_checker: Arc<SeasonChecker>,
+    pub expiry: Arc<DueExpiry>,
+    pub streams: Hub,
+    pub decisions: OperatorDecisions,
+    pub conversation_actions: ConversationActions,
+    pub turn_actions: TurnActions,
+    pub answer_actions: AnswerActions,
+    models: Arc<ModelCaller>,
+    clock_steps: ClockStepAdoption,
+    outbox: OutboxSignal,
+    lifecycle: EngineLifecycle,
 }
 
 impl Engine {
-    pub fn new(parts: EngineParts) -> Self {
-        Self(Arc::new(EngineInner {
-            model_permits: Semaphore::new(parts.settings.model_calls),
-            hub: Hub::new(parts.db.clone()),
-            parts,
-            model_off_until: Mutex::new(None),
-            scheduler: scheduler::Scheduler::default(),
-            arr_event_stored: Notify::new(),
-            tasks: TaskTracker::new(),
-            retries: Notify::new(),
-            turn_answered: Notify::new(),
-            indexing_lock: tokio::sync::Mutex::new(()),
-            metadata_pause: MetadataPause::default(),
-            embedding_permits: Semaphore::new(EMBEDDINGS_AT_ONCE),
-            index: Arc::default(),
-            vector_space: Mutex::new(None),
-            draining: CancellationToken::new(),
-            accepting_turns: CancellationToken::new(),
-            aborting: CancellationToken::new(),
-        }))
+    pub fn new(parts: &EngineParts) -> Self {
+        let lifecycle = EngineLifecycle::default();
+        let (event_stored, addition_queued) = (WorkSignal::default(), WorkSignal::default());
+        let answer_stored = WorkSignal::default();
+        let models = Arc::new(ModelCaller::new(parts));
+        let embedder = parts.embedder.clone().map(|embedder| Arc::new(TextEmbedder::new(embedder)));
+        let recall = Arc::new(AnswerRecall::new(parts, embedder.clone()));
+        let tools = Arc::new(ToolRunner::new(parts));
+        let logs = TurnLogs::new(parts, answer_stored.clone(), addition_queued.clone());
+        let turns = TurnRunner::new(parts, logs, &models, recall.clone(), &tools);
+        let starter = TurnStarter::new(parts, models.clone());
+        let scheduler = TurnScheduler::new(parts, lifecycle.clone(), starter, turns);
+        let admission = Arc::new(Admission::new(parts, scheduler.clone()));
+        let additions = AdditionRetrier::new(parts, tools, lifecycle.clone(), addition_queued);
+        let (signal, phase) = (answer_stored.clone(), lifecycle.clone());
+        let indexer = MemoryIndexer::new(parts, models.clone(), embedder, phase, signal);
+        let season_checker = Arc::new(SeasonChecker::new(parts));
+        let reconciler = Reconciler::new(parts, event_stored.clone(), season_checker.clone());
+        Self {
+            arr_events: Arc::new(ArrEventIntake::new(parts, event_stored.clone())),
+            additions: Arc::new(additions),
+            indexer: Arc::new(indexer),
+            recall,
+            notifier: Arc::new(Notifier::new(parts, event_stored)),
+            reconciler: Arc::new(reconciler),
+            season_checker,
+            expiry: Arc::new(DueExpiry::new(parts)),
+            streams: Hub::new(parts.db.clone()),
+            decisions: OperatorDecisions::new(parts, scheduler.clone()),
+            conversation_actions: ConversationActions::new(parts, scheduler.clone(), admission.clone()),
+            turn_actions: TurnActions::new(parts, scheduler.clone()),
+            answer_actions: AnswerActions::new(parts, answer_stored),
+            admission,
+            scheduler,
+            models,
+            clock_steps: ClockStepAdoption::new(parts),
+            outbox: parts.outbox.clone(),
+            lifecycle,
+        }
     }
 
     /// Begins no new turn, and waits until the running turns end or `patience` has passed. Interrupted work continues
     /// from its last record at the next start.
     pub async fn drain(&self, patience: Duration) {
-        let inner = &self.0;
-        inner.draining.cancel();
-        inner.tasks.close();
-        if tokio::time::timeout(patience, inner.tasks.wait()).await.is_err() {
-            inner.aborting.cancel();
-            inner.tasks.wait().await;
-        }
+        self.lifecycle.drain(patience).await;
     }
 
     /// Drops running work immediately.
     pub async fn abort(&self) {
-        self.0.draining.cancel();
-        self.0.aborting.cancel();
-        self.0.tasks.close();
-        self.0.tasks.wait().await;
-        self.0.hub.close().await;
+        self.lifecycle.abort().await;
+        self.streams.close().await;
     }
 
-    /// Follows the event log of a conversation: see [`stream::hub::Hub::connect`].
-    pub fn follow_conversation<S>(
-        &self,
-        conversation: ConversationId,
-        after: Option<EventSeq>,
-        snapshot: impl Fn(&mut Conn) -> QueryResult<S> + Send + Sync + 'static,
-    ) -> StreamReader<S> {
-        self.0.hub.connect(conversation, after, snapshot)
+    /// Starts the import of events that were not reported and the notifications about all events. Both run until no
+    /// more turns begin.
+    pub(crate) fn start_notifications(&self) {
+        let (notifier, reconciler) = (self.notifier.clone(), self.reconciler.clone());
+        let lifecycle = self.lifecycle.clone();
+        self.lifecycle.spawn(async move {
+            let work = async {
+                lifecycle.wait_for_turns().await;
+                tokio::join!(notifier.run(), reconciler.run());
+            };
+            tokio::select! {
+                () = work => {}
+                () = lifecycle.wait_for_drain() => {}
+            }
+        });
     }
 
-    fn now(&self) -> Timestamp {
-        self.0.parts.clock.now()
+    /// Adopts a step of the wall clock, shifts all waits by the step, then wakes the workers. If the commit fails, the
+    /// step is pending again.
+    pub(crate) async fn adopt_clock_step(&self) -> Result<SignedDuration, DbError> {
+        let step = self.clock_steps.adopt_step().await?;
+        self.models.follow_clock_step(step);
+        self.indexer.follow_clock_step(step);
+        self.outbox.notify();
+        self.additions.wake_worker();
+        self.notifier.wake_worker();
+        if self.lifecycle.accepts_turns() {
+            self.scheduler.recover_work().await?;
+        }
+        Ok(step)
     }
 }

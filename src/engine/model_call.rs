@@ -1,38 +1,90 @@
-//! One call of a model and its charge, shared by all parts of the engine that make one.
+//! Calls of the models and their charges, for all parts of the engine that make one.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Semaphore;
 
-use super::Engine;
-use crate::conversation::model_cost::{CostEstimate, ModelCharge, TokenUsage, estimate_tokens};
+use super::parts::EngineParts;
+use crate::clock::Clock;
+use crate::conversation::model_cost::{CostEstimate, ModelCharge, ModelPrices, TokenUsage, estimate_tokens};
 use crate::conversation::model_request::ModelRequest;
-use crate::conversation::transcript::ToolArguments;
+use crate::conversation::transcript::{Responder, ToolArguments};
 use crate::llm::{DeltaSink, Model, ModelError, ModelResponse};
 
 /// Pause of model calls after an error that only an operator can fix.
 const MODEL_OFF_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 /// Request that the day's budget has room for.
-pub(super) struct ModelCall<'a> {
-    pub(super) model: &'a dyn Model,
-    pub(super) request: &'a ModelRequest,
-    pub(super) estimate: CostEstimate,
+pub(crate) struct ModelCall<'a> {
+    pub(crate) model: &'a dyn Model,
+    pub(crate) request: &'a ModelRequest,
+    pub(crate) estimate: CostEstimate,
     /// Time limit of the response.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// Response to a model call, and the charge of the call, which a failed call may also have.
-pub(super) struct ModelCallOutcome {
-    pub(super) response: Result<ModelResponse, ModelError>,
-    pub(super) charge: ModelCharge,
+pub(crate) struct ModelCallOutcome {
+    pub(crate) response: Result<ModelResponse, ModelError>,
+    pub(crate) charge: ModelCharge,
 }
 
-impl Engine {
-    pub(super) async fn call_model(&self, call: ModelCall<'_>, sink: DeltaSink<'_>) -> ModelCallOutcome {
+/// Caller of the models, which limits concurrent calls and pauses calls that only an operator can repair.
+pub(crate) struct ModelCaller {
+    /// `None` if none is configured: the keyword responder answers.
+    model: Option<Arc<dyn Model>>,
+    keyword: Arc<dyn Model>,
+    prices: ModelPrices,
+    clock: Clock,
+    permits: Semaphore,
+    /// End of the time without model calls, because an operator has to act first.
+    off_until: Mutex<Option<Timestamp>>,
+}
+
+impl ModelCaller {
+    pub(crate) fn new(parts: &EngineParts) -> Self {
+        let EngineParts { model, keyword, clock, .. } = parts.clone();
+        Self {
+            model,
+            keyword,
+            prices: parts.settings.prices,
+            clock,
+            permits: Semaphore::new(parts.settings.model_calls),
+            off_until: Mutex::new(None),
+        }
+    }
+
+    /// Returns the configured model, without the keyword responder.
+    pub(crate) fn configured_model(&self) -> Option<&dyn Model> {
+        self.model.as_deref()
+    }
+
+    /// Returns the model of a responder, and the responder that it is: without a model, the keyword responder.
+    pub(crate) fn select_model(&self, wanted: Responder) -> (Responder, Arc<dyn Model>) {
+        match (wanted, &self.model) {
+            (Responder::Model, Some(model)) => (Responder::Model, model.clone()),
+            (Responder::Model, None) | (Responder::Keyword, _) => (Responder::Keyword, self.keyword.clone()),
+        }
+    }
+
+    /// Returns the responder of a turn that begins at this time.
+    pub(crate) fn current_responder(&self, now: Timestamp) -> Responder {
+        let is_off = self.lock_off_until().is_some_and(|until| now < until);
+        if self.model.is_none() || is_off { Responder::Keyword } else { Responder::Model }
+    }
+
+    /// Shifts the end of the time without model calls by a step of the wall clock.
+    pub(crate) fn follow_clock_step(&self, step: SignedDuration) {
+        if let Some(until) = self.lock_off_until().as_mut() {
+            *until = until.saturating_add(step).unwrap_or(Timestamp::MAX);
+        }
+    }
+
+    pub(crate) async fn call_model(&self, call: ModelCall<'_>, sink: DeltaSink<'_>) -> ModelCallOutcome {
         // The permit is held only during the call, so that no call waits for the tools of another turn.
-        let place = self.0.model_permits.acquire().await;
+        let place = self.permits.acquire().await;
         let mut heard = ResponseReceipt::Nothing;
         let mut listen = |delta| {
             heard = ResponseReceipt::Something;
@@ -47,8 +99,7 @@ impl Engine {
             Err(error) => charge_of_failure(error, heard),
         };
         if matches!(response, Err(ModelError::Unauthorized(_) | ModelError::QuotaSpent(_))) {
-            let mut off = self.0.model_off_until.lock().unwrap_or_else(PoisonError::into_inner);
-            *off = Some(self.now() + MODEL_OFF_FOR);
+            *self.lock_off_until() = Some(self.clock.now() + MODEL_OFF_FOR);
         }
         ModelCallOutcome { response, charge }
     }
@@ -60,7 +111,11 @@ impl Engine {
             cached: 0,
             output: estimate_tokens(response_length(response)),
         });
-        ModelCharge::Used { tokens, cost: self.0.parts.settings.prices.cost(tokens) }
+        ModelCharge::Used { tokens, cost: self.prices.cost(tokens) }
+    }
+
+    fn lock_off_until(&self) -> MutexGuard<'_, Option<Timestamp>> {
+        self.off_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
-use super::approval_codes;
-use super::memory_indexing::MetadataSource;
+use super::codes::CodeSource;
 use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::grammar::triage::TriageLevel;
@@ -86,25 +85,10 @@ pub enum SmsReactions {
     Text,
 }
 
-/// Source of codes.
+/// Source of the metadata of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CodeSource {
-    Random,
-    /// The same code every time, so that a scripted scenario can contain the code.
-    Fixed(u8),
-}
-
-impl CodeSource {
-    /// Draws the code of a confirmation prompt: four digits, or the two of a fixed one.
-    pub(super) fn draw_confirmation_code(self) -> String {
-        match self {
-            Self::Random => format!("{:04}", rand::random_range(0..10_000_u16)),
-            Self::Fixed(code) => format!("{code:02}"),
-        }
-    }
-
-    /// Returns a generator of four-digit codes for approvals, which are drawn until one is free.
-    pub(super) fn approval_codes(self) -> approval_codes::ApprovalCodes {
-        approval_codes::ApprovalCodes::new(self)
-    }
+pub enum MetadataSource {
+    /// The model, if one is configured, with one call per answer.
+    ByModel,
+    ByCode,
 }

@@ -73,7 +73,7 @@ async fn accept_event(
 ) -> Result<(), ArrWebhookError> {
     let secret = webhooks.arr_secret.as_ref().ok_or(ArrWebhookError::NoSecret)?;
     let instance =
-        webhooks.engine.find_reporting_instance(instance).ok_or(ArrWebhookError::UnknownLibrary)?;
+        webhooks.arr_events.find_reporting_instance(instance).ok_or(ArrWebhookError::UnknownLibrary)?;
     let (parts, body) = request.into_parts();
     if !presents_secret(&parts.headers, secret) {
         return Err(ArrWebhookError::WrongSecret);
@@ -85,7 +85,7 @@ async fn accept_event(
     let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| ArrWebhookError::TooLarge)?;
     let reported =
         connect_events::parse_events(&body, webhooks.clock.now()).map_err(|_| ArrWebhookError::Unreadable)?;
-    webhooks.engine.store_arr_events(instance, reported).await.map_err(|error| {
+    webhooks.arr_events.store_arr_events(instance, reported).await.map_err(|error| {
         tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "failed to store an arr event");
         ArrWebhookError::NotStored
     })

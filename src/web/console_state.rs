@@ -18,7 +18,7 @@ use crate::store::database::db::Db;
 /// Shared state of the handlers of the pages, the streams and the API.
 #[derive(Clone)]
 pub struct ConsoleState {
-    pub engine: Engine,
+    pub engine: Arc<Engine>,
     pub db: Db,
     pub clock: Clock,
     /// Time zone in which times are shown.

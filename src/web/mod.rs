@@ -37,7 +37,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::{RequestBodyDeadlineLayer, TimeoutLayer};
 
 use crate::clock::Clock;
-use crate::engine::Engine;
+use crate::engine::inbound::admission::Admission;
+use crate::engine::notifications::arr_event_intake::ArrEventIntake;
 use crate::http::InProcess;
 use crate::messaging::signature::SignatureVerifier;
 use crate::metrics::Metrics;
@@ -62,7 +63,8 @@ const MAX_FORM_TIME: Duration = Duration::from_secs(10);
 /// Dependencies of the webhooks.
 #[derive(Clone)]
 pub struct WebhookState {
-    pub engine: Engine,
+    pub admission: Arc<Admission>,
+    pub arr_events: Arc<ArrEventIntake>,
     pub db: Db,
     pub clock: Clock,
     /// Policy for messages that a status callback proves to be accepted.

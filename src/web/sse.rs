@@ -87,7 +87,8 @@ pub(super) async fn follow_conversation(
     let place = place.map_err(|(status, why)| ProblemDetails::new(status, why))?;
     let reader = console
         .engine
-        .follow_conversation(conversation, after, move |conn| pages::load_newest_page(conn, conversation));
+        .streams
+        .connect(conversation, after, move |conn| pages::load_newest_page(conn, conversation));
     let waiting = VecDeque::from([Event::default().retry(RETRY)]);
     let stream = ConversationEventStream { db: console.db, reader, waiting };
     Ok(event_stream_response(place, stream.into_event_stream().take_until(console.stop.cancelled_owned())))

@@ -96,7 +96,7 @@ async fn operator_watches_and_decides_in_a_browser() -> Result<()> {
 async fn spend_a_day(app: &App, peers: &SimulatedPeers) -> Result<()> {
     for text in DAY {
         bring(text, app, peers).await?;
-        app.engine.wait_until_idle().await;
+        app.engine.scheduler.wait_until_idle().await;
         app.relay.wait_until_settled().await?;
     }
     // Its turn fails after a minute, during the browser's run.

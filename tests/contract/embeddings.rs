@@ -112,7 +112,7 @@ async fn remembering(model: OpenAiEmbedder, set: &RetrievalSet, folder: &Path) -
         let words = (memory.trigger, memory.response);
         app.db.write(move |conn| responses::add_operator_answer(conn, owner, user, words, now)).await?;
     }
-    let progress = app.engine.index_due_answers().await?;
+    let progress = app.engine.indexer.index_due_answers().await?;
     ensure!(progress.indexed == set.memories.len(), "of the set {progress:?} was learned");
     Ok(app)
 }
@@ -136,7 +136,7 @@ async fn sixteen_of_eighteen_questions_recall_their_answer() -> Result<()> {
     let (mut asked, mut hits, mut missed) = (0, 0, Vec::new());
     for Query { query, viewer, expected } in &set.queries {
         let user = person(&app.db, viewer).await?;
-        let recalled = app.engine.recall_answers(user, query, None).await?;
+        let recalled = app.engine.recall.recall_answers(user, query, None).await?;
         let found: Vec<&Memory> = recalled
             .ranked_answers()
             .iter()

@@ -88,7 +88,7 @@ impl ModelConversation {
         )
         .await?;
         ensure!(answer.status() == 200, "the webhook answers {}", answer.status());
-        self.app.engine.wait_until_idle().await;
+        self.app.engine.scheduler.wait_until_idle().await;
         self.app.relay.wait_until_settled().await?;
         let sent = self.peers.twilio.sent_messages();
         Ok(sent[before..].iter().map(|text| text.body.as_str()).collect::<Vec<_>>().join("\n"))

@@ -4,7 +4,7 @@ use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::conversation::people::facts::{FactKind, MAX_FACTS_PER_USER, UserFact};
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
-use dialarr::engine::memory_indexing::MetadataSource;
+use dialarr::engine::MetadataSource;
 use dialarr::store::memory::facts::{self, FactSource};
 use dialarr::store::people::users;
 use serde_json::{Value, json};
@@ -402,7 +402,7 @@ async fn extracted_fact_is_a_suggestion_until_the_operator_keeps_it() {
         ],
     });
     app.model_plays([says(&noticed.to_string())]);
-    app.app().engine.index_due_answers().await.unwrap();
+    app.app().engine.indexer.index_due_answers().await.unwrap();
     assert_eq!(app.lines("SELECT state || ' ' || value AS line FROM user_facts").await, ["suggested horror"]);
     assert_eq!(presses(&app, "facts/keep", &[("suggestion", "1")]).await.0, "fact-noted");
     assert!(app.sms("what do you know").await.starts_with("1. Dislikes horror\n"));

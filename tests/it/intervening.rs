@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::transcript::TurnId;
-use dialarr::engine::turn_control::{CancelRequestOutcome, ResumeTurnOutcome};
+use dialarr::engine::operator::turns::{CancelRequestOutcome, ResumeTurnOutcome};
 use dialarr::llm::embeddings::{EmbedError, Embedder};
 use dialarr::store::audit::Actor;
 use dialarr::store::turns::turn_resume::ResumeBlocker;
@@ -19,11 +19,11 @@ const SORRY: &str = "Something went wrong on my side. Please try again.";
 
 impl World {
     async fn cancels(&self, turn: i64) -> CancelRequestOutcome {
-        self.engine().cancel_turn(TurnId(turn), Actor::Console).await.unwrap()
+        self.engine().turn_actions.cancel_turn(TurnId(turn), Actor::Console).await.unwrap()
     }
 
     async fn resumes(&self, turn: i64) -> ResumeTurnOutcome {
-        self.engine().resume_turn(TurnId(turn), Actor::Console).await.unwrap()
+        self.engine().turn_actions.resume_turn(TurnId(turn), Actor::Console).await.unwrap()
     }
 
     /// Returns the turns: `1 COMPLETED`.

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::model_request::ModelRequest;
 use dialarr::conversation::transcript::{PhoneNumber, StopReason};
-use dialarr::engine::memory_indexing::{IndexingProgress, MetadataSource};
+use dialarr::engine::MetadataSource;
+use dialarr::engine::memory::indexer::IndexingProgress;
 use dialarr::llm::ModelError;
 use dialarr::llm::embeddings::hashing::HashingEmbedder;
 use dialarr::llm::embeddings::{EmbedError, Embedder};
@@ -41,7 +42,7 @@ async fn recalled_later(app: &TestApp, from: &str, text: &str) -> Vec<String> {
 }
 
 async fn learns(app: &TestApp) -> IndexingProgress {
-    app.app().engine.index_due_answers().await.unwrap()
+    app.app().engine.indexer.index_due_answers().await.unwrap()
 }
 
 async fn ask(app: &TestApp, from: &str, text: &str, answer: &str) {
@@ -363,7 +364,7 @@ async fn operator_erases_an_answer_for_everyone() {
         program.get(path).await.json()["lines"].as_array().unwrap().len()
     };
     program.post("/api/v1/memory/responses", says.clone()).await;
-    app.app().engine.index_due_answers().await.unwrap();
+    app.app().engine.indexer.index_due_answers().await.unwrap();
     assert_eq!(looks().await, 1);
 
     let mut browser = app.browser().await;

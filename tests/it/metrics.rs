@@ -3,7 +3,7 @@
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::model_cost::TokenUsage;
 use dialarr::conversation::transcript::TurnId;
-use dialarr::engine::turn_control::ResumeTurnOutcome;
+use dialarr::engine::operator::turns::ResumeTurnOutcome;
 use dialarr::messaging::fake::FakeDelivery;
 use dialarr::store::audit::Actor;
 use dialarr::store::queue::backlog::load_backlog;
@@ -133,7 +133,7 @@ async fn resumed_turn_counts_once_and_its_wait_does_not() {
     world.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(949));
     world.texts("add heat").await;
     world.pass(900).await;
-    let resumed = world.engine().resume_turn(TurnId(1), Actor::Console).await.unwrap();
+    let resumed = world.engine().turn_actions.resume_turn(TurnId(1), Actor::Console).await.unwrap();
     assert_eq!(resumed, ResumeTurnOutcome::Resumed);
     world.pass(60).await;
     insta::assert_snapshot!(samples_of(&world, &["dialarr_turns_", "dialarr_tool"]).await, @r#"

@@ -140,7 +140,7 @@ async fn recovered_message_and_its_neighbors_count_once_towards_the_limit() {
         provider_at: sent_at,
         received_at: app.now(),
     };
-    app.app().engine.admit_message(recovered).await.unwrap();
+    app.app().engine.admission.admit_message(recovered).await.unwrap();
     app.model_plays([says("Three of four.")]);
     app.restart().await;
     app.settle().await;

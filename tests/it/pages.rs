@@ -560,7 +560,7 @@ async fn memory_page_counts_stored_answers_and_facts() {
     app.model_plays([calls("remember", note), says("Noted."), says("Try Slow Horses."), says("Open Plex.")]);
     app.sms("no horror please").await;
     app.sms("recommend a spy show").await;
-    app.app().engine.index_due_answers().await.unwrap();
+    app.app().engine.indexer.index_due_answers().await.unwrap();
     app.sms("where do I watch it").await;
     let page = app.browser().await.get("/memory").await;
     let counted = ["Answers that can be found 2", "Waiting for indexing 1", "Facts about users 1"];

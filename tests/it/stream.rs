@@ -63,9 +63,7 @@ impl Model for Halting {
 }
 
 fn follow(world: &World, after: Option<EventSeq>) -> StreamReader<ConversationPage> {
-    world
-        .engine()
-        .follow_conversation(CONVERSATION, after, |conn| pages::load_newest_page(conn, CONVERSATION))
+    world.engine().streams.connect(CONVERSATION, after, |conn| pages::load_newest_page(conn, CONVERSATION))
 }
 
 /// Reads all events until no more come.

@@ -1,7 +1,7 @@
 //! Conversations in the console: lists, search, live view, test conversations, prompt decisions and reopening.
 
 use dialarr::arr::fake::media_fixtures::movie;
-use dialarr::engine::operator_conversations::{PromptAnswerOutcome, PromptDecision};
+use dialarr::engine::operator::conversations::{PromptAnswerOutcome, PromptDecision};
 use dialarr::messaging::fake::FakeDelivery;
 use diesel::RunQueryDsl;
 use futures_util::future::join;
@@ -219,7 +219,10 @@ async fn button_decision_is_not_in_later_prompts() {
         world.register_admin(BOB).await;
         world.sms_from(BOB, "pause").await;
         world.texts("do we have heat and alien?").await;
-        assert_eq!(world.engine().answer_prompt(1, verdict).await.unwrap(), PromptAnswerOutcome::Stored);
+        assert_eq!(
+            world.engine().conversation_actions.answer_prompt(1, verdict).await.unwrap(),
+            PromptAnswerOutcome::Stored
+        );
         world.model_plays([says("Neither of them.")]);
         world.sms_from(BOB, "resume").await;
 

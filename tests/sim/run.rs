@@ -187,7 +187,7 @@ impl Stage {
             Some(app) if lost => {
                 let now = self.world.now();
                 app.db.write(move |conn| pauses::end_pause(conn, Actor::Shell, now)).await.unwrap();
-                app.engine.recover_work().await.unwrap();
+                app.engine.scheduler.recover_work().await.unwrap();
             }
             _ => {
                 // Ann may have opted out in the meantime.

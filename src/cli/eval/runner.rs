@@ -156,8 +156,8 @@ impl ScenarioStage {
         }
         let phone = scenario_users::user_phone(file, &text.from)?;
         let started = Instant::now();
-        self.app.engine.admit_message(received_message(&phone, text, number, at)).await?;
-        self.app.engine.wait_until_idle().await;
+        self.app.engine.admission.admit_message(received_message(&phone, text, number, at)).await?;
+        self.app.engine.scheduler.wait_until_idle().await;
         self.app.relay.wait_until_settled().await?;
         let took = started.elapsed();
 

@@ -9,7 +9,7 @@ use super::{database_path, print_text, unknown_user_text, with_person};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::conversation::transcript::{Address, PhoneNumber};
-use crate::engine::newcomers::{self, BlockOutcome};
+use crate::engine::approvals::user_access::{self, BlockOutcome};
 use crate::store::audit::Actor;
 use crate::store::confirmation::code_misses;
 use crate::store::database::db;
@@ -48,7 +48,7 @@ pub(super) fn approve_user(config: &Config, number: &PhoneNumber) -> anyhow::Res
     let person = db::visit_database(database_path(config)?, |conn| {
         let id = users::ensure_user(conn, number, FirstContactRole::Newcomer, now)?;
         let user = users::load_user(conn, id)?;
-        newcomers::approve_user(conn, &user, Actor::Shell, ours.as_ref(), now)?;
+        user_access::approve_user(conn, &user, Actor::Shell, ours.as_ref(), now)?;
         user_admin::load_user_account(conn, id)
     })?;
     print_text(&in_full(&person, &config.time_zone))
@@ -59,7 +59,7 @@ pub(super) fn block_user(config: &Config, number: &PhoneNumber) -> anyhow::Resul
     let blocked = db::visit_database(database_path(config)?, |conn| {
         with_person(conn, number, |conn, id| {
             let user = users::load_user(conn, id)?;
-            let blocking = newcomers::block_user(conn, &user, Actor::Shell, now)?;
+            let blocking = user_access::block_user(conn, &user, Actor::Shell, now)?;
             Ok((blocking, user_admin::load_user_account(conn, id)?))
         })
     })?;

@@ -11,7 +11,7 @@ use super::paging::{Page, PageCursor, PagingParams};
 use super::users::UserIdentifier;
 use super::{database_unavailable, users};
 use crate::conversation::transcript::ConversationId;
-use crate::engine::operator_conversations::ReopenOutcome;
+use crate::engine::operator::conversations::ReopenOutcome;
 use crate::store::QueryResult;
 use crate::store::console::ResultPage;
 use crate::store::console::conversations::{self, ConversationFilter};
@@ -195,7 +195,13 @@ pub(super) async fn reopen_conversation(
         .map_err(database_unavailable)?
         .ok_or_else(conversation_not_found)?;
     let conflict = |detail| Err(ProblemDetails::new(StatusCode::CONFLICT, detail));
-    match console.engine.reopen_conversation(id, caller.actor()).await.map_err(database_unavailable)? {
+    match console
+        .engine
+        .conversation_actions
+        .reopen_conversation(id, caller.actor())
+        .await
+        .map_err(database_unavailable)?
+    {
         ReopenOutcome::Reopened | ReopenOutcome::AlreadyOpen => {}
         ReopenOutcome::Busy => return conflict("a text of theirs is being answered in another conversation"),
         ReopenOutcome::NotActive => return conflict("they are blocked or not let in"),

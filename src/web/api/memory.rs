@@ -11,7 +11,8 @@ use super::extract::{JsonBody, PathId, QueryParams};
 use super::users::{UserIdentifier, find_user};
 use crate::conversation::memory::answer_metadata::ResponseType;
 use crate::conversation::memory::recall::{self, RankedAnswer, RecallScope};
-use crate::engine::memory_indexing::{AnswerAudience, IndexingProgress, ManualAnswer};
+use crate::engine::memory::indexer::IndexingProgress;
+use crate::engine::operator::answers::{AnswerAudience, ManualAnswer};
 use crate::store::memory::shared_answers::ReviewOutcome;
 use crate::store::memory::stats::{self, load_answer_stats};
 use crate::web::auth::Caller;
@@ -125,7 +126,8 @@ pub(super) async fn show_memory_context(
 ) -> Result<Json<MemoryContext>, ProblemDetails> {
     let query = check_length("query", &asked.query, MAX_QUESTION_CHARS)?;
     let user = find_user(&console, UserIdentifier::parse(&asked.user)?).await?;
-    let recalled = console.engine.recall_answers(user.id, query, None).await.map_err(database_unavailable)?;
+    let recalled =
+        console.engine.recall.recall_answers(user.id, query, None).await.map_err(database_unavailable)?;
     let wire = |found: &[RankedAnswer]| found.iter().map(RecalledAnswerJson::from_found).collect();
     Ok(Json(MemoryContext {
         lines: recall::format_recall_lines(&recalled, &console.zone),
@@ -242,8 +244,12 @@ pub(super) async fn add_memory_response(
     };
     let addition =
         ManualAnswer { audience: found_by, question: question.to_owned(), answer: answer.to_owned() };
-    let id =
-        console.engine.add_manual_answer(addition, caller.actor()).await.map_err(database_unavailable)?;
+    let id = console
+        .engine
+        .answer_actions
+        .add_manual_answer(addition, caller.actor())
+        .await
+        .map_err(database_unavailable)?;
     Ok((StatusCode::CREATED, Json(AddedResponse { id })))
 }
 
@@ -264,7 +270,13 @@ pub(super) async fn forget_memory_response(
     caller: Caller,
     PathId(id): PathId,
 ) -> Result<StatusCode, ProblemDetails> {
-    match console.engine.forget_answer(id, caller.actor()).await.map_err(database_unavailable)? {
+    match console
+        .engine
+        .answer_actions
+        .forget_answer(id, caller.actor())
+        .await
+        .map_err(database_unavailable)?
+    {
         ReviewOutcome::Applied => Ok(StatusCode::NO_CONTENT),
         ReviewOutcome::TooLate => Err(ProblemDetails::new(StatusCode::NOT_FOUND, "there is no such answer")),
     }
@@ -297,7 +309,7 @@ pub(super) async fn process_pending_memory(
     _caller: Caller,
 ) -> Result<Json<IndexingSummary>, ProblemDetails> {
     let IndexingProgress { indexed, skipped, failed, embedded } =
-        console.engine.index_for_caller().await.map_err(database_unavailable)?;
+        console.engine.indexer.index_for_caller().await.map_err(database_unavailable)?;
     Ok(Json(IndexingSummary { learned: indexed, skipped, failed, embedded }))
 }
 

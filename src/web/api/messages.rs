@@ -191,7 +191,7 @@ pub(super) async fn send_message(
     let user = users::find_user(&console, person).await?;
     let wants = if message.respond { TriageDecision::Answer } else { TriageDecision::NoAnswer };
     let event = store_message(&console, caller, &user, MessageDraft { text, wants, key }).await?;
-    let over = console.engine.wait_for_message(user.id, event);
+    let over = console.engine.scheduler.wait_for_message(user.id, event);
     // If the turn takes longer, the response contains the address to query later.
     if let Ok(ended) = tokio::time::timeout(preferred_wait(&headers), over).await {
         ended.map_err(database_unavailable)?;
@@ -291,7 +291,7 @@ async fn store_message(
         provider_at: now,
         received_at: now,
     };
-    let admission = console.engine.admit_message_as(received, new.wants, caller.actor()).await;
+    let admission = console.engine.admission.admit_message_as(received, new.wants, caller.actor()).await;
     match admission.map_err(|error| database_unavailable(error.into()))? {
         AdmissionOutcome::New { event, .. } => Ok(event),
         AdmissionOutcome::NoUser => Err(users::user_not_found()),

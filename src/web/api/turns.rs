@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::database_unavailable;
 use super::extract::PathId;
 use crate::conversation::transcript::TurnId;
-use crate::engine::turn_control::{CancelRequestOutcome, ResumeTurnOutcome};
+use crate::engine::operator::turns::{CancelRequestOutcome, ResumeTurnOutcome};
 use crate::store::turns::turn_resume::ResumeBlocker;
 use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
@@ -41,7 +41,13 @@ pub(super) async fn resume_turn(
     caller: Caller,
     PathId(id): PathId,
 ) -> Result<(StatusCode, Json<Intervention>), ProblemDetails> {
-    match console.engine.resume_turn(TurnId(id), caller.actor()).await.map_err(database_unavailable)? {
+    match console
+        .engine
+        .turn_actions
+        .resume_turn(TurnId(id), caller.actor())
+        .await
+        .map_err(database_unavailable)?
+    {
         ResumeTurnOutcome::Resumed => Ok((StatusCode::ACCEPTED, Json(Intervention { turn_id: id }))),
         ResumeTurnOutcome::NotResumable(hindrance) => {
             Err(ProblemDetails::new(StatusCode::CONFLICT, blocker_message(hindrance)))
@@ -71,7 +77,13 @@ pub(super) async fn cancel_turn(
     caller: Caller,
     PathId(id): PathId,
 ) -> Result<(StatusCode, Json<Intervention>), ProblemDetails> {
-    match console.engine.cancel_turn(TurnId(id), caller.actor()).await.map_err(database_unavailable)? {
+    match console
+        .engine
+        .turn_actions
+        .cancel_turn(TurnId(id), caller.actor())
+        .await
+        .map_err(database_unavailable)?
+    {
         CancelRequestOutcome::Requested => Ok((StatusCode::ACCEPTED, Json(Intervention { turn_id: id }))),
         CancelRequestOutcome::AlreadyOver => {
             Err(ProblemDetails::new(StatusCode::CONFLICT, "the turn is over already"))

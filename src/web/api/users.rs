@@ -10,7 +10,7 @@ use super::database_unavailable;
 use super::extract::{PathId, QueryParams};
 use super::paging::{Page, PagingParams};
 use crate::conversation::transcript::{self, PhoneNumber, UserId, UserRole, UserStatus};
-use crate::engine::operator_decisions::{AccessOutcome, CloseOutcome};
+use crate::engine::operator::decisions::{AccessOutcome, CloseOutcome};
 use crate::store::console::ResultPage;
 use crate::store::people::user_admin;
 use crate::store::turns::daily_budget::Day;
@@ -155,8 +155,12 @@ pub(super) async fn approve_user(
     caller: Caller,
     PathId(id): PathId,
 ) -> Result<Json<UserJson>, ProblemDetails> {
-    let joining =
-        console.engine.approve_access(UserId(id), caller.actor()).await.map_err(database_unavailable)?;
+    let joining = console
+        .engine
+        .decisions
+        .approve_access(UserId(id), caller.actor())
+        .await
+        .map_err(database_unavailable)?;
     access_change_response(&console, id, joining).await
 }
 
@@ -178,8 +182,12 @@ pub(super) async fn block_user(
     caller: Caller,
     PathId(id): PathId,
 ) -> Result<Json<UserJson>, ProblemDetails> {
-    let joining =
-        console.engine.block_access(UserId(id), caller.actor()).await.map_err(database_unavailable)?;
+    let joining = console
+        .engine
+        .decisions
+        .block_access(UserId(id), caller.actor())
+        .await
+        .map_err(database_unavailable)?;
     access_change_response(&console, id, joining).await
 }
 
@@ -235,7 +243,13 @@ pub(super) async fn clear_conversation(
     caller: Caller,
     PathId(id): PathId,
 ) -> Result<Json<ClearedConversation>, ProblemDetails> {
-    match console.engine.close_conversation(UserId(id), caller.actor()).await.map_err(database_unavailable)? {
+    match console
+        .engine
+        .decisions
+        .close_conversation(UserId(id), caller.actor())
+        .await
+        .map_err(database_unavailable)?
+    {
         CloseOutcome::Ended(conversation) => {
             Ok(Json(ClearedConversation { conversation_id: Some(conversation.0) }))
         }

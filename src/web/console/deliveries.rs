@@ -135,7 +135,7 @@ pub(in crate::web) async fn resend_message(
     PageId(id): PageId,
     SignedForm(ButtonForm {}): SignedForm<ButtonForm>,
 ) -> PageResult {
-    match console.engine.resend_message(id).await? {
+    match console.engine.decisions.resend_message(id).await? {
         ResendOutcome::Queued => Ok(redirect_with_flash("/deliveries", FlashMessage::SentAgain)),
         ResendOutcome::NotAllowed => Ok(redirect_with_flash("/deliveries", FlashMessage::NotSentAgain)),
         ResendOutcome::Unknown => Err(PageError::NotFound),

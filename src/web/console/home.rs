@@ -13,7 +13,7 @@ use super::responses::{PageId, PageParams, PageResult, redirect_with_flash};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::User;
-use crate::engine::operator_decisions::DecisionOutcome;
+use crate::engine::operator::decisions::DecisionOutcome;
 use crate::store::confirmation::approvals::{Approval, ApprovalKind};
 use crate::store::console::attention::{
     AttentionItems, UnresolvedEffect, UnresolvedEffectKind, load_attention_items,
@@ -304,7 +304,10 @@ pub(in crate::web) async fn approve_removal(
 ) -> PageResult {
     Ok(redirect_with_flash(
         "/",
-        decision_flash(console.engine.approve_removal_request(id.0).await?, FlashMessage::RemovalApproved),
+        decision_flash(
+            console.engine.decisions.approve_removal_request(id.0).await?,
+            FlashMessage::RemovalApproved,
+        ),
     ))
 }
 
@@ -315,7 +318,10 @@ pub(in crate::web) async fn deny_removal(
 ) -> PageResult {
     Ok(redirect_with_flash(
         "/",
-        decision_flash(console.engine.deny_removal_request(id.0).await?, FlashMessage::RemovalDenied),
+        decision_flash(
+            console.engine.decisions.deny_removal_request(id.0).await?,
+            FlashMessage::RemovalDenied,
+        ),
     ))
 }
 
@@ -331,7 +337,7 @@ pub(in crate::web) async fn resume_from_pause(
     State(console): State<ConsoleState>,
     SignedForm(ButtonForm {}): SignedForm<ButtonForm>,
 ) -> PageResult {
-    Ok(match console.engine.resume_from_pause().await? {
+    Ok(match console.engine.decisions.resume_from_pause().await? {
         PauseOutcome::Changed => redirect_with_flash("/", FlashMessage::PauseEnded),
         PauseOutcome::Unchanged => redirect_with_flash("/", FlashMessage::NotPaused),
     })

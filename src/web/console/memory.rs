@@ -11,7 +11,7 @@ use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use super::responses::{PageId, PageParams, PageResult, redirect_with_flash};
 use crate::conversation::memory::recall::{RankedAnswer, RecalledAnswers};
 use crate::conversation::transcript::UserId;
-use crate::engine::memory_indexing::SharingDecision;
+use crate::engine::operator::answers::SharingDecision;
 use crate::store::audit::Actor;
 use crate::store::memory::shared_answers::{self, ReviewOutcome, SharedAnswer};
 use crate::store::memory::stats::{StoredAnswerStats, load_answer_stats};
@@ -77,7 +77,7 @@ pub(in crate::web) async fn show_memory(
     };
     let (stats, suggested, shared, people) = console.db.read(read).await?;
     let found = match query.user.filter(|_| !query.query.trim().is_empty()) {
-        Some(user) => Some(console.engine.recall_answers(UserId(user), &query.query, None).await?),
+        Some(user) => Some(console.engine.recall.recall_answers(UserId(user), &query.query, None).await?),
         None => None,
     };
     let when = |at: Timestamp| DisplayTime::from_timestamp(at, now, &console.zone);
@@ -189,7 +189,7 @@ pub(in crate::web) async fn index_waiting_answers(
     State(console): State<ConsoleState>,
     SignedForm(MemoryButtonForm {}): SignedForm<MemoryButtonForm>,
 ) -> PageResult {
-    console.engine.index_for_caller().await?;
+    console.engine.indexer.index_for_caller().await?;
     Ok(redirect_with_flash("/memory", FlashMessage::Processed))
 }
 
@@ -214,7 +214,7 @@ pub(in crate::web) async fn forget_answer(
     PageId(id): PageId,
     SignedForm(MemoryButtonForm {}): SignedForm<MemoryButtonForm>,
 ) -> PageResult {
-    let flash = match console.engine.forget_answer(id, Actor::Console).await? {
+    let flash = match console.engine.answer_actions.forget_answer(id, Actor::Console).await? {
         ReviewOutcome::Applied => FlashMessage::AnswerForgotten,
         ReviewOutcome::TooLate => FlashMessage::TooLate,
     };
@@ -222,7 +222,10 @@ pub(in crate::web) async fn forget_answer(
 }
 
 async fn decide_suggestion(console: &ConsoleState, id: i64, verdict: SharingDecision) -> PageResult {
-    let flash = match (console.engine.decide_suggestion(id, verdict, Actor::Console).await?, verdict) {
+    let flash = match (
+        console.engine.answer_actions.decide_suggestion(id, verdict, Actor::Console).await?,
+        verdict,
+    ) {
         (ReviewOutcome::TooLate, _) => FlashMessage::TooLate,
         (ReviewOutcome::Applied, SharingDecision::Share) => FlashMessage::Shared,
         (ReviewOutcome::Applied, SharingDecision::Keep) => FlashMessage::KeptPrivate,

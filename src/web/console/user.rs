@@ -107,7 +107,7 @@ pub(in crate::web) async fn show_user(
     PageId(id): PageId,
     PageParams(query): PageParams<UserPageQuery>,
 ) -> PageResult {
-    let (quotas, now) = (console.engine.default_quotas(), console.clock.now());
+    let (quotas, now) = (console.engine.decisions.default_quotas(), console.clock.now());
     let (movies, seasons) = (quotas.movies, quotas.seasons);
     let first = first_day(now, &console).to_string();
     let user = UserId(id);

@@ -12,7 +12,7 @@ use super::home::ButtonForm;
 use super::responses::{PageError, PageId, PageResult, redirect_with_flash};
 use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{UserId, UserRole};
-use crate::engine::operator_decisions::AccessOutcome;
+use crate::engine::operator::decisions::AccessOutcome;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::code_misses::{self, LiftOutcome};
 use crate::store::people::user_admin::{self, ChangeUserOutcome, UserAccount, UserChanges, UserLimit};
@@ -54,7 +54,7 @@ pub(in crate::web) async fn approve_user(
     PageId(id): PageId,
     SignedForm(button): SignedForm<UserButtonForm>,
 ) -> PageResult {
-    let joining = console.engine.approve_access(UserId(id), Actor::Console).await?;
+    let joining = console.engine.decisions.approve_access(UserId(id), Actor::Console).await?;
     Ok(redirect_with_flash(&button.return_path(id), access_change_flash(joining, FlashMessage::LetIn)?))
 }
 
@@ -63,7 +63,7 @@ pub(in crate::web) async fn block_user(
     PageId(id): PageId,
     SignedForm(button): SignedForm<UserButtonForm>,
 ) -> PageResult {
-    let joining = console.engine.block_access(UserId(id), Actor::Console).await?;
+    let joining = console.engine.decisions.block_access(UserId(id), Actor::Console).await?;
     Ok(redirect_with_flash(&button.return_path(id), access_change_flash(joining, FlashMessage::Blocked)?))
 }
 

@@ -74,7 +74,7 @@ pub(in crate::web) async fn show_users(
     operator: Operator,
     PageParams(query): PageParams<UsersQuery>,
 ) -> PageResult {
-    let (quotas, now) = (console.engine.default_quotas(), console.clock.now());
+    let (quotas, now) = (console.engine.decisions.default_quotas(), console.clock.now());
     let everyone = console
         .db
         .read(move |conn| user_details::load_user_summaries(conn, (quotas.movies, quotas.seasons), now))

@@ -36,7 +36,7 @@ use dialarr::conversation::transcript::{
 };
 use dialarr::engine;
 use dialarr::engine::HouseholdSettings;
-use dialarr::engine::newcomers::BlockOutcome;
+use dialarr::engine::approvals::user_access::BlockOutcome;
 use dialarr::http::HttpClient;
 use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
@@ -211,7 +211,7 @@ impl TestApp {
             provider_at: now,
             received_at: now,
         };
-        self.app().engine.admit_message(typed).await.unwrap();
+        self.app().engine.admission.admit_message(typed).await.unwrap();
         self.settle().await;
     }
 
@@ -267,7 +267,7 @@ impl TestApp {
 
     /// Waits until no message is being processed and all messages that can be sent are sent.
     pub(crate) async fn settle(&self) {
-        self.app().engine.wait_until_idle().await;
+        self.app().engine.scheduler.wait_until_idle().await;
         self.app().relay.wait_until_settled().await.unwrap();
     }
 
@@ -337,7 +337,7 @@ impl TestApp {
         let block = move |conn: &mut _| {
             let id = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
             let user = users::load_user(conn, id)?;
-            engine::newcomers::block_user(conn, &user, Actor::Shell, now)
+            engine::approvals::user_access::block_user(conn, &user, Actor::Shell, now)
         };
         assert_eq!(self.app().db.write(block).await.unwrap(), BlockOutcome::Blocked);
     }
@@ -347,7 +347,7 @@ impl TestApp {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let approve = move |conn: &mut _| {
             let user = users::find_user_by_phone(conn, &phone)?.unwrap();
-            engine::newcomers::approve_user(conn, &user, Actor::Shell, None, now)
+            engine::approvals::user_access::approve_user(conn, &user, Actor::Shell, None, now)
         };
         self.app().db.write(approve).await.unwrap();
     }

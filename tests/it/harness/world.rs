@@ -15,7 +15,7 @@ use dialarr::clock::Clock;
 use dialarr::conversation::grammar::triage::TriageLevel;
 use dialarr::conversation::model_request::ModelMessage;
 use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, UserRights, UserRole};
-use dialarr::engine::newcomers::BlockOutcome;
+use dialarr::engine::approvals::user_access::BlockOutcome;
 use dialarr::engine::{self, Engine, HouseholdSettings};
 use dialarr::http::HttpClient;
 use dialarr::llm::Model;
@@ -336,7 +336,7 @@ impl World {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
         let block = move |conn: &mut _| {
             let user = users::find_user_by_phone(conn, &phone)?.unwrap();
-            engine::newcomers::block_user(conn, &user, Actor::Shell, now)
+            engine::approvals::user_access::block_user(conn, &user, Actor::Shell, now)
         };
         assert_eq!(self.app.as_ref().unwrap().db.write(block).await.unwrap(), BlockOutcome::Blocked);
     }

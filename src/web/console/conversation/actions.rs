@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use super::page;
 use crate::conversation::transcript::{ConversationId, TurnId};
-use crate::engine::operator_conversations::{
+use crate::engine::operator::conversations::{
     OperatorMessageOutcome, PromptAnswerOutcome, PromptDecision, ReopenOutcome, TestConversationOutcome,
 };
-use crate::engine::turn_control::{CancelRequestOutcome, ResumeTurnOutcome};
+use crate::engine::operator::turns::{CancelRequestOutcome, ResumeTurnOutcome};
 use crate::store::audit::Actor;
 use crate::store::conversation::record::conversations::conversation_exists;
 use crate::store::database::db::DbError;
@@ -33,7 +33,7 @@ pub(in crate::web) async fn begin_test_conversation(
     State(console): State<ConsoleState>,
     _form: SignedForm<ButtonForm>,
 ) -> PageResult {
-    Ok(match console.engine.begin_test_conversation().await? {
+    Ok(match console.engine.conversation_actions.begin_test_conversation().await? {
         TestConversationOutcome::Begun(id) => {
             Redirect::to(&format!("/conversations/{id}#box")).into_response()
         }
@@ -69,7 +69,7 @@ pub(in crate::web) async fn send_message(
     if form.key.len() > MAX_KEY_CHARS {
         return Err(PageError::NotFound);
     }
-    Ok(match console.engine.send_as_test_user(id, text, &form.key).await? {
+    Ok(match console.engine.conversation_actions.send_as_test_user(id, text, &form.key).await? {
         OperatorMessageOutcome::Admitted => Redirect::to(&format!("/conversations/{id}#box")).into_response(),
         OperatorMessageOutcome::NotOpen => redirect_with_flash(&tail_path(id), FlashMessage::NotHere),
     })
@@ -81,7 +81,7 @@ pub(in crate::web) async fn reopen_conversation(
     _form: SignedForm<ButtonForm>,
 ) -> PageResult {
     let id = find_conversation(&console, id).await?;
-    let outcome = match console.engine.reopen_conversation(id, Actor::Console).await? {
+    let outcome = match console.engine.conversation_actions.reopen_conversation(id, Actor::Console).await? {
         ReopenOutcome::Reopened => FlashMessage::Reopened,
         ReopenOutcome::AlreadyOpen => FlashMessage::WasOpen,
         ReopenOutcome::Busy => FlashMessage::InAnother,
@@ -113,7 +113,7 @@ pub(in crate::web) async fn answer_prompt(
         YesOrNo::Yes => PromptDecision::Approve,
         YesOrNo::No => PromptDecision::Reject,
     };
-    let outcome = match console.engine.answer_prompt(form.question, verdict).await? {
+    let outcome = match console.engine.conversation_actions.answer_prompt(form.question, verdict).await? {
         PromptAnswerOutcome::Stored => FlashMessage::Answered,
         PromptAnswerOutcome::Closed => FlashMessage::Closed,
         PromptAnswerOutcome::NotSentYet => FlashMessage::NotAsked,
@@ -126,7 +126,7 @@ pub(in crate::web) async fn cancel_turn(
     PageId(turn): PageId,
     _form: SignedForm<ButtonForm>,
 ) -> PageResult {
-    let outcome = match console.engine.cancel_turn(TurnId(turn), Actor::Console).await? {
+    let outcome = match console.engine.turn_actions.cancel_turn(TurnId(turn), Actor::Console).await? {
         CancelRequestOutcome::Requested => FlashMessage::Ending,
         CancelRequestOutcome::AlreadyOver => FlashMessage::Over,
         CancelRequestOutcome::Unknown => return Err(PageError::NotFound),
@@ -139,7 +139,7 @@ pub(in crate::web) async fn resume_turn(
     PageId(turn): PageId,
     _form: SignedForm<ButtonForm>,
 ) -> PageResult {
-    let outcome = match console.engine.resume_turn(TurnId(turn), Actor::Console).await? {
+    let outcome = match console.engine.turn_actions.resume_turn(TurnId(turn), Actor::Console).await? {
         ResumeTurnOutcome::Resumed => FlashMessage::TurnResumed,
         ResumeTurnOutcome::NotResumable(_) => FlashMessage::NotResumed,
         ResumeTurnOutcome::Unknown => return Err(PageError::NotFound),

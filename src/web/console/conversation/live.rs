@@ -52,7 +52,7 @@ pub(in crate::web) async fn follow_page(
     };
     // A page without a cursor has nothing to continue from: it gets an instruction to reload.
     let after = after.unwrap_or(EventSeq(-1));
-    let reader = console.engine.follow_conversation(id, Some(after), |_| Ok(()));
+    let reader = console.engine.streams.connect(id, Some(after), |_| Ok(()));
     let begin = VecDeque::from([Event::default().retry(sse::RETRY)]);
     let stream = PageEventStream { console, reader, token, waiting: begin };
     Ok(sse::event_stream_response(place, stream.into_event_stream()))

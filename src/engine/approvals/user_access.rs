@@ -1,0 +1,105 @@
+//! Approval and blocking of users, with everything that each of them settles.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::conversation::people::onboarding;
+use crate::conversation::transcript::{Address, User, UserStatus};
+use crate::engine::reply_address::ReplyAddress;
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::confirmation::approvals::{self, ApprovalKind, ApprovalOutcome};
+use crate::store::confirmation::pending_action::{self, CloseReason};
+use crate::store::conversation::conversations::{self, EndReason};
+use crate::store::library::title_requests;
+use crate::store::people::{join_requests, users};
+use crate::store::queue::outbox;
+use crate::store::turns::turn_lifecycle;
+use crate::store::{Conn, QueryResult};
+
+/// Approves a user, and notifies a newcomer who has waited for the approval. `number` is our own number, if one is
+/// configured.
+pub fn approve_user(
+    conn: &mut Conn,
+    user: &User,
+    by: Actor,
+    number: Option<&Address>,
+    now: Timestamp,
+) -> QueryResult<()> {
+    audit_user_change(conn, "approve", user, by, now)?;
+    settle_requests(conn, user, (is_join, ApprovalOutcome::Approved), by, now)?;
+    join_requests::end_wait(conn, user.id, UserStatus::Active, now)?;
+    if user.status == UserStatus::Pending && users::load_last_address(conn, user.id)?.is_some() {
+        let request = join_requests::load_first_request(conn, user.id, now)?;
+        let text = onboarding::format_welcome(user.name.as_deref(), request.as_ref());
+        let key = format!("admitted:{}", now.as_millisecond());
+        let notice = ReplyAddress::load_for_user(conn, user, number)?.notification_message(&key, &text);
+        outbox::queue_message_once(conn, &notice, now)?;
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockOutcome {
+    Blocked,
+    /// The user is the last admin, and no admin would be left to approve newcomers.
+    LastAdmin,
+}
+
+/// Blocks a user, who gets no replies from now on: running turns end, queued messages are suppressed, and open prompts
+/// and conversations are closed.
+pub fn block_user(conn: &mut Conn, user: &User, by: Actor, now: Timestamp) -> QueryResult<BlockOutcome> {
+    if users::is_last_admin(conn, user.id)? {
+        return Ok(BlockOutcome::LastAdmin);
+    }
+    audit_user_change(conn, "block", user, by, now)?;
+    settle_requests(conn, user, (is_join, ApprovalOutcome::Blocked), by, now)?;
+    settle_requests(
+        conn,
+        user,
+        (|matter: &ApprovalKind| !is_join(matter), ApprovalOutcome::Withdrawn),
+        by,
+        now,
+    )?;
+    join_requests::end_wait(conn, user.id, UserStatus::Blocked, now)?;
+    join_requests::erase_first_request(conn, user.id)?;
+    pending_action::close_pending_action(conn, user.id, CloseReason::Dropped, now)?;
+    turn_lifecycle::request_cancel(conn, user.id, now)?;
+    outbox::suppress_user_messages(conn, user.id, now)?;
+    title_requests::withdraw_additions(conn, user.id, now)?;
+    if let Some(open) = conversations::load_open_conversation(conn, user.id)? {
+        conversations::end_conversation(conn, open.id, EndReason::Blocked, now)?;
+    }
+    Ok(BlockOutcome::Blocked)
+}
+
+fn audit_user_change(
+    conn: &mut Conn,
+    kind: &'static str,
+    user: &User,
+    by: Actor,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let entry = NewAuditEntry { actor: by, kind, subject: AuditSubject::User(user.id), detail: json!({}) };
+    audit::record_change(conn, &entry, now)
+}
+
+/// Settles the open requests of a user for which `is_settled` returns true. The user is not notified. A request that
+/// was settled in the meantime is unchanged.
+fn settle_requests(
+    conn: &mut Conn,
+    user: &User,
+    (is_settled, end): (impl Fn(&ApprovalKind) -> bool, ApprovalOutcome),
+    by: Actor,
+    now: Timestamp,
+) -> QueryResult<()> {
+    for open in
+        approvals::load_open_approvals_about(conn, user.id)?.into_iter().filter(|open| is_settled(&open.kind))
+    {
+        approvals::settle_approval(conn, open.id, end, by.user(), now)?;
+    }
+    Ok(())
+}
+
+fn is_join(matter: &ApprovalKind) -> bool {
+    *matter == ApprovalKind::Join
+}

@@ -1,0 +1,43 @@
+//! Codes of confirmation prompts, and codes with which admins answer open approvals.
+
+use crate::conversation::people::admin_commands::ApprovalCode;
+
+/// Source of codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodeSource {
+    Random,
+    /// The same code every time, so that a scripted scenario can contain the code.
+    Fixed(u8),
+}
+
+impl CodeSource {
+    /// Draws the code of a confirmation prompt: four digits, or the two of a fixed one.
+    pub(super) fn draw_confirmation_code(self) -> String {
+        match self {
+            Self::Random => format!("{:04}", rand::random_range(0..10_000_u16)),
+            Self::Fixed(code) => format!("{code:02}"),
+        }
+    }
+
+    /// Returns a generator of four-digit codes for approvals, which are drawn until one is free.
+    pub(super) fn approval_codes(self) -> ApprovalCodes {
+        ApprovalCodes { codes: self, drawn: 0 }
+    }
+}
+
+/// Generator of four-digit codes.
+pub(super) struct ApprovalCodes {
+    codes: CodeSource,
+    drawn: u16,
+}
+
+impl ApprovalCodes {
+    pub(super) fn draw(&mut self) -> ApprovalCode {
+        let number = match self.codes {
+            CodeSource::Random => rand::random_range(0..10_000_u16),
+            CodeSource::Fixed(code) => (u16::from(code) * 101 + self.drawn) % 10_000,
+        };
+        self.drawn += 1;
+        ApprovalCode::new(number).unwrap_or_else(|| unreachable!("the number is below 10,000"))
+    }
+}

@@ -1,0 +1,7 @@
+//! Received messages: their admission, and the scheduling of the work on them.
+
+pub mod admission;
+mod failed_work;
+pub mod scheduler;
+mod user_tasks;
+mod verification;

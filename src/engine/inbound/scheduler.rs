@@ -1,0 +1,274 @@
+//! Scheduler with one task per busy user. A task is alive only while there is work. A wake-up carries no data: the
+//! tables are the queue, so a lost or repeated wake-up is harmless.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use super::failed_work;
+use super::user_tasks::UserTasks;
+use super::verification::MessageVerifier;
+use crate::clock::Clock;
+use crate::conversation::transcript::{EventId, TurnId, UserId};
+use crate::engine::lifecycle::EngineLifecycle;
+use crate::engine::parts::EngineParts;
+use crate::engine::routing::turn_start::{TurnStartOutcome, TurnStarter};
+use crate::engine::settings::HouseholdSettings;
+use crate::engine::turns::turn_runner::TurnRunner;
+use crate::messaging::outbox_relay::OutboxSignal;
+use crate::metrics::Metrics;
+use crate::store::Conn;
+use crate::store::database::db::{Db, DbError};
+use crate::store::queue::inbound_messages;
+use crate::store::turns::turn_lifecycle;
+use crate::store::turns::turn_stats::{self, TurnStats};
+
+/// Pause after a failure of the database or an internal failure of a turn.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Handle to the scheduler; clones share it.
+#[derive(Clone)]
+pub struct TurnScheduler(Arc<SchedulerInner>);
+
+struct SchedulerInner {
+    user_tasks: UserTasks,
+    db: Db,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+    metrics: Metrics,
+    outbox: OutboxSignal,
+    lifecycle: EngineLifecycle,
+    verifier: MessageVerifier,
+    starter: TurnStarter,
+    turns: TurnRunner,
+}
+
+/// Cause of the end of a user's task.
+#[derive(PartialEq, Eq)]
+enum TaskEnd {
+    /// The task had nothing to do and removed itself from the map.
+    Retired,
+    Stopped,
+}
+
+/// Outcome of one check of a user's work.
+enum WorkCheck {
+    /// Work was done, and its turn, if there was one, has ended.
+    Worked(Option<TurnId>),
+    NotBefore(Timestamp),
+    Nothing,
+}
+
+impl TurnScheduler {
+    pub(crate) fn new(
+        parts: &EngineParts,
+        lifecycle: EngineLifecycle,
+        starter: TurnStarter,
+        turns: TurnRunner,
+    ) -> Self {
+        let EngineParts { db, clock, settings, metrics, outbox, .. } = parts.clone();
+        Self(Arc::new(SchedulerInner {
+            user_tasks: UserTasks::default(),
+            db,
+            clock,
+            settings,
+            metrics,
+            outbox,
+            lifecycle,
+            verifier: MessageVerifier::new(parts),
+            starter,
+            turns,
+        }))
+    }
+
+    /// Starts or wakes the work on a user's messages, and returns at once.
+    pub fn wake_user(&self, user: UserId) {
+        let Some(bell) = self.0.user_tasks.wake_task(user) else { return };
+        let scheduler = self.clone();
+        self.0.lifecycle.spawn(async move {
+            let left = tokio::select! {
+                biased;
+                () = scheduler.0.lifecycle.wait_for_abort() => TaskEnd::Stopped,
+                left = scheduler.run_user_task(user, &bell) => left,
+            };
+            // A retired task may already have a successor.
+            if left == TaskEnd::Stopped {
+                scheduler.0.user_tasks.remove_task(user);
+            }
+        });
+    }
+
+    /// Continues all unfinished work and lets turns begin. No other function continues unfinished work.
+    pub async fn recover_work(&self) -> Result<(), DbError> {
+        let users = self.0.db.read(inbound_messages::load_users_with_work).await?;
+        self.0.lifecycle.accept_turns();
+        for user in users {
+            self.wake_user(user);
+        }
+        Ok(())
+    }
+
+    /// Waits until no user's task is alive.
+    pub async fn wait_until_idle(&self) {
+        loop {
+            let settled = self.0.user_tasks.next_work_done();
+            tokio::pin!(settled);
+            settled.as_mut().enable();
+            if self.0.user_tasks.is_idle() {
+                return;
+            }
+            settled.await;
+        }
+    }
+
+    /// Waits until a message is finished, or until no more work is done on the message for now, because the assistant
+    /// is paused or the program stops.
+    pub async fn wait_for_message(&self, user: UserId, event: EventId) -> Result<(), DbError> {
+        loop {
+            let settled = self.0.user_tasks.next_work_done();
+            tokio::pin!(settled);
+            settled.as_mut().enable();
+            let is_busy = self.0.user_tasks.is_busy(user);
+            if self.0.db.read(move |conn| inbound_messages::is_message_finished(conn, event)).await?
+                || !is_busy
+            {
+                return Ok(());
+            }
+            settled.await;
+        }
+    }
+
+    async fn run_user_task(&self, user: UserId, bell: &Arc<Notify>) -> TaskEnd {
+        // An engine that is being stopped may have accepted turns before, and then nothing more begins.
+        tokio::select! {
+            biased;
+            () = self.0.lifecycle.wait_for_drain() => return TaskEnd::Stopped,
+            () = self.0.lifecycle.wait_for_turns() => {}
+        }
+        // Turn that has ended and is not counted yet.
+        let mut over = None;
+        loop {
+            let look =
+                std::panic::AssertUnwindSafe(self.check_work(user, bell, &mut over)).catch_unwind().await;
+            match look {
+                Ok(Ok(WorkCheck::Worked(turn))) => {
+                    over = turn;
+                    self.0.user_tasks.signal_work_done();
+                }
+                Ok(Ok(WorkCheck::NotBefore(at))) => self.wait_until(bell, at).await,
+                Ok(Ok(WorkCheck::Nothing)) => {
+                    if self.0.user_tasks.retire_task(user) {
+                        return TaskEnd::Retired;
+                    }
+                }
+                Ok(Err(error)) if is_transient(&error) => {
+                    tracing::warn!(%user, error = format!("{error:#}"), "postponed work on a user's messages");
+                    self.0.clock.sleep(PAUSE).await;
+                }
+                Ok(Err(error)) => {
+                    tracing::error!(%user, error = format!("{error:#}"), "work on a user's messages failed");
+                    self.count_failure(user).await;
+                }
+                Err(_) => {
+                    tracing::error!(%user, "work on a user's messages panicked");
+                    self.count_failure(user).await;
+                }
+            }
+            if self.0.lifecycle.is_draining() {
+                return TaskEnd::Stopped;
+            }
+        }
+    }
+
+    async fn check_work(
+        &self,
+        user: UserId,
+        bell: &Arc<Notify>,
+        over: &mut Option<TurnId>,
+    ) -> anyhow::Result<WorkCheck> {
+        let ended = *over;
+        let look = move |conn: &mut _| {
+            let account = ended.map(|turn| load_turn_stats(conn, turn));
+            Ok((
+                account,
+                turn_lifecycle::load_active_turn(conn, user)?,
+                inbound_messages::load_due_time(conn, user)?,
+            ))
+        };
+        let (account, live, due) = self.0.db.read(look).await?;
+        *over = None;
+        if let Some(Some(account)) = account {
+            self.0.metrics.turn_ended(&account);
+        }
+        if let Some(live) = live {
+            self.0.turns.run_turn(user, live, bell.clone()).await?;
+            return Ok(WorkCheck::Worked(Some(live.id)));
+        }
+        let now = self.0.clock.now();
+        match due {
+            None => Ok(WorkCheck::Nothing),
+            Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),
+            Some(_) => match self.0.starter.start_turn(user).await? {
+                (TurnStartOutcome::Turn(live), _) => {
+                    self.0.turns.run_turn(user, live, bell.clone()).await?;
+                    Ok(WorkCheck::Worked(Some(live.id)))
+                }
+                (TurnStartOutcome::Answered, made) => Ok(WorkCheck::Worked(made)),
+                (TurnStartOutcome::Resumed, made) => {
+                    self.recover_work().await?;
+                    Ok(WorkCheck::Worked(made))
+                }
+                (TurnStartOutcome::Unverified(event), _) => {
+                    self.0.verifier.verify_message(event).await?;
+                    Ok(WorkCheck::Worked(None))
+                }
+                (TurnStartOutcome::Held, _) => Ok(WorkCheck::Nothing),
+            },
+        }
+    }
+
+    async fn wait_until(&self, bell: &Notify, at: Timestamp) {
+        let wait = Duration::try_from(at.duration_since(self.0.clock.now())).unwrap_or_default();
+        tokio::select! {
+            () = self.0.clock.sleep(wait) => {}
+            () = bell.notified() => {}
+            () = self.0.lifecycle.wait_for_drain() => {}
+        }
+    }
+
+    /// Counts an internal failure. Work that keeps failing ends after a few tries, so that it cannot block the user's
+    /// next message.
+    async fn count_failure(&self, user: UserId) {
+        let now = self.0.clock.now();
+        let settings = self.0.settings.clone();
+        let counted = self
+            .0
+            .db
+            .write(move |conn| match turn_lifecycle::load_active_turn(conn, user)? {
+                Some(live) => failed_work::count_failed_turn(conn, user, live.id, &settings, now),
+                None => failed_work::count_failed_start(conn, user, settings.limits.resumes.into(), now),
+            })
+            .await;
+        self.0.outbox.notify();
+        if let Err(error) = counted {
+            tracing::error!(%user, %error, "failed to count a failure");
+        }
+        self.0.clock.sleep(PAUSE).await;
+    }
+}
+
+/// Loads the statistics of an ended turn for the metrics. A failed read must not delay the next turn.
+fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> Option<TurnStats> {
+    turn_stats::load_turn_stats(conn, turn).unwrap_or_else(|error| {
+        tracing::warn!(%turn, %error, "failed to load the statistics of a turn");
+        None
+    })
+}
+
+/// Returns whether an error is transient. A busy or full database is not caused by the message.
+fn is_transient(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<DbError>().is_some_and(|error| error.failure_class().retriable)
+}

@@ -1,0 +1,81 @@
+//! Tasks of busy users, at most one per user.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+use crate::conversation::transcript::UserId;
+
+#[derive(Default)]
+pub(super) struct UserTasks {
+    tasks: Mutex<HashMap<UserId, UserTask>>,
+    /// Notified when a message is finished or a user's task has ended.
+    work_done: Notify,
+}
+
+/// State of a user whose task is alive.
+struct UserTask {
+    /// Flag for a wake-up of the task since its last check.
+    woken: bool,
+    bell: Arc<Notify>,
+}
+
+impl UserTasks {
+    /// Wakes the user's task. Returns the bell of a new task if one has to be started.
+    pub(super) fn wake_task(&self, user: UserId) -> Option<Arc<Notify>> {
+        let mut tasks = self.lock_tasks();
+        if let Some(task) = tasks.get_mut(&user) {
+            task.woken = true;
+            task.bell.notify_one();
+            return None;
+        }
+        let bell = Arc::new(Notify::new());
+        tasks.insert(user, UserTask { woken: false, bell: bell.clone() });
+        Some(bell)
+    }
+
+    /// Ends the user's task unless the task was woken since its last check.
+    pub(super) fn retire_task(&self, user: UserId) -> bool {
+        let mut tasks = self.lock_tasks();
+        match tasks.get_mut(&user) {
+            Some(task) if task.woken => {
+                task.woken = false;
+                false
+            }
+            _ => {
+                tasks.remove(&user);
+                self.work_done.notify_waiters();
+                true
+            }
+        }
+    }
+
+    pub(super) fn remove_task(&self, user: UserId) {
+        self.lock_tasks().remove(&user);
+        self.work_done.notify_waiters();
+    }
+
+    pub(super) fn is_busy(&self, user: UserId) -> bool {
+        self.lock_tasks().contains_key(&user)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.lock_tasks().is_empty()
+    }
+
+    /// Wakes those who wait for work to be done.
+    pub(super) fn signal_work_done(&self) {
+        self.work_done.notify_waiters();
+    }
+
+    /// Returns the wait for the next work that is done.
+    pub(super) fn next_work_done(&self) -> Notified<'_> {
+        self.work_done.notified()
+    }
+
+    fn lock_tasks(&self) -> MutexGuard<'_, HashMap<UserId, UserTask>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

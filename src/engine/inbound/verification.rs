@@ -1,0 +1,82 @@
+//! Verification of an ambiguous message against the carrier's record, before the message may act.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::conversation::grammar::keyword_grammar;
+use crate::conversation::routing::verification::{MessageFields, VerificationOutcome};
+use crate::conversation::transcript::EventId;
+use crate::engine::parts::EngineParts;
+use crate::messaging::{LookError, MessageChannel};
+use crate::metrics::Metrics;
+use crate::store::database::db::{Db, DbError};
+use crate::store::queue::inbound_messages;
+
+/// Pauses in seconds before the retries of a failed comparison of an opt-out or opt-in. Without retries, the message
+/// would be permanently lost.
+const RETRY_PAUSES: [u64; 3] = [10, 30, 120];
+/// Pause before a missing record is requested once more. The carrier may store the record after the request to us.
+const RECORD_RETRY_PAUSE: Duration = Duration::from_secs(2);
+
+/// Verifier of ambiguous messages.
+pub(super) struct MessageVerifier {
+    db: Db,
+    clock: Clock,
+    metrics: Metrics,
+    /// Carrier whose record decides; `None` without an account.
+    carrier: Option<Arc<dyn MessageChannel>>,
+}
+
+impl MessageVerifier {
+    pub(super) fn new(parts: &EngineParts) -> Self {
+        let EngineParts { db, clock, metrics, carrier, .. } = parts.clone();
+        Self { db, clock, metrics, carrier }
+    }
+
+    /// Compares a message with the carrier's record and commits the outcome. The message has no effect before that.
+    pub(super) async fn verify_message(&self, event: EventId) -> Result<(), DbError> {
+        let claimed = self.db.read(move |conn| inbound_messages::load_claimed_fields(conn, event)).await?;
+        let Some((id, fields)) = claimed else { return Ok(()) };
+        let pauses = if keyword_grammar::opt_word(&fields.body).is_some() { &RETRY_PAUSES[..] } else { &[] };
+        let mut outcome = self.compare_with_record(&id, &fields).await;
+        for pause in pauses {
+            if outcome != VerificationOutcome::Failed {
+                break;
+            }
+            self.clock.sleep(Duration::from_secs(*pause)).await;
+            outcome = self.compare_with_record(&id, &fields).await;
+        }
+        let now = self.clock.now();
+        self.db.write(move |conn| inbound_messages::record_verification(conn, event, outcome, now)).await?;
+        self.metrics.text_verified(outcome);
+        tracing::info!(%event, ?outcome, "compared an ambiguous message with the carrier's record");
+        Ok(())
+    }
+
+    async fn compare_with_record(&self, id: &str, fields: &MessageFields) -> VerificationOutcome {
+        let Some(carrier) = &self.carrier else { return VerificationOutcome::Failed };
+        match self.fetch_record(carrier.as_ref(), id).await {
+            Ok(Some(record)) if fields.matches_fields(&record) => VerificationOutcome::Agreed,
+            Ok(Some(_)) => VerificationOutcome::Differed,
+            Ok(None) => VerificationOutcome::NotFound,
+            Err(error) => {
+                tracing::warn!(%error, "failed to fetch the carrier's record of a message");
+                VerificationOutcome::Failed
+            }
+        }
+    }
+
+    async fn fetch_record(
+        &self,
+        carrier: &dyn MessageChannel,
+        id: &str,
+    ) -> Result<Option<MessageFields>, LookError> {
+        let record = carrier.fetch_received(id).await?;
+        if record.is_some() {
+            return Ok(record);
+        }
+        self.clock.sleep(RECORD_RETRY_PAUSE).await;
+        carrier.fetch_received(id).await
+    }
+}

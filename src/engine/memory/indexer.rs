@@ -1,0 +1,264 @@
+//! Background indexing of answers for recall: the topics of an answer are extracted, and its vectors are computed. The
+//! table is the queue. No row is processed twice, and text search finds a row whose indexing failed.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::metadata_extractor::MetadataExtractor;
+use super::metadata_failure::QueueFlow;
+use super::text_embedder::TextEmbedder;
+use crate::clock::Clock;
+use crate::conversation::memory::answer_metadata;
+use crate::conversation::people::facts::UserFact;
+use crate::engine::lifecycle::EngineLifecycle;
+use crate::engine::model_call::ModelCaller;
+use crate::engine::parts::EngineParts;
+use crate::engine::work_signal::WorkSignal;
+use crate::llm::embeddings::EmbedError;
+use crate::store::database::db::{Db, DbError};
+use crate::store::memory::facts;
+use crate::store::memory::indexing_queue::{self, IndexingJob, IndexingOutcome, IndexingResult};
+use crate::store::people::users;
+
+/// Interval at which the queue is checked in case a wake-up is lost.
+const CHECK_INTERVAL: Duration = Duration::from_secs(600);
+/// Silence after an answer before anything is indexed: the conversation has the model and the database first.
+const IDLE_DELAY: Duration = Duration::from_secs(30);
+/// Number of rows without vectors that are read at once.
+const EMBED_BATCH: i64 = 20;
+
+/// Row counts of one run over the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IndexingProgress {
+    /// Answers that recall can find by their topics.
+    pub indexed: usize,
+    /// Greetings and similar messages that are not indexed.
+    pub skipped: usize,
+    /// Answers left for another try.
+    pub failed: usize,
+    /// Answers that got their vectors after their other metadata.
+    pub embedded: usize,
+}
+
+/// Indexer of answers, whose runs do not overlap.
+pub struct MemoryIndexer {
+    db: Db,
+    clock: Clock,
+    /// `None` if none is configured: memory is searched by text alone.
+    embedder: Option<Arc<TextEmbedder>>,
+    extractor: MetadataExtractor,
+    lifecycle: EngineLifecycle,
+    /// Signal that an answer may be indexed.
+    answer_stored: WorkSignal,
+    /// Lock of the run that indexes answers.
+    run_lock: Mutex<()>,
+}
+
+impl MemoryIndexer {
+    pub(crate) fn new(
+        parts: &EngineParts,
+        models: Arc<ModelCaller>,
+        embedder: Option<Arc<TextEmbedder>>,
+        lifecycle: EngineLifecycle,
+        answer_stored: WorkSignal,
+    ) -> Self {
+        let EngineParts { db, clock, .. } = parts.clone();
+        Self {
+            db,
+            clock,
+            embedder,
+            extractor: MetadataExtractor::new(parts, models),
+            lifecycle,
+            answer_stored,
+            run_lock: Mutex::new(()),
+        }
+    }
+
+    /// Shifts the pause of metadata extraction by a step of the wall clock.
+    pub(crate) fn follow_clock_step(&self, step: SignedDuration) {
+        self.extractor.follow_clock_step(step);
+    }
+
+    /// Indexes answers until `stop` is canceled. A row whose work is interrupted is tried again later.
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let work = async {
+            self.lifecycle.wait_for_turns().await;
+            loop {
+                tokio::select! {
+                    () = self.answer_stored.wait() => tokio::time::sleep(IDLE_DELAY).await,
+                    () = tokio::time::sleep(CHECK_INTERVAL) => {}
+                }
+                if let Err(error) = self.index_due_answers().await {
+                    let error = anyhow::Error::from(error);
+                    tracing::error!(error = format!("{error:#}"), "failed to index answers");
+                }
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = stop.cancelled() => {}
+            () = self.lifecycle.wait_for_drain() => {}
+        }
+    }
+
+    /// Indexes answers while the caller waits. The work continues if the caller stops waiting.
+    pub async fn index_for_caller(self: &Arc<Self>) -> Result<IndexingProgress, DbError> {
+        let indexer = self.clone();
+        // An operator who requests a run may know that the model is available again.
+        self.extractor.end_pause();
+        let work = async move {
+            tokio::select! {
+                progress = indexer.index_due_answers() => progress,
+                () = indexer.lifecycle.wait_for_drain() => Ok(IndexingProgress::default()),
+            }
+        };
+        self.lifecycle.spawn(work).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "indexing of answers ended early");
+            Ok(IndexingProgress::default())
+        })
+    }
+
+    /// Processes every due row. Runs do not overlap: a concurrent caller waits, and then finds the work done.
+    pub async fn index_due_answers(&self) -> Result<IndexingProgress, DbError> {
+        let _turn = self.run_lock.lock().await;
+        let mut progress = IndexingProgress::default();
+        let names = self.db.read(users::load_user_names).await?;
+        while !self.lifecycle.is_draining() {
+            let now = self.clock.now();
+            if self.extractor.is_paused(now) {
+                break;
+            }
+            // Rows are claimed one by one, so that text that is erased meanwhile is not sent anywhere, and each try is
+            // counted when it is made.
+            let taken = self.db.write(move |conn| indexing_queue::claim_indexing_jobs(conn, 1, now)).await?;
+            let Some(row) = taken.first() else { break };
+            match self.index_answer(row, &names, &mut progress).await? {
+                QueueFlow::Continue => {}
+                QueueFlow::Stop => break,
+            }
+        }
+        if let Some(embedder) = &self.embedder {
+            self.embed_missing(embedder, &mut progress).await?;
+        }
+        Ok(progress)
+    }
+
+    async fn index_answer(
+        &self,
+        row: &IndexingJob,
+        names: &[String],
+        progress: &mut IndexingProgress,
+    ) -> Result<QueueFlow, DbError> {
+        let (id, now) = (row.id, self.clock.now());
+        let of_conversation = row.turn.is_some();
+        if of_conversation && !answer_metadata::is_worth_indexing(&row.question, row.effect) {
+            if self.db.write(move |conn| indexing_queue::exclude_answer(conn, id, now)).await?
+                == IndexingOutcome::Recorded
+            {
+                progress.skipped += 1;
+            }
+            return Ok(QueueFlow::Continue);
+        }
+        let (extraction, by, going) = match self.extractor.extract_metadata(row).await? {
+            ControlFlow::Continue(extracted) => extracted,
+            ControlFlow::Break(going) => {
+                progress.failed += 1;
+                return Ok(going);
+            }
+        };
+        let vectors = match &self.embedder {
+            Some(embedder) => {
+                let embedded = embedder.embed_exchange(&row.question, &row.answer).await;
+                embedded
+                    .inspect_err(|error| tracing::warn!(row = id, %error, "an answer is not embedded yet"))
+                    .ok()
+            }
+            None => None,
+        };
+        let general = extraction.is_shareable
+            && of_conversation
+            && answer_metadata::may_be_shared(&row.question, &row.answer, row.effect, names);
+        // A model may report many things as facts. Only facts in the user's own words are suggested to the operator.
+        let stated = extraction.facts.iter().filter(|fact| fact.is_supported_by([row.question.as_str()]));
+        let (user, suggested): (_, Vec<UserFact>) = (row.user, stated.cloned().collect());
+        let learned = IndexingResult { extraction, source: by, is_shareable: general, vectors };
+        let complete = move |conn: &mut _| {
+            let recorded = indexing_queue::complete_indexing_job(conn, id, &learned, now)?;
+            if let (IndexingOutcome::Recorded, Some(user)) = (recorded, user) {
+                suggested.iter().try_for_each(|fact| facts::suggest_fact(conn, user, fact, now))?;
+            }
+            Ok(recorded)
+        };
+        if self.db.write(complete).await? == IndexingOutcome::Recorded {
+            progress.indexed += 1;
+        }
+        Ok(going)
+    }
+
+    /// Embeds answers that have no vectors yet, or those of another model.
+    async fn embed_missing(
+        &self,
+        embedder: &TextEmbedder,
+        progress: &mut IndexingProgress,
+    ) -> Result<(), DbError> {
+        let nothing =
+            self.db.read(|conn| indexing_queue::load_answers_without_vectors(conn, "", 1)).await?.is_empty();
+        if nothing {
+            return Ok(());
+        }
+        let mut tried = HashSet::new();
+        loop {
+            let space = match embedder.vector_space().await {
+                Ok(space) => space,
+                Err(error) => {
+                    tracing::warn!(%error, "failed to embed answers, text search finds them meanwhile");
+                    return Ok(());
+                }
+            };
+            let wanted = space.clone();
+            let mut rows = self
+                .db
+                .read(move |conn| indexing_queue::load_answers_without_vectors(conn, &wanted, EMBED_BATCH))
+                .await?;
+            rows.retain(|(id, ..)| tried.insert(*id));
+            if rows.is_empty() || self.lifecycle.is_draining() {
+                return Ok(());
+            }
+            for (id, question, answer) in rows {
+                match embedder.embed_exchange(&question, &answer).await {
+                    Ok(vectors) => {
+                        let now = self.clock.now();
+                        let embed =
+                            move |conn: &mut _| indexing_queue::store_vectors(conn, id, &vectors, now);
+                        if self.db.write(embed).await? == IndexingOutcome::Recorded {
+                            progress.embedded += 1;
+                        }
+                    }
+                    Err(
+                        error @ (EmbedError::Garbled(_) | EmbedError::Rejected(_) | EmbedError::Blank { .. }),
+                    ) => {
+                        tracing::warn!(row = id, %error, "failed to embed an answer");
+                        // A nonexistent model refuses every text, so the refusal is not caused by this text.
+                        if embedder.refuses_every_text().await {
+                            return Ok(());
+                        }
+                        let space = space.clone();
+                        let count =
+                            move |conn: &mut _| indexing_queue::count_failed_embedding(conn, id, &space);
+                        self.db.write(count).await?;
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "failed to embed answers, text search finds them meanwhile");
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Extraction of the metadata of an answer, by the model or by code.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::metadata_failure::{MetadataFailure, QueueFlow};
+use super::metadata_pause::MetadataPause;
+use crate::clock::Clock;
+use crate::conversation::memory::answer_metadata::{self, AnswerMetadata};
+use crate::conversation::model_cost::{CostEstimate, ModelCharge};
+use crate::conversation::prompt;
+use crate::engine::model_call::{ModelCall, ModelCallOutcome, ModelCaller};
+use crate::engine::parts::EngineParts;
+use crate::engine::settings::{HouseholdSettings, MetadataSource};
+use crate::store::database::db::{Db, DbError};
+use crate::store::memory::indexing_queue::{self, AnnotationSource, IndexingJob};
+use crate::store::turns::daily_budget::{self, Day, ReservationOutcome};
+
+/// Number of tries with the model before code extracts as much metadata as it can.
+const MAX_TRIES: u32 = 3;
+/// Time limit of one model call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Metadata of a row, its source, and the decision whether the next row is worth a try.
+pub(super) type ExtractedMetadata = (AnswerMetadata, AnnotationSource, QueueFlow);
+
+/// Extractor of metadata, which pauses while the model does not respond.
+pub(super) struct MetadataExtractor {
+    db: Db,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+    models: Arc<ModelCaller>,
+    pause: MetadataPause,
+}
+
+impl MetadataExtractor {
+    pub(super) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
+        let EngineParts { db, clock, settings, .. } = parts.clone();
+        Self { db, clock, settings, models, pause: MetadataPause::default() }
+    }
+
+    pub(super) fn is_paused(&self, now: Timestamp) -> bool {
+        self.pause.is_active(now)
+    }
+
+    pub(super) fn end_pause(&self) {
+        self.pause.end();
+    }
+
+    pub(super) fn follow_clock_step(&self, step: SignedDuration) {
+        self.pause.follow_clock_step(step);
+    }
+
+    /// Extracts the metadata of a row. `Break` leaves the row for another try.
+    pub(super) async fn extract_metadata(
+        &self,
+        row: &IndexingJob,
+    ) -> Result<ControlFlow<QueueFlow, ExtractedMetadata>, DbError> {
+        match self.try_extraction(row).await? {
+            Ok((extraction, by)) => Ok(ControlFlow::Continue((extraction, by, QueueFlow::Continue))),
+            Err(unnoted) => self.fall_back_to_code(row, unnoted).await,
+        }
+    }
+
+    /// Extracts metadata with the model if the model is enabled and the call can be charged to a user's turn, and by
+    /// code otherwise.
+    async fn try_extraction(
+        &self,
+        row: &IndexingJob,
+    ) -> Result<Result<(AnswerMetadata, AnnotationSource), MetadataFailure>, DbError> {
+        let by_code = || {
+            (
+                answer_metadata::extract_without_model(&row.question, &row.answer, row.effect),
+                AnnotationSource::Code,
+            )
+        };
+        let (Some(model), Some(turn), Some(user)) = (self.models.configured_model(), row.turn, row.user)
+        else {
+            return Ok(Ok(by_code()));
+        };
+        // If every try ended in a crash, code extracts the metadata without another try.
+        if self.settings.metadata_source == MetadataSource::ByCode || row.attempt > MAX_TRIES {
+            return Ok(Ok(by_code()));
+        }
+        let request = prompt::build_metadata_request(&row.question, &row.answer);
+        let estimate = CostEstimate::from_request(&request, self.settings.prices);
+        let day = Day::from_timestamp(self.clock.now(), &self.settings.zone);
+        let (call, budget) = (
+            daily_budget::BudgetedCall { turn, user, day, estimate },
+            self.settings.budget.background_half(),
+        );
+        let reserve = move |conn: &mut _| {
+            // An interrupted try has left its cost reservation.
+            daily_budget::settle_call_cost(conn, turn, ModelCharge::Input)?;
+            daily_budget::reserve_call_cost(conn, &call, budget)
+        };
+        match self.db.write(reserve).await? {
+            ReservationOutcome::Granted => {}
+            ReservationOutcome::Crowded => return Ok(Err(MetadataFailure::BudgetReserved)),
+            ReservationOutcome::Exhausted => return Ok(Err(MetadataFailure::BudgetSpent)),
+        }
+        let asked = ModelCall { model, request: &request, estimate, timeout: CALL_TIMEOUT };
+        let ModelCallOutcome { response, charge } = self.models.call_model(asked, &mut |_| {}).await;
+        self.db.write(move |conn| daily_budget::settle_call_cost(conn, turn, charge)).await?;
+        Ok(match response {
+            Ok(step) => {
+                self.pause.end();
+                let noted =
+                    answer_metadata::parse_metadata(&step.text).map(|noted| (noted, AnnotationSource::Model));
+                noted.ok_or_else(|| {
+                    MetadataFailure::UnusableReply("the reply is not what was asked for".to_owned())
+                })
+            }
+            Err(error) => Err(MetadataFailure::from_error(error)),
+        })
+    }
+
+    /// Extracts the metadata of a row by code if the model has used up its tries or the budget, and postpones the row
+    /// otherwise.
+    async fn fall_back_to_code(
+        &self,
+        row: &IndexingJob,
+        unnoted: MetadataFailure,
+    ) -> Result<ControlFlow<QueueFlow, ExtractedMetadata>, DbError> {
+        let (id, now, going) = (row.id, self.clock.now(), unnoted.queue_flow());
+        if let MetadataFailure::ModelUnavailable(error) = &unnoted {
+            self.pause.extend(now, error.failure_class().retry_after);
+        }
+        if matches!(unnoted, MetadataFailure::BudgetSpent)
+            || (unnoted.counts_as_try() && row.attempt >= MAX_TRIES)
+        {
+            let extraction = answer_metadata::extract_without_model(&row.question, &row.answer, row.effect);
+            return Ok(ControlFlow::Continue((extraction, AnnotationSource::Code, going)));
+        }
+        let why = match &unnoted {
+            MetadataFailure::BudgetSpent | MetadataFailure::BudgetReserved => "the budget is crowded",
+            MetadataFailure::UnusableReply(why) => why,
+            MetadataFailure::ModelUnavailable(error) => &error.to_string(),
+        };
+        tracing::warn!(row = id, attempt = row.attempt, why, "failed to extract the metadata of an answer");
+        if !unnoted.counts_as_try() {
+            self.db.write(move |conn| indexing_queue::release_indexing_job(conn, id, now)).await?;
+        }
+        Ok(ControlFlow::Break(going))
+    }
+}

@@ -1,0 +1,57 @@
+//! Intake of arr events from Sonarr and Radarr. Events are stored now and cause notifications later.
+
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::conversation::notifications::arr_events::KeyedArrEvent;
+use crate::engine::parts::EngineParts;
+use crate::engine::work_signal::WorkSignal;
+use crate::store::database::db::{Db, DbError};
+use crate::store::library::arr_events;
+use crate::tools::library::ArrInstances;
+
+/// Error of an arr event that could not be stored, and must therefore not be acknowledged.
+#[derive(Debug, thiserror::Error)]
+#[error("store the report")]
+pub struct StoreEventError(#[from] DbError);
+
+/// Intake of arr events.
+pub struct ArrEventIntake {
+    db: Db,
+    clock: Clock,
+    /// Libraries that may send events.
+    library: Arc<ArrInstances>,
+    event_stored: WorkSignal,
+}
+
+impl ArrEventIntake {
+    pub(crate) fn new(parts: &EngineParts, event_stored: WorkSignal) -> Self {
+        let EngineParts { db, clock, library, .. } = parts.clone();
+        Self { db, clock, library, event_stored }
+    }
+
+    /// Returns the name of the instance that may send events, if an instance has this name.
+    pub fn find_reporting_instance(&self, name: &str) -> Option<&'static str> {
+        let mut names = self.library.movie_names().into_iter().chain(self.library.series_names());
+        names.find(|known| *known == name)
+    }
+
+    /// Stores the arr events of an instance. The events are on disk when this function returns. The function waits for
+    /// nothing else.
+    pub async fn store_arr_events(
+        &self,
+        instance: &'static str,
+        reported: Vec<KeyedArrEvent>,
+    ) -> Result<(), StoreEventError> {
+        if reported.is_empty() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let store = move |conn: &mut _| arr_events::store_arr_events(conn, instance, &reported, now);
+        let new = self.db.write_or_busy(store).await?;
+        self.library.mark_changed(instance);
+        tracing::info!(instance, new, "received arr events");
+        self.event_stored.notify();
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! Send times of messages that are not replies: outside the quiet hours, and not too many in an hour.
+
+use jiff::Timestamp;
+
+use crate::conversation::notifications::arr_events::{HOUR, SendTime, plan_send_time};
+use crate::conversation::transcript::UserId;
+use crate::engine::settings::HouseholdSettings;
+use crate::store::queue::notifications;
+use crate::store::{Conn, QueryResult};
+
+/// Returns the earliest send time of a message that is not a reply to the user.
+pub(crate) fn earliest_send_time(
+    conn: &mut Conn,
+    user: UserId,
+    settings: &HouseholdSettings,
+    now: Timestamp,
+) -> QueryResult<Timestamp> {
+    let lately = notifications::load_notification_times(conn, user, now - HOUR, None)?;
+    send_time(conn, user, settings, &lately, now)
+}
+
+/// Reschedules the waiting notifications of a user, or of all users, after a change of the quiet hours or the clock.
+pub(crate) fn reschedule_notifications(
+    conn: &mut Conn,
+    settings: &HouseholdSettings,
+    user: Option<UserId>,
+    now: Timestamp,
+) -> QueryResult<()> {
+    for (notice, user) in notifications::load_waiting_notifications(conn, user, now)? {
+        let lately = notifications::load_notification_times(conn, user, now - HOUR, Some(notice))?;
+        let at = send_time(conn, user, settings, &lately, now)?;
+        notifications::postpone_notification(conn, notice, at, now)?;
+    }
+    Ok(())
+}
+
+/// Returns the send time of a notification. `lately` contains the creation times of the other notifications of the last
+/// hour.
+fn send_time(
+    conn: &mut Conn,
+    user: UserId,
+    settings: &HouseholdSettings,
+    lately: &[Timestamp],
+    now: Timestamp,
+) -> QueryResult<Timestamp> {
+    let own = notifications::load_quiet_hours(conn, user)?;
+    Ok(match plan_send_time(own.or(settings.quiet_hours), lately, now, &settings.zone) {
+        SendTime::Now => now,
+        SendTime::At(at) => at,
+    })
+}

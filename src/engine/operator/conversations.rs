@@ -1,0 +1,266 @@
+//! Operator actions in conversations: starting a test conversation, reopening an ended one, and answering a
+//! confirmation prompt in its user's name.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::json;
+
+use crate::clock::Clock;
+use crate::conversation::lifecycle;
+use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
+use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::conversation::routing::verification::FieldAuthority;
+use crate::conversation::transcript::{
+    Address, ChannelKind, ConversationId, PhoneNumber, User, UserId, UserStatus,
+};
+use crate::engine::inbound::admission::Admission;
+use crate::engine::inbound::scheduler::TurnScheduler;
+use crate::engine::parts::EngineParts;
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::confirmation::pending_action::{self, CloseReason};
+use crate::store::confirmation::pending_lookup::{self, AnswerablePrompt};
+use crate::store::conversation::conversations::{self, ConversationRef, EndReason};
+use crate::store::database::db::{Db, DbError};
+use crate::store::people::{test_users, users};
+use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
+use crate::store::turns::turn_lifecycle;
+use crate::store::{Conn, QueryResult};
+
+/// Debounce policy of an operator's answer, which is processed at once.
+const NO_DEBOUNCE: DebouncePolicy = DebouncePolicy { quiet_ms: 0, at_most_ms: 0 };
+
+/// Outcome of starting a test conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestConversationOutcome {
+    Begun(ConversationId),
+    /// All phone numbers reserved for test users are in use.
+    NoNumberFree,
+}
+
+/// Outcome of a message typed in the console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperatorMessageOutcome {
+    Admitted,
+    /// The conversation is not the open conversation of a test user, so no message may be sent in it.
+    NotOpen,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReopenOutcome {
+    Reopened,
+    AlreadyOpen,
+    /// A turn of the user is running in another conversation.
+    Busy,
+    /// The user is blocked or not approved.
+    NotActive,
+}
+
+/// Operator's reply to a confirmation prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptDecision {
+    Approve,
+    Reject,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptAnswerOutcome {
+    /// The answer is stored and counts as the user's own.
+    Stored,
+    /// The prompt is closed, or another prompt is open.
+    Closed,
+    /// The prompt was not sent yet.
+    NotSentYet,
+}
+
+/// Actions of the operator in conversations.
+pub struct ConversationActions {
+    db: Db,
+    clock: Clock,
+    zone: TimeZone,
+    scheduler: TurnScheduler,
+    admission: Arc<Admission>,
+}
+
+impl ConversationActions {
+    pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler, admission: Arc<Admission>) -> Self {
+        let EngineParts { db, clock, .. } = parts.clone();
+        Self { db, clock, zone: parts.settings.zone.clone(), scheduler, admission }
+    }
+
+    /// Starts an empty conversation of a test user who has no open conversation.
+    pub async fn begin_test_conversation(&self) -> Result<TestConversationOutcome, DbError> {
+        let (now, zone) = (self.clock.now(), self.zone.clone());
+        let begin = move |conn: &mut Conn| {
+            let Some(user) = test_users::find_free_test_user(conn, now)? else {
+                return Ok(TestConversationOutcome::NoNumberFree);
+            };
+            let entry = NewAuditEntry {
+                actor: Actor::Console,
+                kind: "test_conversation",
+                subject: AuditSubject::User(user),
+                detail: json!({}),
+            };
+            audit::record_change(conn, &entry, now)?;
+            conversations::start_conversation(
+                conn,
+                user,
+                &lifecycle::format_conversation_name(now, &zone),
+                now,
+            )
+            .map(TestConversationOutcome::Begun)
+        };
+        self.db.write(begin).await
+    }
+
+    /// Sends a message as the test user of a conversation, on the same path as every message. A repeated send with the
+    /// same `key` has no effect.
+    pub async fn send_as_test_user(
+        &self,
+        id: ConversationId,
+        body: &str,
+        key: &str,
+    ) -> Result<OperatorMessageOutcome, DbError> {
+        let now = self.clock.now();
+        let open = move |conn: &mut Conn| {
+            let stretch = conversations::load_conversation_ref(conn, id)?;
+            let user = users::load_user(conn, stretch.user)?;
+            if !user.test || stretch.is_ended {
+                return Ok(None);
+            }
+            // A message that is typed here is meant for this conversation, regardless of how long the conversation was
+            // idle.
+            conversations::record_activity(conn, id, now)?;
+            Ok(Some(user.phone))
+        };
+        let Some(phone) = self.db.write(open).await? else {
+            return Ok(OperatorMessageOutcome::NotOpen);
+        };
+        let text = operator_message(phone, Address::console(), body, now);
+        let admitted = self
+            .admission
+            .admit_message(ReceivedMessage {
+                external_id: MessageOrigin::TestUser.to_message_id(key),
+                ..text
+            })
+            .await;
+        Ok(match admitted? {
+            AdmissionOutcome::New { .. } | AdmissionOutcome::Duplicate => OperatorMessageOutcome::Admitted,
+            AdmissionOutcome::NoUser => OperatorMessageOutcome::NotOpen,
+        })
+    }
+
+    /// Reopens a conversation. Another open conversation of the user ends.
+    pub async fn reopen_conversation(&self, id: ConversationId, by: Actor) -> Result<ReopenOutcome, DbError> {
+        let now = self.clock.now();
+        self.db.write(move |conn| reopen_stored_conversation(conn, id, by, now)).await
+    }
+
+    /// Answers the open confirmation prompt `asked` as if its user had texted the answer. The pending action is
+    /// claimed, checked and executed in the same way, and the user gets the result.
+    pub async fn answer_prompt(
+        &self,
+        asked: i64,
+        verdict: PromptDecision,
+    ) -> Result<PromptAnswerOutcome, DbError> {
+        let now = self.clock.now();
+        let answer = move |conn: &mut Conn| admit_prompt_answer(conn, asked, verdict, now);
+        let (answered, user) = self.db.write(answer).await?;
+        if let Some(user) = user {
+            self.scheduler.wake_user(user);
+        }
+        Ok(answered)
+    }
+}
+
+fn reopen_stored_conversation(
+    conn: &mut Conn,
+    id: ConversationId,
+    by: Actor,
+    now: Timestamp,
+) -> QueryResult<ReopenOutcome> {
+    let ConversationRef { user, is_ended } = conversations::load_conversation_ref(conn, id)?;
+    if !is_ended {
+        return Ok(ReopenOutcome::AlreadyOpen);
+    }
+    if users::load_user(conn, user)?.status != UserStatus::Active {
+        return Ok(ReopenOutcome::NotActive);
+    }
+    if turn_lifecycle::load_active_turn(conn, user)?.is_some() {
+        return Ok(ReopenOutcome::Busy);
+    }
+    let entry = NewAuditEntry {
+        actor: by,
+        kind: "reopen",
+        subject: AuditSubject::User(user),
+        detail: json!({ "conversation": id.0 }),
+    };
+    audit::record_change(conn, &entry, now)?;
+    if let Some(other) = conversations::load_open_conversation(conn, user)? {
+        // The confirmation prompt closes, as with every requested end of a conversation: a prompt must not be answered
+        // in another conversation.
+        pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
+        conversations::end_conversation(conn, other.id, EndReason::Operator, now)?;
+    }
+    conversations::reopen_conversation(conn, id, now)?;
+    Ok(ReopenOutcome::Reopened)
+}
+
+/// Checks and admits the answer in one transaction. If the prompt is replaced before the answer is processed, the
+/// answer does not count, because it is older than the new prompt.
+fn admit_prompt_answer(
+    conn: &mut Conn,
+    question: i64,
+    verdict: PromptDecision,
+    now: Timestamp,
+) -> QueryResult<(PromptAnswerOutcome, Option<UserId>)> {
+    let Some(open) = pending_lookup::load_answerable_prompt(conn, question, now)? else {
+        return Ok((PromptAnswerOutcome::Closed, None));
+    };
+    let AnswerablePrompt { user, call, code, from, repeats, is_armed } = open;
+    if !is_armed {
+        return Ok((PromptAnswerOutcome::NotSentYet, None));
+    }
+    let (kind, body) = match (verdict, code) {
+        (PromptDecision::Approve, Some(code)) => ("approve_question", format!("YES {code}")),
+        (PromptDecision::Approve, None) => ("approve_question", "YES".to_owned()),
+        (PromptDecision::Reject, _) => ("reject_question", "NO".to_owned()),
+    };
+    let User { id: user, phone, .. } = users::load_user(conn, user)?;
+    let text = ReceivedMessage {
+        // If a button is pressed twice, only the first press counts.
+        external_id: MessageOrigin::Button.to_message_id(&format!("answer-{question}-{repeats}")),
+        ..operator_message(phone, from, &body, now)
+    };
+    match inbound_messages::admit_message(conn, &text, NO_DEBOUNCE)? {
+        AdmissionOutcome::NoUser => Ok((PromptAnswerOutcome::Closed, None)),
+        AdmissionOutcome::Duplicate => Ok((PromptAnswerOutcome::Stored, None)),
+        AdmissionOutcome::New { .. } => {
+            let entry = NewAuditEntry {
+                actor: Actor::Console,
+                kind,
+                subject: AuditSubject::Call(call),
+                detail: json!({ "user": user.0 }),
+            };
+            audit::record_change(conn, &entry, now)?;
+            Ok((PromptAnswerOutcome::Stored, Some(user)))
+        }
+    }
+}
+
+fn operator_message(phone: PhoneNumber, to: Address, body: &str, now: Timestamp) -> ReceivedMessage {
+    ReceivedMessage {
+        channel: ChannelKind::Console,
+        external_id: String::new(),
+        from: phone,
+        to,
+        body: body.to_owned(),
+        media: Vec::new(),
+        via: MessageSource::Local,
+        authority: FieldAuthority::Certain,
+        carrier_word: None,
+        provider_at: now,
+        received_at: now,
+    }
+}

@@ -1,0 +1,6 @@
+//! Actions of the operator, in the console and the API.
+
+pub mod answers;
+pub mod conversations;
+pub mod decisions;
+pub mod turns;

@@ -1,0 +1,301 @@
+//! Replies from code, without a model, in the transaction that claims the messages.
+
+use serde_json::json;
+
+use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
+use crate::conversation::lifecycle::{self, ConversationSlot};
+use crate::conversation::people::admin_commands;
+use crate::conversation::routing::inbound_message::InboundEvent;
+use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::conversation::routing::route;
+use crate::conversation::routing::route::StaleReason;
+use crate::conversation::text::message_format;
+use crate::conversation::transcript::{ConversationId, EventId, Responder, TurnId, User, UserId};
+use crate::engine::reply_address::{self, ReplyAddress};
+use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::confirmation::pending_action::{self, ActionClaimOutcome, CloseReason};
+use crate::store::conversation::conversations::{self, EndReason};
+use crate::store::conversation::history;
+use crate::store::people::users::{self, OptOutcome};
+use crate::store::queue::inbound_messages::{self, MessageOutcome};
+use crate::store::queue::outbox;
+use crate::store::turns::turn_lifecycle::{self, ActiveTurn, NewTurn, TurnEnd, TurnKind, TurnPlan};
+use crate::store::{QueryResult, privacy};
+
+/// Maximum number of outdated messages that one transaction ends.
+const MAX_STALE_MESSAGES: i64 = 5_000;
+
+const ERASED_REPLY: &str = "OK, I erased our messages. I still have your number and permissions.";
+
+impl TurnStart<'_> {
+    pub(super) fn skip_message(
+        &mut self,
+        event: &InboundEvent,
+        reason: &'static str,
+    ) -> QueryResult<TurnStartOutcome> {
+        inbound_messages::end_message(self.conn, event.id, MessageOutcome::Skipped(reason), self.now)?;
+        Ok(TurnStartOutcome::Answered)
+    }
+
+    pub(super) fn opt_out(&mut self, user: &User, event: &InboundEvent) -> QueryResult<TurnStartOutcome> {
+        if users::opt_out(self.conn, user.id, event.sent_at, self.now)? == OptOutcome::Changed {
+            outbox::suppress_user_messages(self.conn, user.id, self.now)?;
+        }
+        // An opt-out denies the open confirmation prompt, regardless of how late it is processed.
+        pending_action::close_pending_action(self.conn, user.id, CloseReason::Denied, self.now)?;
+        self.skip_message(event, "opt_out")
+    }
+
+    /// Stores a turn without a reply, so that later turns include the message in their history.
+    pub(super) fn store_without_reply(
+        &mut self,
+        user: &User,
+        events: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        let live =
+            self.open_turn(user, TurnKind::Command, &TurnPlan::for_responder(Responder::Keyword), events)?;
+        let end = TurnEnd::without_message(live.id, MessageOutcome::Remembered);
+        turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
+        Ok(TurnStartOutcome::Answered)
+    }
+
+    pub(super) fn confirm_deletion(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        events: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        let live =
+            self.open_turn(user, TurnKind::Confirm, &TurnPlan::for_responder(Responder::Keyword), events)?;
+        match pending_action::claim_pending_action(self.conn, user.id, events[0].id, live.id, self.now)? {
+            ActionClaimOutcome::Claimed => Ok(TurnStartOutcome::Turn(live)),
+            ActionClaimOutcome::Lost => {
+                let text = format!("That question is closed. {}", scene.kept_sentence());
+                self.end_turn_by_code(live.id, &ReplyAddress::from_turn(user.clone(), live.id, events), &text)
+            }
+        }
+    }
+
+    pub(super) fn repeat_prompt(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        events: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        let question = scene.pending.as_ref().map(|open| open.summary.clone()).unwrap_or_default();
+        let live =
+            self.open_turn(user, TurnKind::Deny, &TurnPlan::for_responder(Responder::Keyword), events)?;
+        let text = ReplyAddress::from_turn(user.clone(), live.id, events).prompt_message(&question);
+        pending_action::repeat_prompt(self.conn, user.id, &text, self.now)?;
+        let asked = TurnEnd::without_message(live.id, MessageOutcome::Replied);
+        let end = TurnEnd { answer: Some(text.body), ..asked };
+        turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
+        Ok(TurnStartOutcome::Answered)
+    }
+
+    /// Closes a confirmation prompt after its second unclear answer.
+    pub(super) fn close_unclear_prompt(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        events: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
+        let text =
+            format!("I did not get a clear yes. {} Ask again if you want it gone.", scene.kept_sentence());
+        self.answer_by_code(user, TurnKind::Deny, events, &text)
+    }
+
+    /// Sends one reply to all waiting messages that are too old for the same reason.
+    pub(super) fn reply_stale(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        why: StaleReason,
+    ) -> QueryResult<TurnStartOutcome> {
+        let same = |event: &&InboundEvent| route::stale_reason(event, scene.resumed_at) == Some(why);
+        let waiting = inbound_messages::load_due_messages(self.conn, user.id, MAX_STALE_MESSAGES, self.now)?;
+        let count = waiting.iter().take_while(same).count().max(1);
+        let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };
+        let text = match why {
+            StaleReason::Missed => {
+                format!("I was offline and missed {texts}. Please send again what you still need.")
+            }
+            StaleReason::Paused => {
+                format!(
+                    "I was paused for more than an hour after {texts}. Please send again what you still need."
+                )
+            }
+        };
+        self.answer_by_code(user, TurnKind::Command, &waiting[..count], &text)
+    }
+
+    /// Skips the messages beyond the rate limit and notifies their sender once. The messages remain stored.
+    pub(super) fn reply_rate_limited(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        waiting: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        let Some(rate) = self.settings.rate_limit else {
+            return self.skip_message(&waiting[0], "rate_limited");
+        };
+        let count = scene.over_limit.iter().take_while(|over| **over).count().max(1);
+        let many = &waiting[..count];
+        for event in many {
+            inbound_messages::mark_over_limit(self.conn, event.id)?;
+        }
+        let since = many[0].sent_at - rate.period;
+        if inbound_messages::was_notified_of_limit(self.conn, user.id, &many[0], since)? {
+            for event in many {
+                self.skip_message(event, "rate_limited")?;
+            }
+            return Ok(TurnStartOutcome::Answered);
+        }
+        for event in &many[1..] {
+            self.skip_message(event, "rate_limited")?;
+        }
+        self.answer_and_drop_prompt(user, scene, &many[..1], &admin_commands::format_rate_limited(rate))
+    }
+
+    pub(super) fn clear_conversation(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        events: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        self.answer_and_drop_prompt(user, scene, events, "OK, we start over.")?;
+        if let Some(open) = conversations::load_open_conversation(self.conn, user.id)? {
+            conversations::end_conversation(self.conn, open.id, EndReason::Cleared, self.now)?;
+        }
+        Ok(TurnStartOutcome::Answered)
+    }
+
+    /// Erases the messages of both sides. The user's record remains, with the rights and the added titles.
+    pub(super) fn forget_all(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        events: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        let by = Actor::User(user.id);
+        let entry = NewAuditEntry {
+            actor: by,
+            kind: "forget_all",
+            subject: AuditSubject::User(user.id),
+            detail: json!({}),
+        };
+        audit::record_change(self.conn, &entry, self.now)?;
+        // The reply is stored first, so that its own text is erased with the others.
+        self.answer_and_drop_prompt(user, scene, events, ERASED_REPLY)?;
+        privacy::erase_conversations(self.conn, user.id, self.now)?;
+        Ok(TurnStartOutcome::Answered)
+    }
+
+    /// Answers messages that are unrelated to an open confirmation prompt, and closes that prompt.
+    pub(super) fn answer_and_drop_prompt(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        events: &[InboundEvent],
+        text: &str,
+    ) -> QueryResult<TurnStartOutcome> {
+        let text = match self.drop_prompt(user, scene, events)? {
+            Some(closing) => reply_address::prepend_sentence(&closing, text),
+            None => text.to_owned(),
+        };
+        self.answer_by_code(user, TurnKind::Command, events, &text)
+    }
+
+    /// Closes an open confirmation prompt after its user sent an unrelated message, and returns the sentence that
+    /// reports it. A button press of the operator leaves the prompt open: the user has not changed the subject.
+    pub(super) fn drop_prompt(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        events: &[InboundEvent],
+    ) -> QueryResult<Option<String>> {
+        if scene.pending.is_none() || events.iter().all(|event| event.origin == MessageOrigin::Button) {
+            return Ok(None);
+        }
+        pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
+        Ok(Some(scene.closing_sentence()))
+    }
+
+    pub(super) fn send_next_page(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        events: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        let said = match conversations::load_open_conversation(self.conn, user.id)? {
+            // An open confirmation prompt was the last reply, and it was sent whole.
+            Some(open) if scene.pending.is_none() => history::load_last_answer(self.conn, open.id)?,
+            Some(_) | None => None,
+        };
+        let Some(rest) = said.and_then(|answer| message_format::split_first_page(&answer).rest) else {
+            return self.answer_and_drop_prompt(user, scene, events, "There is nothing more.");
+        };
+        let live =
+            self.open_turn(user, TurnKind::Command, &TurnPlan::for_responder(Responder::Keyword), events)?;
+        let back = ReplyAddress::from_turn(user.clone(), live.id, events).with_emoji();
+        self.end_turn_by_code(live.id, &back, &rest)
+    }
+
+    pub(super) fn answer_by_code(
+        &mut self,
+        user: &User,
+        kind: TurnKind,
+        events: &[InboundEvent],
+        text: &str,
+    ) -> QueryResult<TurnStartOutcome> {
+        let live = self.open_turn(user, kind, &TurnPlan::for_responder(Responder::Keyword), events)?;
+        self.end_turn_by_code(live.id, &ReplyAddress::from_turn(user.clone(), live.id, events), text)
+    }
+
+    fn end_turn_by_code(
+        &mut self,
+        turn: TurnId,
+        back: &ReplyAddress,
+        text: &str,
+    ) -> QueryResult<TurnStartOutcome> {
+        turn_lifecycle::finish_turn(
+            self.conn,
+            &back.turn_end(turn, MessageOutcome::Replied, text),
+            self.now,
+        )?;
+        Ok(TurnStartOutcome::Answered)
+    }
+
+    pub(super) fn open_turn(
+        &mut self,
+        user: &User,
+        kind: TurnKind,
+        plan: &TurnPlan,
+        events: &[InboundEvent],
+    ) -> QueryResult<ActiveTurn> {
+        let conversation = self.open_conversation(user.id)?;
+        let id = turn_lifecycle::create_turn(
+            self.conn,
+            NewTurn { user: user.id, conversation, kind, plan },
+            self.now,
+        )?;
+        let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
+        inbound_messages::assign_to_turn(self.conn, &ids, id, self.now)?;
+        Ok(ActiveTurn { id, kind, conversation })
+    }
+
+    /// Returns the open conversation, or begins a new one after a period of silence.
+    fn open_conversation(&mut self, user: UserId) -> QueryResult<ConversationId> {
+        let open = conversations::load_open_conversation(self.conn, user)?;
+        match lifecycle::choose_slot(open, self.settings.idle, self.now) {
+            ConversationSlot::Continue(id) => return Ok(id),
+            ConversationSlot::AfterEnd(id, at) => {
+                conversations::end_conversation(self.conn, id, EndReason::Idle, at)?
+            }
+            ConversationSlot::New => {}
+        }
+        let name = lifecycle::format_conversation_name(self.now, &self.settings.zone);
+        conversations::start_conversation(self.conn, user, &name, self.now)
+    }
+}

@@ -1,0 +1,441 @@
+//! Start of work on a user's next message. The message's route and effects are decided and stored in one transaction.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::clock::Clock;
+use crate::conversation::deletion::deletion_messages;
+use crate::conversation::grammar::confirmation_reply;
+use crate::conversation::grammar::keyword_grammar;
+use crate::conversation::grammar::reaction::{self, ReactionTarget};
+use crate::conversation::lifecycle::{self, ConversationSlot};
+use crate::conversation::notifications::quiet_hours;
+use crate::conversation::people::first_request::{self, FirstRequest};
+use crate::conversation::rate_limit::TextAllowance;
+use crate::conversation::routing::inbound_message::InboundEvent;
+use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::conversation::routing::route::{
+    self, EndedPrompt, LastListSource, OpenPrompt, RecentMessage, Route, RoutingContext,
+};
+use crate::conversation::transcript::{EventId, Responder, TurnId, User, UserId};
+use crate::engine::model_call::ModelCaller;
+use crate::engine::notifications::send_time::reschedule_notifications;
+use crate::engine::parts::EngineParts;
+use crate::engine::settings::HouseholdSettings;
+use crate::failpoint;
+use crate::messaging::outbox_relay::OutboxSignal;
+use crate::store::confirmation::ended_question;
+use crate::store::confirmation::pending_action::{self, CloseReason};
+use crate::store::conversation::reactions::{self, ReceivedReaction};
+use crate::store::conversation::{conversations, history};
+use crate::store::database::db::Db;
+use crate::store::people::users::{self, OptOutcome};
+use crate::store::people::{join_requests, pauses};
+use crate::store::queue::inbound_messages;
+use crate::store::queue::notifications;
+use crate::store::turns::turn_lifecycle;
+use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind, TurnPlan};
+use crate::store::{Conn, QueryResult};
+
+/// Maximum number of messages that one turn claims.
+const TEXTS_PER_TURN: i64 = 20;
+
+pub(crate) enum TurnStartOutcome {
+    /// A turn was created and has to be run.
+    Turn(ActiveTurn),
+    /// Code has handled the message already.
+    Answered,
+    /// Same as `Answered`, and the waiting messages of all users may be processed again.
+    Resumed,
+    /// The assistant is paused, and the messages wait.
+    Held,
+    /// The signature also fits another message, so the carrier's record decides before the message may act.
+    Unverified(EventId),
+}
+
+/// Starter of work on the next message of a user.
+pub(crate) struct TurnStarter {
+    db: Db,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+    models: Arc<ModelCaller>,
+    outbox: OutboxSignal,
+}
+
+impl TurnStarter {
+    pub(crate) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
+        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
+        Self { db, clock, settings, models, outbox }
+    }
+
+    /// Begins work on the user's next message. Also returns the created turn, if there is one.
+    pub(crate) async fn start_turn(
+        &self,
+        user: UserId,
+    ) -> anyhow::Result<(TurnStartOutcome, Option<TurnId>)> {
+        let now = self.clock.now();
+        let settings = self.settings.clone();
+        let brain = self.models.current_responder(now);
+        let begin = move |conn: &mut _| {
+            let before = turn_lifecycle::load_newest_turn(conn)?;
+            let begun =
+                TurnStart { conn, settings: &settings, now, responder: brain }.route_next_message(user)?;
+            Ok((begun, before, turn_lifecycle::load_newest_turn(conn)?))
+        };
+        let (begun, before, newest) = self.db.write(begin).await?;
+        failpoint::reached("turn.begun");
+        self.outbox.notify();
+        Ok((begun, (newest > before).then_some(newest)))
+    }
+}
+
+pub(super) struct TurnStart<'a> {
+    pub(super) conn: &'a mut Conn,
+    pub(super) settings: &'a HouseholdSettings,
+    pub(super) now: Timestamp,
+    /// Responder for messages that are meant for the model.
+    pub(super) responder: Responder,
+}
+
+impl TurnStart<'_> {
+    fn route_next_message(mut self, user: UserId) -> QueryResult<TurnStartOutcome> {
+        pending_action::expire_pending_action(self.conn, user, self.now)?;
+        let waiting = inbound_messages::load_due_messages(self.conn, user, TEXTS_PER_TURN, self.now)?;
+        let Some(first) = waiting.first() else { return Ok(TurnStartOutcome::Answered) };
+        if let Some(event) = waiting.iter().find(|event| route::would_change_opt_out(event)) {
+            return Ok(TurnStartOutcome::Unverified(event.id));
+        }
+        let mut user = users::load_user(self.conn, user)?;
+        if waiting[1..].iter().any(route::opts_out) {
+            // No more messages may be sent, regardless of the first message's request.
+            return self.skip_message(first, route::NoReplyReason::OptedOut.reason());
+        }
+        // The opt-in is also stored for a user who has not opted out according to our records: messages can overtake
+        // each other, and an earlier opt-out may still arrive.
+        if route::lifts_opt_out(first) {
+            let change = users::opt_in(self.conn, user.id, first.sent_at, self.now)?;
+            user.opted_out &= change == OptOutcome::Overtaken;
+        }
+        if self.is_held_by_pause(&user, first)? {
+            return Ok(TurnStartOutcome::Held);
+        }
+        let scene = self.load_context(&user, &waiting)?;
+        let situation = scene.routing_context(&user, self.settings, 0);
+        if route::would_act(&situation, first) {
+            return Ok(TurnStartOutcome::Unverified(first.id));
+        }
+        let route = route::route_message(&situation, first);
+        if !matches!(route, Route::OptOut | Route::Newcomer | Route::Skip(route::NoReplyReason::Blocked)) {
+            self.store_reaction(&user, &scene, &situation, first)?;
+        }
+        self.apply_route(route, &user, &scene, &waiting)
+    }
+
+    /// Loads all data that decides the route of a message.
+    fn load_context(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<UserContext> {
+        let pending = pending_action::load_pending_action(self.conn, user.id)?;
+        let ended = match pending {
+            Some(_) => None,
+            None => ended_question::load_ended_question(self.conn, user.id, self.now)?,
+        };
+        let open = conversations::load_open_conversation(self.conn, user.id)?;
+        let place = lifecycle::choose_slot(open, self.settings.idle, self.now);
+        let last_list = match open {
+            Some(open) => history::load_last_list(self.conn, open.id)?,
+            None => LastListSource::ModelOrNone,
+        };
+        let languages = &self.settings.languages;
+        let is_no = |event: &InboundEvent| {
+            !route::opts_out(event)
+                && confirmation_reply::parse_confirmation_reply(&event.body, None, languages)
+                    == confirmation_reply::ConfirmationReply::No
+        };
+        let denied_at = waiting.iter().skip(1).position(is_no).map(|at| at + 1);
+        let question = pending.as_ref().map(|open| OpenPrompt {
+            code: open.code,
+            repeats: open.repeats,
+            armed_at: open.armed_at,
+            was_followed: open.disturbed,
+            denied_since: denied_at.is_some(),
+            transport: open.transport,
+            kind: open.common_kind(),
+        });
+        let quotes = waiting.iter().any(|event| reaction::parse_reaction(&event.body).is_some());
+        let recent = match quotes {
+            true => history::load_quotable_messages(self.conn, user.id)?,
+            false => history::load_last_messages(self.conn, user.id)?,
+        };
+        let offered = recent.iter().any(|recent| first_request::may_contain_offer(&recent.body));
+        let first_request = match offered {
+            true => join_requests::load_first_request(self.conn, user.id, self.now)?,
+            false => None,
+        };
+        let over_limit = self.mark_over_limit(user.id, waiting)?;
+        let resumed_at = pauses::load_resumed_at(self.conn)?;
+        Ok(UserContext {
+            pending,
+            open_prompt: question,
+            ended_prompt: ended,
+            denied_at,
+            recent,
+            last_list,
+            slot: place,
+            over_limit,
+            first_request,
+            resumed_at,
+        })
+    }
+
+    /// Marks the waiting messages that exceed the rate limit. Button presses of the operator do not count.
+    fn mark_over_limit(&mut self, user: UserId, waiting: &[InboundEvent]) -> QueryResult<Vec<bool>> {
+        let mut over = vec![false; waiting.len()];
+        let (Some(rate), Some(first)) = (self.settings.rate_limit, waiting.first()) else { return Ok(over) };
+        let languages = &self.settings.languages;
+        let before = inbound_messages::load_counted_before(self.conn, user, first, rate.max)?;
+        for allowance in TextAllowance::ALL {
+            let draws_on_it = |body: &str| TextAllowance::from_text(body, languages) == allowance;
+            let counted = before.iter().filter(|(_, body)| draws_on_it(body)).map(|(at, _)| *at).collect();
+            let places: Vec<usize> = (0..waiting.len())
+                .filter(|at| waiting[*at].origin != MessageOrigin::Button && draws_on_it(&waiting[*at].body))
+                .collect();
+            let texts: Vec<Timestamp> = places.iter().map(|at| waiting[*at].sent_at).collect();
+            for (place, excess) in places.into_iter().zip(rate.mark_excess(counted, &texts)) {
+                over[place] = excess;
+            }
+        }
+        Ok(over)
+    }
+
+    /// Stores a reaction on the quoted message, independently of the route of the reaction.
+    fn store_reaction(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        situation: &RoutingContext<'_>,
+        event: &InboundEvent,
+    ) -> QueryResult<()> {
+        let quoted = route::reaction_target(situation, event);
+        let on = match quoted {
+            ReactionTarget::Text(place) => scene.recent.get(place).map(|recent| recent.message),
+            ReactionTarget::Media | ReactionTarget::NotFound => None,
+        };
+        let asked = situation.open_prompt.is_some() && reaction::looks_like_reaction(&event.body);
+        if quoted == ReactionTarget::NotFound && !asked {
+            return Ok(());
+        }
+        let read = reaction::parse_reaction(&event.body);
+        let (emoji, removal) = read.map_or((None, false), |reaction| (reaction.emoji, reaction.removal));
+        let received = ReceivedReaction { user: user.id, said_in: event.id, target: on, emoji, removal };
+        reactions::store_user_reaction(self.conn, &received, self.now)
+    }
+
+    fn apply_route(
+        &mut self,
+        route: Route,
+        user: &User,
+        scene: &UserContext,
+        waiting: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        let first = &waiting[..1];
+        let wants_a_yes = matches!(route, Route::Confirm | Route::RepeatPrompt | Route::WrongCode);
+        if wants_a_yes && self.is_suspended(user, &first[0])? {
+            return self.refuse_suspended(user, first);
+        }
+        match route {
+            Route::Skip(skip) => self.skip_message(&first[0], skip.reason()),
+            Route::OptOut => self.opt_out(user, &first[0]),
+            Route::OptIn => self.skip_message(&first[0], "opted_in"),
+            Route::StoreOnly => self.store_without_reply(user, first),
+            Route::Newcomer => self.receive_newcomer(user, &first[0]),
+            Route::Confirm => self.confirm_deletion(user, scene, first),
+            Route::Deny => self.deny_prompt(user, scene, waiting),
+            Route::RepeatPrompt => self.repeat_prompt(user, scene, first),
+            Route::WrongCode => self.handle_wrong_code(user, scene, first),
+            Route::ClosePrompt => self.close_unclear_prompt(user, scene, first),
+            Route::AcceptOffer => self.accept_offer(user, scene, first),
+            Route::DeclineOffer => {
+                join_requests::erase_first_request(self.conn, user.id)?;
+                self.answer_by_code(user, TurnKind::Command, first, "OK, I won't add it.")
+            }
+            Route::LateAnswer => {
+                let text = scene.ended_prompt.as_ref().map(|ended| ended.answer.clone());
+                self.answer_by_code(
+                    user,
+                    TurnKind::Deny,
+                    first,
+                    text.as_deref().unwrap_or("Nothing is open."),
+                )
+            }
+            Route::Stale(why) => self.reply_stale(user, scene, why),
+            Route::RateLimited => self.reply_rate_limited(user, scene, waiting),
+            Route::AdminCommand => self.run_admin_command(user, scene, first),
+            Route::ListApprovals => {
+                let text = self.list_open_approvals(user)?;
+                self.answer_and_drop_prompt(user, scene, first, &text)
+            }
+            Route::ClearConversation => self.clear_conversation(user, scene, first),
+            Route::ForgetAll => self.forget_all(user, scene, first),
+            Route::ListFacts => self.list_facts(user, scene, first),
+            Route::ForgetFact(number) => self.forget_fact(user, scene, first, number.into()),
+            Route::Commands => self.answer_and_drop_prompt(
+                user,
+                scene,
+                first,
+                &keyword_grammar::format_commands(user.rights.role),
+            ),
+            Route::More => self.send_next_page(user, scene, first),
+            Route::SetNotifications(wish) => {
+                notifications::store_notification_preference(self.conn, user.id, wish, self.now)?;
+                reschedule_notifications(self.conn, self.settings, Some(user.id), self.now)?;
+                self.answer_and_drop_prompt(user, scene, first, &quiet_hours::format_preference_saved(wish))
+            }
+            Route::Unverified => {
+                self.answer_by_code(user, TurnKind::Command, first, keyword_grammar::UNVERIFIED_REPLY)
+            }
+            Route::MediaOnly => {
+                self.answer_by_code(user, TurnKind::Command, first, keyword_grammar::MEDIA_ONLY_REPLY)
+            }
+            Route::Turn(brain) => self.start_chat_turn(user, scene, waiting, brain),
+        }
+    }
+
+    /// Answers the yes and no messages up to the no at `denied_at`, or only the first message. Other messages between
+    /// them get their own answer.
+    fn deny_prompt(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        waiting: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        pending_action::close_pending_action(self.conn, user.id, CloseReason::Denied, self.now)?;
+        let denied_at = scene.denied_at.filter(|_| scene.pending.is_some()).unwrap_or(0);
+        let code = scene.open_prompt.as_ref().and_then(|question| question.code);
+        let answers = |event: &InboundEvent| {
+            let read =
+                confirmation_reply::parse_confirmation_reply(&event.body, code, &self.settings.languages);
+            matches!(
+                read,
+                confirmation_reply::ConfirmationReply::Yes | confirmation_reply::ConfirmationReply::No
+            ) && event.origin == waiting[0].origin
+        };
+        let (first, later) = (&waiting[..1], &waiting[1..=denied_at]);
+        let denied: Vec<InboundEvent> =
+            first.iter().chain(later.iter().filter(|event| answers(event))).cloned().collect();
+        let text = match confirmation_reply::asks_to_keep(&waiting[denied_at].body) {
+            true => scene.closing_sentence(),
+            false => "OK, kept.".to_owned(),
+        };
+        self.answer_by_code(user, TurnKind::Deny, &denied, &text)
+    }
+
+    /// Begins a turn that uses the keyword grammar to add the title the user requested before they became a member.
+    fn accept_offer(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        events: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        join_requests::erase_first_request(self.conn, user.id)?;
+        let request = scene.first_request.as_ref().map(FirstRequest::to_request_text);
+        let plan = TurnPlan { request, ..TurnPlan::for_responder(Responder::Keyword) };
+        Ok(TurnStartOutcome::Turn(self.open_turn(user, TurnKind::Chat, &plan, events)?))
+    }
+
+    /// Begins a chat turn with all waiting messages that belong to the turn.
+    fn start_chat_turn(
+        &mut self,
+        user: &User,
+        scene: &UserContext,
+        waiting: &[InboundEvent],
+        brain: Responder,
+    ) -> QueryResult<TurnStartOutcome> {
+        let plain = UserContext {
+            pending: None,
+            open_prompt: None,
+            ended_prompt: None,
+            first_request: None,
+            ..scene.clone()
+        };
+        let belongs = |at: usize| {
+            let situation = plain.routing_context(user, self.settings, at);
+            let is_theirs = waiting[at].origin != MessageOrigin::Button;
+            is_theirs && route::route_message(&situation, &waiting[at]) == Route::Turn(Responder::Model)
+        };
+        let together = match brain {
+            Responder::Model => 1 + (1..waiting.len()).take_while(|at| belongs(*at)).count(),
+            Responder::Keyword => 1,
+        };
+        let mut plan = TurnPlan::for_responder(if brain == Responder::Model {
+            self.responder
+        } else {
+            Responder::Keyword
+        });
+        let unclear = route::needs_triage(&scene.routing_context(user, self.settings, 0), &waiting[0]);
+        if plan.brain == Responder::Model && together == 1 && unclear {
+            plan.triage = TriageState::Open;
+        }
+        if scene.pending.is_some() {
+            pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
+            let closing = scene.closing_sentence();
+            plan.notes.push(format!(
+                "their text closed the open question, nothing was deleted; your answer is sent behind this: {closing}"
+            ));
+            plan.preface = Some(closing);
+        }
+        Ok(TurnStartOutcome::Turn(self.open_turn(user, TurnKind::Chat, &plan, &waiting[..together])?))
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct UserContext {
+    pub(super) pending: Option<pending_action::PendingAction>,
+    open_prompt: Option<OpenPrompt>,
+    ended_prompt: Option<EndedPrompt>,
+    /// Index of the first no among the waiting messages after the first message.
+    denied_at: Option<usize>,
+    recent: Vec<RecentMessage>,
+    last_list: LastListSource,
+    slot: ConversationSlot,
+    /// One flag for each waiting message.
+    pub(super) over_limit: Vec<bool>,
+    first_request: Option<FirstRequest>,
+    pub(super) resumed_at: Option<Timestamp>,
+}
+
+impl UserContext {
+    /// Returns the routing context of the waiting message at index `at`.
+    fn routing_context<'a>(
+        &'a self,
+        user: &'a User,
+        settings: &'a HouseholdSettings,
+        at: usize,
+    ) -> RoutingContext<'a> {
+        RoutingContext {
+            user,
+            open_prompt: self.open_prompt.as_ref(),
+            ended_prompt: self.ended_prompt.as_ref(),
+            recent: &self.recent,
+            last_list: self.last_list,
+            languages: &settings.languages,
+            is_first: !matches!(self.slot, ConversationSlot::Continue(_)),
+            over_limit: self.over_limit.get(at).copied().unwrap_or(false),
+            triage_level: settings.triage_level,
+            first_request: self.first_request.as_ref(),
+            resumed_at: self.resumed_at,
+        }
+    }
+
+    /// Returns the sentence that reports that the open confirmation prompt is closed.
+    pub(super) fn closing_sentence(&self) -> String {
+        self.pending
+            .as_ref()
+            .map(|open| deletion_messages::format_prompt_closed(&open.names))
+            .unwrap_or_default()
+    }
+
+    /// Returns the sentence that reports that the titles of the open confirmation prompt are not deleted.
+    pub(super) fn kept_sentence(&self) -> String {
+        self.pending.as_ref().map(|open| deletion_messages::format_kept(&open.names)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,141 @@
+//! Audit log rows about tool calls: the outcome of a change, with its actual effects and nothing about other users.
+
+use serde_json::{Map, Value, json};
+
+use super::call_failures::OUTCOME_UNKNOWN;
+use super::turn_context::TurnContext;
+use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
+use crate::conversation::deletion::target::DeletionTarget;
+use crate::conversation::people::facts::{FORGET, REMEMBER};
+use crate::conversation::title_requests::QUEUED;
+use crate::conversation::transcript::{CallResult, CallRow, CallState, EffectLevel, ToolArguments, ToolCall};
+use crate::store::audit::{Actor, AuditSubject, NewAuditEntry};
+
+/// Fields of a tool's result that the log stores besides the title. They do not include the requester of a title.
+const LOGGED_FIELDS: [&str; 6] = ["status", "seasons_wanted", "quality", "now", "of", "missing"];
+/// Statuses of calls that had nothing to change.
+const UNCHANGED_STATUSES: [&str; 4] = ["already_exists", "unchanged", "already_asked", "ready"];
+
+/// Source of the known outcome of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutcomeSource {
+    Response,
+    /// The response was lost, and a check of the library showed the outcome.
+    Lookup,
+}
+
+/// Returns the audit log entry about a call of the turn's user.
+pub(crate) fn audit_entry(
+    scene: &TurnContext,
+    kind: &'static str,
+    call: CallRow,
+    detail: Value,
+) -> NewAuditEntry {
+    NewAuditEntry { actor: Actor::User(scene.user.id), kind, subject: AuditSubject::Call(call), detail }
+}
+
+/// Returns the audit detail of a write that is about to begin.
+pub(crate) fn intent_detail(call: &ToolCall) -> Value {
+    match &call.arguments {
+        ToolArguments::Object(map) if !is_about_facts(&call.name) => {
+            json!({ "tool": call.name, "arguments": map })
+        }
+        ToolArguments::Object(_) | ToolArguments::Malformed(_) => json!({ "tool": call.name }),
+    }
+}
+
+/// Returns the audit row of a write that has a result.
+pub(crate) fn outcome_entry(
+    scene: &TurnContext,
+    call: CallRow,
+    evidence: OutcomeSource,
+    tool: &str,
+    result: &CallResult,
+) -> NewAuditEntry {
+    let kind = match (result_status(result), evidence) {
+        (Some(status), _) if UNCHANGED_STATUSES.contains(&status) => "write_unchanged",
+        (Some(QUEUED), _) => "write_queued",
+        (_, OutcomeSource::Response) => "write_done",
+        (_, OutcomeSource::Lookup) => "write_settled",
+    };
+    audit_entry(scene, kind, call, change_detail(tool, &result.for_model))
+}
+
+/// Returns the audit row of a write that has no result; `None` for a call that changes nothing or is still open.
+pub(crate) fn failure_entry(
+    scene: &TurnContext,
+    call: &ToolCall,
+    state: &CallState,
+) -> Option<NewAuditEntry> {
+    match state {
+        CallState::Failed(failure) if call.effect_level == EffectLevel::Write => {
+            Some(failed_write_entry(scene, call.row, &call.name, &failure.code))
+        }
+        CallState::Failed(_) | CallState::Created | CallState::Running => None,
+        CallState::Held | CallState::Done(_) | CallState::Canceled(_) => None,
+    }
+}
+
+/// Returns the audit row of a write that was not made, or that has an unknown outcome.
+pub(crate) fn failed_write_entry(
+    scene: &TurnContext,
+    call: CallRow,
+    tool: &str,
+    reason: &str,
+) -> NewAuditEntry {
+    let kind = if reason == OUTCOME_UNKNOWN { "write_unknown" } else { "write_failed" };
+    audit_entry(scene, kind, call, json!({ "tool": tool, "reason": reason }))
+}
+
+/// Returns the audit row of one item of a deletion, at its start (`None`) and with its outcome.
+pub(crate) fn deletion_entry(
+    scene: &TurnContext,
+    call: CallRow,
+    ord: i64,
+    item: &DeletionTarget,
+    outcome: Option<ItemOutcome>,
+) -> NewAuditEntry {
+    let (kind, reason) = match outcome {
+        None => ("delete", None),
+        Some(ItemOutcome::Deleted) => ("deleted", None),
+        Some(ItemOutcome::AlreadyGone) => ("delete_unchanged", None),
+        Some(ItemOutcome::Unknown) => ("delete_unknown", None),
+        Some(ItemOutcome::Changed) => ("delete_failed", Some("changed_since_the_question")),
+        Some(ItemOutcome::NotPermitted) => ("delete_failed", Some("not_permitted")),
+        Some(ItemOutcome::Stopped) => ("delete_failed", Some("stopped")),
+        Some(ItemOutcome::StillThere) => ("delete_failed", Some("still_there")),
+        Some(ItemOutcome::Failed) => ("delete_failed", None),
+    };
+    let mut detail = json!({ "title": deletion_messages::format_target_name(item), "instance": item.instance, "id": item.id, "item": ord,
+        "delete_files": item.delete_files, "size_bytes": item.fingerprint.size_bytes });
+    if let Some(reason) = reason {
+        detail["reason"] = json!(reason);
+    }
+    audit_entry(scene, kind, call, detail)
+}
+
+/// Returns the status word of a result, such as `deleted`.
+pub(super) fn result_status(result: &CallResult) -> Option<&str> {
+    result.for_model.get("status").and_then(|status| status.as_str())
+}
+
+/// Returns whether a tool handles facts. A fact belongs to its user, so the log records only that a fact was stored or
+/// erased.
+fn is_about_facts(tool: &str) -> bool {
+    tool == REMEMBER || tool == FORGET
+}
+
+fn change_detail(tool: &str, result: &Value) -> Value {
+    if is_about_facts(tool) {
+        return json!({ "tool": tool, "status": result["status"] });
+    }
+    let kept = |name: &&str| Some(((*name).to_owned(), result.get(*name)?.clone()));
+    let mut detail: Map<String, Value> = LOGGED_FIELDS.iter().filter_map(kept).collect();
+    detail.insert("tool".to_owned(), json!(tool));
+    if let Some(title) = result["title"].as_str() {
+        let year = result["year"].as_u64().filter(|year| *year > 0);
+        let name = year.map_or_else(|| title.to_owned(), |year| format!("{title} ({year})"));
+        detail.insert("title".to_owned(), json!(name));
+    }
+    Value::Object(detail)
+}

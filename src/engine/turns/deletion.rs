@@ -1,0 +1,234 @@
+//! Execution of a confirmed deletion, item by item. Each item is checked again and started once, and its outcome is
+//! known before the report.
+
+use std::sync::Arc;
+
+use super::change_record::{self, result_status};
+use super::confirmation_prompt::build_confirmation_prompt;
+use super::log::deletion_records::DeletionEnd;
+use super::log::turn_log::TurnLog;
+use super::tool_runner::ToolRunner;
+use super::turn_context::TurnContext;
+use super::write_recovery::MAX_STARTS;
+use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
+use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
+use crate::conversation::deletion::target::DeletionTarget;
+use crate::conversation::transcript::EffectLevel;
+use crate::conversation::turn::{Turn, TurnLimits};
+use crate::engine::parts::EngineParts;
+use crate::engine::reply_address;
+use crate::engine::settings::HouseholdSettings;
+use crate::failpoint;
+use crate::store::confirmation::deletion_items::ItemStartOutcome;
+use crate::store::queue::inbound_messages::MessageOutcome;
+use crate::telemetry;
+use crate::tools::approval::{self, NotPermitted};
+use crate::tools::{InterruptedRun, RecoveryOutcome, STILL_THERE, Tool, ToolError};
+
+/// Next step of an item that has no outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DeletionStep {
+    Start,
+    /// The item was started, so the library is checked for the title.
+    Check,
+    End(ItemOutcome),
+}
+
+/// Returns the next step of an item. A started item is checked, regardless of the number of program starts since.
+fn next_item_step(item: &DeletionItem, turn: &Turn, limits: &TurnLimits) -> DeletionStep {
+    let was_started = item.state == DeletionItemState::Running || item.attempts > 0;
+    if was_started && turn.has_failed_checks(limits) {
+        DeletionStep::End(ItemOutcome::Unknown)
+    } else if item.state == DeletionItemState::Running || (was_started && is_stopped(turn, limits)) {
+        DeletionStep::Check
+    } else if is_stopped(turn, limits) {
+        DeletionStep::End(ItemOutcome::Stopped)
+    } else {
+        DeletionStep::Start
+    }
+}
+
+/// Returns whether the turn was canceled or had too many internal failures. Nothing more is started then.
+fn is_stopped(turn: &Turn, limits: &TurnLimits) -> bool {
+    turn.cancel_requested || turn.is_given_up(limits)
+}
+
+/// Runner of confirmed deletions.
+pub(super) struct DeletionRunner {
+    tools: Arc<ToolRunner>,
+    settings: Arc<HouseholdSettings>,
+}
+
+impl DeletionRunner {
+    pub(super) fn new(parts: &EngineParts, tools: Arc<ToolRunner>) -> Self {
+        Self { tools, settings: parts.settings.clone() }
+    }
+
+    pub(super) async fn run_confirmed_deletion(&self, log: &TurnLog) -> anyhow::Result<()> {
+        loop {
+            let scene = log.load_context().await?;
+            let claimed = log.load_claimed_deletion().await?;
+            let open = claimed
+                .items()
+                .iter()
+                .find(|item| matches!(item.state, DeletionItemState::Held | DeletionItemState::Running));
+            let Some(item) = open else { return self.report_deletion(log, &scene, claimed).await };
+            let limits = &self.settings.limits;
+            let outcome = match (
+                self.tools.registry().get(claimed.tool()),
+                next_item_step(item, &scene.turn, limits),
+            ) {
+                (_, DeletionStep::End(outcome)) => Some(outcome),
+                (None, DeletionStep::Start | DeletionStep::Check) => Some(ItemOutcome::Failed),
+                (Some(tool), DeletionStep::Start) => {
+                    self.delete_item(log, &scene, (&claimed, item), tool).await?
+                }
+                (Some(tool), DeletionStep::Check) => {
+                    self.recover_item(log, &scene, (&claimed, item), tool).await?
+                }
+            };
+            if let Some(outcome) = outcome {
+                let (call, ord) = (claimed.call(), item.ord);
+                let note = change_record::deletion_entry(&scene, call, ord, &item.target, Some(outcome));
+                log.finish_item(call, ord, outcome, note).await?;
+                failpoint::reached("item.recorded");
+            }
+        }
+    }
+
+    /// Runs the deletion of one item. Returns `None` if the outcome has to be checked.
+    async fn delete_item(
+        &self,
+        log: &TurnLog,
+        scene: &TurnContext,
+        (claimed, item): (&ClaimedDeletion, &DeletionItem),
+        tool: &Arc<dyn Tool>,
+    ) -> anyhow::Result<Option<ItemOutcome>> {
+        let cleared = match approval::approve_item(claimed, item, &scene.user) {
+            Ok(cleared) => cleared,
+            Err(NotPermitted) => return Ok(Some(ItemOutcome::NotPermitted)),
+        };
+        let (call, ord) = (claimed.call(), item.ord);
+        let intent = change_record::deletion_entry(scene, call, ord, &item.target, None);
+        if log.start_item(call, ord, intent).await? == ItemStartOutcome::NotStartable {
+            return Ok(None);
+        }
+        failpoint::reached("item.started");
+        let world = self.tools.load_context(scene, EffectLevel::Destructive).await?;
+        let run = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world));
+        let ended = self.tools.run_with_progress(scene, run).await;
+        failpoint::reached("item.ran");
+        let tried_before = item.attempts > 0;
+        Ok(match ended {
+            // If the item was started before, the earlier start without a response has deleted the title.
+            Ok(Ok(ran)) if result_status(&ran.result) == Some("already_gone") && !tried_before => {
+                Some(ItemOutcome::AlreadyGone)
+            }
+            Ok(Ok(_)) => Some(ItemOutcome::Deleted),
+            Ok(Err(ToolError::CallFailed(failure))) if failure.code == "changed" => {
+                Some(ItemOutcome::Changed)
+            }
+            Ok(Err(ToolError::CallFailed(failure))) => {
+                tracing::warn!(call = %call, code = failure.code, "deletion failed");
+                let is_there = failure.code == STILL_THERE;
+                let outcome = if is_there { ItemOutcome::StillThere } else { ItemOutcome::Failed };
+                // An earlier start may still have taken effect, so the item is checked once more.
+                Some(outcome).filter(|_| !tried_before)
+            }
+            Ok(Err(ToolError::Fatal(error))) => {
+                tracing::error!(call = %call, error = format!("{error:#}"), "deletion failed");
+                Some(ItemOutcome::Failed).filter(|_| !tried_before)
+            }
+            Ok(Err(ToolError::Unknown(_))) | Err(_) => None,
+        })
+    }
+
+    /// Checks a started item with an unknown outcome. The item may start again only if the title is certainly still in
+    /// the library.
+    async fn recover_item(
+        &self,
+        log: &TurnLog,
+        scene: &TurnContext,
+        (claimed, item): (&ClaimedDeletion, &DeletionItem),
+        tool: &Arc<dyn Tool>,
+    ) -> anyhow::Result<Option<ItemOutcome>> {
+        let (run, scope) = (InterruptedRun::Item(&item.target), (EffectLevel::Destructive, item.started_at));
+        let check = self.tools.check_outcome(scene, tool, run, scope);
+        match self.tools.run_with_progress(scene, check).await? {
+            RecoveryOutcome::Done(_) => return Ok(Some(ItemOutcome::Deleted)),
+            RecoveryOutcome::Unknown => return Ok(Some(ItemOutcome::Unknown)),
+            RecoveryOutcome::NotDone => {}
+        }
+        let is_last = i64::from(item.attempts) >= MAX_STARTS;
+        if is_last || is_stopped(&scene.turn, &self.settings.limits) {
+            return Ok(Some(ItemOutcome::StillThere));
+        }
+        log.reset_item(claimed.call(), item.ord).await?;
+        Ok(None)
+    }
+
+    /// Reports the outcome of each item. Items that had changed get a new confirmation prompt.
+    async fn report_deletion(
+        &self,
+        log: &TurnLog,
+        scene: &TurnContext,
+        claimed: ClaimedDeletion,
+    ) -> anyhow::Result<()> {
+        let outcomes: Vec<(DeletionTarget, ItemOutcome)> = claimed
+            .items()
+            .iter()
+            .filter_map(|item| match item.state {
+                DeletionItemState::Ended(outcome) => Some((item.target.clone(), outcome)),
+                DeletionItemState::Held | DeletionItemState::Running | DeletionItemState::Canceled => None,
+            })
+            .collect();
+        let wish = log.load_executed_approval(claimed.call()).await?;
+        let report = deletion_messages::format_deletion_report(&outcomes);
+        let report = scene
+            .closing_sentence()
+            .map_or(report.clone(), |closing| reply_address::prepend_sentence(closing, &report));
+        let changed: Vec<DeletionTarget> = outcomes
+            .iter()
+            .filter(|(_, outcome)| *outcome == ItemOutcome::Changed)
+            .map(|(item, _)| item.clone())
+            .collect();
+        // Only the member can repeat their removal request.
+        let fresh = match wish {
+            None if !is_stopped(&scene.turn, &self.settings.limits) => {
+                self.preview_changed_items(scene, &claimed, &changed).await?
+            }
+            Some(_) | None => Vec::new(),
+        };
+        let again =
+            (!fresh.is_empty()).then(|| build_confirmation_prompt(scene, fresh, &report, &self.settings));
+        let told = wish.zip(
+            outcomes.first().map(|(item, outcome)| deletion_messages::format_removal_outcome(item, *outcome)),
+        );
+        let end = scene.reply_address().turn_end(scene.live.id, MessageOutcome::Replied, &report);
+        Ok(log.finish_deletion(DeletionEnd { claimed, report, told, again, end }).await?)
+    }
+
+    /// Fetches the current state of the changed items; empty if a fetch fails.
+    async fn preview_changed_items(
+        &self,
+        scene: &TurnContext,
+        claimed: &ClaimedDeletion,
+        changed: &[DeletionTarget],
+    ) -> anyhow::Result<Vec<DeletionTarget>> {
+        let Some(tool) = self.tools.registry().get(claimed.tool()).filter(|_| !changed.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let world = self.tools.load_context(scene, EffectLevel::Destructive).await?;
+        Ok(match tokio::time::timeout(tool.timeout(), tool.refresh_items(changed, &world)).await {
+            Ok(Ok(items)) => items,
+            Ok(Err(error)) => {
+                tracing::warn!(
+                    error = telemetry::error_chain(&error),
+                    "failed to fetch a changed item again"
+                );
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        })
+    }
+}

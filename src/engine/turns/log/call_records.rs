@@ -1,0 +1,159 @@
+//! Records of the tool calls of a turn.
+
+use jiff::Timestamp;
+
+use super::turn_log::{TurnLog, TurnProgress};
+use crate::conversation::transcript::{CLEARED, CallRow, CallState, MediaKind, MediaRef, ToolCall};
+use crate::engine::turns::tool_effects::{self, EffectSource};
+use crate::engine::turns::turn_context::TurnContext;
+use crate::failpoint;
+use crate::store::audit::{self, NewAuditEntry};
+use crate::store::confirmation::pending_action::{self, HoldOutcome, NewPendingAction};
+use crate::store::database::db::DbError;
+use crate::store::turns::calls::{self, CallStartOutcome, CallStarts};
+use crate::store::{Conn, QueryResult};
+use crate::tools::ToolOutput;
+
+impl TurnLog {
+    /// Loads the ids that earlier results of the conversation have shown.
+    pub(crate) async fn load_shown_media(&self) -> Result<Vec<MediaRef>, DbError> {
+        let conversation = self.live.conversation;
+        self.read(move |conn| calls::load_shown_media(conn, conversation)).await
+    }
+
+    /// Loads the title and year as shown by an earlier result of the conversation.
+    pub(crate) async fn load_shown_title(
+        &self,
+        kind: MediaKind,
+        id: i64,
+    ) -> Result<Option<(String, u16)>, DbError> {
+        let conversation = self.live.conversation;
+        self.read(move |conn| calls::find_shown_title(conn, conversation, kind, id)).await
+    }
+
+    pub(crate) async fn load_call_starts(&self, call: CallRow) -> Result<CallStarts, DbError> {
+        self.read(move |conn| calls::load_starts(conn, call)).await
+    }
+
+    /// Records the intent to run a call, and loads `records` in the same commit. Returns `None` if the call may not
+    /// start.
+    pub(crate) async fn start_call<T: Send + 'static>(
+        &self,
+        call: CallRow,
+        intent: Option<NewAuditEntry>,
+        records: impl FnOnce(&mut Conn) -> QueryResult<T> + Send + 'static,
+    ) -> Result<Option<T>, DbError> {
+        let now = self.now();
+        let start = move |conn: &mut Conn| {
+            if calls::start_call(conn, call, now)? == CallStartOutcome::NotStartable {
+                return Ok(None);
+            }
+            if let Some(intent) = &intent {
+                audit::record_intent(conn, intent, now)?;
+            }
+            records(conn).map(Some)
+        };
+        self.write(start).await
+    }
+
+    /// Cancels calls that only read, or that fetch the items of a confirmation prompt. A call with a result is
+    /// unchanged.
+    pub(crate) async fn cancel_calls(&self, calls: &[CallRow]) -> anyhow::Result<TurnProgress> {
+        let (rows, now) = (calls.to_vec(), self.now());
+        let canceled = CallState::Canceled(CLEARED.to_owned());
+        let record = move |conn: &mut Conn| {
+            rows.iter().try_for_each(|row| calls::finish_call(conn, *row, &canceled, now))
+        };
+        self.write(record).await?;
+        Ok(TurnProgress::Reload)
+    }
+
+    /// Records the state of a call, and completes its row in the audit log with `note`.
+    pub(crate) async fn record_call_state(
+        &self,
+        scene: &TurnContext,
+        call: CallRow,
+        state: CallState,
+        note: Option<NewAuditEntry>,
+    ) -> anyhow::Result<TurnProgress> {
+        let now = self.now();
+        let record = move |conn: &mut Conn| finish_call(conn, call, (&state, note.as_ref()), now);
+        self.record_call(scene, record).await
+    }
+
+    /// Records a successful call, with its effects on our own records.
+    pub(crate) async fn record_success(
+        &self,
+        scene: &TurnContext,
+        call: CallRow,
+        ran: ToolOutput,
+        note: Option<NewAuditEntry>,
+    ) -> anyhow::Result<TurnProgress> {
+        let ToolOutput { result, effects: deeds } = ran;
+        let state = CallState::Done(result);
+        if deeds.is_empty() {
+            return self.record_call_state(scene, call, state, note).await;
+        }
+        let (doer, settings, now) =
+            (EffectSource::from_call(scene, call), self.logs.settings.clone(), self.now());
+        let record = move |conn: &mut Conn| {
+            finish_call(conn, call, (&state, note.as_ref()), now)?;
+            deeds
+                .iter()
+                .try_for_each(|deed| tool_effects::apply_tool_effect(conn, &doer, deed, &settings, now))
+        };
+        let progress = self.record_call(scene, record).await?;
+        self.logs.outbox.notify();
+        self.logs.addition_queued.notify();
+        Ok(progress)
+    }
+
+    /// Records a call. If other calls are open, the turn is loaded again only after all of them are recorded.
+    async fn record_call(
+        &self,
+        scene: &TurnContext,
+        record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
+    ) -> anyhow::Result<TurnProgress> {
+        let open = |call: &&ToolCall| matches!(call.state, CallState::Created | CallState::Running);
+        let calls = scene.turn.steps.iter().flat_map(|step| &step.calls);
+        let progress = if calls.filter(open).count() > 1 {
+            self.write(record).await?;
+            TurnProgress::Reload
+        } else {
+            self.record_and_continue(record).await?
+        };
+        failpoint::reached("call.recorded");
+        Ok(progress)
+    }
+
+    /// Stores the confirmation prompt of a call and ends the turn with it, unless the turn was canceled.
+    pub(crate) async fn hold_deletion(
+        &self,
+        call: CallRow,
+        question: NewPendingAction,
+    ) -> anyhow::Result<TurnProgress> {
+        let now = self.now();
+        let hold = move |conn: &mut Conn| pending_action::hold_deletion(conn, call, &question, now);
+        let holding = self.write(hold).await?;
+        failpoint::reached("question.held");
+        match holding {
+            HoldOutcome::Held => {
+                self.logs.outbox.notify();
+                Ok(TurnProgress::Ended)
+            }
+            HoldOutcome::Canceled => Ok(TurnProgress::Reload),
+        }
+    }
+}
+
+fn finish_call(
+    conn: &mut Conn,
+    call: CallRow,
+    (state, note): (&CallState, Option<&NewAuditEntry>),
+    now: Timestamp,
+) -> QueryResult<()> {
+    if let Some(note) = note {
+        audit::record_outcome(conn, note, now);
+    }
+    calls::finish_call(conn, call, state, now)
+}

@@ -1,0 +1,112 @@
+//! Records of a confirmed deletion: its items, and the end of its turn.
+
+use super::turn_log::TurnLog;
+use crate::conversation::deletion::claimed_deletion::ClaimedDeletion;
+use crate::conversation::deletion::deletion_messages::ItemOutcome;
+use crate::conversation::transcript::CallRow;
+use crate::engine::approvals::removal_requests;
+use crate::engine::reply_address::ReplyAddress;
+use crate::failpoint;
+use crate::store::Conn;
+use crate::store::audit::{self, NewAuditEntry};
+use crate::store::confirmation::approvals::{self, Approval};
+use crate::store::confirmation::deletion_items::{self, ItemStartOutcome};
+use crate::store::confirmation::pending_action::{self, NewPendingAction};
+use crate::store::database::db::DbError;
+use crate::store::people::users;
+use crate::store::queue::outbox;
+use crate::store::turns::model_steps;
+use crate::store::turns::turn_lifecycle::{self, TurnEnd};
+
+/// End of the turn of a deletion whose items all have an outcome.
+pub(crate) struct DeletionEnd {
+    pub(crate) claimed: ClaimedDeletion,
+    /// Report of the outcome of each item.
+    pub(crate) report: String,
+    /// Removal request that the deletion executed, and the message to its member.
+    pub(crate) told: Option<(Approval, String)>,
+    /// New confirmation prompt about items that had changed, which ends the turn instead of `end`.
+    pub(crate) again: Option<NewPendingAction>,
+    pub(crate) end: TurnEnd,
+}
+
+impl TurnLog {
+    /// Loads the deletion that the turn executes.
+    pub(crate) async fn load_claimed_deletion(&self) -> anyhow::Result<ClaimedDeletion> {
+        let turn = self.live.id;
+        let claimed = self.read(move |conn| pending_action::load_claimed_deletion(conn, turn)).await?;
+        claimed.ok_or_else(|| anyhow::anyhow!("find the deletion of turn {turn}"))
+    }
+
+    /// Loads the removal request that a deletion executes, if it executes one.
+    pub(crate) async fn load_executed_approval(&self, call: CallRow) -> Result<Option<Approval>, DbError> {
+        self.read(move |conn| approvals::load_executed_approval(conn, call)).await
+    }
+
+    /// Records the intent to delete an item.
+    pub(crate) async fn start_item(
+        &self,
+        call: CallRow,
+        ord: i64,
+        intent: NewAuditEntry,
+    ) -> Result<ItemStartOutcome, DbError> {
+        let now = self.now();
+        let start = move |conn: &mut Conn| {
+            let start = deletion_items::start_item(conn, call, ord, now)?;
+            if start == ItemStartOutcome::Started {
+                audit::record_intent(conn, &intent, now)?;
+            }
+            Ok(start)
+        };
+        self.write(start).await
+    }
+
+    /// Lets an item start again that was certainly not deleted.
+    pub(crate) async fn reset_item(&self, call: CallRow, ord: i64) -> Result<(), DbError> {
+        self.write(move |conn| deletion_items::reset_item(conn, call, ord)).await
+    }
+
+    /// Stores the outcome of an item and completes its row in the audit log.
+    pub(crate) async fn finish_item(
+        &self,
+        call: CallRow,
+        ord: i64,
+        outcome: ItemOutcome,
+        note: NewAuditEntry,
+    ) -> Result<(), DbError> {
+        let now = self.now();
+        let end = move |conn: &mut Conn| {
+            audit::record_outcome(conn, &note, now);
+            deletion_items::finish_item(conn, call, ord, outcome)
+        };
+        self.write(end).await
+    }
+
+    /// Records the report of a deletion, notifies the member whose removal request it executed, and ends the turn.
+    pub(crate) async fn finish_deletion(&self, done: DeletionEnd) -> Result<(), DbError> {
+        let (now, turn, settings) = (self.now(), self.live.id, self.logs.settings.clone());
+        let end = move |conn: &mut Conn| {
+            let DeletionEnd { claimed, report, told, again, end } = &done;
+            pending_action::finish_claimed_deletion(conn, claimed, report, now)?;
+            if let Some((wish, words)) = told {
+                let member = users::load_user(conn, wish.user)?;
+                let way = ReplyAddress::load_for_user(conn, &member, settings.number.as_ref())?;
+                let key = removal_requests::done_key(wish.id);
+                outbox::queue_message_once(conn, &way.notification_message(&key, words), now)?;
+            }
+            // If the turn was canceled after it was loaded, the deleted items are reported and no further prompt is
+            // sent.
+            if let Some(question) = again
+                && !turn_lifecycle::is_cancel_requested(conn, turn)?
+            {
+                let call = model_steps::add_call(conn, turn, claimed.tool(), now)?;
+                return pending_action::hold_deletion(conn, call, question, now).map(drop);
+            }
+            turn_lifecycle::finish_turn(conn, end, now)
+        };
+        self.write(end).await?;
+        failpoint::reached("deletion.reported");
+        self.signal_end();
+        Ok(())
+    }
+}

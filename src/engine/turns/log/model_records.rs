@@ -1,0 +1,138 @@
+//! Records of the model calls of a turn, with their reservations in the day's budget.
+
+use jiff::Timestamp;
+
+use super::turn_log::{TurnLog, TurnProgress};
+use crate::conversation::model_cost::{CostEstimate, ModelCharge};
+use crate::conversation::transcript::Responder;
+use crate::conversation::turn::StepFailure;
+use crate::engine::reply_address;
+use crate::engine::stream::recorder::DeltaRecorder;
+use crate::store::Conn;
+use crate::store::database::db::DbError;
+use crate::store::queue::inbound_messages::MessageOutcome;
+use crate::store::stream::delta_writer::{self, BlockChunk};
+use crate::store::turns::daily_budget::{self, BudgetedCall, Day, ReservationOutcome};
+use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
+use crate::store::turns::turn_lifecycle::{self, TriageState, TurnEnd};
+
+/// Text of the budget notification for the admins, sent at most once a day.
+const BUDGET_SPENT: &str = "Today's budget for the model is spent. Until midnight I only understand short commands such as ADD, STATUS and REMOVE.";
+const SMALL_TALK: MessageOutcome = MessageOutcome::Skipped("small_talk");
+
+/// Attempt of a model call that is about to begin.
+pub(crate) struct NewAttempt {
+    pub(crate) id: AttemptId,
+    pub(crate) responder: Responder,
+    /// Name of the model.
+    pub(crate) model: String,
+    pub(crate) estimate: CostEstimate,
+}
+
+impl TurnLog {
+    /// Records the attempt. Returns `None` if the turn was canceled after it was loaded. A call that does not fit into
+    /// the day's budget ends here. The keyword responder costs nothing and is not counted.
+    pub(crate) async fn start_attempt(&self, new: NewAttempt) -> Result<Option<ReservationOutcome>, DbError> {
+        let (now, attempt) = (self.now(), new.id);
+        let wanted = self.budgeted_call(new.estimate, now);
+        let settings = self.logs.settings.clone();
+        let start = move |conn: &mut Conn| {
+            if turn_lifecycle::is_cancel_requested(conn, attempt.turn)? {
+                return Ok(None);
+            }
+            model_steps::start_attempt(conn, attempt, new.responder, &new.model, now)?;
+            let reservation = match new.responder {
+                Responder::Model => daily_budget::reserve_call_cost(conn, &wanted, settings.budget)?,
+                Responder::Keyword => ReservationOutcome::Granted,
+            };
+            let message = match reservation {
+                ReservationOutcome::Granted => return Ok(Some(reservation)),
+                ReservationOutcome::Crowded => "the calls under way may use up the day's budget",
+                ReservationOutcome::Exhausted => {
+                    let key = format!("budget:{}", wanted.day);
+                    reply_address::notify_admins(conn, settings.number.as_ref(), &key, BUDGET_SPENT, now)?;
+                    "the day's budget is spent"
+                }
+            };
+            let why = StepFailure::Lasting;
+            let abandoned =
+                AbandonedAttempt { failure: why, message: message.to_owned(), charge: ModelCharge::Nothing };
+            model_steps::abandon_attempt(conn, attempt, abandoned, now)?;
+            Ok(Some(reservation))
+        };
+        let reservation = self.write(start).await?;
+        if let Some(reservation @ (ReservationOutcome::Crowded | ReservationOutcome::Exhausted)) = reservation
+        {
+            tracing::warn!(turn = %attempt.turn, ?reservation, "skipped a model call that exceeds the day's budget");
+            self.logs.outbox.notify();
+        }
+        Ok(reservation)
+    }
+
+    /// Returns a recorder of the streamed response to an attempt.
+    pub(crate) fn delta_recorder(&self, attempt: AttemptId) -> DeltaRecorder {
+        DeltaRecorder::new(&self.logs.db, &self.logs.clock, attempt)
+    }
+
+    /// Records the response to an attempt, with its last streamed pieces.
+    pub(crate) async fn complete_attempt(
+        &self,
+        attempt: AttemptId,
+        last_pieces: Vec<BlockChunk>,
+        response: RecordedResponse,
+    ) -> anyhow::Result<TurnProgress> {
+        let now = self.now();
+        let record = move |conn: &mut Conn| {
+            delta_writer::append_chunks(conn, attempt, &last_pieces, now)?;
+            model_steps::complete_attempt(conn, attempt, &response, now)
+        };
+        self.record_and_continue(record).await
+    }
+
+    pub(crate) async fn abandon_attempt(
+        &self,
+        attempt: AttemptId,
+        abandoned: AbandonedAttempt,
+    ) -> Result<(), DbError> {
+        let now = self.now();
+        self.write(move |conn| model_steps::abandon_attempt(conn, attempt, abandoned, now)).await
+    }
+
+    /// Reserves the cost of the call that decides whether a message needs a reply.
+    pub(crate) async fn reserve_triage_cost(
+        &self,
+        estimate: CostEstimate,
+    ) -> Result<ReservationOutcome, DbError> {
+        let (call, budget) = (self.budgeted_call(estimate, self.now()), self.logs.settings.budget);
+        self.write(move |conn| daily_budget::reserve_call_cost(conn, &call, budget)).await
+    }
+
+    /// Records permanently whether the turn continues.
+    pub(crate) async fn record_triage(
+        &self,
+        verdict: TriageState,
+        charge: ModelCharge,
+    ) -> Result<TurnProgress, DbError> {
+        let (turn, now) = (self.live.id, self.now());
+        let record = move |conn: &mut Conn| {
+            daily_budget::settle_call_cost(conn, turn, charge)?;
+            turn_lifecycle::set_triage_state(conn, turn, verdict, now)?;
+            match verdict {
+                TriageState::Skip => {
+                    turn_lifecycle::finish_turn(conn, &TurnEnd::without_message(turn, SMALL_TALK), now)
+                }
+                TriageState::Open | TriageState::Respond => Ok(()),
+            }
+        };
+        self.write(record).await?;
+        Ok(match verdict {
+            TriageState::Skip => TurnProgress::Ended,
+            TriageState::Open | TriageState::Respond => TurnProgress::Reload,
+        })
+    }
+
+    fn budgeted_call(&self, estimate: CostEstimate, now: Timestamp) -> BudgetedCall {
+        let day = Day::from_timestamp(now, &self.logs.settings.zone);
+        BudgetedCall { turn: self.live.id, user: self.user, day, estimate }
+    }
+}

@@ -1,0 +1,180 @@
+//! Log of a running turn. Every record about a running turn is written through its log, and read back in the commit of
+//! the record, which also determines whether the turn ends.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::conversation::transcript::UserId;
+use crate::engine::parts::EngineParts;
+use crate::engine::settings::HouseholdSettings;
+use crate::engine::turns::turn_context::TurnContext;
+use crate::engine::turns::turn_end;
+use crate::engine::work_signal::WorkSignal;
+use crate::failpoint;
+use crate::messaging::outbox_relay::OutboxSignal;
+use crate::store::conversation::history::{self, ConversationWindow};
+use crate::store::database::db::{Db, DbError};
+use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnEnd};
+use crate::store::{Conn, QueryResult, with_savepoint};
+
+/// Logs of turns, and the workers to whom their records give work.
+pub(crate) struct TurnLogs {
+    pub(super) db: Db,
+    pub(super) clock: Clock,
+    pub(super) settings: Arc<HouseholdSettings>,
+    pub(super) outbox: OutboxSignal,
+    turn_answered: WorkSignal,
+    pub(super) addition_queued: WorkSignal,
+}
+
+impl TurnLogs {
+    pub(crate) fn new(parts: &EngineParts, turn_answered: WorkSignal, addition_queued: WorkSignal) -> Self {
+        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
+        Self { db, clock, settings, outbox, turn_answered, addition_queued }
+    }
+
+    /// Opens the log of a turn. `bell` notifies the task of the turn's user.
+    pub(crate) fn open_log(self: &Arc<Self>, user: UserId, live: ActiveTurn, bell: Arc<Notify>) -> TurnLog {
+        TurnLog { logs: self.clone(), user, live, bell, earlier: Arc::default() }
+    }
+}
+
+/// Log of one running turn.
+pub(crate) struct TurnLog {
+    pub(super) logs: Arc<TurnLogs>,
+    pub(super) user: UserId,
+    pub(super) live: ActiveTurn,
+    /// Bell of the user's task. Every cancellation of the turn rings it.
+    bell: Arc<Notify>,
+    /// Reports of tools and code before this turn, newest first.
+    earlier: Arc<[String]>,
+}
+
+/// Progress of a turn after a step.
+pub(crate) enum TurnProgress {
+    /// The turn continues after a load of its state.
+    Reload,
+    /// The turn continues from this state, which was loaded in the commit of the last record.
+    Loaded(Box<TurnContext>),
+    Ended,
+}
+
+impl TurnLog {
+    /// Loads the state of the turn, its conversation, and the changes of the day in earlier conversations.
+    pub(crate) async fn load_with_history(
+        &self,
+    ) -> Result<(TurnContext, ConversationWindow, Vec<String>), DbError> {
+        let (user, live, since) = (self.user, self.live, self.start_of_day());
+        let read = move |conn: &mut Conn| {
+            let window = history::load_conversation_window(conn, live.conversation)?;
+            let done_today = history::load_earlier_changes(conn, user, live.conversation, since)?;
+            Ok((TurnContext::load_turn(conn, user, live)?, window, done_today))
+        };
+        self.read(read).await
+    }
+
+    /// Adds the reports of tools and code before this turn to the state that later loads return.
+    pub(crate) fn with_earlier_reports(self, earlier: Arc<[String]>) -> Self {
+        Self { earlier, ..self }
+    }
+
+    pub(crate) async fn load_context(&self) -> Result<TurnContext, DbError> {
+        let (user, live) = (self.user, self.live);
+        let scene = self.read(move |conn| TurnContext::load_turn(conn, user, live)).await?;
+        Ok(scene.with_record(&self.earlier))
+    }
+
+    /// Records a result of the turn, and in the same commit its direct consequence: a turn with an answer ends, and the
+    /// state of any other turn is loaded.
+    pub(super) async fn record_and_continue(
+        &self,
+        record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
+    ) -> anyhow::Result<TurnProgress> {
+        let (logs, user, live, earlier) = (self.logs.clone(), self.user, self.live, self.earlier.clone());
+        let recorded = move |conn: &mut Conn| {
+            record(conn)?;
+            // The record is committed even if the rest fails. The next load of the turn reads the record again and gets
+            // the error.
+            Ok(logs.end_or_load_turn(conn, user, live, &earlier).unwrap_or(TurnProgress::Reload))
+        };
+        let progress = self.write(recorded).await?;
+        if let TurnProgress::Ended = progress {
+            self.signal_end();
+        }
+        Ok(progress)
+    }
+
+    pub(crate) async fn end_turn(&self, end: TurnEnd) -> anyhow::Result<TurnProgress> {
+        let now = self.now();
+        self.write(move |conn| turn_lifecycle::finish_turn(conn, &end, now)).await?;
+        self.signal_end();
+        Ok(TurnProgress::Ended)
+    }
+
+    /// Wakes the workers that process the answer of the ended turn.
+    pub(super) fn signal_end(&self) {
+        failpoint::reached("turn.ended");
+        self.logs.outbox.notify();
+        self.logs.turn_answered.notify();
+    }
+
+    /// Waits until the user or the operator has canceled the turn.
+    pub(crate) async fn wait_for_cancellation(&self) {
+        let turn = self.live.id;
+        loop {
+            self.bell.notified().await;
+            // If the database does not answer, the turn continues to its next record and gets the error there.
+            if self.read(move |conn| turn_lifecycle::is_cancel_requested(conn, turn)).await.unwrap_or(false) {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.logs.clock.now()
+    }
+
+    pub(super) async fn read<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        self.logs.db.read(work).await
+    }
+
+    pub(super) async fn write<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        self.logs.db.write(work).await
+    }
+
+    /// Returns the last midnight in the household's time zone.
+    fn start_of_day(&self) -> Timestamp {
+        let now = self.now();
+        let zoned = now.to_zoned(self.logs.settings.zone.clone());
+        zoned.start_of_day().map_or(now, |midnight| midnight.timestamp())
+    }
+}
+
+impl TurnLogs {
+    fn end_or_load_turn(
+        &self,
+        conn: &mut Conn,
+        user: UserId,
+        live: ActiveTurn,
+        earlier: &Arc<[String]>,
+    ) -> QueryResult<TurnProgress> {
+        let (scene, now) = (TurnContext::load_turn(conn, user, live)?.with_record(earlier), self.clock.now());
+        let step = scene.turn.next_step(now, &self.settings.limits);
+        match turn_end::final_turn_end(&scene, &step, self.settings.reactions) {
+            Some(end) => {
+                with_savepoint(conn, |conn| turn_lifecycle::finish_turn(conn, &end, now))?;
+                Ok(TurnProgress::Ended)
+            }
+            None => Ok(TurnProgress::Loaded(Box::new(scene))),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Execution of turns: each step is decided from the turn's log, executed, and recorded in the log.
+
+pub(super) mod call_failures;
+pub(super) mod change_record;
+mod confirmation_prompt;
+mod deletion;
+pub(super) mod log;
+mod model_step;
+mod tool_calls;
+mod tool_context;
+pub(super) mod tool_effects;
+pub(super) mod tool_runner;
+mod triage;
+pub(super) mod turn_context;
+mod turn_end;
+pub(super) mod turn_runner;
+mod write_recovery;

@@ -1,0 +1,134 @@
+//! Context of a tool at the time of its run.
+
+use jiff::Timestamp;
+
+use super::turn_context::TurnContext;
+use crate::conversation::deletion::target::DeletionTarget;
+use crate::conversation::people::naming;
+use crate::conversation::rate_limit::RateLimit;
+use crate::conversation::title_requests::{Requester, TitleRequest};
+use crate::conversation::transcript::{EffectLevel, EventId, QuotaKind, User, UserId, UserRole};
+use crate::engine::settings::{HouseholdSettings, Quotas};
+use crate::store::confirmation::approvals::{self, ApprovalKind};
+use crate::store::library::title_requests::RecentTitleRequest;
+use crate::store::library::{quotas, title_requests};
+use crate::store::people::users;
+use crate::store::queue::inbound_messages;
+use crate::store::{Conn, QueryResult};
+use crate::tools::{QuotaAllowance, QuotaUsage, RequestTiming, ToolContext};
+
+/// Database records that are relevant to a tool.
+pub(crate) struct ToolRecords {
+    title_requests: Vec<TitleRequest>,
+    user: UserRecords,
+}
+
+impl ToolRecords {
+    /// Loads our records for a tool. A tool that only reads does not need the user's own additions and removal
+    /// requests.
+    pub(super) fn load_records(
+        conn: &mut Conn,
+        user: &User,
+        last: Option<EventId>,
+        (tier, quotas): (EffectLevel, Quotas),
+        now: Timestamp,
+    ) -> QueryResult<Self> {
+        let title_requests = load_title_requests(conn, user)?;
+        let user = match tier {
+            EffectLevel::Write | EffectLevel::Destructive => {
+                UserRecords::load_user_records(conn, user, last, quotas, now)?
+            }
+            EffectLevel::Read => UserRecords::default(),
+        };
+        Ok(Self { title_requests, user })
+    }
+
+    /// Builds the context of a tool from its records.
+    pub(super) fn into_context(
+        self,
+        scene: &TurnContext,
+        settings: &HouseholdSettings,
+        now: Timestamp,
+    ) -> ToolContext {
+        let UserRecords { allowance, removal_requests, admins, last_three } = self.user;
+        ToolContext {
+            now,
+            zone: settings.zone.clone(),
+            rights: scene.user.rights,
+            turn_messages: scene.turn.texts.clone(),
+            last_three,
+            languages: settings.languages.clone(),
+            allowance,
+            removal_requests,
+            admins,
+            title_requests: self.title_requests,
+            facts: scene.facts.clone(),
+            request_timing: RequestTiming::Now,
+        }
+    }
+}
+
+/// Loads the recent title requests of the household, with names of users, because phone numbers are shown to no user.
+fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<Vec<TitleRequest>> {
+    let asked = title_requests::load_recent_title_requests(conn)?;
+    let everyone = if asked.is_empty() { Vec::new() } else { users::load_known_users(conn)? };
+    let who = |id: UserId| match everyone.iter().find(|one| one.id == id) {
+        _ if id == user.id => Requester::You,
+        Some(User { name: Some(name), .. }) => Requester::Named(name.clone()),
+        Some(_) | None => Requester::Unnamed,
+    };
+    let told = asked.into_iter().map(|RecentTitleRequest { user, wanted, stage, at }| TitleRequest {
+        requester: who(user),
+        wanted,
+        status: stage,
+        requested_at: at,
+    });
+    Ok(told.collect())
+}
+
+/// Records that belong to the user alone.
+#[derive(Default)]
+struct UserRecords {
+    allowance: QuotaAllowance,
+    removal_requests: Vec<DeletionTarget>,
+    admins: usize,
+    last_three: Vec<String>,
+}
+
+impl UserRecords {
+    fn load_user_records(
+        conn: &mut Conn,
+        user: &User,
+        last: Option<EventId>,
+        quotas: Quotas,
+        now: Timestamp,
+    ) -> QueryResult<Self> {
+        let quotas = match user.rights.role {
+            UserRole::Admin => Quotas { movies: None, seasons: None },
+            UserRole::Member => quotas.for_member(quotas::load_quota_override(conn, user.id)?),
+        };
+        let mut standing = |rate: Option<RateLimit>, what| -> QueryResult<QuotaUsage> {
+            let counted = match rate {
+                Some(rate) => quotas::load_counted_additions(conn, user.id, what, now - rate.period)?,
+                None => Vec::new(),
+            };
+            Ok(QuotaUsage { rate, additions: counted })
+        };
+        let movies = standing(quotas.movies, QuotaKind::Movies)?;
+        let seasons = standing(quotas.seasons, QuotaKind::Seasons)?;
+        let admins = users::load_admins(conn)?;
+        let whom_to_ask = naming::format_admin_contacts(&admins);
+        let wishes = approvals::load_open_approvals_about(conn, user.id)?.into_iter().filter_map(|open| {
+            match open.kind {
+                ApprovalKind::Delete(item) => Some(*item),
+                ApprovalKind::Join => None,
+            }
+        });
+        Ok(Self {
+            allowance: QuotaAllowance { movies, seasons, contact: whom_to_ask },
+            removal_requests: wishes.collect(),
+            admins: admins.len(),
+            last_three: inbound_messages::load_bodies_up_to(conn, user.id, last, 3)?,
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! Loop of one turn from its log to its end: load, decide, execute, record.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::deletion::DeletionRunner;
+use super::log::turn_log::{TurnLog, TurnLogs, TurnProgress};
+use super::model_step::ModelStepRunner;
+use super::tool_calls::ToolCallRunner;
+use super::tool_runner::ToolRunner;
+use super::triage::MessageTriage;
+use super::turn_context::{TurnContext, TurnHistory};
+use super::turn_end;
+use super::write_recovery::WriteRecovery;
+use crate::clock::Clock;
+use crate::conversation::memory::recall;
+use crate::conversation::transcript::{Responder, TurnId, UserId};
+use crate::conversation::turn::NextStep;
+use crate::engine::memory::recall::AnswerRecall;
+use crate::engine::model_call::ModelCaller;
+use crate::engine::parts::EngineParts;
+use crate::engine::settings::HouseholdSettings;
+use crate::store::conversation::history::ConversationWindow;
+use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind};
+
+/// Runner of turns, which decides each step from the log and passes it to the component that executes it.
+pub(crate) struct TurnRunner {
+    logs: Arc<TurnLogs>,
+    clock: Clock,
+    settings: Arc<HouseholdSettings>,
+    recall: Arc<AnswerRecall>,
+    triage: MessageTriage,
+    model_steps: ModelStepRunner,
+    tool_calls: ToolCallRunner,
+    recovery: WriteRecovery,
+    deletions: DeletionRunner,
+}
+
+impl TurnRunner {
+    pub(crate) fn new(
+        parts: &EngineParts,
+        logs: TurnLogs,
+        models: &Arc<ModelCaller>,
+        recall: Arc<AnswerRecall>,
+        tools: &Arc<ToolRunner>,
+    ) -> Self {
+        let EngineParts { clock, settings, .. } = parts.clone();
+        Self {
+            logs: Arc::new(logs),
+            clock,
+            settings,
+            recall,
+            triage: MessageTriage::new(parts, models.clone()),
+            model_steps: ModelStepRunner::new(parts, models.clone()),
+            tool_calls: ToolCallRunner::new(parts, tools.clone()),
+            recovery: WriteRecovery::new(parts, tools.clone()),
+            deletions: DeletionRunner::new(parts, tools.clone()),
+        }
+    }
+
+    /// Runs a turn until it ends or the program stops. `bell` notifies the task of its user.
+    pub(crate) async fn run_turn(
+        &self,
+        user: UserId,
+        live: ActiveTurn,
+        bell: Arc<Notify>,
+    ) -> anyhow::Result<()> {
+        let log = self.logs.open_log(user, live, bell);
+        match live.kind {
+            TurnKind::Chat => self.run_chat_turn(log).await,
+            TurnKind::Confirm => self.deletions.run_confirmed_deletion(&log).await,
+            // Code answers these turns in the transaction that begins them, so none of them is ever unfinished.
+            TurnKind::Deny | TurnKind::Command => {
+                let end = turn_end::failed_turn_end(&log.load_context().await?);
+                log.end_turn(end).await.map(drop)
+            }
+        }
+    }
+
+    async fn run_chat_turn(&self, log: TurnLog) -> anyhow::Result<()> {
+        let (scene, ConversationWindow { turns, oldest }, done_today) = log.load_with_history().await?;
+        let recalled = self.recall_lines(&log, &scene, oldest).await;
+        let past = TurnHistory { turns, done_today, recalled };
+        let record = past.action_record();
+        let log = log.with_earlier_reports(record.clone());
+        // A later cancellation is detected when the next step is recorded. Triage calls the model without that record.
+        let mut known =
+            Some(scene.with_record(&record)).filter(|scene| scene.plan.triage == TriageState::Respond);
+        loop {
+            let scene = match known.take() {
+                Some(scene) => scene,
+                None => log.load_context().await?,
+            };
+            match self.run_step(&log, &scene, &past).await? {
+                TurnProgress::Reload => {}
+                TurnProgress::Loaded(scene) => known = Some(*scene),
+                TurnProgress::Ended => return Ok(()),
+            }
+        }
+    }
+
+    async fn run_step(
+        &self,
+        log: &TurnLog,
+        scene: &TurnContext,
+        past: &TurnHistory,
+    ) -> anyhow::Result<TurnProgress> {
+        if scene.plan.triage != TriageState::Respond && !scene.turn.cancel_requested {
+            return self.triage.triage_turn(log, scene, past).await;
+        }
+        let step = scene.turn.next_step(self.clock.now(), &self.settings.limits);
+        match step {
+            NextStep::CallModel(ask) => self.model_steps.run_model_step(log, scene, past, &ask).await,
+            NextStep::StartCalls(calls) => self.tool_calls.start_calls(log, scene, &calls).await,
+            NextStep::AnswerCall(call, state) => log.record_call_state(scene, call, state, None).await,
+            NextStep::RecoverCall(call) => self.recovery.recover_call(log, scene, call).await,
+            NextStep::Reply(answer) => {
+                log.end_turn(turn_end::reply_turn_end(scene, &answer, self.settings.reactions)).await
+            }
+            NextStep::Cancel => log.end_turn(turn_end::canceled_turn_end(scene)).await,
+        }
+    }
+
+    /// Returns the recalled lines for a turn's prompt, without the exchanges from turn `shown` on, which the prompt
+    /// already contains. If the memory cannot be read, the turn continues without the lines. A canceled turn needs no
+    /// lines.
+    async fn recall_lines(&self, log: &TurnLog, scene: &TurnContext, shown: Option<TurnId>) -> Vec<String> {
+        let query = scene.turn.texts.join(" ");
+        if scene.plan.brain == Responder::Keyword || scene.turn.cancel_requested {
+            return Vec::new();
+        }
+        let found = tokio::select! {
+            found = self.recall.recall_answers(scene.user.id, &query, shown) => found,
+            () = log.wait_for_cancellation() => return Vec::new(),
+        };
+        match found {
+            Ok(recalled) => recall::format_recall_lines(&recalled, &self.settings.zone),
+            Err(error) => {
+                let error = anyhow::Error::from(error);
+                tracing::error!(turn = %scene.live.id, error = format!("{error:#}"), "failed to search the memory");
+                Vec::new()
+            }
+        }
+    }
+}

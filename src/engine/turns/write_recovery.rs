@@ -1,0 +1,101 @@
+//! Recovery of a write without a response. The write is checked after its request has had time to arrive, then recorded
+//! as done, started again, or reported as not done.
+
+use std::sync::Arc;
+
+use super::call_failures::outcome_unknown_failure;
+use super::change_record::{self, OutcomeSource};
+use super::log::turn_log::{TurnLog, TurnProgress};
+use super::tool_runner::ToolRunner;
+use super::turn_context::TurnContext;
+use crate::clock::Clock;
+use crate::conversation::transcript::{CallRow, CallState, EffectLevel, MediaKind, MediaRef, ToolCall};
+use crate::conversation::turn::TurnLimits;
+use crate::engine::parts::EngineParts;
+use crate::store::turns::calls::CallStarts;
+use crate::tools::formatting::format_media_title;
+use crate::tools::{InterruptedRun, RecoveryOutcome, Tool};
+
+/// Number of starts of one write before the write is reported as not done.
+pub(super) const MAX_STARTS: i64 = 3;
+
+/// Recovery of writes that were started and have no result.
+pub(super) struct WriteRecovery {
+    tools: Arc<ToolRunner>,
+    clock: Clock,
+    limits: TurnLimits,
+}
+
+impl WriteRecovery {
+    pub(super) fn new(parts: &EngineParts, tools: Arc<ToolRunner>) -> Self {
+        Self { tools, clock: parts.clock.clone(), limits: parts.settings.limits }
+    }
+
+    /// Settles a call that was started and has no result. A read runs again, and a write is checked.
+    pub(super) async fn recover_call(
+        &self,
+        log: &TurnLog,
+        scene: &TurnContext,
+        row: CallRow,
+    ) -> anyhow::Result<TurnProgress> {
+        let Some(call) = scene.find_call(row) else { return Ok(TurnProgress::Reload) };
+        let state = match (call.effect_level, self.tools.registry().get(&call.name)) {
+            (EffectLevel::Read, _) => CallState::Created,
+            (_, None) => CallState::Failed(outcome_unknown_failure()),
+            (_, Some(tool)) => {
+                let starts = log.load_call_starts(row).await?;
+                let scope = (call.effect_level, starts.last_at);
+                let check =
+                    self.tools.check_outcome(scene, tool, InterruptedRun::Call(&call.arguments), scope);
+                match self.tools.run_with_progress(scene, check).await? {
+                    RecoveryOutcome::Done(ran) => {
+                        let note = change_record::outcome_entry(
+                            scene,
+                            row,
+                            OutcomeSource::Lookup,
+                            &call.name,
+                            &ran.result,
+                        );
+                        return log.record_success(scene, row, ran, Some(note)).await;
+                    }
+                    RecoveryOutcome::NotDone => {
+                        self.restart_or_fail(log, scene, (call, tool), starts).await?
+                    }
+                    RecoveryOutcome::Unknown => CallState::Failed(outcome_unknown_failure()),
+                }
+            }
+        };
+        let note = change_record::failure_entry(scene, call, &state);
+        log.record_call_state(scene, row, state, note).await
+    }
+
+    /// Restarts a write that was certainly not executed, while there is time. After that, the write is recorded as not
+    /// done.
+    async fn restart_or_fail(
+        &self,
+        log: &TurnLog,
+        scene: &TurnContext,
+        (call, tool): (&ToolCall, &Arc<dyn Tool>),
+        starts: CallStarts,
+    ) -> anyhow::Result<CallState> {
+        let turn = &scene.turn;
+        let in_time = self.clock.now() < turn.deadline && !turn.is_given_up(&self.limits);
+        if turn.cancel_requested || (starts.count < MAX_STARTS && in_time) {
+            return Ok(CallState::Created);
+        }
+        let uses = tool.check_arguments(&call.arguments).map(|uses| uses.refs).unwrap_or_default();
+        let title = load_shown_title(log, uses.first()).await?;
+        Ok(CallState::Failed(tool.not_done_failure(title.as_deref())))
+    }
+}
+
+/// Returns the title as shown by an earlier result of the conversation, such as `Dune (2021)`.
+async fn load_shown_title(log: &TurnLog, about: Option<&MediaRef>) -> anyhow::Result<Option<String>> {
+    let (kind, id) = match about {
+        Some(MediaRef::Tmdb(id)) => (MediaKind::Movie, *id),
+        Some(MediaRef::Tvdb(id)) => (MediaKind::Series, *id),
+        Some(MediaRef::Item { .. } | MediaRef::Download { .. }) | None => return Ok(None),
+    };
+    let shown = log.load_shown_title(kind, id).await?;
+    Ok(shown.map(|(title, year)| format_media_title(&title, year)))
+}
