@@ -18,7 +18,7 @@ use super::turn_loop::TurnContext;
 use crate::conversation::title_requests as words;
 use crate::conversation::title_requests::DeferredAdditionState;
 use crate::conversation::transcript::{
-    CallFailure, CallId, CallState, EffectLevel, MediaKind, ToolCall, UserStatus,
+    CallFailure, CallId, CallState, EffectLevel, FailureCode, MediaKind, ToolCall, UserStatus,
 };
 use crate::store::library::request_groups::{self, RequestGroup};
 use crate::store::library::title_requests::{self, DeferredAddition};
@@ -111,7 +111,7 @@ impl Engine {
         let Some(tool) = self.0.parts.tools.get(tool_name(group.whole.wanted.kind)).cloned() else {
             let told = words::format_refused(&group.whole.wanted, None);
             return self
-                .end_addition_as_given_up(&scene, &group, GivenUp::to_all(told, "no_such_tool"))
+                .end_addition_as_given_up(&scene, &group, GivenUp::to_all(told, FailureCode::NoSuchTool))
                 .await;
         };
         let outcome = match group.whole.state {

@@ -2,13 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::tool_calls::{OUTCOME_UNKNOWN, audit_entry};
+use super::tool_calls::audit_entry;
 use super::turn_loop::TurnContext;
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::facts::{FORGET, REMEMBER};
 use crate::conversation::title_requests::QUEUED;
-use crate::conversation::transcript::{CallResult, CallRow, CallState, EffectLevel, ToolArguments, ToolCall};
+use crate::conversation::transcript::{
+    CallResult, CallRow, CallState, EffectLevel, FailureCode, ToolArguments, ToolCall,
+};
 use crate::store::audit::NewAuditEntry;
 
 /// Fields of a tool's result that the log stores besides the title. They do not include the requester of a title.
@@ -71,9 +73,9 @@ pub(super) fn failed_write_entry(
     scene: &TurnContext,
     call: CallRow,
     tool: &str,
-    reason: &str,
+    reason: &FailureCode,
 ) -> NewAuditEntry {
-    let kind = if reason == OUTCOME_UNKNOWN { "write_unknown" } else { "write_failed" };
+    let kind = if *reason == FailureCode::OutcomeUnknown { "write_unknown" } else { "write_failed" };
     audit_entry(scene, kind, call, json!({ "tool": tool, "reason": reason }))
 }
 

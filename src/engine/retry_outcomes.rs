@@ -6,14 +6,13 @@ use serde_json::json;
 use super::addition_retries::{RetryOutcome, tool_name};
 use super::change_record::{self, OutcomeSource};
 use super::notification_fanout::earliest_send_time;
-use super::tool_calls::OUTCOME_UNKNOWN;
 use super::tool_effects::{self, EffectSource};
 use super::turn_end::ReplyAddress;
 use super::turn_loop::TurnContext;
 use super::{Engine, HouseholdSettings};
 use crate::conversation::title_requests as words;
 use crate::conversation::title_requests::{DeferredAdditionState, RequestedTitle};
-use crate::conversation::transcript::{CallFailure, User, UserStatus};
+use crate::conversation::transcript::{CallFailure, FailureCode, User, UserStatus};
 use crate::store::database::db::DbError;
 use crate::store::library::follows;
 use crate::store::library::request_groups::{self, CloseGroupOutcome, RequestGroup};
@@ -60,10 +59,10 @@ impl Engine {
             }
             (RetryOutcome::Refused(failure), _) => GivenUp::from_refusal(group, failure),
             (RetryOutcome::NotMade, None) => {
-                GivenUp::to_all(words::format_given_up(&open.wanted), "not_reached_for_a_day")
+                GivenUp::to_all(words::format_given_up(&open.wanted), FailureCode::NotReachedForADay)
             }
             (RetryOutcome::Unknown, None) => {
-                GivenUp::to_all(words::format_outcome_unknown(&open.wanted), OUTCOME_UNKNOWN)
+                GivenUp::to_all(words::format_outcome_unknown(&open.wanted), FailureCode::OutcomeUnknown)
             }
         };
         self.end_addition_as_given_up(scene, group, given_up).await
@@ -189,12 +188,12 @@ pub(super) struct GivenUp {
     /// Message to other followers of the title.
     to_others: String,
     /// Reason in the audit log.
-    reason: String,
+    reason: FailureCode,
 }
 
 impl GivenUp {
-    pub(super) fn to_all(told: String, reason: &str) -> Self {
-        Self { to_others: told.clone(), told, reason: reason.to_owned() }
+    pub(super) fn to_all(told: String, reason: FailureCode) -> Self {
+        Self { to_others: told.clone(), told, reason }
     }
 
     fn from_refusal(group: &RequestGroup, failure: CallFailure) -> Self {
@@ -210,7 +209,7 @@ impl GivenUp {
 pub(super) fn failed_addition_entry(
     scene: &TurnContext,
     open: &DeferredAddition,
-    reason: &str,
+    reason: &FailureCode,
 ) -> audit::NewAuditEntry {
     change_record::failed_write_entry(scene, open.call, tool_name(open.wanted.kind), reason)
 }

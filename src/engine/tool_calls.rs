@@ -12,7 +12,7 @@ use super::turn_loop::{TurnContext, TurnProgress};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::transcript::{
-    CLEARED, CallFailure, CallResult, CallRow, CallState, EffectLevel, MediaRef, ToolCall,
+    CLEARED, CallFailure, CallResult, CallRow, CallState, EffectLevel, FailureCode, MediaRef, ToolCall,
 };
 use crate::conversation::turn::prompt_preamble::format_prompt_preamble;
 use crate::failpoint;
@@ -25,8 +25,6 @@ use crate::tools::{CallReferences, Tool, ToolError, ToolOutput};
 
 /// Maximum length in bytes of a deletion report that precedes a confirmation prompt.
 const MAX_BEFORE_QUESTION: usize = 600;
-/// Failure code of a write with an unknown outcome.
-pub(super) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 /// Number of starts of one write before the write is reported as not done.
 pub(super) const MAX_STARTS: i64 = 3;
 
@@ -352,11 +350,7 @@ impl Engine {
     fn unknown_tool_failure(&self, scene: &TurnContext, call: &ToolCall) -> CallFailure {
         let offered = self.0.parts.tools.offered_specs(scene.user.rights);
         let names: Vec<&str> = offered.iter().map(|spec| spec.name).collect();
-        call_failure(
-            "unknown_tool",
-            json!({ "error": "unknown_tool", "called": call.name, "tools": names }),
-            None,
-        )
+        CallFailure::new(FailureCode::UnknownTool, json!({ "called": call.name, "tools": names }), None)
     }
 }
 
@@ -374,28 +368,14 @@ pub(super) fn find_call(scene: &TurnContext, row: CallRow) -> Option<&ToolCall> 
     scene.turn.steps.iter().flat_map(|step| &step.calls).find(|call| call.row == row)
 }
 
-fn call_failure(code: &str, for_model: Value, for_user: Option<&str>) -> CallFailure {
-    CallFailure { code: code.to_owned(), for_model, for_user: for_user.map(str::to_owned) }
-}
-
 fn internal_failure() -> CallFailure {
-    call_failure("failed", json!({ "error": "failed" }), Some("That did not work. Please try again later."))
+    let sentence = "That did not work. Please try again later.";
+    CallFailure::new(FailureCode::Failed, Value::Null, Some(sentence.to_owned()))
 }
 
 fn timeout_failure() -> CallFailure {
-    call_failure(
-        "too_slow",
-        json!({ "error": "too_slow" }),
-        Some("That took too long. Please try again later."),
-    )
-}
-
-pub(super) fn outcome_unknown() -> CallFailure {
-    call_failure(
-        OUTCOME_UNKNOWN,
-        json!({ "error": OUTCOME_UNKNOWN, "hint": "it may or may not have happened; say so" }),
-        Some("I could not find out whether that worked. Please check."),
-    )
+    let sentence = "That took too long. Please try again later.";
+    CallFailure::new(FailureCode::TooSlow, Value::Null, Some(sentence.to_owned()))
 }
 
 /// Returns the status word of a deletion's outcome, such as `deleted`.

@@ -8,9 +8,11 @@ use jiff::Timestamp;
 
 use super::Engine;
 use super::change_record::{self, OutcomeSource};
-use super::tool_calls::{MAX_STARTS, find_call, outcome_unknown};
+use super::tool_calls::{MAX_STARTS, find_call};
 use super::turn_loop::{TurnContext, TurnProgress};
-use crate::conversation::transcript::{CallRow, CallState, EffectLevel, MediaKind, MediaRef, ToolCall};
+use crate::conversation::transcript::{
+    CallFailure, CallRow, CallState, EffectLevel, MediaKind, MediaRef, ToolCall,
+};
 use crate::store::turns::calls::{self, CallStarts};
 use crate::tools::formatting::format_media_title;
 use crate::tools::{InterruptedRun, RecoveryOutcome, Tool};
@@ -25,7 +27,7 @@ impl Engine {
         let Some(call) = find_call(scene, row) else { return Ok(TurnProgress::Reload) };
         let state = match (call.effect_level, self.0.parts.tools.get(&call.name)) {
             (EffectLevel::Read, _) => CallState::Created,
-            (_, None) => CallState::Failed(outcome_unknown()),
+            (_, None) => CallState::Failed(CallFailure::outcome_unknown()),
             (_, Some(tool)) => {
                 let starts = self.0.parts.db.read(move |conn| calls::load_starts(conn, row)).await?;
                 let checked =
@@ -42,7 +44,7 @@ impl Engine {
                         return self.record_success(scene, row, ran, Some(note)).await;
                     }
                     RecoveryOutcome::NotDone => self.restart_or_fail(scene, call, tool, starts).await?,
-                    RecoveryOutcome::Unknown => CallState::Failed(outcome_unknown()),
+                    RecoveryOutcome::Unknown => CallState::Failed(CallFailure::outcome_unknown()),
                 }
             }
         };

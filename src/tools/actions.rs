@@ -9,10 +9,9 @@ use serde_json::json;
 
 use super::approval::ApprovedCall;
 use super::arguments::{approved_arguments, argument_schema, parse_arguments};
-use super::formatting::call_failure;
 use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, ToolArguments, ToolAudience, ToolSpec,
 };
 use crate::conversation::turn::model_action::{Emoji, ModelAction, REACT};
 
@@ -58,6 +57,10 @@ impl Tool for ReactToMessage {
 fn parse_emoji(arguments: &ToolArguments) -> Result<Emoji, CallFailure> {
     let args: ReactArgs = parse_arguments(REACT, &argument_schema::<ReactArgs>(), arguments)?;
     Emoji::parse(&args.emoji).ok_or_else(|| {
-        call_failure("bad_arguments", json!({ "field": "emoji", "expected": "one emoji" }), None)
+        CallFailure::new(
+            FailureCode::BadArguments,
+            json!({ "field": "emoji", "expected": "one emoji" }),
+            None,
+        )
     })
 }

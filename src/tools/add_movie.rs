@@ -13,7 +13,7 @@ use super::arguments::{approved_arguments, argument_schema, offer_instances, par
 use super::deferred_addition::queue_for_retry;
 use super::folders::folder_for;
 use super::follow_title::requested_movie;
-use super::formatting::{call_failure, clean_title, format_media_title};
+use super::formatting::{clean_title, format_media_title};
 use super::library::{ArrInstances, Instance, find_profile, usual_profile};
 use super::library_cache::refresh::FreshnessPolicy;
 use super::preference::{preferred_profile, with_preferred_instance};
@@ -26,8 +26,8 @@ use crate::arr::{AdditionOutcome, Availability, Movie, MovieScope, NewMovie, Qua
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, NOT_MONITORED, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, QuotaKind, QuotaUse, ToolArguments,
-    ToolAudience, ToolSpec, UserRights,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, QuotaKind, QuotaUse,
+    ToolArguments, ToolAudience, ToolSpec, UserRights,
 };
 
 pub struct AddMovie {
@@ -109,7 +109,7 @@ impl AddMovie {
         let args = self.parse_call(arguments)?;
         let instance = self.library.movie_instance(args.instance.as_deref())?;
         match add_to_radarr(instance, &args, world).await {
-            Err(ToolError::CallFailed(failure)) if instance.is_down(&failure) => {
+            Err(ToolError::CallFailed(failure)) if failure.code.is_library_down() => {
                 queue_for_retry(&failure, request_from_args(instance, &args), arguments, world)
             }
             ended => ended,
@@ -308,8 +308,8 @@ fn shown_ids(instance: &Instance<Radarr>, movie: &Movie) -> Vec<MediaRef> {
 }
 
 fn unknown_movie(tmdb: i64) -> CallFailure {
-    call_failure(
-        "unknown_id",
+    CallFailure::new(
+        FailureCode::UnknownId,
         json!({ "tmdb": tmdb, "hint": "call search_media and use a number it gives" }),
         Some("I can't find that movie.".to_owned()),
     )

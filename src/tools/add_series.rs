@@ -15,7 +15,7 @@ use super::deferred_addition::queue_for_retry;
 use super::existing_series::{add_promised_seasons, promised_seasons};
 use super::folders::folder_for;
 use super::follow_title::{growing_episodes, missing_part, requested_series};
-use super::formatting::{call_failure, clean_title, format_media_title};
+use super::formatting::{clean_title, format_media_title};
 use super::library::{ArrInstances, Instance, find_profile, usual_profile};
 use super::library_cache::refresh::FreshnessPolicy;
 use super::preference::{preferred_profile, with_preferred_instance};
@@ -30,8 +30,8 @@ use crate::arr::{AdditionOutcome, NewSeries, Series, WantedEpisodes};
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, QuotaKind, QuotaUse, ToolArguments,
-    ToolAudience, ToolSpec, UserRights,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, QuotaKind, QuotaUse,
+    ToolArguments, ToolAudience, ToolSpec, UserRights,
 };
 
 pub struct AddSeries {
@@ -127,7 +127,7 @@ impl AddSeries {
         let args = self.parse_call(arguments)?;
         let instance = self.library.series_instance(args.instance.as_deref())?;
         match add_to_sonarr(instance, &args, world).await {
-            Err(ToolError::CallFailed(failure)) if instance.is_down(&failure) => {
+            Err(ToolError::CallFailed(failure)) if failure.code.is_library_down() => {
                 queue_for_retry(&failure, request_from_args(instance, &args), arguments, world)
             }
             ended => ended,
@@ -418,8 +418,8 @@ pub(super) fn shown_ids(instance: &Instance<Sonarr>, series: &Series) -> Vec<Med
 }
 
 fn unknown_series(tvdb: i64) -> CallFailure {
-    call_failure(
-        "unknown_id",
+    CallFailure::new(
+        FailureCode::UnknownId,
         json!({ "tvdb": tvdb, "hint": "call search_media and use a number it gives" }),
         Some("I can't find that show.".to_owned()),
     )

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::ToolError;
 use super::approval::ApprovedCall;
-use crate::conversation::transcript::{CallFailure, ToolArguments};
+use crate::conversation::transcript::{CallFailure, FailureCode, ToolArguments};
 
 /// Builds the JSON Schema of `Args` without the parts that a model does not need. The doc comments are its
 /// descriptions.
@@ -95,11 +95,11 @@ impl BadArgument {
 
 impl From<BadArgument> for CallFailure {
     fn from(bad: BadArgument) -> Self {
-        let mut for_model = json!({ "error": "bad_arguments", "field": bad.field, "expected": bad.expected });
+        let mut more = json!({ "field": bad.field, "expected": bad.expected });
         if !bad.hint.is_empty() {
-            for_model["hint"] = json!(bad.hint);
+            more["hint"] = json!(bad.hint);
         }
-        Self { code: "bad_arguments".to_owned(), for_model, for_user: None }
+        Self::new(FailureCode::BadArguments, more, None)
     }
 }
 

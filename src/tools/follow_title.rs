@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::approval::ApprovedCall;
 use super::arguments::{BadArgument, approved_arguments, argument_schema, parse_arguments};
-use super::formatting::{call_failure, clean_title, format_media_title};
+use super::formatting::{clean_title, format_media_title};
 use super::library::{ArrInstances, Instance};
 use super::{
     CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
@@ -23,7 +23,8 @@ use crate::arr::sonarr::Sonarr;
 use crate::arr::{Movie, Season, Series};
 use crate::conversation::title_requests::{FOLLOWING, NOT_FOLLOWING, RequestStatus, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolArguments, ToolAudience,
+    ToolSpec,
 };
 
 const TELL_ME_WHEN_READY: &str = "tell_me_when_ready";
@@ -337,8 +338,8 @@ fn follow_status_json(wanted: &RequestedTitle, status: &str) -> Value {
 }
 
 fn not_in_library() -> CallFailure {
-    call_failure(
-        "not_in_library",
+    CallFailure::new(
+        FailureCode::NotInLibrary,
         json!({ "hint": "it is not in the library; offer to add it" }),
         Some("That is not in the library.".to_owned()),
     )
@@ -346,8 +347,8 @@ fn not_in_library() -> CallFailure {
 
 fn no_such_season(series: &Series) -> CallFailure {
     let count = series.seasons.len();
-    call_failure(
-        "bad_arguments",
+    CallFailure::new(
+        FailureCode::BadArguments,
         json!({ "field": "season", "seasons": count }),
         Some(format!("{} has no such season.", format_media_title(&series.title, series.year))),
     )

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::approval::ApprovedCall;
 use super::arguments::{approved_arguments, argument_schema, parse_arguments};
 use super::follow_title::{requested_movie, requested_series};
-use super::formatting::{call_failure, clean_text, clean_title, format_media_title, to_gigabytes};
+use super::formatting::{clean_text, clean_title, format_media_title, to_gigabytes};
 use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance};
 use super::remove_media::unknown_title;
@@ -26,7 +26,7 @@ use crate::arr::{Movie, QualityProfile, Season, Series};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::text::message_format::format_size;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, ToolArguments, ToolAudience, ToolSpec,
 };
 
 const MEDIA_DETAILS: &str = "media_details";
@@ -309,8 +309,8 @@ fn format_airing(at: Timestamp, world: &ToolContext) -> String {
 fn no_such_season(show: &Series, number: u32) -> CallFailure {
     let name = format_media_title(&show.title, show.year);
     let numbers: Vec<u32> = show.seasons.iter().map(|season| season.number).collect();
-    call_failure(
-        "no_such_season",
+    CallFailure::new(
+        FailureCode::NoSuchSeason,
         json!({ "title": name, "season": number, "seasons": numbers }),
         Some(format!(
             "{name} has no {}.",

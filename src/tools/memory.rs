@@ -10,7 +10,6 @@ use serde_json::json;
 
 use super::approval::ApprovedCall;
 use super::arguments::{BadArgument, approved_arguments, argument_schema, parse_arguments};
-use super::formatting::call_failure;
 use super::{
     CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
     WRITE_TIMEOUT,
@@ -20,7 +19,7 @@ use crate::conversation::people::facts::{
     UserFacts, format_forgotten, format_noted, may_retract_fact,
 };
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, ToolArguments, ToolAudience, ToolSpec,
 };
 
 /// Hint for a model that has rephrased the fact in its own words.
@@ -135,7 +134,12 @@ impl Tool for ForgetFact {
         };
         let texts = || world.turn_messages.iter().chain(&world.last_three).map(String::as_str);
         if !fact.is_supported_by(texts()) && !texts().any(may_retract_fact) {
-            return Err(call_failure("not_said", json!({ "hint": "the user did not say so" }), None).into());
+            return Err(CallFailure::new(
+                FailureCode::NotSaid,
+                json!({ "hint": "the user did not say so" }),
+                None,
+            )
+            .into());
         }
         Ok(ToolOutput::with_effect(
             fact_result(FORGOT, fact, format_forgotten(fact)),
@@ -168,12 +172,12 @@ fn parse_fact(arguments: &ToolArguments) -> Result<UserFact, CallFailure> {
 fn remember_fact(fact: UserFact, world: &ToolContext) -> Result<ToolOutput, CallFailure> {
     let texts = world.turn_messages.iter().chain(&world.last_three).map(String::as_str);
     if !fact.is_supported_by(texts) {
-        return Err(call_failure("not_said", json!({ "hint": IN_THEIR_WORDS }), None));
+        return Err(CallFailure::new(FailureCode::NotSaid, json!({ "hint": IN_THEIR_WORDS }), None));
     }
     let replaces_one = world.facts.0.iter().any(|known| known.fact.has_same_subject(&fact));
     if !replaces_one && world.facts.0.len() >= MAX_FACTS_PER_USER {
-        return Err(call_failure(
-            "too_many",
+        return Err(CallFailure::new(
+            FailureCode::TooMany,
             json!({ "limit": MAX_FACTS_PER_USER }),
             Some(format!(
                 "I remember {MAX_FACTS_PER_USER} things of you already. Text WHAT DO YOU KNOW and forget some."
@@ -186,7 +190,11 @@ fn remember_fact(fact: UserFact, world: &ToolContext) -> Result<ToolOutput, Call
 
 fn unknown_fact(facts: &UserFacts) -> CallFailure {
     let known: Vec<String> = facts.0.iter().map(|known| known.fact.to_sentence()).collect();
-    call_failure("not_known", json!({ "known": known }), Some("I know nothing like that.".to_owned()))
+    CallFailure::new(
+        FailureCode::NotKnown,
+        json!({ "known": known }),
+        Some("I know nothing like that.".to_owned()),
+    )
 }
 
 fn fact_result(status: &str, fact: &UserFact, for_user: String) -> CallResult {

@@ -57,7 +57,6 @@ use crate::conversation::transcript::{
 };
 use crate::conversation::turn::model_action::ModelAction;
 use approval::ApprovedCall;
-pub use deletion_outcomes::STILL_THERE;
 
 /// Time limit of a tool before its caller gives up.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(10);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::approval::ApprovedCall;
 use super::arguments::{approved_arguments, argument_schema, parse_arguments};
 use super::formatting::{
-    MAX_RESULTS, add_failed_services, append_failed_services, call_failure, clean_title, format_media_title,
+    MAX_RESULTS, add_failed_services, append_failed_services, clean_title, format_media_title,
     format_sentence_list, list_first_results,
 };
 use super::instance_ref::InstanceRef;
@@ -32,7 +32,8 @@ use crate::arr::radarr::Radarr;
 use crate::conversation::memory::answer_metadata::RECOMMEND;
 use crate::conversation::text::title::quote_words;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolArguments, ToolAudience,
+    ToolSpec,
 };
 
 /// Time limit for the movies of a collection, which Radarr has stored locally.
@@ -207,8 +208,8 @@ async fn fetch_collection(
 }
 
 fn no_such_movie(like: &str) -> CallFailure {
-    call_failure(
-        "not_found",
+    CallFailure::new(
+        FailureCode::NotFound,
         json!({ "hint": "no such movie; ask which is meant" }),
         Some(format!("I found no movie {}.", quote_words(like))),
     )

@@ -13,7 +13,7 @@ use super::arguments::{argument_schema, offer_instances, parse_arguments};
 use super::deletion_outcomes::{
     already_gone_result, changed_failure, deleted_result, frozen_item, still_there_failure,
 };
-use super::formatting::{call_failure, clean_title};
+use super::formatting::clean_title;
 use super::instance_ref::InstanceRef;
 use super::library::ArrInstances;
 use super::{
@@ -26,7 +26,8 @@ use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, DownloadFollowUp, TargetFingerprint,
 };
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolArguments, ToolAudience,
+    ToolSpec,
 };
 
 const REMOVE_DOWNLOAD: &str = "remove_download";
@@ -284,8 +285,8 @@ fn removed_result(item: &DeletionTarget) -> CallResult {
 }
 
 fn not_downloading(id: i64) -> CallFailure {
-    call_failure(
-        "unknown_id",
+    CallFailure::new(
+        FailureCode::UnknownId,
         json!({ "id": id, "hint": "it is not downloading any more; call check_status" }),
         Some("That is not downloading any more.".to_owned()),
     )

@@ -14,7 +14,6 @@ use super::arguments::{BadArgument, argument_schema, offer_instances, parse_argu
 use super::deletion_outcomes::{
     already_gone_result, changed_failure, deleted_result, frozen_item, is_same_title, still_there_failure,
 };
-use super::formatting::call_failure;
 use super::instance_ref::InstanceRef;
 use super::library::ArrInstances;
 use super::season_files::{self, SeasonFiles};
@@ -25,7 +24,8 @@ use crate::arr::{ArrError, RemovalOutcome};
 use crate::conversation::deletion::deletion_messages::MAX_ITEMS;
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolArguments, ToolAudience,
+    ToolSpec,
 };
 
 /// Name of the tool that deletes.
@@ -250,8 +250,8 @@ fn season_is_kept() -> BadArgument {
 }
 
 pub(super) fn unknown_title(id: i64) -> CallFailure {
-    call_failure(
-        "unknown_id",
+    CallFailure::new(
+        FailureCode::UnknownId,
         json!({ "id": id, "hint": "call find_in_library and use an id it gives" }),
         Some("I can't find that in the library.".to_owned()),
     )

@@ -14,7 +14,7 @@ use super::arguments::{BadArgument, argument_schema, parse_arguments};
 use super::deletion_outcomes::{
     already_gone_result, changed_failure, deleted_result, frozen_item, size_unknown, still_there_failure,
 };
-use super::formatting::{call_failure, format_media_title};
+use super::formatting::format_media_title;
 use super::instance_ref::InstanceRef;
 use super::library::ArrInstances;
 use super::media_copy::{self, CopyScope, MediaCopy};
@@ -26,7 +26,7 @@ use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, SeasonEpisodes, TargetFingerprint,
 };
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, ToolArguments, ToolAudience, ToolSpec,
 };
 
 const REPLACE_COPY: &str = "replace_copy";
@@ -221,8 +221,8 @@ fn which_season() -> BadArgument {
 }
 
 fn nothing_on_disk(about: &TargetFingerprint) -> CallFailure {
-    call_failure(
-        "nothing_on_disk",
+    CallFailure::new(
+        FailureCode::NothingOnDisk,
         json!({ "title": about.title, "hint": "there is no copy of that to replace; why_missing says more" }),
         Some(format!("There is no copy of that on disk: {}.", format_media_title(&about.title, about.year))),
     )

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::approval::{self, ApprovedCall, RecentMessages};
 use super::arguments::{approved_arguments, argument_schema, parse_arguments};
-use super::formatting::{call_failure, format_media_title};
+use super::formatting::format_media_title;
 use super::instance_ref::InstanceRef;
 use super::library::ArrInstances;
 use super::remove_media::unknown_title;
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, TargetFingerprint};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, ToolArguments, ToolAudience, ToolSpec,
 };
 
 /// Maximum number of open removal requests per user.
@@ -142,16 +142,16 @@ fn request_result(item: &DeletionTarget, status: &str, sentence: &str) -> CallRe
 }
 
 fn no_admin() -> CallFailure {
-    call_failure(
-        "nobody_to_ask",
+    CallFailure::new(
+        FailureCode::NobodyToAsk,
         json!({ "hint": "there is no admin" }),
         Some("There is no admin whom I could ask.".to_owned()),
     )
 }
 
 fn too_many_requests() -> CallFailure {
-    call_failure(
-        "too_many_requests",
+    CallFailure::new(
+        FailureCode::TooManyRequests,
         json!({ "open": MOST_WISHES, "hint": "wait until the admins have answered" }),
         Some(
             "You have several requests open already. Please wait until the admins have answered.".to_owned(),

@@ -10,12 +10,12 @@ use serde_json::json;
 
 use super::approval::ApprovedCall;
 use super::arguments::{approved_arguments, argument_schema, parse_arguments};
-use super::formatting::{call_failure, clean_title, format_media_title};
+use super::formatting::{clean_title, format_media_title};
 use super::library::ArrInstances;
 use super::{CallReferences, LOOKUP_TIMEOUT, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::arr::posters::CatalogPoster;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaRef, ToolArguments, ToolAudience, ToolSpec,
 };
 use crate::conversation::turn::model_action::{ModelAction, Poster, PosterAddress, SEND_POSTER};
 
@@ -107,8 +107,8 @@ fn parse_subject(arguments: &ToolArguments) -> Result<PosterSubject, CallFailure
     match (args.tmdb, args.tvdb) {
         (Some(tmdb), None) => Ok(PosterSubject::Movie(tmdb)),
         (None, Some(tvdb)) => Ok(PosterSubject::Series(tvdb)),
-        (Some(_), Some(_)) | (None, None) => Err(call_failure(
-            "bad_arguments",
+        (Some(_), Some(_)) | (None, None) => Err(CallFailure::new(
+            FailureCode::BadArguments,
             json!({ "field": "tmdb", "expected": "either tmdb or tvdb, from search_media" }),
             None,
         )),
@@ -118,5 +118,9 @@ fn parse_subject(arguments: &ToolArguments) -> Result<PosterSubject, CallFailure
 fn no_poster(name: Option<String>) -> CallFailure {
     let sentence = name
         .map_or_else(|| "There is no poster.".to_owned(), |name| format!("There is no poster of {name}."));
-    call_failure("no_poster", json!({ "hint": "the catalogue has no picture of it" }), Some(sentence))
+    CallFailure::new(
+        FailureCode::NoPoster,
+        json!({ "hint": "the catalogue has no picture of it" }),
+        Some(sentence),
+    )
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::approval::ApprovedCall;
 use super::arguments::{approved_arguments, argument_schema, parse_arguments};
 use super::diagnosis::{DiagnosisContext, DiagnosisFacts, MissingReason, ReleaseState};
-use super::formatting::{call_failure, clean_title, format_media_title};
+use super::formatting::{clean_title, format_media_title};
 use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance};
 use super::remove_media::unknown_title;
@@ -27,7 +27,8 @@ use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Availability, Download, DownloadOf, Movie, QualityProfile, RootFolder, Series};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolArguments, ToolAudience,
+    ToolSpec,
 };
 
 const WHY_MISSING: &str = "why_missing";
@@ -338,8 +339,8 @@ fn local_day(at: jiff::Timestamp, zone: &TimeZone) -> Date {
 
 fn no_such_episodes(show: &Series) -> CallFailure {
     let name = format_media_title(&show.title, show.year);
-    call_failure(
-        "not_listed",
+    CallFailure::new(
+        FailureCode::NotListed,
         json!({ "title": name, "hint": "Sonarr knows no such season or episode of it" }),
         Some(format!("There is no such season or episode of {name}.")),
     )

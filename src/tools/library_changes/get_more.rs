@@ -19,14 +19,14 @@ use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, QuotaKind, QuotaUse, ToolArguments,
-    ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, QuotaKind, QuotaUse,
+    ToolArguments, ToolAudience, ToolSpec,
 };
 use crate::tools::add_series::record_series_request;
 use crate::tools::approval::{self, ApprovedCall};
 use crate::tools::arguments::{approved_arguments, argument_schema, parse_arguments};
 use crate::tools::follow_title::requested_series;
-use crate::tools::formatting::{call_failure, clean_title, format_media_title};
+use crate::tools::formatting::{clean_title, format_media_title};
 use crate::tools::library::{ArrInstances, Instance};
 use crate::tools::remove_media::unknown_title;
 use crate::tools::seasons::{MAX_SEASONS_UNASKED, asks_for_many, format_season_list, which_seasons};
@@ -443,14 +443,14 @@ fn nothing_missing(held: &SeriesSnapshot, now: Timestamp) -> CallFailure {
     seasons.dedup();
     if seasons.is_empty() {
         let for_user = format!("Nothing that has aired of {name} is missing.");
-        return call_failure(
-            "nothing_missing",
+        return CallFailure::new(
+            FailureCode::NothingMissing,
             json!({ "title": clean_title(&held.series.title) }),
             Some(for_user),
         );
     }
-    call_failure(
-        "which_seasons",
+    CallFailure::new(
+        FailureCode::WhichSeasons,
         json!({ "title": clean_title(&held.series.title), "not_looked_for": seasons,
             "hint": "all that is looked for is there; ask which of these to get, then call again with them" }),
         Some(format!(

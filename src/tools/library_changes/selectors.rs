@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::monitoring::{SeriesPart, SeriesSnapshot};
-use crate::conversation::transcript::{CallFailure, MediaKind};
+use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind};
 use crate::tools::CallReferences;
 use crate::tools::arguments::BadArgument;
-use crate::tools::formatting::{call_failure, format_media_title, format_sentence_list};
+use crate::tools::formatting::{format_media_title, format_sentence_list};
 use crate::tools::instance_ref::InstanceRef;
 use crate::tools::library::ArrInstances;
 use crate::tools::seasons::{
@@ -86,8 +86,8 @@ pub fn format_part(part: &SeriesPart) -> String {
 fn no_such_episode(held: &SeriesSnapshot, code: (u32, u32)) -> CallFailure {
     let code = format_episode_code(code);
     let last = held.episodes.iter().map(|one| (one.season, one.number)).max().map(format_episode_code);
-    call_failure(
-        "no_such_episode",
+    CallFailure::new(
+        FailureCode::NoSuchEpisode,
         json!({ "episode": code, "last_listed": last }),
         Some(format!(
             "{} has no {code} that I know of.",
@@ -98,8 +98,8 @@ fn no_such_episode(held: &SeriesSnapshot, code: (u32, u32)) -> CallFailure {
 
 pub fn episodes_not_listed(held: &SeriesSnapshot) -> CallFailure {
     let name = format_media_title(&held.series.title, held.series.year);
-    call_failure(
-        "not_listed_yet",
+    CallFailure::new(
+        FailureCode::NotListedYet,
         json!({ "hint": "its episodes are not known yet; seasons can be named by number" }),
         Some(format!("The episodes of {name} are not listed yet. Please try again in a few minutes.")),
     )

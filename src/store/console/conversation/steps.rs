@@ -274,7 +274,7 @@ impl ToolCallEntryRow {
             }
             (CallPhase::Error, None, Some(error)) => {
                 let failure = parse_call_failure(&error)?;
-                (failure.for_user.or(Some(failure.code)), Some(failure.for_model))
+                (failure.for_user.or_else(|| Some(failure.code.to_string())), Some(failure.for_model))
             }
             // Here the error is the reason why the call was canceled.
             (_, None, Some(error)) => (from_json("end of a call", &error)?, None),
