@@ -200,7 +200,7 @@ impl Engine {
             Err(failure) => return Ok(RetryOutcome::Refused(failure)),
         };
         // The messages that showed the title may be erased by now, so the call's own references count as shown.
-        let cleared = match approval::decide_call(&tool.spec(), &call, &uses, scene.user.rights, &uses.refs) {
+        let cleared = match approval::decide_call(tool.spec(), &call, &uses, scene.user.rights, &uses.refs) {
             CallDecision::Run(cleared) => cleared,
             CallDecision::Refuse(failure) => return Ok(RetryOutcome::Refused(failure)),
             CallDecision::Ask => anyhow::bail!("ask about an addition"),

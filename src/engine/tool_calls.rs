@@ -91,7 +91,7 @@ impl Engine {
         shown: &[MediaRef],
     ) -> anyhow::Result<TurnProgress> {
         let Some(call) = find_call(scene, row) else { return Ok(TurnProgress::Reload) };
-        let Some((spec, tool)) = self.0.parts.tools.find_with_spec(&call.name) else {
+        let Some(tool) = self.0.parts.tools.get(&call.name) else {
             return self
                 .record_call_state(scene, row, CallState::Failed(self.unknown_tool_failure(scene, call)))
                 .await;
@@ -100,7 +100,7 @@ impl Engine {
             Ok(uses) => uses,
             Err(failure) => return self.record_call_state(scene, row, CallState::Failed(failure)).await,
         };
-        match approval::decide_call(spec, call, &uses, scene.user.rights, shown) {
+        match approval::decide_call(tool.spec(), call, &uses, scene.user.rights, shown) {
             CallDecision::Refuse(failure) => {
                 let note = audit_entry(scene, "refused", row, failure.for_model.clone());
                 self.record_with_audit_entry(scene, row, CallState::Failed(failure), Some(note)).await

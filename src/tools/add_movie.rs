@@ -1,25 +1,20 @@
 //! Tool that adds a movie to the library.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::approval::{self, ApprovedCall};
-use super::arguments::{approved_arguments, argument_schema, offer_instances, parse_arguments};
-use super::deferred_addition::queue_for_retry;
+use super::approval;
 use super::folders::folder_for;
 use super::follow_title::requested_movie;
 use super::formatting::{clean_title, format_media_title};
 use super::library::{ArrInstances, Instance, find_profile, usual_profile};
 use super::library_cache::refresh::FreshnessPolicy;
-use super::preference::{preferred_profile, with_preferred_instance};
+use super::preference::{preferred_instance, preferred_profile};
+use super::typed_tool::TypedTool;
 use super::{
-    CallReferences, InterruptedRun, RecoveryOutcome, RequestTiming, Tool, ToolContext, ToolEffect, ToolError,
-    ToolOutput, WRITE_TIMEOUT, deletion_outcomes, requesters,
+    CallReferences, RecoveryOutcome, RequestTiming, ToolContext, ToolEffect, ToolError, ToolOutput,
+    deletion_outcomes, requesters,
 };
 use crate::arr::radarr::Radarr;
 use crate::arr::{AdditionOutcome, Availability, Movie, MovieScope, NewMovie, QualityProfile};
@@ -27,16 +22,13 @@ use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, NOT_MONITORED, RequestedTitle};
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, QuotaKind, QuotaUse,
-    ToolArguments, ToolAudience, ToolSpec, UserRights,
+    ToolAudience, UserRights,
 };
 
-pub struct AddMovie {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that adds a movie and searches for it.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct AddMovieArgs {
+pub struct AddMovie {
     tmdb: i64,
     /// Only if the user named one.
     quality: Option<String>,
@@ -44,94 +36,55 @@ struct AddMovieArgs {
     instance: Option<String>,
 }
 
-#[async_trait]
-impl Tool for AddMovie {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "add_movie",
-            description: "Add a movie and look for a copy of it.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::Adders,
-            parameters: self.parameters_schema().into(),
-        }
+impl TypedTool for AddMovie {
+    const NAME: &'static str = "add_movie";
+    const DESCRIPTION: &'static str = "Add a movie and look for a copy of it.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::Adders;
+
+    fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
+        library.movie_names()
     }
 
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        let instance = library.movie_instance(self.instance.as_deref())?;
+        Ok(CallReferences { refs: vec![MediaRef::Tmdb(self.tmdb)], four_k: instance.four_k })
     }
 
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        let instance = self.library.movie_instance(args.instance.as_deref())?;
-        Ok(CallReferences { refs: vec![MediaRef::Tmdb(args.tmdb)], four_k: instance.four_k })
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        add_to_radarr(library.movie_instance(self.instance.as_deref())?, self, world).await
     }
 
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.add_movie(approved_arguments(call)?, world).await
-    }
-
-    fn apply_preferences(
+    async fn recover(
         &self,
-        arguments: &ToolArguments,
-        facts: &UserFacts,
-        rights: UserRights,
-    ) -> Option<ToolArguments> {
-        let quality = facts.preferred_quality(MediaKind::Movie)?;
-        with_preferred_instance(arguments, quality, rights, &self.library.movies)
-    }
-
-    fn not_done_failure(&self, title: Option<&str>) -> CallFailure {
-        deletion_outcomes::not_added("Radarr", title.unwrap_or("The movie"))
-    }
-
-    async fn recover_outcome(
-        &self,
-        call: InterruptedRun<'_>,
+        library: &ArrInstances,
         _world: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        match call {
-            InterruptedRun::Call(arguments) => self.recover_addition(arguments).await,
-            InterruptedRun::Item(_) => Ok(RecoveryOutcome::Unknown),
-        }
-    }
-}
-
-impl AddMovie {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
+        Ok(check_addition(library.movie_instance(self.instance.as_deref())?, self.tmdb).await)
     }
 
-    pub(super) async fn add_movie(
-        &self,
-        arguments: &ToolArguments,
-        world: &ToolContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(arguments)?;
-        let instance = self.library.movie_instance(args.instance.as_deref())?;
-        match add_to_radarr(instance, &args, world).await {
-            Err(ToolError::CallFailed(failure)) if failure.code.is_library_down() => {
-                queue_for_retry(&failure, request_from_args(instance, &args), arguments, world)
-            }
-            ended => ended,
-        }
+    fn preferred_instance(
+        library: &ArrInstances,
+        facts: &UserFacts,
+        rights: UserRights,
+    ) -> Option<&'static str> {
+        preferred_instance(&library.movies, facts.preferred_quality(MediaKind::Movie)?, rights)
     }
 
-    pub(super) async fn recover_addition(
-        &self,
-        arguments: &ToolArguments,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        let args = self.parse_call(arguments)?;
-        Ok(check_addition(self.library.movie_instance(args.instance.as_deref())?, args.tmdb).await)
+    fn deferrable_request(&self, library: &ArrInstances) -> Option<RequestedTitle> {
+        let instance = library.movie_instance(self.instance.as_deref()).ok()?;
+        Some(RequestedTitle {
+            instance: instance.name.to_owned(),
+            kind: MediaKind::Movie,
+            catalog_id: self.tmdb,
+            title: String::new(),
+            year: 0,
+            seasons: None,
+        })
     }
 
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<AddMovieArgs>();
-        offer_instances(&mut schema, "", &self.library.movie_names());
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<AddMovieArgs, CallFailure> {
-        parse_arguments("add_movie", &self.parameters_schema(), arguments)
+    fn not_done_failure(title: Option<&str>) -> CallFailure {
+        deletion_outcomes::not_added("Radarr", title.unwrap_or("The movie"))
     }
 }
 
@@ -139,7 +92,7 @@ const ONE_MOVIE: QuotaUse = QuotaUse { kind: QuotaKind::Movies, amount: 1 };
 
 async fn add_to_radarr(
     instance: &Instance<Radarr>,
-    args: &AddMovieArgs,
+    args: &AddMovie,
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let radarr = &instance.client;
@@ -172,7 +125,7 @@ async fn add_to_radarr(
 /// Chooses the folder and the quality profile for the movie.
 async fn plan_addition(
     instance: &Instance<Radarr>,
-    args: &AddMovieArgs,
+    args: &AddMovie,
     hit: Movie,
     world: &ToolContext,
 ) -> Result<(NewMovie, QualityProfile), ToolError> {
@@ -243,18 +196,6 @@ pub(super) fn record_movie_request(
     let wanted = requested_movie(instance, movie);
     let ran = ran.and_effect(ToolEffect::Request(wanted.clone(), Coverage::Whole));
     if movie.has_file { ran } else { ran.and_effect(ToolEffect::Follow(wanted)) }
-}
-
-/// Builds the title request of a call, as far as its arguments alone determine the request.
-fn request_from_args(instance: &Instance<Radarr>, args: &AddMovieArgs) -> RequestedTitle {
-    RequestedTitle {
-        instance: instance.name.to_owned(),
-        kind: MediaKind::Movie,
-        catalog_id: args.tmdb,
-        title: String::new(),
-        year: 0,
-        seasons: None,
-    }
 }
 
 /// Returns the result for a movie that is already in the library, so that no addition is necessary. A new requester

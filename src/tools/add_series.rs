@@ -1,28 +1,22 @@
 //! Tool that adds a series with its requested seasons.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::approval::{self, ApprovedCall};
-use super::arguments::{approved_arguments, argument_schema, offer_instances, parse_arguments};
-use super::deferred_addition::queue_for_retry;
+use super::approval;
 use super::existing_series::{add_promised_seasons, promised_seasons};
 use super::folders::folder_for;
 use super::follow_title::{growing_episodes, missing_part, requested_series};
 use super::formatting::{clean_title, format_media_title};
 use super::library::{ArrInstances, Instance, find_profile, usual_profile};
 use super::library_cache::refresh::FreshnessPolicy;
-use super::preference::{preferred_profile, with_preferred_instance};
+use super::preference::{preferred_instance, preferred_profile};
 use super::seasons::{NamedSeasons, SPECIALS, SeasonSelector, choose_episodes, format_season_list};
+use super::typed_tool::TypedTool;
 use super::{
-    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
-    WRITE_TIMEOUT, deletion_outcomes,
+    CallReferences, RecoveryOutcome, ToolContext, ToolEffect, ToolError, ToolOutput, deletion_outcomes,
 };
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
@@ -31,16 +25,13 @@ use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, QuotaKind, QuotaUse,
-    ToolArguments, ToolAudience, ToolSpec, UserRights,
+    ToolAudience, UserRights,
 };
 
-pub struct AddSeries {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that adds a series and searches for its requested seasons.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AddSeriesArgs {
+pub struct AddSeries {
     tvdb: i64,
     /// As the user said; leave out if they did not.
     pub(super) seasons: Option<SeasonSelector>,
@@ -51,7 +42,7 @@ pub(super) struct AddSeriesArgs {
     instance: Option<String>,
 }
 
-impl AddSeriesArgs {
+impl AddSeries {
     pub(super) fn coverage(&self) -> Coverage {
         match self.seasons {
             Some(SeasonSelector::Named(NamedSeasons::Future | NamedSeasons::Pilot)) => Coverage::SomeEpisodes,
@@ -62,101 +53,65 @@ impl AddSeriesArgs {
     }
 }
 
-#[async_trait]
-impl Tool for AddSeries {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "add_series",
-            description: "Add a show and look for its episodes.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::Adders,
-            parameters: self.parameters_schema().into(),
-        }
+impl TypedTool for AddSeries {
+    const NAME: &'static str = "add_series";
+    const DESCRIPTION: &'static str = "Add a show and look for its episodes.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::Adders;
+
+    fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
+        library.series_names()
     }
 
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        let instance = library.series_instance(self.instance.as_deref())?;
+        Ok(CallReferences { refs: vec![MediaRef::Tvdb(self.tvdb)], four_k: instance.four_k })
     }
 
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        let instance = self.library.series_instance(args.instance.as_deref())?;
-        Ok(CallReferences { refs: vec![MediaRef::Tvdb(args.tvdb)], four_k: instance.four_k })
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        add_to_sonarr(library.series_instance(self.instance.as_deref())?, self, world).await
     }
 
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.add_series(approved_arguments(call)?, world).await
-    }
-
-    fn apply_preferences(
+    async fn recover(
         &self,
-        arguments: &ToolArguments,
+        library: &ArrInstances,
+        world: &ToolContext,
+    ) -> Result<RecoveryOutcome, ToolError> {
+        Ok(check_addition(library.series_instance(self.instance.as_deref())?, self, world).await)
+    }
+
+    fn preferred_instance(
+        library: &ArrInstances,
         facts: &UserFacts,
         rights: UserRights,
-    ) -> Option<ToolArguments> {
-        let quality = facts.preferred_quality(MediaKind::Series)?;
-        with_preferred_instance(arguments, quality, rights, &self.library.series)
+    ) -> Option<&'static str> {
+        preferred_instance(&library.series, facts.preferred_quality(MediaKind::Series)?, rights)
     }
 
-    fn not_done_failure(&self, title: Option<&str>) -> CallFailure {
+    fn deferrable_request(&self, library: &ArrInstances) -> Option<RequestedTitle> {
+        let instance = library.series_instance(self.instance.as_deref()).ok()?;
+        let seasons = match &self.seasons {
+            Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
+            Some(SeasonSelector::Named(_)) | None => None,
+        };
+        Some(RequestedTitle {
+            instance: instance.name.to_owned(),
+            kind: MediaKind::Series,
+            catalog_id: self.tvdb,
+            title: String::new(),
+            year: 0,
+            seasons,
+        })
+    }
+
+    fn not_done_failure(title: Option<&str>) -> CallFailure {
         deletion_outcomes::not_added("Sonarr", title.unwrap_or("The show"))
-    }
-
-    async fn recover_outcome(
-        &self,
-        call: InterruptedRun<'_>,
-        world: &ToolContext,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        match call {
-            InterruptedRun::Call(arguments) => self.recover_addition(arguments, world).await,
-            InterruptedRun::Item(_) => Ok(RecoveryOutcome::Unknown),
-        }
-    }
-}
-
-impl AddSeries {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    pub(super) async fn add_series(
-        &self,
-        arguments: &ToolArguments,
-        world: &ToolContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(arguments)?;
-        let instance = self.library.series_instance(args.instance.as_deref())?;
-        match add_to_sonarr(instance, &args, world).await {
-            Err(ToolError::CallFailed(failure)) if failure.code.is_library_down() => {
-                queue_for_retry(&failure, request_from_args(instance, &args), arguments, world)
-            }
-            ended => ended,
-        }
-    }
-
-    pub(super) async fn recover_addition(
-        &self,
-        arguments: &ToolArguments,
-        world: &ToolContext,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        let args = self.parse_call(arguments)?;
-        Ok(check_addition(self.library.series_instance(args.instance.as_deref())?, &args, world).await)
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<AddSeriesArgs>();
-        offer_instances(&mut schema, "", &self.library.series_names());
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<AddSeriesArgs, CallFailure> {
-        parse_arguments("add_series", &self.parameters_schema(), arguments)
     }
 }
 
 async fn add_to_sonarr(
     instance: &Instance<Sonarr>,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let sonarr = &instance.client;
@@ -203,7 +158,7 @@ fn count_seasons(wanted: &WantedEpisodes) -> QuotaUse {
 /// Chooses the folder and the quality profile for the series.
 async fn plan_addition(
     instance: &Instance<Sonarr>,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
     hit: Series,
     wanted: WantedEpisodes,
     world: &ToolContext,
@@ -241,7 +196,7 @@ async fn plan_addition(
 
 async fn check_addition(
     instance: &Instance<Sonarr>,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
     world: &ToolContext,
 ) -> RecoveryOutcome {
     match instance.client.series_by_tvdb(args.tvdb).await {
@@ -261,7 +216,7 @@ async fn check_addition(
 }
 
 /// Returns the episodes that a call requested of a series, given the current state of the series.
-fn requested_episodes(series: &Series, args: &AddSeriesArgs) -> WantedEpisodes {
+fn requested_episodes(series: &Series, args: &AddSeries) -> WantedEpisodes {
     let is_asked_for = |number: u32| match &args.seasons {
         Some(SeasonSelector::Numbers(listed)) => listed.contains(&number),
         Some(SeasonSelector::Named(_)) | None => true,
@@ -376,7 +331,7 @@ pub(super) fn record_series_request(
 pub(super) fn request_for_series(
     instance: &Instance<Sonarr>,
     series: &Series,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
 ) -> RequestedTitle {
     let numbers = || series.seasons.iter().map(|season| season.number);
     let seasons: Option<Vec<u32>> = match &args.seasons {
@@ -388,22 +343,6 @@ pub(super) fn request_for_series(
     };
     let partly = seasons.filter(|listed| !numbers().all(|number| listed.contains(&number)));
     RequestedTitle { seasons: partly, ..requested_series(instance, series) }
-}
-
-/// Builds the title request of a call, as far as its arguments alone determine the request.
-fn request_from_args(instance: &Instance<Sonarr>, args: &AddSeriesArgs) -> RequestedTitle {
-    let seasons = match &args.seasons {
-        Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
-        Some(SeasonSelector::Named(_)) | None => None,
-    };
-    RequestedTitle {
-        instance: instance.name.to_owned(),
-        kind: MediaKind::Series,
-        catalog_id: args.tvdb,
-        title: String::new(),
-        year: 0,
-        seasons,
-    }
 }
 
 pub(super) fn series_status_json(series: &Series, status: &str) -> Value {

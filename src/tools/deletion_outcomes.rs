@@ -62,9 +62,13 @@ pub(super) fn still_there_failure(item: &DeletionTarget) -> CallFailure {
 }
 
 /// Returns the result of a write that a check found not carried out.
-pub(super) fn not_done_failure(sentence: &str) -> CallFailure {
+fn not_done_failure(sentence: &str) -> CallFailure {
     let hint = "a check showed that it was not done; say so";
     CallFailure::new(FailureCode::NotDone, json!({ "hint": hint }), Some(sentence.to_owned()))
+}
+
+pub(super) fn nothing_done() -> CallFailure {
+    not_done_failure("That did not work. Please try again later.")
 }
 
 /// Returns a result such as `Radarr could not do it. Dune (2021) was not added.`

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::add_series::{
-    AddSeriesArgs, record_series_request, request_for_series, series_status_json, shown_ids,
+    AddSeries, record_series_request, request_for_series, series_status_json, shown_ids,
 };
 use super::follow_title::{growing_episodes, missing_part, not_on_disk};
 use super::formatting::format_media_title;
@@ -22,7 +22,7 @@ use crate::conversation::transcript::CallResult;
 pub(super) async fn add_promised_seasons(
     instance: &Instance<Sonarr>,
     series: &Series,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     match (world.request_timing, series.id, promised_seasons(instance, series, args)) {
@@ -39,7 +39,7 @@ pub(super) async fn add_promised_seasons(
 pub(super) fn promised_seasons(
     instance: &Instance<Sonarr>,
     series: &Series,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
 ) -> Option<Vec<u32>> {
     let wanted = request_for_series(instance, series, args);
     let lacking = unmonitored_seasons(series, &wanted, args)?;
@@ -50,7 +50,7 @@ pub(super) fn promised_seasons(
 async fn existing_output(
     instance: &Instance<Sonarr>,
     series: &Series,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
     world: &ToolContext,
 ) -> ToolOutput {
     let wanted = request_for_series(instance, series, args);
@@ -81,7 +81,7 @@ async fn existing_output(
 
 /// Returns the seasons that are requested but neither on disk nor monitored. The list is empty if that applies to the
 /// whole series.
-fn unmonitored_seasons(series: &Series, wanted: &RequestedTitle, args: &AddSeriesArgs) -> Option<Vec<u32>> {
+fn unmonitored_seasons(series: &Series, wanted: &RequestedTitle, args: &AddSeries) -> Option<Vec<u32>> {
     let open = not_on_disk(series, wanted)?;
     if open.seasons.is_none() {
         let is_looked_for = series.monitored && (!series.seasons.is_empty() || series.new_seasons);

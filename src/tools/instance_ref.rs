@@ -3,6 +3,7 @@
 use super::ToolError;
 use super::formatting::clean_title;
 use super::library::{ArrInstances, Instance};
+use crate::arr::common_api::CommonApi;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, RemovalOutcome, Series};
@@ -48,6 +49,13 @@ impl InstanceRef<'_> {
         match self {
             Self::Movies(instance) => instance.media_ref(MediaKind::Movie, id),
             Self::Series(instance) => instance.media_ref(MediaKind::Series, id),
+        }
+    }
+
+    pub(super) fn common_api(&self) -> CommonApi<'_> {
+        match self {
+            Self::Movies(instance) => instance.client.common_api(),
+            Self::Series(instance) => instance.client.common_api(),
         }
     }
 

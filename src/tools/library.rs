@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::ToolError;
-use super::arguments::offer_instances;
+use super::arguments::parsing::bad_argument;
 use super::formatting::{clean_error_message, normalize_name};
 use super::library_cache::refresh::LibraryCache;
 use crate::arr::radarr::Radarr;
@@ -65,14 +65,11 @@ impl ArrInstances {
         if kind == Some(MediaKind::Movie) { &[] } else { &self.series }
     }
 
-    /// Adds a choice of the instance to the arguments of a tool for either kind, if there are two of a kind.
-    pub fn offer_instances(&self, schema: &mut Value) {
+    /// Returns the names of all instances if there are two of a kind. Otherwise, the kind of a title selects the
+    /// instance, so the list is empty.
+    pub fn selectable_names(&self) -> Vec<&'static str> {
         let (movies, series) = (self.movie_names(), self.series_names());
-        if movies.len() > 1 || series.len() > 1 {
-            offer_instances(schema, "", &[movies, series].concat());
-        } else {
-            offer_instances(schema, "", &[]);
-        }
+        if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() }
     }
 
     /// Marks the cached data of the library of this name as outdated, because a change was reported.
@@ -244,11 +241,7 @@ pub fn find_profile<'a>(
     };
     profiles.iter().find(called).or_else(only_like).ok_or_else(|| {
         let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        CallFailure::new(
-            FailureCode::BadArguments,
-            json!({ "field": "quality", "expected": format!("one of {}", names.join(", ")) }),
-            None,
-        )
+        bad_argument("quality", &format!("one of {}", names.join(", ")), "")
     })
 }
 
@@ -294,11 +287,7 @@ fn select_instance<'a, Client>(
         (_, Some(name)) if let Some(instance) = instances.iter().find(|one| one.name == name) => Ok(instance),
         (several, _) => {
             let names: Vec<&str> = several.iter().map(|instance| instance.name).collect();
-            Err(CallFailure::new(
-                FailureCode::BadArguments,
-                json!({ "field": "instance", "expected": format!("one of {}", names.join(", ")) }),
-                None,
-            ))
+            Err(bad_argument("instance", &format!("one of {}", names.join(", ")), ""))
         }
     }
 }

@@ -194,11 +194,7 @@ impl MediaCopy {
 impl InstanceRef<'_> {
     /// Marks a grab as failed. A grab that is no longer in the history cannot be blocked any more.
     pub(super) async fn fail_grab(&self, grab: i64) -> Result<(), ArrError> {
-        let failed = match self {
-            Self::Movies(instance) => instance.client.common_api().fail_grab(grab).await,
-            Self::Series(instance) => instance.client.common_api().fail_grab(grab).await,
-        };
-        match failed {
+        match self.common_api().fail_grab(grab).await {
             Err(ArrError::NotFound) => Ok(()),
             other => other,
         }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::arguments::BadArgument;
+use super::arguments::parsing::bad_argument;
 use super::formatting::{clean_title, format_media_title, normalize_name};
 pub use crate::arr::SPECIALS;
 use crate::arr::{Series, WantedEpisodes};
@@ -90,12 +90,8 @@ pub fn check_seasons_exist(series: &Series, listed: &[u32]) -> Result<Vec<u32>, 
     }
     let numbers = || series.seasons.iter().map(|season| season.number);
     let (first, last) = (numbers().min().unwrap_or_default(), numbers().max().unwrap_or_default());
-    Err(BadArgument {
-        field: "seasons".to_owned(),
-        expected: format!("numbers from {first} to {last}"),
-        hint: format!("{} has no other seasons.", format_media_title(&series.title, series.year)),
-    }
-    .into())
+    let hint = format!("{} has no other seasons.", format_media_title(&series.title, series.year));
+    Err(bad_argument("seasons", &format!("numbers from {first} to {last}"), &hint))
 }
 
 /// Returns whether the messages of the user request all of a series, or give season numbers. Words that belong to its

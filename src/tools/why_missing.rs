@@ -1,24 +1,21 @@
 //! Tool that diagnoses why a movie, a series, a season or one episode is not on disk. This file fetches the facts that
 //! `diagnosis.rs` evaluates.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::approval::ApprovedCall;
-use super::arguments::{approved_arguments, argument_schema, parse_arguments};
 use super::diagnosis::{DiagnosisContext, DiagnosisFacts, MissingReason, ReleaseState};
 use super::formatting::{clean_title, format_media_title};
 use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance};
 use super::remove_media::unknown_title;
-use super::{CallReferences, LOOKUP_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
+use super::typed_tool::TypedTool;
+use super::{CallReferences, LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
 use crate::arr::common_api::HealthProblem;
 use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
@@ -27,21 +24,16 @@ use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Availability, Download, DownloadOf, Movie, QualityProfile, RootFolder, Series};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolArguments, ToolAudience,
-    ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolAudience,
 };
 
-const WHY_MISSING: &str = "why_missing";
 /// Maximum number of episodes of one season that are listed individually.
 const MOST_NAMED: usize = 3;
 
-pub struct WhyMissing {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that diagnoses why a title or a part of it is not on disk.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct WhyMissingArgs {
+pub struct WhyMissing {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: i64,
@@ -69,51 +61,25 @@ struct EpisodeSelection {
     on_disk: Option<u64>,
 }
 
-#[async_trait]
-impl Tool for WhyMissing {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: WHY_MISSING,
-            description: "Why something of the library is not on disk yet, and what can be done.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: self.parameters_schema().into(),
-        }
+impl TypedTool for WhyMissing {
+    const NAME: &'static str = "why_missing";
+    const DESCRIPTION: &'static str =
+        "Why something of the library is not on disk yet, and what can be done.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const TIMEOUT: Duration = LOOKUP_TIMEOUT;
+
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        Ok(place.media_ref(self.id).into())
     }
 
-    fn timeout(&self) -> Duration {
-        LOOKUP_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        let place = InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?;
-        Ok(CallReferences { refs: vec![place.media_ref(args.id)], four_k: false })
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(approved_arguments(call)?)?;
-        match InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())? {
-            InstanceRef::Movies(instance) => diagnose_movie(instance, args.id, world).await,
-            InstanceRef::Series(instance) => diagnose_series(instance, &args, world).await,
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
+            InstanceRef::Movies(instance) => diagnose_movie(instance, self.id, world).await,
+            InstanceRef::Series(instance) => diagnose_series(instance, self, world).await,
         }
         .map(ToolOutput::from)
-    }
-}
-
-impl WhyMissing {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<WhyMissingArgs>();
-        self.library.offer_instances(&mut schema);
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<WhyMissingArgs, CallFailure> {
-        parse_arguments(WHY_MISSING, &self.parameters_schema(), arguments)
     }
 }
 
@@ -163,7 +129,7 @@ async fn diagnose_movie(
 
 async fn diagnose_series(
     instance: &Instance<Sonarr>,
-    args: &WhyMissingArgs,
+    args: &WhyMissing,
     world: &ToolContext,
 ) -> Result<CallResult, ToolError> {
     let client = &instance.client;
@@ -269,7 +235,7 @@ fn expected_release(movie: &Movie) -> Option<Date> {
 fn select_episodes(
     show: &Series,
     episodes: Vec<Episode>,
-    args: &WhyMissingArgs,
+    args: &WhyMissing,
     world: &ToolContext,
 ) -> Option<EpisodeSelection> {
     let asked = |one: &Episode| match (args.season, args.episode) {

@@ -1,13 +1,9 @@
 //! Changes to titles in the library: which parts are monitored, in which quality, and the type of a series.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::get_more::{output_with_count, unexpected_state};
 use super::monitoring::{MonitoringChange, MonitoringFlags, SeriesPart, SeriesSnapshot, write_flags};
@@ -18,29 +14,25 @@ use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Movie, QualityProfile};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience,
 };
-use crate::tools::approval::{self, ApprovedCall};
-use crate::tools::arguments::{BadArgument, approved_arguments, argument_schema, parse_arguments};
+use crate::tools::approval;
+use crate::tools::arguments::parsing::bad_argument;
 use crate::tools::formatting::format_media_title;
+use crate::tools::instance_ref::InstanceRef;
 use crate::tools::library::{ArrInstances, Instance, find_profile};
 use crate::tools::remove_media::unknown_title;
 use crate::tools::seasons::{MAX_SEASONS_UNASKED, asks_for_many, which_seasons};
-use crate::tools::{
-    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolError, ToolOutput, WRITE_TIMEOUT,
-    deletion_outcomes,
-};
+use crate::tools::typed_tool::TypedTool;
+use crate::tools::{CallReferences, RecoveryOutcome, ToolContext, ToolError, ToolOutput, deletion_outcomes};
 
 const ANIME: &str = "anime";
 const STANDARD: &str = "standard";
 
-pub struct ChangeMedia {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that changes which parts of a title are monitored, its quality, or the type of a series.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ChangeMediaArgs {
+pub struct ChangeMedia {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: i64,
@@ -55,81 +47,48 @@ struct ChangeMediaArgs {
     instance: Option<String>,
 }
 
-#[async_trait]
-impl Tool for ChangeMedia {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "change_media",
-            description: "Change how a title of the library, or these seasons, is looked for. Give only what changes.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::Adders,
-            parameters: self.parameters_schema().into(),
+impl TypedTool for ChangeMedia {
+    const NAME: &'static str = "change_media";
+    const DESCRIPTION: &'static str =
+        "Change how a title of the library, or these seasons, is looked for. Give only what changes.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::Adders;
+
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        selectors::call_references(library, (self.kind, self.id), self.instance.as_deref())
+    }
+
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
+            InstanceRef::Movies(instance) => change_movie(instance, self, world).await,
+            InstanceRef::Series(instance) => change_series(instance, self, world).await,
         }
-    }
-
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        selectors::call_references(&self.library, (args.kind, args.id), args.instance.as_deref())
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(approved_arguments(call)?)?;
-        let name = args.instance.as_deref();
-        match args.kind {
-            MediaKind::Movie => change_movie(self.library.movie_instance(name)?, &args, world).await,
-            MediaKind::Series => change_series(self.library.series_instance(name)?, &args, world).await,
-        }
-    }
-
-    fn not_done_failure(&self, title: Option<&str>) -> CallFailure {
-        deletion_outcomes::not_changed(title)
     }
 
     /// Determines the outcome of an interrupted change. The earlier monitoring state is no longer known, so the change
     /// counts nothing towards the quota.
-    async fn recover_outcome(
+    async fn recover(
         &self,
-        call: InterruptedRun<'_>,
+        library: &ArrInstances,
         world: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        let InterruptedRun::Call(arguments) = call else { return Ok(RecoveryOutcome::Unknown) };
-        let args = self.parse_call(arguments)?;
-        let name = args.instance.as_deref();
-        let found = match args.kind {
-            MediaKind::Movie => recover_movie_change(self.library.movie_instance(name)?, &args).await,
-            MediaKind::Series => {
-                recover_series_change(self.library.series_instance(name)?, &args, world.now).await
-            }
+        let found = match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
+            InstanceRef::Movies(instance) => recover_movie_change(instance, self).await,
+            InstanceRef::Series(instance) => recover_series_change(instance, self, world.now).await,
         };
         match found {
             Ok(Some(result)) => Ok(RecoveryOutcome::Done(result.into())),
             Ok(None) => Ok(RecoveryOutcome::NotDone),
             Err(ToolError::Fatal(error)) => Err(ToolError::Fatal(error)),
             Err(error @ (ToolError::CallFailed(_) | ToolError::Unknown(_))) => {
-                tracing::warn!(id = args.id, %error, "failed to check a change");
+                tracing::warn!(id = self.id, %error, "failed to check a change");
                 Ok(RecoveryOutcome::Unknown)
             }
         }
     }
-}
 
-impl ChangeMedia {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<ChangeMediaArgs>();
-        self.library.offer_instances(&mut schema);
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<ChangeMediaArgs, CallFailure> {
-        parse_arguments("change_media", &self.parameters_schema(), arguments)
+    fn not_done_failure(title: Option<&str>) -> CallFailure {
+        deletion_outcomes::not_changed(title)
     }
 }
 
@@ -140,7 +99,7 @@ struct MovieGoal {
 }
 
 impl MovieGoal {
-    async fn from_args(instance: &Instance<Radarr>, args: &ChangeMediaArgs) -> Result<Self, ToolError> {
+    async fn from_args(instance: &Instance<Radarr>, args: &ChangeMedia) -> Result<Self, ToolError> {
         let profile = match &args.quality {
             Some(quality) => {
                 let profiles =
@@ -167,7 +126,7 @@ impl MovieGoal {
 
 async fn change_movie(
     instance: &Instance<Radarr>,
-    args: &ChangeMediaArgs,
+    args: &ChangeMedia,
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let radarr = &instance.client;
@@ -197,7 +156,7 @@ async fn change_movie(
 
 async fn recover_movie_change(
     instance: &Instance<Radarr>,
-    args: &ChangeMediaArgs,
+    args: &ChangeMedia,
 ) -> Result<Option<CallResult>, ToolError> {
     let goal = MovieGoal::from_args(instance, args).await?;
     let held = instance.client.fetch_movie(args.id).await.map_err(|error| instance.request_error(&error))?;
@@ -229,7 +188,7 @@ impl SeriesGoal {
     async fn from_args(
         instance: &Instance<Sonarr>,
         held: &SeriesSnapshot,
-        args: &ChangeMediaArgs,
+        args: &ChangeMedia,
         now: Timestamp,
     ) -> Result<Self, ToolError> {
         let wish = parse_monitoring_change(held, args)?;
@@ -267,7 +226,7 @@ impl SeriesGoal {
 
 async fn change_series(
     instance: &Instance<Sonarr>,
-    args: &ChangeMediaArgs,
+    args: &ChangeMedia,
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let held = SeriesSnapshot::fetch_by_id(&instance.client, args.id)
@@ -305,7 +264,7 @@ async fn change_series(
 
 async fn recover_series_change(
     instance: &Instance<Sonarr>,
-    args: &ChangeMediaArgs,
+    args: &ChangeMedia,
     now: Timestamp,
 ) -> Result<Option<CallResult>, ToolError> {
     let held = SeriesSnapshot::fetch_by_id(&instance.client, args.id)
@@ -318,7 +277,7 @@ async fn recover_series_change(
 
 fn parse_monitoring_change(
     held: &SeriesSnapshot,
-    args: &ChangeMediaArgs,
+    args: &ChangeMedia,
 ) -> Result<MonitoringChange, CallFailure> {
     let part = selectors::parse_part(held, &args.seasons)?;
     let named = args.quality.is_some() || args.anime.is_some() || args.new_seasons.is_some();
@@ -335,13 +294,13 @@ fn parse_monitoring_change(
 }
 
 fn missing_change(expected: &str) -> CallFailure {
-    BadArgument { field: "monitored".to_owned(), expected: expected.to_owned(), hint: String::new() }.into()
+    bad_argument("monitored", expected, "")
 }
 
 fn series_result(
     instance: &Instance<Sonarr>,
     held: &SeriesSnapshot,
-    (goal, args): (&SeriesGoal, &ChangeMediaArgs),
+    (goal, args): (&SeriesGoal, &ChangeMedia),
     status: &str,
 ) -> CallResult {
     let mut parts = Vec::new();

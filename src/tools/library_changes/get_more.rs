@@ -1,10 +1,6 @@
 //! Additions to titles that are in the library: seasons or episodes of a series that were not monitored so far, or a
 //! repeated search for missing items.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,32 +15,28 @@ use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, QuotaKind, QuotaUse,
-    ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, QuotaKind, QuotaUse, ToolAudience,
 };
 use crate::tools::add_series::record_series_request;
-use crate::tools::approval::{self, ApprovedCall};
-use crate::tools::arguments::{approved_arguments, argument_schema, parse_arguments};
+use crate::tools::approval;
 use crate::tools::follow_title::requested_series;
 use crate::tools::formatting::{clean_title, format_media_title};
+use crate::tools::instance_ref::InstanceRef;
 use crate::tools::library::{ArrInstances, Instance};
 use crate::tools::remove_media::unknown_title;
 use crate::tools::seasons::{MAX_SEASONS_UNASKED, asks_for_many, format_season_list, which_seasons};
+use crate::tools::typed_tool::TypedTool;
 use crate::tools::{
-    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
-    WRITE_TIMEOUT, deletion_outcomes,
+    CallReferences, RecoveryOutcome, ToolContext, ToolEffect, ToolError, ToolOutput, deletion_outcomes,
 };
 
 /// Age below which a search counts as recent. A recent search is not repeated for a call whose response was lost.
 const LATELY: SignedDuration = SignedDuration::from_mins(10);
 
-pub struct GetMore {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that adds seasons or episodes of a title in the library, or searches for its missing items again.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GetMoreArgs {
+pub struct GetMore {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: i64,
@@ -64,72 +56,37 @@ pub(super) enum SearchStatus {
     NothingReleased,
 }
 
-#[async_trait]
-impl Tool for GetMore {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "get_more",
-            description: "Get seasons or episodes of a show in the library, or look again for what is missing.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::Adders,
-            parameters: self.parameters_schema().into(),
+impl TypedTool for GetMore {
+    const NAME: &'static str = "get_more";
+    const DESCRIPTION: &'static str =
+        "Get seasons or episodes of a show in the library, or look again for what is missing.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::Adders;
+
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        selectors::call_references(library, (self.kind, self.id), self.instance.as_deref())
+    }
+
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
+            InstanceRef::Movies(instance) => movie_search::search_again(instance, self.id, world).await,
+            InstanceRef::Series(instance) => get_more_episodes(instance, self.id, &self.seasons, world).await,
         }
     }
 
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        selectors::call_references(&self.library, (args.kind, args.id), args.instance.as_deref())
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(approved_arguments(call)?)?;
-        let name = args.instance.as_deref();
-        match args.kind {
-            MediaKind::Movie => {
-                movie_search::search_again(self.library.movie_instance(name)?, args.id, world).await
-            }
-            MediaKind::Series => get_more_episodes(self.library.series_instance(name)?, &args, world).await,
-        }
-    }
-
-    fn not_done_failure(&self, title: Option<&str>) -> CallFailure {
-        deletion_outcomes::not_changed(title)
-    }
-
-    async fn recover_outcome(
+    async fn recover(
         &self,
-        call: InterruptedRun<'_>,
+        library: &ArrInstances,
         world: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        let InterruptedRun::Call(arguments) = call else { return Ok(RecoveryOutcome::Unknown) };
-        let args = self.parse_call(arguments)?;
-        let name = args.instance.as_deref();
-        match args.kind {
-            MediaKind::Movie => {
-                movie_search::recover_search(self.library.movie_instance(name)?, args.id, world).await
-            }
-            MediaKind::Series => recover_get_more(self.library.series_instance(name)?, &args, world).await,
+        match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
+            InstanceRef::Movies(instance) => movie_search::recover_search(instance, self.id, world).await,
+            InstanceRef::Series(instance) => recover_get_more(instance, self, world).await,
         }
     }
-}
 
-impl GetMore {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<GetMoreArgs>();
-        self.library.offer_instances(&mut schema);
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<GetMoreArgs, CallFailure> {
-        parse_arguments("get_more", &self.parameters_schema(), arguments)
+    fn not_done_failure(title: Option<&str>) -> CallFailure {
+        deletion_outcomes::not_changed(title)
     }
 }
 
@@ -140,21 +97,21 @@ pub(in crate::tools) async fn add_seasons(
     numbers: &[u32],
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let seasons = numbers.iter().map(u32::to_string).collect();
-    get_more_episodes(instance, &GetMoreArgs { kind: MediaKind::Series, id, seasons, instance: None }, world)
-        .await
+    let seasons: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    get_more_episodes(instance, id, &seasons, world).await
 }
 
 async fn get_more_episodes(
     instance: &Instance<Sonarr>,
-    args: &GetMoreArgs,
+    id: i64,
+    seasons: &[String],
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let held = SeriesSnapshot::fetch_by_id(&instance.client, args.id)
+    let held = SeriesSnapshot::fetch_by_id(&instance.client, id)
         .await
         .map_err(|error| instance.request_error(&error))?;
-    let held = held.ok_or_else(|| unknown_title(args.id))?;
-    let Some(part) = selectors::parse_part(&held, &args.seasons)? else {
+    let held = held.ok_or_else(|| unknown_title(id))?;
+    let Some(part) = selectors::parse_part(&held, seasons)? else {
         return search_missing(instance, &held, world).await;
     };
     let wish = MonitoringChange::Monitor(part.clone());
@@ -177,11 +134,11 @@ async fn get_more_episodes(
         return Err(error);
     }
     // If the response to a write was lost, the flags show whether the change was made.
-    let after = SeriesSnapshot::fetch_by_id(&instance.client, args.id)
+    let after = SeriesSnapshot::fetch_by_id(&instance.client, id)
         .await
         .map_err(|error| instance.unverified_write_error(&error))?;
     let Some(after) = after.filter(|after| after.monitoring_flags().meets_goal(&goal)) else {
-        return Err(written.err().unwrap_or_else(|| ToolError::Unknown(unexpected_state(instance, args.id))));
+        return Err(written.err().unwrap_or_else(|| ToolError::Unknown(unexpected_state(instance, id))));
     };
     let search = search_part(instance, &after, &part, world.now).await;
     if let (true, Err(error)) = (reached, &search) {
@@ -197,7 +154,7 @@ async fn get_more_episodes(
 /// started is started now, since repeating a search does no harm.
 async fn recover_get_more(
     instance: &Instance<Sonarr>,
-    args: &GetMoreArgs,
+    args: &GetMore,
     world: &ToolContext,
 ) -> Result<RecoveryOutcome, ToolError> {
     let held = match SeriesSnapshot::fetch_by_id(&instance.client, args.id).await {

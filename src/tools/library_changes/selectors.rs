@@ -5,7 +5,7 @@ use serde_json::json;
 use super::monitoring::{SeriesPart, SeriesSnapshot};
 use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind};
 use crate::tools::CallReferences;
-use crate::tools::arguments::BadArgument;
+use crate::tools::arguments::parsing::bad_argument;
 use crate::tools::formatting::{format_media_title, format_sentence_list};
 use crate::tools::instance_ref::InstanceRef;
 use crate::tools::library::ArrInstances;
@@ -58,12 +58,8 @@ fn parse_seasons_or_episodes(held: &SeriesSnapshot, words: &[&str]) -> Result<Se
         return check_seasons_exist(&held.series, &numbers).map(SeriesPart::Seasons);
     }
     let codes = words.iter().map(|word| parse_episode_code(word)).collect::<Option<Vec<_>>>();
-    let codes = codes.ok_or_else(|| BadArgument {
-        field: "seasons".to_owned(),
-        expected: "only numbers, only codes such as S02E03, or one word: all, first, latest, future"
-            .to_owned(),
-        hint: String::new(),
-    })?;
+    let expected = "only numbers, only codes such as S02E03, or one word: all, first, latest, future";
+    let codes = codes.ok_or_else(|| bad_argument("seasons", expected, ""))?;
     let has = |code: &(u32, u32)| held.episodes.iter().any(|one| (one.season, one.number) == *code);
     match codes.iter().find(|code| !held.episodes.is_empty() && !has(code)) {
         Some(code) => Err(no_such_episode(held, *code)),
