@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::addition::{ONE_MOVIE, choose_profile_and_folder, unknown_number, unnamed_request};
 use super::approval;
-use super::folders::folder_for;
 use super::follow_title::requested_movie;
 use super::formatting::{clean_title, format_media_title};
-use super::library::{ArrInstances, Instance, find_profile, usual_profile};
-use super::library_cache::refresh::FreshnessPolicy;
-use super::preference::{preferred_instance, preferred_profile};
+use super::instance_ref::InstanceRef;
+use super::library::{ArrInstances, Instance};
+use super::preference::preferred_instance;
 use super::typed_tool::TypedTool;
 use super::{
     CallReferences, RecoveryOutcome, RequestTiming, ToolContext, ToolEffect, ToolError, ToolOutput,
@@ -21,8 +21,7 @@ use crate::arr::{AdditionOutcome, Availability, Movie, MovieScope, NewMovie, Qua
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, NOT_MONITORED, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, QuotaKind, QuotaUse,
-    ToolAudience, UserRights,
+    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience, UserRights,
 };
 
 /// Tool that adds a movie and searches for it.
@@ -73,22 +72,13 @@ impl TypedTool for AddMovie {
 
     fn deferrable_request(&self, library: &ArrInstances) -> Option<RequestedTitle> {
         let instance = library.movie_instance(self.instance.as_deref()).ok()?;
-        Some(RequestedTitle {
-            instance: instance.name.to_owned(),
-            kind: MediaKind::Movie,
-            catalog_id: self.tmdb,
-            title: String::new(),
-            year: 0,
-            seasons: None,
-        })
+        Some(unnamed_request(instance.name, (MediaKind::Movie, self.tmdb), None))
     }
 
     fn not_done_failure(title: Option<&str>) -> CallFailure {
         deletion_outcomes::not_added("Radarr", title.unwrap_or("The movie"))
     }
 }
-
-const ONE_MOVIE: QuotaUse = QuotaUse { kind: QuotaKind::Movies, amount: 1 };
 
 async fn add_to_radarr(
     instance: &Instance<Radarr>,
@@ -105,10 +95,19 @@ async fn add_to_radarr(
         .await
         .map_err(|error| instance.request_error(&error))?;
     let Some(hit) = hits.into_iter().find(|hit| hit.tmdb == args.tmdb) else {
-        return Err(unknown_movie(args.tmdb).into());
+        return Err(unknown_number(MediaKind::Movie, args.tmdb).into());
     };
     approval::check_quota(world, ONE_MOVIE)?;
-    let (wanted, profile) = plan_addition(instance, args, hit, world).await?;
+    let named = (args.quality.as_deref(), args.folder.as_deref());
+    let (profile, folder) = choose_profile_and_folder(&InstanceRef::Movies(instance), named, world).await?;
+    let wanted = NewMovie {
+        tmdb: hit.tmdb,
+        title: hit.title,
+        profile: profile.id,
+        root_folder: folder.path,
+        availability: Availability::Released,
+        scope: MovieScope::Movie,
+    };
     let addition = radarr.add_movie(&wanted).await.map_err(|error| instance.write_error(&error))?;
     let held =
         radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.unverified_write_error(&error))?;
@@ -120,45 +119,6 @@ async fn add_to_radarr(
             instance.name, args.tmdb
         ))),
     }
-}
-
-/// Chooses the folder and the quality profile for the movie.
-async fn plan_addition(
-    instance: &Instance<Radarr>,
-    args: &AddMovie,
-    hit: Movie,
-    world: &ToolContext,
-) -> Result<(NewMovie, QualityProfile), ToolError> {
-    let radarr = &instance.client;
-    let (profiles, folders) = tokio::try_join!(radarr.fetch_profiles(), radarr.root_folders())
-        .map_err(|error| instance.request_error(&error))?;
-    let profile = match &args.quality {
-        Some(quality) => {
-            let profile = find_profile(&profiles, quality)?;
-            approval::check_profile_right(profile, world.rights)?;
-            Some(profile)
-        }
-        None => match preferred_profile(&profiles, MediaKind::Movie, world) {
-            Some(profile) => Some(profile),
-            None => {
-                let held = instance.load_library(world.now, FreshnessPolicy::Rough).await;
-                let held = held.map_err(|error| instance.request_error(&error))?;
-                usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
-            }
-        },
-    };
-    let (Some(profile), Some(folder)) = (profile, folder_for(&folders, args.folder.as_deref())?) else {
-        return Err(instance.not_ready().into());
-    };
-    let wanted = NewMovie {
-        tmdb: hit.tmdb,
-        title: hit.title,
-        profile: profile.id,
-        root_folder: folder.path.clone(),
-        availability: Availability::Released,
-        scope: MovieScope::Movie,
-    };
-    Ok((wanted, profile.clone()))
 }
 
 async fn check_addition(instance: &Instance<Radarr>, tmdb: i64) -> RecoveryOutcome {
@@ -183,7 +143,7 @@ fn added_output(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Qua
     } else {
         format!("Added {name}. It is not out yet and will be fetched when it is.")
     };
-    let result = CallResult { for_model, for_user, shown: shown_ids(instance, movie) };
+    let result = CallResult { for_model, for_user, shown: instance.shown_ids(movie) };
     record_movie_request(ToolOutput::with_effect(result, ToolEffect::Count(ONE_MOVIE)), instance, movie)
 }
 
@@ -234,24 +194,11 @@ fn existing_result(instance: &Instance<Radarr>, movie: &Movie) -> CallResult {
         for_model["id"] = json!(movie.id);
         for_model["hint"] = json!("get_more looks for it again");
     }
-    CallResult { for_model, for_user, shown: shown_ids(instance, movie) }
+    CallResult { for_model, for_user, shown: instance.shown_ids(movie) }
 }
 
 fn movie_status_json(movie: &Movie, status: &str) -> Value {
     json!({ "status": status, "type": "movie", "title": clean_title(&movie.title), "year": movie.year,
         "tmdb": movie.tmdb, "on_disk": movie.has_file, "looked_for": movie.monitored && !movie.has_file,
         "released": movie.available })
-}
-
-fn shown_ids(instance: &Instance<Radarr>, movie: &Movie) -> Vec<MediaRef> {
-    let item = movie.id.map(|id| instance.media_ref(MediaKind::Movie, id));
-    [MediaRef::Tmdb(movie.tmdb)].into_iter().chain(item).collect()
-}
-
-fn unknown_movie(tmdb: i64) -> CallFailure {
-    CallFailure::new(
-        FailureCode::UnknownId,
-        json!({ "tmdb": tmdb, "hint": "call search_media and use a number it gives" }),
-        Some("I can't find that movie.".to_owned()),
-    )
 }

@@ -5,14 +5,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::addition::{choose_profile_and_folder, count_seasons, unknown_number, unnamed_request};
 use super::approval;
 use super::existing_series::{add_promised_seasons, promised_seasons};
-use super::folders::folder_for;
 use super::follow_title::{growing_episodes, missing_part, requested_series};
 use super::formatting::{clean_title, format_media_title};
-use super::library::{ArrInstances, Instance, find_profile, usual_profile};
-use super::library_cache::refresh::FreshnessPolicy;
-use super::preference::{preferred_instance, preferred_profile};
+use super::instance_ref::InstanceRef;
+use super::library::{ArrInstances, Instance};
+use super::preference::preferred_instance;
 use super::seasons::{NamedSeasons, SPECIALS, SeasonSelector, choose_episodes, format_season_list};
 use super::typed_tool::TypedTool;
 use super::{
@@ -24,8 +24,7 @@ use crate::arr::{AdditionOutcome, NewSeries, Series, WantedEpisodes};
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, QuotaKind, QuotaUse,
-    ToolAudience, UserRights,
+    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, QuotaUse, ToolAudience, UserRights,
 };
 
 /// Tool that adds a series and searches for its requested seasons.
@@ -94,14 +93,7 @@ impl TypedTool for AddSeries {
             Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
             Some(SeasonSelector::Named(_)) | None => None,
         };
-        Some(RequestedTitle {
-            instance: instance.name.to_owned(),
-            kind: MediaKind::Series,
-            catalog_id: self.tvdb,
-            title: String::new(),
-            year: 0,
-            seasons,
-        })
+        Some(unnamed_request(instance.name, (MediaKind::Series, self.tvdb), seasons))
     }
 
     fn not_done_failure(title: Option<&str>) -> CallFailure {
@@ -124,11 +116,20 @@ async fn add_to_sonarr(
         .await
         .map_err(|error| instance.request_error(&error))?;
     let Some(hit) = hits.into_iter().find(|hit| hit.tvdb == args.tvdb) else {
-        return Err(unknown_series(args.tvdb).into());
+        return Err(unknown_number(MediaKind::Series, args.tvdb).into());
     };
     let wanted = choose_episodes(&hit, args.seasons.as_ref(), &world.turn_messages)?;
-    approval::check_quota(world, count_seasons(&wanted))?;
-    let asked = plan_addition(instance, args, hit, wanted.clone(), world).await?;
+    approval::check_quota(world, count_wanted(&wanted))?;
+    let named = (args.quality.as_deref(), args.folder.as_deref());
+    let (profile, folder) = choose_profile_and_folder(&InstanceRef::Series(instance), named, world).await?;
+    let asked = NewSeries {
+        tvdb: hit.tvdb,
+        title: hit.title,
+        series_type: if args.anime { "anime".to_owned() } else { hit.series_type },
+        profile: profile.id,
+        root_folder: folder.path,
+        wanted: wanted.clone(),
+    };
     let addition = sonarr.add_series(&asked).await.map_err(|error| instance.write_error(&error))?;
     let held =
         sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unverified_write_error(&error))?;
@@ -144,53 +145,13 @@ async fn add_to_sonarr(
     }
 }
 
-/// Returns the number of requested seasons. A series counts as at least one season, and its specials count as none.
-fn count_seasons(wanted: &WantedEpisodes) -> QuotaUse {
-    let seasons = match wanted {
+/// Returns the quota usage of the requested episodes. Specials count as no season.
+fn count_wanted(wanted: &WantedEpisodes) -> QuotaUse {
+    count_seasons(match wanted {
         WantedEpisodes::Seasons(seasons) => {
             seasons.iter().filter(|(number, wanted)| *wanted && *number != SPECIALS).count()
         }
         WantedEpisodes::Future | WantedEpisodes::Pilot => 1,
-    };
-    QuotaUse { kind: QuotaKind::Seasons, amount: u32::try_from(seasons).unwrap_or(u32::MAX).max(1) }
-}
-
-/// Chooses the folder and the quality profile for the series.
-async fn plan_addition(
-    instance: &Instance<Sonarr>,
-    args: &AddSeries,
-    hit: Series,
-    wanted: WantedEpisodes,
-    world: &ToolContext,
-) -> Result<NewSeries, ToolError> {
-    let sonarr = &instance.client;
-    let (profiles, folders) = tokio::try_join!(sonarr.fetch_profiles(), sonarr.root_folders())
-        .map_err(|error| instance.request_error(&error))?;
-    let profile = match &args.quality {
-        Some(quality) => {
-            let profile = find_profile(&profiles, quality)?;
-            approval::check_profile_right(profile, world.rights)?;
-            Some(profile)
-        }
-        None => match preferred_profile(&profiles, MediaKind::Series, world) {
-            Some(profile) => Some(profile),
-            None => {
-                let held = instance.load_library(world.now, FreshnessPolicy::Rough).await;
-                let held = held.map_err(|error| instance.request_error(&error))?;
-                usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
-            }
-        },
-    };
-    let (Some(profile), Some(folder)) = (profile, folder_for(&folders, args.folder.as_deref())?) else {
-        return Err(instance.not_ready().into());
-    };
-    Ok(NewSeries {
-        tvdb: hit.tvdb,
-        title: hit.title,
-        series_type: if args.anime { "anime".to_owned() } else { hit.series_type },
-        profile: profile.id,
-        root_folder: folder.path.clone(),
-        wanted,
     })
 }
 
@@ -248,10 +209,10 @@ async fn added_output(
     let mut for_model = series_status_json(series, "added");
     let Extent { ending, seasons, coverage } = describe_extent(series, wanted, &mut for_model);
     let for_user = format!("Added {}{ending}", format_media_title(&series.title, series.year));
-    let result = CallResult { for_model, for_user, shown: shown_ids(instance, series) };
+    let result = CallResult { for_model, for_user, shown: instance.shown_ids(series) };
     let asked = RequestedTitle { seasons, ..requested_series(instance, series) };
     let growing = growing_episodes(instance, series, &asked).await;
-    let ran = ToolOutput::with_effect(result, ToolEffect::Count(count_seasons(wanted)));
+    let ran = ToolOutput::with_effect(result, ToolEffect::Count(count_wanted(wanted)));
     record_series_request(ran, (asked, coverage), series, (&growing, world.now))
 }
 
@@ -327,39 +288,8 @@ pub(super) fn record_series_request(
     }
 }
 
-/// Builds the title request of a call for a known series.
-pub(super) fn request_for_series(
-    instance: &Instance<Sonarr>,
-    series: &Series,
-    args: &AddSeries,
-) -> RequestedTitle {
-    let numbers = || series.seasons.iter().map(|season| season.number);
-    let seasons: Option<Vec<u32>> = match &args.seasons {
-        None
-        | Some(SeasonSelector::Named(NamedSeasons::All | NamedSeasons::Future | NamedSeasons::Pilot)) => None,
-        Some(SeasonSelector::Named(NamedSeasons::First)) => numbers().min().map(|first| vec![first]),
-        Some(SeasonSelector::Named(NamedSeasons::Latest)) => numbers().max().map(|latest| vec![latest]),
-        Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
-    };
-    let partly = seasons.filter(|listed| !numbers().all(|number| listed.contains(&number)));
-    RequestedTitle { seasons: partly, ..requested_series(instance, series) }
-}
-
 pub(super) fn series_status_json(series: &Series, status: &str) -> Value {
     json!({ "status": status, "type": "series", "title": clean_title(&series.title), "year": series.year,
         "tvdb": series.tvdb, "seasons": series.seasons.len(),
         "episodes": format!("{} of {}", series.episodes_on_disk, series.episodes) })
-}
-
-pub(super) fn shown_ids(instance: &Instance<Sonarr>, series: &Series) -> Vec<MediaRef> {
-    let item = series.id.map(|id| instance.media_ref(MediaKind::Series, id));
-    [MediaRef::Tvdb(series.tvdb)].into_iter().chain(item).collect()
-}
-
-fn unknown_series(tvdb: i64) -> CallFailure {
-    CallFailure::new(
-        FailureCode::UnknownId,
-        json!({ "tvdb": tvdb, "hint": "call search_media and use a number it gives" }),
-        Some("I can't find that show.".to_owned()),
-    )
 }

@@ -13,7 +13,7 @@ use super::formatting::{clean_error_message, normalize_name};
 use super::library_cache::refresh::LibraryCache;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{ArrError, QualityProfile, RootFolder};
+use crate::arr::{ArrError, Movie, QualityProfile, RootFolder, Series};
 use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, MediaRef};
 use crate::http::HttpError;
 use crate::telemetry;
@@ -177,6 +177,22 @@ impl<Client> Instance<Client> {
     }
 }
 
+impl Instance<Radarr> {
+    /// Returns the ids by which a result shows a movie: its catalog number, and its id if it is in the library.
+    pub fn shown_ids(&self, movie: &Movie) -> Vec<MediaRef> {
+        let item = movie.id.map(|id| self.media_ref(MediaKind::Movie, id));
+        [MediaRef::Tmdb(movie.tmdb)].into_iter().chain(item).collect()
+    }
+}
+
+impl Instance<Sonarr> {
+    /// Returns the ids by which a result shows a series, as for a movie.
+    pub fn shown_ids(&self, series: &Series) -> Vec<MediaRef> {
+        let item = series.id.map(|id| self.media_ref(MediaKind::Series, id));
+        [MediaRef::Tvdb(series.tvdb)].into_iter().chain(item).collect()
+    }
+}
+
 impl<T> InstanceResults<T> {
     pub fn map<U>(self, change: impl FnMut(T) -> U) -> InstanceResults<U> {
         InstanceResults { answers: self.answers.into_iter().map(change).collect(), failures: self.failures }
@@ -261,6 +277,15 @@ pub fn usual_profile(
 /// Returns the accessible folder with the most free space.
 pub fn roomiest_folder(folders: &[RootFolder]) -> Option<&RootFolder> {
     folders.iter().filter(|folder| folder.free_bytes.is_some()).max_by_key(|folder| folder.free_bytes)
+}
+
+/// Returns the refusal of an id that the library does not have.
+pub fn unknown_title(id: i64) -> CallFailure {
+    CallFailure::new(
+        FailureCode::UnknownId,
+        json!({ "id": id, "hint": "call find_in_library and use an id it gives" }),
+        Some("I can't find that in the library.".to_owned()),
+    )
 }
 
 fn no_library_configured() -> CallFailure {

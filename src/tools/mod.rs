@@ -5,6 +5,7 @@ pub mod actions;
 pub mod activity;
 pub mod add_movie;
 pub mod add_series;
+mod addition;
 pub mod approval;
 pub mod arguments;
 mod deferred_addition;

@@ -136,13 +136,6 @@ fn find_instance<'a>(library: &'a ArrInstances, name: Option<&str>) -> Result<In
 }
 
 impl InstanceRef<'_> {
-    async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
-        match self {
-            Self::Movies(instance) => instance.client.fetch_downloads().await,
-            Self::Series(instance) => instance.client.fetch_downloads().await,
-        }
-    }
-
     async fn search_titles(&self, what: &DownloadOf) -> Result<(), ArrError> {
         match (self, what) {
             (Self::Movies(instance), DownloadOf::Movie(id)) => {
@@ -168,13 +161,9 @@ fn freeze_download(
     download: &Download,
     afterwards: DownloadFollowUp,
 ) -> DeletionTarget {
-    let kind = match place {
-        InstanceRef::Movies(_) => MediaKind::Movie,
-        InstanceRef::Series(_) => MediaKind::Series,
-    };
     DeletionTarget {
         instance: place.name().to_owned(),
-        kind,
+        kind: place.kind(),
         id: row,
         delete_files: true,
         scope: DeletionScope::Download(afterwards),

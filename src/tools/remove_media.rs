@@ -3,21 +3,20 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use super::arguments::parsing::bad_argument;
 use super::deletion_outcomes::{
     already_gone_result, changed_failure, deleted_result, is_same_title, still_there_failure,
 };
 use super::instance_ref::InstanceRef;
-use super::library::ArrInstances;
+use super::library::{ArrInstances, unknown_title};
 use super::season_files::{self, SeasonFiles};
 use super::typed_tool::DeletionTool;
 use super::{CallReferences, RecoveryOutcome, ToolError};
 use crate::arr::{ArrError, RemovalOutcome};
 use crate::conversation::deletion::deletion_messages::MAX_ITEMS;
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
-use crate::conversation::transcript::{CallFailure, CallResult, FailureCode, MediaKind};
+use crate::conversation::transcript::{CallFailure, CallResult, MediaKind};
 
 /// Name of the tool that deletes.
 pub const REMOVE_MEDIA: &str = "remove_media";
@@ -168,12 +167,4 @@ fn movie_has_no_seasons() -> CallFailure {
 fn season_is_kept() -> CallFailure {
     let hint = "a season that keeps its files is only no longer wanted";
     bad_argument("delete_files", "true with a season", hint)
-}
-
-pub(super) fn unknown_title(id: i64) -> CallFailure {
-    CallFailure::new(
-        FailureCode::UnknownId,
-        json!({ "id": id, "hint": "call find_in_library and use an id it gives" }),
-        Some("I can't find that in the library.".to_owned()),
-    )
 }

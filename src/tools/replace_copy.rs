@@ -11,9 +11,8 @@ use super::deletion_outcomes::{
 };
 use super::formatting::format_media_title;
 use super::instance_ref::InstanceRef;
-use super::library::ArrInstances;
+use super::library::{ArrInstances, unknown_title};
 use super::media_copy::{self, CopyScope, MediaCopy};
-use super::remove_media::unknown_title;
 use super::typed_tool::DeletionTool;
 use super::{CallReferences, RecoveryOutcome, ToolError};
 use crate::conversation::deletion::target::{

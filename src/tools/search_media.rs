@@ -160,31 +160,21 @@ fn movie_hit(instance: &Instance<Radarr>, movie: &Movie) -> CatalogHit {
     let mut for_model = json!({ "type": "movie", "title": clean_title(&movie.title), "year": movie.year,
         "tmdb": movie.tmdb, "in_library": movie.id.is_some() });
     add_overview(&mut for_model, &movie.overview);
-    let held = movie.id.map(|id| instance.media_ref(MediaKind::Movie, id));
-    CatalogHit {
-        for_model,
-        for_user: format_hit(&movie.title, movie.year, held.as_ref()),
-        shown: [MediaRef::Tmdb(movie.tmdb)].into_iter().chain(held).collect(),
-    }
+    let for_user = format_hit(&movie.title, movie.year, movie.id.is_some());
+    CatalogHit { for_model, for_user, shown: instance.shown_ids(movie) }
 }
 
 fn series_hit(instance: &Instance<Sonarr>, series: &Series) -> CatalogHit {
     let mut for_model = json!({ "type": "series", "title": clean_title(&series.title), "year": series.year,
         "tvdb": series.tvdb, "seasons": series.seasons.len(), "in_library": series.id.is_some() });
     add_overview(&mut for_model, &series.overview);
-    let held = series.id.map(|id| instance.media_ref(MediaKind::Series, id));
-    CatalogHit {
-        for_model,
-        for_user: format_hit(&series.title, series.year, held.as_ref()),
-        shown: [MediaRef::Tvdb(series.tvdb)].into_iter().chain(held).collect(),
-    }
+    let for_user = format_hit(&series.title, series.year, series.id.is_some());
+    CatalogHit { for_model, for_user, shown: instance.shown_ids(series) }
 }
 
-fn format_hit(title: &str, year: u16, held: Option<&MediaRef>) -> String {
-    match held {
-        Some(_) => format!("{} (you have it)", format_media_title(title, year)),
-        None => format_media_title(title, year),
-    }
+fn format_hit(title: &str, year: u16, held: bool) -> String {
+    let name = format_media_title(title, year);
+    if held { format!("{name} (you have it)") } else { name }
 }
 
 fn add_overview(for_model: &mut Value, overview: &str) {

@@ -9,8 +9,7 @@ use super::deletion_outcomes::{
     already_gone_result, changed_failure, deleted_result, size_unknown, still_there_failure,
 };
 use super::instance_ref::series_fingerprint;
-use super::library::{ArrInstances, Instance};
-use super::remove_media::unknown_title;
+use super::library::{ArrInstances, Instance, unknown_title};
 use super::{RecoveryOutcome, ToolError};
 use crate::arr::changes::EditorChange;
 use crate::arr::episodes::Episode;

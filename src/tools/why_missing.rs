@@ -12,8 +12,7 @@ use serde_json::json;
 use super::diagnosis::{DiagnosisContext, DiagnosisFacts, MissingReason, ReleaseState};
 use super::formatting::{clean_title, format_media_title};
 use super::instance_ref::InstanceRef;
-use super::library::{ArrInstances, Instance};
-use super::remove_media::unknown_title;
+use super::library::{ArrInstances, Instance, unknown_title};
 use super::typed_tool::TypedTool;
 use super::{CallReferences, LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
 use crate::arr::common_api::HealthProblem;
@@ -88,25 +87,13 @@ async fn diagnose_movie(
     id: i64,
     world: &ToolContext,
 ) -> Result<CallResult, ToolError> {
-    let client = &instance.client;
-    let (movie, downloads, history, folders, ailments, profiles) = tokio::join!(
-        client.fetch_movie(id),
-        client.fetch_downloads(),
-        client.fetch_history(id),
-        client.root_folders(),
-        client.common_api().fetch_health(),
-        client.fetch_profiles(),
-    );
+    let place = InstanceRef::Movies(instance);
+    let (movie, server) =
+        tokio::join!(instance.client.fetch_movie(id), InstanceState::fetch_about_title(&place, id));
     let Some(movie) = movie.map_err(|error| instance.request_error(&error))? else {
         return Err(unknown_title(id).into());
     };
-    let server = InstanceState {
-        downloads: downloads.map_err(|error| instance.request_error(&error))?,
-        history: or_empty_list(instance, history),
-        folders: or_empty_list(instance, folders),
-        ailments: or_empty_list(instance, ailments),
-        profiles: or_empty_list(instance, profiles),
-    };
+    let server = server?;
     let download = server.downloads.iter().find(|download| download.of == DownloadOf::Movie(id));
     let facts = DiagnosisFacts {
         name: &format_media_title(&movie.title, movie.year),
@@ -132,16 +119,11 @@ async fn diagnose_series(
     args: &WhyMissing,
     world: &ToolContext,
 ) -> Result<CallResult, ToolError> {
-    let client = &instance.client;
-    let id = args.id;
-    let (show, episodes, downloads, history, folders, ailments, profiles) = tokio::join!(
+    let (client, id, place) = (&instance.client, args.id, InstanceRef::Series(instance));
+    let (show, episodes, server) = tokio::join!(
         client.fetch_series(id),
         client.fetch_episodes(id),
-        client.fetch_downloads(),
-        client.fetch_history(id),
-        client.root_folders(),
-        client.common_api().fetch_health(),
-        client.fetch_profiles(),
+        InstanceState::fetch_about_title(&place, id),
     );
     let Some(show) = show.map_err(|error| instance.request_error(&error))? else {
         return Err(unknown_title(id).into());
@@ -151,15 +133,8 @@ async fn diagnose_series(
         return Err(no_such_episodes(&show).into());
     };
     let concerns = |id: i64| part.episodes.iter().any(|episode| episode.id == id);
-    let mut history = or_empty_list(instance, history);
-    history.retain(|entry| entry.episode.is_some_and(|(id, _, _)| concerns(id)));
-    let server = InstanceState {
-        downloads: downloads.map_err(|error| instance.request_error(&error))?,
-        history,
-        folders: or_empty_list(instance, folders),
-        ailments: or_empty_list(instance, ailments),
-        profiles: or_empty_list(instance, profiles),
-    };
+    let mut server = server?;
+    server.history.retain(|entry| entry.episode.is_some_and(|(id, _, _)| concerns(id)));
     let download = server.downloads.iter().find(|download| match &download.of {
         DownloadOf::Episodes { episodes, .. } => episodes.iter().any(|queued| concerns(queued.id)),
         DownloadOf::Movie(_) | DownloadOf::Nothing => false,
@@ -197,6 +172,25 @@ fn diagnosis_result(instance: &str, facts: &DiagnosisFacts<'_>, world: &ToolCont
 }
 
 impl InstanceState {
+    /// Fetches the state of the instance, with the history of one title.
+    async fn fetch_about_title(place: &InstanceRef<'_>, id: i64) -> Result<Self, ToolError> {
+        let api = place.common_api();
+        let (downloads, history, folders, ailments, profiles) = tokio::join!(
+            place.fetch_downloads(),
+            place.fetch_history(id),
+            api.root_folders(),
+            api.fetch_health(),
+            api.fetch_profiles(),
+        );
+        Ok(Self {
+            downloads: downloads.map_err(|error| place.request_error(&error))?,
+            history: or_empty_list(place, history),
+            folders: or_empty_list(place, folders),
+            ailments: or_empty_list(place, ailments),
+            profiles: or_empty_list(place, profiles),
+        })
+    }
+
     fn free_bytes(&self, path: &str) -> Option<u64> {
         let holds = |folder: &&RootFolder| {
             let root = folder.path.trim_end_matches(['/', '\\']);
@@ -214,9 +208,9 @@ impl InstanceState {
 }
 
 /// Returns the optional data of a diagnosis, or an empty list. A failure to fetch the data must not fail the diagnosis.
-fn or_empty_list<Client, T>(instance: &Instance<Client>, answer: Result<Vec<T>, ArrError>) -> Vec<T> {
+fn or_empty_list<T>(place: &InstanceRef<'_>, answer: Result<Vec<T>, ArrError>) -> Vec<T> {
     answer.unwrap_or_else(|error| {
-        tracing::warn!(instance = instance.name, %error, "failed to fetch part of the data for a diagnosis");
+        tracing::warn!(instance = place.name(), %error, "failed to fetch part of the data for a diagnosis");
         Vec::new()
     })
 }

@@ -105,7 +105,7 @@ impl LoadedLibrary<'_> {
 }
 
 impl InstanceRef<'_> {
-    async fn load_library(&self, now: Timestamp, need: FreshnessPolicy) -> LoadResult {
+    pub(in crate::tools) async fn load_library(&self, now: Timestamp, need: FreshnessPolicy) -> LoadResult {
         match self {
             Self::Movies(instance) => instance.load_library(now, need).await,
             Self::Series(instance) => instance.load_library(now, need).await,

@@ -3,15 +3,16 @@
 use serde_json::json;
 
 use super::monitoring::{SeriesPart, SeriesSnapshot};
+use crate::arr::QualityProfile;
 use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind};
-use crate::tools::CallReferences;
 use crate::tools::arguments::parsing::bad_argument;
 use crate::tools::formatting::{format_media_title, format_sentence_list};
 use crate::tools::instance_ref::InstanceRef;
-use crate::tools::library::ArrInstances;
+use crate::tools::library::{ArrInstances, find_profile};
 use crate::tools::seasons::{
     SPECIALS, check_seasons_exist, format_episode_code, format_season_list, parse_episode_code,
 };
+use crate::tools::{CallReferences, ToolError};
 
 pub fn call_references(
     library: &ArrInstances,
@@ -20,6 +21,16 @@ pub fn call_references(
 ) -> Result<CallReferences, CallFailure> {
     let place = InstanceRef::find_by_name(library, kind, name)?;
     Ok(CallReferences { refs: vec![place.media_ref(id)], four_k: place.four_k() })
+}
+
+/// Finds the quality profile that a call names.
+pub async fn named_profile(
+    place: &InstanceRef<'_>,
+    quality: Option<&str>,
+) -> Result<Option<QualityProfile>, ToolError> {
+    let Some(quality) = quality else { return Ok(None) };
+    let profiles = place.common_api().fetch_profiles().await.map_err(|error| place.request_error(&error))?;
+    Ok(Some(find_profile(&profiles, quality)?.clone()))
 }
 
 /// Parses the selected part of a series. Returns `None` if no part is given.
