@@ -58,6 +58,7 @@ use crate::tools::request_removal::RequestRemoval;
 use crate::tools::search_media::SearchMedia;
 use crate::tools::send_poster::SendPoster;
 use crate::tools::server_status::ServerStatus;
+use crate::tools::typed_tool::{adapt_deletion, adapt_tool};
 use crate::tools::why_missing::WhyMissing;
 use crate::web::auth::{ConsoleAccess, PasswordError};
 use crate::web::console_state::ConsoleState;
@@ -435,32 +436,32 @@ impl App {
 }
 
 /// Lists all tools; the rights of a user decide which tools are offered.
-pub(crate) fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Arc<dyn Tool>> {
-    let mut tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(SearchMedia::new(library.clone())),
-        Arc::new(FindInLibrary::new(library.clone())),
-        Arc::new(AddMovie::new(library.clone())),
-        Arc::new(AddSeries::new(library.clone())),
-        Arc::new(GetMore::new(library.clone())),
-        Arc::new(ChangeMedia::new(library.clone())),
-        Arc::new(MediaDetails::new(library.clone())),
-        Arc::new(WhyMissing::new(library.clone())),
-        Arc::new(CheckStatus::new(library.clone())),
-        Arc::new(ServerStatus::new(library.clone())),
-        Arc::new(UpcomingReleases::new(library.clone())),
-        Arc::new(RecentlyAdded::new(library.clone())),
-        Arc::new(RecommendMovies::new(library.clone())),
-        Arc::new(RemoveMedia::new(library.clone())),
-        Arc::new(RemoveDownload::new(library.clone())),
-        Arc::new(ReplaceCopy::new(library.clone())),
-        Arc::new(RequestRemoval::new(library.clone())),
-        Arc::new(TellMeWhenReady::new(library.clone())),
-        Arc::new(RememberFact),
-        Arc::new(ForgetFact),
-        Arc::new(ReactToMessage),
+pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Arc<dyn Tool>> {
+    let mut tools = vec![
+        adapt_tool::<SearchMedia>(library),
+        adapt_tool::<FindInLibrary>(library),
+        adapt_tool::<AddMovie>(library),
+        adapt_tool::<AddSeries>(library),
+        adapt_tool::<GetMore>(library),
+        adapt_tool::<ChangeMedia>(library),
+        adapt_tool::<MediaDetails>(library),
+        adapt_tool::<WhyMissing>(library),
+        adapt_tool::<CheckStatus>(library),
+        adapt_tool::<ServerStatus>(library),
+        adapt_tool::<UpcomingReleases>(library),
+        adapt_tool::<RecentlyAdded>(library),
+        adapt_tool::<RecommendMovies>(library),
+        adapt_deletion::<RemoveMedia>(library),
+        adapt_deletion::<RemoveDownload>(library),
+        adapt_deletion::<ReplaceCopy>(library),
+        adapt_tool::<RequestRemoval>(library),
+        adapt_tool::<TellMeWhenReady>(library),
+        adapt_tool::<RememberFact>(library),
+        adapt_tool::<ForgetFact>(library),
+        adapt_tool::<ReactToMessage>(library),
     ];
     match pictures {
-        PicturePolicy::Sent => tools.push(Arc::new(SendPoster::new(library.clone()))),
+        PicturePolicy::Sent => tools.push(adapt_tool::<SendPoster>(library)),
         PicturePolicy::NotSent => {}
     }
     tools

@@ -7,7 +7,6 @@ mod server;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -15,7 +14,6 @@ use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::people::facts::UserFacts;
-use dialarr::conversation::transcript::ToolArguments;
 use dialarr::http::HttpClient;
 use dialarr::tools::find_in_library::FindInLibrary;
 use dialarr::tools::library::{ArrInstances, Instance};
@@ -61,7 +59,6 @@ async fn run() -> Result<()> {
 
 async fn measure(url: &str) -> Result<()> {
     let library = library(url)?;
-    let find = FindInLibrary::new(Arc::clone(&library));
     let begin = memory("VmRSS")?;
     for reading in ["first reading of everything", "second reading, the first still in memory"] {
         for instance in &library.movies {
@@ -71,7 +68,7 @@ async fn measure(url: &str) -> Result<()> {
             instance.client.common_api().record_change();
         }
         let (started, worked) = (Instant::now(), processor_time()?);
-        let told = ask(&find, json!({})).await?;
+        let told = ask(&library, json!({})).await?;
         ensure!(told["total"] == MOVIES + SHOWS, "not all of it was read: {told}");
         let worked = processor_time()?.saturating_sub(worked);
         println!("{reading}: {:.2?}, of it {worked:.2?} of our processor time", started.elapsed());
@@ -95,7 +92,7 @@ async fn measure(url: &str) -> Result<()> {
         let mut times = Vec::with_capacity(QUESTIONS);
         for number in 0..WARM_UP + QUESTIONS {
             let started = Instant::now();
-            ask(&find, question(number)).await?;
+            ask(&library, question(number)).await?;
             times.push(started.elapsed());
         }
         tell(name, &mut times[WARM_UP..]);
@@ -104,11 +101,11 @@ async fn measure(url: &str) -> Result<()> {
     Ok(())
 }
 
-fn library(url: &str) -> Result<Arc<ArrInstances>> {
+fn library(url: &str) -> Result<ArrInstances> {
     let http = HttpClient::network()?;
     let movies = Radarr::new(http.clone(), url.parse()?, "key".to_owned().into());
     let series = Sonarr::new(http, url.parse()?, "key".to_owned().into());
-    Ok(Arc::new(ArrInstances {
+    Ok(ArrInstances {
         movies: vec![Instance {
             name: "radarr",
             four_k: false,
@@ -121,12 +118,12 @@ fn library(url: &str) -> Result<Arc<ArrInstances>> {
             client: series,
             cache: LibraryCache::default(),
         }],
-    }))
+    })
 }
 
-async fn ask(find: &FindInLibrary, question: Value) -> Result<Value> {
-    let answer =
-        find.find_titles(&ToolArguments::parse(question), &UserFacts::default(), Clock::System.now()).await;
+async fn ask(library: &ArrInstances, question: Value) -> Result<Value> {
+    let find: FindInLibrary = serde_json::from_value(question)?;
+    let answer = find.find_titles(library, &UserFacts::default(), Clock::System.now()).await;
     Ok(answer.map_err(|error| anyhow::anyhow!("{error:?}"))?.for_model)
 }
 

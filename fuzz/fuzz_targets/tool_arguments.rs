@@ -4,34 +4,16 @@
 
 use std::sync::Arc;
 
+use dialarr::app::{self, PicturePolicy};
 use dialarr::conversation::transcript::ToolArguments;
-use dialarr::tools::actions::ReactToMessage;
-use dialarr::tools::activity::{CheckStatus, RecentlyAdded, UpcomingReleases};
-use dialarr::tools::add_movie::AddMovie;
-use dialarr::tools::add_series::AddSeries;
-use dialarr::tools::arguments;
-use dialarr::tools::find_in_library::FindInLibrary;
-use dialarr::tools::follow_title::TellMeWhenReady;
+use dialarr::tools::arguments::parsing::parse_arguments;
 use dialarr::tools::library::ArrInstances;
-use dialarr::tools::library_changes::change_media::ChangeMedia;
-use dialarr::tools::library_changes::get_more::GetMore;
-use dialarr::tools::media_details::MediaDetails;
-use dialarr::tools::memory::{ForgetFact, RememberFact};
-use dialarr::tools::recommend::RecommendMovies;
-use dialarr::tools::remove_download::RemoveDownload;
-use dialarr::tools::remove_media::RemoveMedia;
-use dialarr::tools::replace_copy::ReplaceCopy;
-use dialarr::tools::request_removal::RequestRemoval;
-use dialarr::tools::search_media::SearchMedia;
-use dialarr::tools::send_poster::SendPoster;
-use dialarr::tools::server_status::ServerStatus;
-use dialarr::tools::why_missing::WhyMissing;
 use dialarr::tools::{CallReferences, Tool};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
 thread_local! {
-    static TOOLS: Vec<(&'static str, Value, Arc<dyn Tool>)> = tools()
+    static TOOLS: Vec<(&'static str, Value, Arc<dyn Tool>)> = app::all_tools(&Arc::new(ArrInstances::default()), PicturePolicy::Sent)
         .into_iter()
         .map(|tool| {
             let spec = tool.spec();
@@ -66,9 +48,9 @@ fn check(name: &str, schema: &Value, tool: &dyn Tool, text: &str) {
     if more.insert("user_confirmed_it_all".to_owned(), json!(true)).is_none() {
         assert_eq!(outcome(tool, &ToolArguments::Object(more)), uses, "beside what no schema knows");
     }
-    if let Ok(repaired) = arguments::parse_arguments::<Map<String, Value>>(name, schema, &written) {
+    if let Ok(repaired) = parse_arguments::<Map<String, Value>>(name, schema, &written) {
         let repaired = ToolArguments::Object(repaired);
-        let again = arguments::parse_arguments::<Map<String, Value>>(name, schema, &repaired);
+        let again = parse_arguments::<Map<String, Value>>(name, schema, &repaired);
         assert_eq!(again.ok().map(ToolArguments::Object).as_ref(), Some(&repaired), "repaired once more");
         assert_eq!(outcome(tool, &repaired), uses, "as it was repaired");
     }
@@ -80,32 +62,4 @@ fn outcome(tool: &dyn Tool, arguments: &ToolArguments) -> Result<CallReferences,
         assert_eq!(failure.for_model["error"], json!(failure.code), "the model reads the code");
         json!(failure.code)
     })
-}
-
-fn tools() -> Vec<Arc<dyn Tool>> {
-    let library = Arc::new(ArrInstances::default());
-    vec![
-        Arc::new(SearchMedia::new(library.clone())),
-        Arc::new(FindInLibrary::new(library.clone())),
-        Arc::new(AddMovie::new(library.clone())),
-        Arc::new(AddSeries::new(library.clone())),
-        Arc::new(GetMore::new(library.clone())),
-        Arc::new(ChangeMedia::new(library.clone())),
-        Arc::new(MediaDetails::new(library.clone())),
-        Arc::new(WhyMissing::new(library.clone())),
-        Arc::new(CheckStatus::new(library.clone())),
-        Arc::new(ServerStatus::new(library.clone())),
-        Arc::new(UpcomingReleases::new(library.clone())),
-        Arc::new(RecentlyAdded::new(library.clone())),
-        Arc::new(RecommendMovies::new(library.clone())),
-        Arc::new(RemoveMedia::new(library.clone())),
-        Arc::new(RemoveDownload::new(library.clone())),
-        Arc::new(ReplaceCopy::new(library.clone())),
-        Arc::new(RequestRemoval::new(library.clone())),
-        Arc::new(TellMeWhenReady::new(library.clone())),
-        Arc::new(SendPoster::new(library)),
-        Arc::new(RememberFact),
-        Arc::new(ForgetFact),
-        Arc::new(ReactToMessage),
-    ]
 }

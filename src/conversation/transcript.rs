@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+pub use super::call_failure::{CallFailure, FailureCode};
 use super::tool_schema::ToolSchema;
 
 macro_rules! id {
@@ -327,8 +328,6 @@ impl ToolCall {
 pub const NOT_RUN: &str = "not_run";
 /// Reason of a cancellation: the turn was canceled.
 pub const CLEARED: &str = "cleared";
-/// Code of a confirmed deletion of which some items still exist.
-pub const NOT_DELETED: &str = "not_deleted";
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallState {
@@ -352,17 +351,6 @@ pub struct CallResult {
     pub for_user: String,
     /// Ids that this result showed; only shown ids are accepted later.
     pub shown: Vec<MediaRef>,
-}
-
-/// Reason for the model why a call has no result.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CallFailure {
-    /// Stable code such as `bad_arguments` or `unknown_id`.
-    pub code: String,
-    /// JSON for the model; includes the code too.
-    pub for_model: Value,
-    /// One plain sentence for the user, if there is one.
-    pub for_user: Option<String>,
 }
 
 /// Title that a tool result has shown: by catalog number, or by its id in one library.

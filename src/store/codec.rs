@@ -16,8 +16,8 @@ use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource}
 use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::stream_events::BlockKind;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, ChannelKind, EffectLevel, MediaKind, MediaRef, Responder, StopReason,
-    ToolArguments, UserRole, UserStatus,
+    CallFailure, CallResult, ChannelKind, EffectLevel, FailureCode, MediaKind, MediaRef, Responder,
+    StopReason, ToolArguments, UserRole, UserStatus,
 };
 
 /// Builds the error for an unreadable column. The error omits the value, which may be private text of a user.
@@ -178,7 +178,7 @@ pub(super) fn parse_call_result(text: &str) -> QueryResult<CallResult> {
 
 #[derive(Serialize, Deserialize)]
 struct StoredCallFailure {
-    code: String,
+    code: FailureCode,
     for_model: Value,
     for_user: Option<String>,
 }

@@ -1,51 +1,36 @@
 //! Actions that the model takes on the conversation itself.
 
-use std::time::Duration;
-
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::approval::ApprovedCall;
-use super::arguments::{approved_arguments, argument_schema, parse_arguments};
-use super::formatting::call_failure;
-use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
-use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, ToolArguments, ToolAudience, ToolSpec,
-};
+use super::arguments::parsing::bad_argument;
+use super::library::ArrInstances;
+use super::typed_tool::TypedTool;
+use super::{CallReferences, ToolContext, ToolEffect, ToolError, ToolOutput};
+use crate::conversation::transcript::{CallFailure, CallResult, EffectLevel, ToolAudience};
 use crate::conversation::turn::model_action::{Emoji, ModelAction, REACT};
 
-pub struct ReactToMessage;
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that reacts to the last message of the user with an emoji.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ReactArgs {
+pub struct ReactToMessage {
     emoji: String,
 }
 
-#[async_trait]
-impl Tool for ReactToMessage {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: REACT,
-            description: "React to the user's last text with an emoji; if that says it all, answer with no text.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: argument_schema::<ReactArgs>().into(),
-        }
+impl TypedTool for ReactToMessage {
+    const NAME: &'static str = REACT;
+    const DESCRIPTION: &'static str =
+        "React to the user's last text with an emoji; if that says it all, answer with no text.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+
+    fn check(&self, _library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        self.parse_emoji().map(|_| CallReferences::default())
     }
 
-    fn timeout(&self) -> Duration {
-        READ_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        parse_emoji(arguments).map(|_| CallReferences::default())
-    }
-
-    async fn run(&self, call: &ApprovedCall, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let emoji = parse_emoji(approved_arguments(call)?)?;
+    async fn run(&self, _library: &ArrInstances, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let emoji = self.parse_emoji()?;
         let result = CallResult {
             for_model: json!({ "status": "reacted" }),
             for_user: String::new(),
@@ -55,9 +40,8 @@ impl Tool for ReactToMessage {
     }
 }
 
-fn parse_emoji(arguments: &ToolArguments) -> Result<Emoji, CallFailure> {
-    let args: ReactArgs = parse_arguments(REACT, &argument_schema::<ReactArgs>(), arguments)?;
-    Emoji::parse(&args.emoji).ok_or_else(|| {
-        call_failure("bad_arguments", json!({ "field": "emoji", "expected": "one emoji" }), None)
-    })
+impl ReactToMessage {
+    fn parse_emoji(&self) -> Result<Emoji, CallFailure> {
+        Emoji::parse(&self.emoji).ok_or_else(|| bad_argument("emoji", "one emoji", ""))
+    }
 }

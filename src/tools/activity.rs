@@ -1,10 +1,8 @@
 //! Current activity: downloads in progress, upcoming releases, and recent arrivals.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
@@ -12,244 +10,150 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::approval::ApprovedCall;
-use super::arguments::{approved_arguments, argument_schema, parse_arguments};
 use super::formatting::{
     add_failed_services, append_failed_services, clean_error_message, clean_title, format_sentence_list,
     list_results,
 };
 use super::library::{ArrInstances, READ_PATIENCE, query_all};
-use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput, requesters};
+use super::typed_tool::TypedTool;
+use super::{ToolContext, ToolError, ToolOutput, requesters};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{CalendarEntry, Download, DownloadState, ImportedDownload, ReleaseKind, UpcomingWhen};
 use crate::conversation::text::title;
-use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaRef, ToolArguments, ToolAudience, ToolSpec,
-};
+use crate::conversation::transcript::{CallResult, EffectLevel, MediaRef, ToolAudience};
 
 const DEFAULT_DAYS: u32 = 7;
 
-pub struct CheckStatus {
-    library: Arc<ArrInstances>,
-}
+/// Tool that lists the downloads in progress.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckStatus {}
 
+/// Tool that lists upcoming releases of titles in the library.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct UpcomingReleases {
-    library: Arc<ArrInstances>,
-}
-
-pub struct RecentlyAdded {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct CheckStatusArgs {}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct DayCountArgs {
     #[schemars(range(min = 1, max = 60))]
     days: Option<u32>,
 }
 
-impl CheckStatus {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
+/// Tool that lists the titles that have arrived.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecentlyAdded {
+    #[schemars(range(min = 1, max = 60))]
+    days: Option<u32>,
 }
 
-#[async_trait]
-impl Tool for CheckStatus {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "check_status",
-            description: "What is downloading, how far it is, and what is stuck.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: argument_schema::<CheckStatusArgs>().into(),
-        }
-    }
+impl TypedTool for CheckStatus {
+    const NAME: &'static str = "check_status";
+    const DESCRIPTION: &'static str = "What is downloading, how far it is, and what is stuck.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
-    fn timeout(&self) -> Duration {
-        READ_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        parse_arguments::<CheckStatusArgs>("check_status", &argument_schema::<CheckStatusArgs>(), arguments)
-            .map(|CheckStatusArgs {}| CallReferences::default())
-    }
-
-    async fn run(&self, _call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        fetch_status(&self.library, world).await.map(ToolOutput::from)
-    }
-}
-
-impl UpcomingReleases {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-}
-
-#[async_trait]
-impl Tool for UpcomingReleases {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "upcoming",
-            description: "What of the library comes out in the next days.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: argument_schema::<DayCountArgs>().into(),
-        }
-    }
-
-    fn timeout(&self) -> Duration {
-        READ_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        parse_days("upcoming", arguments).map(|_| CallReferences::default())
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        fetch_upcoming(&self.library, parse_days("upcoming", approved_arguments(call)?)?, world)
-            .await
-            .map(ToolOutput::from)
-    }
-}
-
-impl RecentlyAdded {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-}
-
-#[async_trait]
-impl Tool for RecentlyAdded {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "recently_added",
-            description: "What finished downloading in the last days.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: argument_schema::<DayCountArgs>().into(),
-        }
-    }
-
-    fn timeout(&self) -> Duration {
-        READ_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        parse_days("recently_added", arguments).map(|_| CallReferences::default())
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        fetch_recently_added(&self.library, parse_days("recently_added", approved_arguments(call)?)?, world)
-            .await
-            .map(ToolOutput::from)
-    }
-}
-
-fn parse_days(tool: &str, arguments: &ToolArguments) -> Result<u32, CallFailure> {
-    parse_arguments::<DayCountArgs>(tool, &argument_schema::<DayCountArgs>(), arguments)
-        .map(|args| args.days.unwrap_or(DEFAULT_DAYS))
-}
-
-pub(super) async fn fetch_status(
-    library: &ArrInstances,
-    world: &ToolContext,
-) -> Result<CallResult, ToolError> {
-    let (movies, series) = tokio::join!(
-        query_all(&library.movies, READ_PATIENCE, Radarr::fetch_downloads),
-        query_all(&library.series, READ_PATIENCE, Sonarr::fetch_downloads),
-    );
-    let queues = movies
-        .map(|(instance, queue)| (instance.name, queue))
-        .merge(series.map(|(instance, queue)| (instance.name, queue)));
-    let (queues, failed) = queues.or_failure()?;
-    let of_instance =
-        |(instance, queue): (_, Vec<Download>)| queue.into_iter().map(move |download| (instance, download));
-    let mut downloads: Vec<(&str, Download)> = queues.into_iter().flat_map(of_instance).collect();
-    downloads.sort_by_key(|(_, download)| {
-        (download_urgency(&download.state), download.time_left.unwrap_or(Duration::MAX))
-    });
-    let entries = downloads
-        .iter()
-        .map(|(instance, download)| (download_json(instance, download, world), format_download(download)));
-    let mut told =
-        activity_result(entries.unzip(), ("", "Nothing is downloading."), "name the title", &failed);
-    let shown = told.for_model["results"].as_array().map_or(0, Vec::len);
-    let named = |(instance, download): &(&str, Download)| {
-        let id = *download.rows.first()?;
-        Some(MediaRef::Download { instance: (*instance).to_owned(), id })
-    };
-    told.shown = downloads.iter().take(shown).filter_map(named).collect();
-    Ok(told)
-}
-
-pub(super) async fn fetch_upcoming(
-    library: &ArrInstances,
-    days: u32,
-    world: &ToolContext,
-) -> Result<CallResult, ToolError> {
-    let now = world.now.to_zoned(world.zone.clone());
-    let (first, last) = (now.date(), now.saturating_add(i64::from(days).days()).date());
-    // Whole days are used for episodes as for movies, so that an episode that aired this morning still counts as today.
-    let (start, end) =
-        (start_of_day(first, &world.zone), start_of_day(last.saturating_add(1.day()), &world.zone));
-    let (movies, series) = tokio::join!(
-        query_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.fetch_calendar(first, last)),
-        query_all(&library.series, READ_PATIENCE, |sonarr: &Sonarr| sonarr
-            .fetch_calendar(start, end.saturating_sub(SignedDuration::from_secs(1)).unwrap_or(end))),
-    );
-    let calendars = movies.map(|(_, entries)| entries).merge(series.map(|(_, entries)| entries));
-    let (calendars, failed) = calendars.or_failure()?;
-    let mut entries: Vec<CalendarEntry> = Vec::new();
-    for entry in calendars.into_iter().flatten() {
-        // A title that two instances report is listed once.
-        if !entries.iter().any(|other| other.title == entry.title && other.when == entry.when) {
-            entries.push(entry);
-        }
-    }
-    entries.sort_by_key(|entry| release_start(entry.when, &world.zone));
-    let told = entries.iter().map(|entry| {
-        let day = release_day(entry.when, &world.zone);
-        let sentence = format!(
-            "{}{} {}",
-            title::clean_title(&entry.title),
-            release_phrase(entry.when),
-            format_upcoming_day(day, first)
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let (movies, series) = tokio::join!(
+            query_all(&library.movies, READ_PATIENCE, Radarr::fetch_downloads),
+            query_all(&library.series, READ_PATIENCE, Sonarr::fetch_downloads),
         );
-        (upcoming_json(entry, &world.zone), sentence)
-    });
-    let nothing = format!("Nothing comes out in the next {days} days.");
-    Ok(activity_result(told.unzip(), ("", &nothing), "ask for fewer days", &failed))
+        let queues = movies
+            .map(|(instance, queue)| (instance.name, queue))
+            .merge(series.map(|(instance, queue)| (instance.name, queue)));
+        let (queues, failed) = queues.or_failure()?;
+        let of_instance = |(instance, queue): (_, Vec<Download>)| {
+            queue.into_iter().map(move |download| (instance, download))
+        };
+        let mut downloads: Vec<(&str, Download)> = queues.into_iter().flat_map(of_instance).collect();
+        downloads.sort_by_key(|(_, download)| {
+            (download_urgency(&download.state), download.time_left.unwrap_or(Duration::MAX))
+        });
+        let entries = downloads.iter().map(|(instance, download)| {
+            (download_json(instance, download, world), format_download(download))
+        });
+        let mut told =
+            activity_result(entries.unzip(), ("", "Nothing is downloading."), "name the title", &failed);
+        let shown = told.for_model["results"].as_array().map_or(0, Vec::len);
+        let named = |(instance, download): &(&str, Download)| {
+            let id = *download.rows.first()?;
+            Some(MediaRef::Download { instance: (*instance).to_owned(), id })
+        };
+        told.shown = downloads.iter().take(shown).filter_map(named).collect();
+        Ok(told.into())
+    }
 }
 
-pub(super) async fn fetch_recently_added(
-    library: &ArrInstances,
-    days: u32,
-    world: &ToolContext,
-) -> Result<CallResult, ToolError> {
-    let since = world.now.saturating_sub(SignedDuration::from_hours(24 * i64::from(days)));
-    let since = since.unwrap_or(Timestamp::MIN);
-    let (movies, series) = tokio::join!(
-        query_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.imported_since(since)),
-        query_all(&library.series, READ_PATIENCE, |sonarr: &Sonarr| sonarr.imported_since(since)),
-    );
-    let imports = movies.map(|(_, imports)| imports).merge(series.map(|(_, imports)| imports));
-    let (imports, failed) = imports.or_failure()?;
-    let mut imports: Vec<ImportedDownload> = imports.into_iter().flatten().collect();
-    imports.sort_by_key(|import| Reverse(import.at));
-    let told = imports.iter().map(|import| {
-        let title = format!("{} {}", clean_title(&import.title), import.detail).trim_end().to_owned();
-        let shown = format!("{} {}", title::clean_title(&import.title), import.detail).trim_end().to_owned();
-        let day = import.at.to_zoned(world.zone.clone()).date();
-        (json!({ "title": title, "day": day.strftime("%a %b %-d").to_string() }), shown)
-    });
-    let nothing = format!("Nothing arrived in the last {days} days.");
-    Ok(activity_result(told.unzip(), ("New: ", &nothing), "ask for fewer days", &failed))
+impl TypedTool for UpcomingReleases {
+    const NAME: &'static str = "upcoming";
+    const DESCRIPTION: &'static str = "What of the library comes out in the next days.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let days = self.days.unwrap_or(DEFAULT_DAYS);
+        let now = world.now.to_zoned(world.zone.clone());
+        let (first, last) = (now.date(), now.saturating_add(i64::from(days).days()).date());
+        // Whole days are used for episodes as for movies, so that an episode that aired this morning still counts as today.
+        let (start, end) =
+            (start_of_day(first, &world.zone), start_of_day(last.saturating_add(1.day()), &world.zone));
+        let (movies, series) = tokio::join!(
+            query_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.fetch_calendar(first, last)),
+            query_all(&library.series, READ_PATIENCE, |sonarr: &Sonarr| sonarr
+                .fetch_calendar(start, end.saturating_sub(SignedDuration::from_secs(1)).unwrap_or(end))),
+        );
+        let calendars = movies.map(|(_, entries)| entries).merge(series.map(|(_, entries)| entries));
+        let (calendars, failed) = calendars.or_failure()?;
+        let mut entries: Vec<CalendarEntry> = Vec::new();
+        for entry in calendars.into_iter().flatten() {
+            // A title that two instances report is listed once.
+            if !entries.iter().any(|other| other.title == entry.title && other.when == entry.when) {
+                entries.push(entry);
+            }
+        }
+        entries.sort_by_key(|entry| release_start(entry.when, &world.zone));
+        let told = entries.iter().map(|entry| {
+            let day = release_day(entry.when, &world.zone);
+            let sentence = format!(
+                "{}{} {}",
+                title::clean_title(&entry.title),
+                release_phrase(entry.when),
+                format_upcoming_day(day, first)
+            );
+            (upcoming_json(entry, &world.zone), sentence)
+        });
+        let nothing = format!("Nothing comes out in the next {days} days.");
+        Ok(activity_result(told.unzip(), ("", &nothing), "ask for fewer days", &failed).into())
+    }
+}
+
+impl TypedTool for RecentlyAdded {
+    const NAME: &'static str = "recently_added";
+    const DESCRIPTION: &'static str = "What finished downloading in the last days.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let days = self.days.unwrap_or(DEFAULT_DAYS);
+        let since = world.now.saturating_sub(SignedDuration::from_hours(24 * i64::from(days)));
+        let since = since.unwrap_or(Timestamp::MIN);
+        let (movies, series) = tokio::join!(
+            query_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.imported_since(since)),
+            query_all(&library.series, READ_PATIENCE, |sonarr: &Sonarr| sonarr.imported_since(since)),
+        );
+        let imports = movies.map(|(_, imports)| imports).merge(series.map(|(_, imports)| imports));
+        let (imports, failed) = imports.or_failure()?;
+        let mut imports: Vec<ImportedDownload> = imports.into_iter().flatten().collect();
+        imports.sort_by_key(|import| Reverse(import.at));
+        let told = imports.iter().map(|import| {
+            let title = format!("{} {}", clean_title(&import.title), import.detail).trim_end().to_owned();
+            let shown =
+                format!("{} {}", title::clean_title(&import.title), import.detail).trim_end().to_owned();
+            let day = import.at.to_zoned(world.zone.clone()).date();
+            (json!({ "title": title, "day": day.strftime("%a %b %-d").to_string() }), shown)
+        });
+        let nothing = format!("Nothing arrived in the last {days} days.");
+        Ok(activity_result(told.unzip(), ("New: ", &nothing), "ask for fewer days", &failed).into())
+    }
 }
 
 /// Formats a list of entries. `words` holds the text before the entries and the text for an empty list.

@@ -1,42 +1,33 @@
 //! Tool that adds a movie to the library.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::approval::{self, ApprovedCall};
-use super::arguments::{approved_arguments, argument_schema, offer_instances, parse_arguments};
-use super::deferred_addition::queue_for_retry;
-use super::folders::folder_for;
+use super::addition::{ONE_MOVIE, choose_profile_and_folder, unknown_number, unnamed_request};
+use super::approval;
 use super::follow_title::requested_movie;
-use super::formatting::{call_failure, clean_title, format_media_title};
-use super::library::{ArrInstances, Instance, find_profile, usual_profile};
-use super::library_cache::refresh::FreshnessPolicy;
-use super::preference::{preferred_profile, with_preferred_instance};
+use super::formatting::{clean_title, format_media_title};
+use super::instance_ref::InstanceRef;
+use super::library::{ArrInstances, Instance};
+use super::preference::preferred_instance;
+use super::typed_tool::TypedTool;
 use super::{
-    CallReferences, InterruptedRun, RecoveryOutcome, RequestTiming, Tool, ToolContext, ToolEffect, ToolError,
-    ToolOutput, WRITE_TIMEOUT, deletion_outcomes, requesters,
+    CallReferences, RecoveryOutcome, RequestTiming, ToolContext, ToolEffect, ToolError, ToolOutput,
+    deletion_outcomes, requesters,
 };
 use crate::arr::radarr::Radarr;
 use crate::arr::{AdditionOutcome, Availability, Movie, MovieScope, NewMovie, QualityProfile};
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, NOT_MONITORED, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, QuotaKind, QuotaUse, ToolArguments,
-    ToolAudience, ToolSpec, UserRights,
+    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience, UserRights,
 };
 
-pub struct AddMovie {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that adds a movie and searches for it.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct AddMovieArgs {
+pub struct AddMovie {
     tmdb: i64,
     /// Only if the user named one.
     quality: Option<String>,
@@ -44,102 +35,54 @@ struct AddMovieArgs {
     instance: Option<String>,
 }
 
-#[async_trait]
-impl Tool for AddMovie {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "add_movie",
-            description: "Add a movie and look for a copy of it.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::Adders,
-            parameters: self.parameters_schema().into(),
-        }
+impl TypedTool for AddMovie {
+    const NAME: &'static str = "add_movie";
+    const DESCRIPTION: &'static str = "Add a movie and look for a copy of it.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::Adders;
+
+    fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
+        library.movie_names()
     }
 
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        let instance = library.movie_instance(self.instance.as_deref())?;
+        Ok(CallReferences { refs: vec![MediaRef::Tmdb(self.tmdb)], four_k: instance.four_k })
     }
 
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        let instance = self.library.movie_instance(args.instance.as_deref())?;
-        Ok(CallReferences { refs: vec![MediaRef::Tmdb(args.tmdb)], four_k: instance.four_k })
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        add_to_radarr(library.movie_instance(self.instance.as_deref())?, self, world).await
     }
 
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.add_movie(approved_arguments(call)?, world).await
-    }
-
-    fn apply_preferences(
+    async fn recover(
         &self,
-        arguments: &ToolArguments,
-        facts: &UserFacts,
-        rights: UserRights,
-    ) -> Option<ToolArguments> {
-        let quality = facts.preferred_quality(MediaKind::Movie)?;
-        with_preferred_instance(arguments, quality, rights, &self.library.movies)
-    }
-
-    fn not_done_failure(&self, title: Option<&str>) -> CallFailure {
-        deletion_outcomes::not_added("Radarr", title.unwrap_or("The movie"))
-    }
-
-    async fn recover_outcome(
-        &self,
-        call: InterruptedRun<'_>,
+        library: &ArrInstances,
         _world: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        match call {
-            InterruptedRun::Call(arguments) => self.recover_addition(arguments).await,
-            InterruptedRun::Item(_) => Ok(RecoveryOutcome::Unknown),
-        }
+        Ok(check_addition(library.movie_instance(self.instance.as_deref())?, self.tmdb).await)
+    }
+
+    fn preferred_instance(
+        library: &ArrInstances,
+        facts: &UserFacts,
+        rights: UserRights,
+    ) -> Option<&'static str> {
+        preferred_instance(&library.movies, facts.preferred_quality(MediaKind::Movie)?, rights)
+    }
+
+    fn deferrable_request(&self, library: &ArrInstances) -> Option<RequestedTitle> {
+        let instance = library.movie_instance(self.instance.as_deref()).ok()?;
+        Some(unnamed_request(instance.name, (MediaKind::Movie, self.tmdb), None))
+    }
+
+    fn not_done_failure(title: Option<&str>) -> CallFailure {
+        deletion_outcomes::not_added("Radarr", title.unwrap_or("The movie"))
     }
 }
-
-impl AddMovie {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    pub(super) async fn add_movie(
-        &self,
-        arguments: &ToolArguments,
-        world: &ToolContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(arguments)?;
-        let instance = self.library.movie_instance(args.instance.as_deref())?;
-        match add_to_radarr(instance, &args, world).await {
-            Err(ToolError::CallFailed(failure)) if instance.is_down(&failure) => {
-                queue_for_retry(&failure, request_from_args(instance, &args), arguments, world)
-            }
-            ended => ended,
-        }
-    }
-
-    pub(super) async fn recover_addition(
-        &self,
-        arguments: &ToolArguments,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        let args = self.parse_call(arguments)?;
-        Ok(check_addition(self.library.movie_instance(args.instance.as_deref())?, args.tmdb).await)
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<AddMovieArgs>();
-        offer_instances(&mut schema, "", &self.library.movie_names());
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<AddMovieArgs, CallFailure> {
-        parse_arguments("add_movie", &self.parameters_schema(), arguments)
-    }
-}
-
-const ONE_MOVIE: QuotaUse = QuotaUse { kind: QuotaKind::Movies, amount: 1 };
 
 async fn add_to_radarr(
     instance: &Instance<Radarr>,
-    args: &AddMovieArgs,
+    args: &AddMovie,
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let radarr = &instance.client;
@@ -152,10 +95,19 @@ async fn add_to_radarr(
         .await
         .map_err(|error| instance.request_error(&error))?;
     let Some(hit) = hits.into_iter().find(|hit| hit.tmdb == args.tmdb) else {
-        return Err(unknown_movie(args.tmdb).into());
+        return Err(unknown_number(MediaKind::Movie, args.tmdb).into());
     };
     approval::check_quota(world, ONE_MOVIE)?;
-    let (wanted, profile) = plan_addition(instance, args, hit, world).await?;
+    let named = (args.quality.as_deref(), args.folder.as_deref());
+    let (profile, folder) = choose_profile_and_folder(&InstanceRef::Movies(instance), named, world).await?;
+    let wanted = NewMovie {
+        tmdb: hit.tmdb,
+        title: hit.title,
+        profile: profile.id,
+        root_folder: folder.path,
+        availability: Availability::Released,
+        scope: MovieScope::Movie,
+    };
     let addition = radarr.add_movie(&wanted).await.map_err(|error| instance.write_error(&error))?;
     let held =
         radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.unverified_write_error(&error))?;
@@ -167,45 +119,6 @@ async fn add_to_radarr(
             instance.name, args.tmdb
         ))),
     }
-}
-
-/// Chooses the folder and the quality profile for the movie.
-async fn plan_addition(
-    instance: &Instance<Radarr>,
-    args: &AddMovieArgs,
-    hit: Movie,
-    world: &ToolContext,
-) -> Result<(NewMovie, QualityProfile), ToolError> {
-    let radarr = &instance.client;
-    let (profiles, folders) = tokio::try_join!(radarr.fetch_profiles(), radarr.root_folders())
-        .map_err(|error| instance.request_error(&error))?;
-    let profile = match &args.quality {
-        Some(quality) => {
-            let profile = find_profile(&profiles, quality)?;
-            approval::check_profile_right(profile, world.rights)?;
-            Some(profile)
-        }
-        None => match preferred_profile(&profiles, MediaKind::Movie, world) {
-            Some(profile) => Some(profile),
-            None => {
-                let held = instance.load_library(world.now, FreshnessPolicy::Rough).await;
-                let held = held.map_err(|error| instance.request_error(&error))?;
-                usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
-            }
-        },
-    };
-    let (Some(profile), Some(folder)) = (profile, folder_for(&folders, args.folder.as_deref())?) else {
-        return Err(instance.not_ready().into());
-    };
-    let wanted = NewMovie {
-        tmdb: hit.tmdb,
-        title: hit.title,
-        profile: profile.id,
-        root_folder: folder.path.clone(),
-        availability: Availability::Released,
-        scope: MovieScope::Movie,
-    };
-    Ok((wanted, profile.clone()))
 }
 
 async fn check_addition(instance: &Instance<Radarr>, tmdb: i64) -> RecoveryOutcome {
@@ -230,7 +143,7 @@ fn added_output(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Qua
     } else {
         format!("Added {name}. It is not out yet and will be fetched when it is.")
     };
-    let result = CallResult { for_model, for_user, shown: shown_ids(instance, movie) };
+    let result = CallResult { for_model, for_user, shown: instance.shown_ids(movie) };
     record_movie_request(ToolOutput::with_effect(result, ToolEffect::Count(ONE_MOVIE)), instance, movie)
 }
 
@@ -243,18 +156,6 @@ pub(super) fn record_movie_request(
     let wanted = requested_movie(instance, movie);
     let ran = ran.and_effect(ToolEffect::Request(wanted.clone(), Coverage::Whole));
     if movie.has_file { ran } else { ran.and_effect(ToolEffect::Follow(wanted)) }
-}
-
-/// Builds the title request of a call, as far as its arguments alone determine the request.
-fn request_from_args(instance: &Instance<Radarr>, args: &AddMovieArgs) -> RequestedTitle {
-    RequestedTitle {
-        instance: instance.name.to_owned(),
-        kind: MediaKind::Movie,
-        catalog_id: args.tmdb,
-        title: String::new(),
-        year: 0,
-        seasons: None,
-    }
 }
 
 /// Returns the result for a movie that is already in the library, so that no addition is necessary. A new requester
@@ -293,24 +194,11 @@ fn existing_result(instance: &Instance<Radarr>, movie: &Movie) -> CallResult {
         for_model["id"] = json!(movie.id);
         for_model["hint"] = json!("get_more looks for it again");
     }
-    CallResult { for_model, for_user, shown: shown_ids(instance, movie) }
+    CallResult { for_model, for_user, shown: instance.shown_ids(movie) }
 }
 
 fn movie_status_json(movie: &Movie, status: &str) -> Value {
     json!({ "status": status, "type": "movie", "title": clean_title(&movie.title), "year": movie.year,
         "tmdb": movie.tmdb, "on_disk": movie.has_file, "looked_for": movie.monitored && !movie.has_file,
         "released": movie.available })
-}
-
-fn shown_ids(instance: &Instance<Radarr>, movie: &Movie) -> Vec<MediaRef> {
-    let item = movie.id.map(|id| instance.media_ref(MediaKind::Movie, id));
-    [MediaRef::Tmdb(movie.tmdb)].into_iter().chain(item).collect()
-}
-
-fn unknown_movie(tmdb: i64) -> CallFailure {
-    call_failure(
-        "unknown_id",
-        json!({ "tmdb": tmdb, "hint": "call search_media and use a number it gives" }),
-        Some("I can't find that movie.".to_owned()),
-    )
 }

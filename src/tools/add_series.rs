@@ -1,28 +1,22 @@
 //! Tool that adds a series with its requested seasons.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::approval::{self, ApprovedCall};
-use super::arguments::{approved_arguments, argument_schema, offer_instances, parse_arguments};
-use super::deferred_addition::queue_for_retry;
+use super::addition::{choose_profile_and_folder, count_seasons, unknown_number, unnamed_request};
+use super::approval;
 use super::existing_series::{add_promised_seasons, promised_seasons};
-use super::folders::folder_for;
 use super::follow_title::{growing_episodes, missing_part, requested_series};
-use super::formatting::{call_failure, clean_title, format_media_title};
-use super::library::{ArrInstances, Instance, find_profile, usual_profile};
-use super::library_cache::refresh::FreshnessPolicy;
-use super::preference::{preferred_profile, with_preferred_instance};
+use super::formatting::{clean_title, format_media_title};
+use super::instance_ref::InstanceRef;
+use super::library::{ArrInstances, Instance};
+use super::preference::preferred_instance;
 use super::seasons::{NamedSeasons, SPECIALS, SeasonSelector, choose_episodes, format_season_list};
+use super::typed_tool::TypedTool;
 use super::{
-    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
-    WRITE_TIMEOUT, deletion_outcomes,
+    CallReferences, RecoveryOutcome, ToolContext, ToolEffect, ToolError, ToolOutput, deletion_outcomes,
 };
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
@@ -30,17 +24,13 @@ use crate::arr::{AdditionOutcome, NewSeries, Series, WantedEpisodes};
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, QuotaKind, QuotaUse, ToolArguments,
-    ToolAudience, ToolSpec, UserRights,
+    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, QuotaUse, ToolAudience, UserRights,
 };
 
-pub struct AddSeries {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that adds a series and searches for its requested seasons.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AddSeriesArgs {
+pub struct AddSeries {
     tvdb: i64,
     /// As the user said; leave out if they did not.
     pub(super) seasons: Option<SeasonSelector>,
@@ -51,7 +41,7 @@ pub(super) struct AddSeriesArgs {
     instance: Option<String>,
 }
 
-impl AddSeriesArgs {
+impl AddSeries {
     pub(super) fn coverage(&self) -> Coverage {
         match self.seasons {
             Some(SeasonSelector::Named(NamedSeasons::Future | NamedSeasons::Pilot)) => Coverage::SomeEpisodes,
@@ -62,101 +52,58 @@ impl AddSeriesArgs {
     }
 }
 
-#[async_trait]
-impl Tool for AddSeries {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "add_series",
-            description: "Add a show and look for its episodes.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::Adders,
-            parameters: self.parameters_schema().into(),
-        }
+impl TypedTool for AddSeries {
+    const NAME: &'static str = "add_series";
+    const DESCRIPTION: &'static str = "Add a show and look for its episodes.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::Adders;
+
+    fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
+        library.series_names()
     }
 
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        let instance = library.series_instance(self.instance.as_deref())?;
+        Ok(CallReferences { refs: vec![MediaRef::Tvdb(self.tvdb)], four_k: instance.four_k })
     }
 
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        let instance = self.library.series_instance(args.instance.as_deref())?;
-        Ok(CallReferences { refs: vec![MediaRef::Tvdb(args.tvdb)], four_k: instance.four_k })
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        add_to_sonarr(library.series_instance(self.instance.as_deref())?, self, world).await
     }
 
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.add_series(approved_arguments(call)?, world).await
-    }
-
-    fn apply_preferences(
+    async fn recover(
         &self,
-        arguments: &ToolArguments,
+        library: &ArrInstances,
+        world: &ToolContext,
+    ) -> Result<RecoveryOutcome, ToolError> {
+        Ok(check_addition(library.series_instance(self.instance.as_deref())?, self, world).await)
+    }
+
+    fn preferred_instance(
+        library: &ArrInstances,
         facts: &UserFacts,
         rights: UserRights,
-    ) -> Option<ToolArguments> {
-        let quality = facts.preferred_quality(MediaKind::Series)?;
-        with_preferred_instance(arguments, quality, rights, &self.library.series)
+    ) -> Option<&'static str> {
+        preferred_instance(&library.series, facts.preferred_quality(MediaKind::Series)?, rights)
     }
 
-    fn not_done_failure(&self, title: Option<&str>) -> CallFailure {
+    fn deferrable_request(&self, library: &ArrInstances) -> Option<RequestedTitle> {
+        let instance = library.series_instance(self.instance.as_deref()).ok()?;
+        let seasons = match &self.seasons {
+            Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
+            Some(SeasonSelector::Named(_)) | None => None,
+        };
+        Some(unnamed_request(instance.name, (MediaKind::Series, self.tvdb), seasons))
+    }
+
+    fn not_done_failure(title: Option<&str>) -> CallFailure {
         deletion_outcomes::not_added("Sonarr", title.unwrap_or("The show"))
-    }
-
-    async fn recover_outcome(
-        &self,
-        call: InterruptedRun<'_>,
-        world: &ToolContext,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        match call {
-            InterruptedRun::Call(arguments) => self.recover_addition(arguments, world).await,
-            InterruptedRun::Item(_) => Ok(RecoveryOutcome::Unknown),
-        }
-    }
-}
-
-impl AddSeries {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    pub(super) async fn add_series(
-        &self,
-        arguments: &ToolArguments,
-        world: &ToolContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(arguments)?;
-        let instance = self.library.series_instance(args.instance.as_deref())?;
-        match add_to_sonarr(instance, &args, world).await {
-            Err(ToolError::CallFailed(failure)) if instance.is_down(&failure) => {
-                queue_for_retry(&failure, request_from_args(instance, &args), arguments, world)
-            }
-            ended => ended,
-        }
-    }
-
-    pub(super) async fn recover_addition(
-        &self,
-        arguments: &ToolArguments,
-        world: &ToolContext,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        let args = self.parse_call(arguments)?;
-        Ok(check_addition(self.library.series_instance(args.instance.as_deref())?, &args, world).await)
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<AddSeriesArgs>();
-        offer_instances(&mut schema, "", &self.library.series_names());
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<AddSeriesArgs, CallFailure> {
-        parse_arguments("add_series", &self.parameters_schema(), arguments)
     }
 }
 
 async fn add_to_sonarr(
     instance: &Instance<Sonarr>,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let sonarr = &instance.client;
@@ -169,11 +116,20 @@ async fn add_to_sonarr(
         .await
         .map_err(|error| instance.request_error(&error))?;
     let Some(hit) = hits.into_iter().find(|hit| hit.tvdb == args.tvdb) else {
-        return Err(unknown_series(args.tvdb).into());
+        return Err(unknown_number(MediaKind::Series, args.tvdb).into());
     };
     let wanted = choose_episodes(&hit, args.seasons.as_ref(), &world.turn_messages)?;
-    approval::check_quota(world, count_seasons(&wanted))?;
-    let asked = plan_addition(instance, args, hit, wanted.clone(), world).await?;
+    approval::check_quota(world, count_wanted(&wanted))?;
+    let named = (args.quality.as_deref(), args.folder.as_deref());
+    let (profile, folder) = choose_profile_and_folder(&InstanceRef::Series(instance), named, world).await?;
+    let asked = NewSeries {
+        tvdb: hit.tvdb,
+        title: hit.title,
+        series_type: if args.anime { "anime".to_owned() } else { hit.series_type },
+        profile: profile.id,
+        root_folder: folder.path,
+        wanted: wanted.clone(),
+    };
     let addition = sonarr.add_series(&asked).await.map_err(|error| instance.write_error(&error))?;
     let held =
         sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unverified_write_error(&error))?;
@@ -189,59 +145,19 @@ async fn add_to_sonarr(
     }
 }
 
-/// Returns the number of requested seasons. A series counts as at least one season, and its specials count as none.
-fn count_seasons(wanted: &WantedEpisodes) -> QuotaUse {
-    let seasons = match wanted {
+/// Returns the quota usage of the requested episodes. Specials count as no season.
+fn count_wanted(wanted: &WantedEpisodes) -> QuotaUse {
+    count_seasons(match wanted {
         WantedEpisodes::Seasons(seasons) => {
             seasons.iter().filter(|(number, wanted)| *wanted && *number != SPECIALS).count()
         }
         WantedEpisodes::Future | WantedEpisodes::Pilot => 1,
-    };
-    QuotaUse { kind: QuotaKind::Seasons, amount: u32::try_from(seasons).unwrap_or(u32::MAX).max(1) }
-}
-
-/// Chooses the folder and the quality profile for the series.
-async fn plan_addition(
-    instance: &Instance<Sonarr>,
-    args: &AddSeriesArgs,
-    hit: Series,
-    wanted: WantedEpisodes,
-    world: &ToolContext,
-) -> Result<NewSeries, ToolError> {
-    let sonarr = &instance.client;
-    let (profiles, folders) = tokio::try_join!(sonarr.fetch_profiles(), sonarr.root_folders())
-        .map_err(|error| instance.request_error(&error))?;
-    let profile = match &args.quality {
-        Some(quality) => {
-            let profile = find_profile(&profiles, quality)?;
-            approval::check_profile_right(profile, world.rights)?;
-            Some(profile)
-        }
-        None => match preferred_profile(&profiles, MediaKind::Series, world) {
-            Some(profile) => Some(profile),
-            None => {
-                let held = instance.load_library(world.now, FreshnessPolicy::Rough).await;
-                let held = held.map_err(|error| instance.request_error(&error))?;
-                usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
-            }
-        },
-    };
-    let (Some(profile), Some(folder)) = (profile, folder_for(&folders, args.folder.as_deref())?) else {
-        return Err(instance.not_ready().into());
-    };
-    Ok(NewSeries {
-        tvdb: hit.tvdb,
-        title: hit.title,
-        series_type: if args.anime { "anime".to_owned() } else { hit.series_type },
-        profile: profile.id,
-        root_folder: folder.path.clone(),
-        wanted,
     })
 }
 
 async fn check_addition(
     instance: &Instance<Sonarr>,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
     world: &ToolContext,
 ) -> RecoveryOutcome {
     match instance.client.series_by_tvdb(args.tvdb).await {
@@ -261,7 +177,7 @@ async fn check_addition(
 }
 
 /// Returns the episodes that a call requested of a series, given the current state of the series.
-fn requested_episodes(series: &Series, args: &AddSeriesArgs) -> WantedEpisodes {
+fn requested_episodes(series: &Series, args: &AddSeries) -> WantedEpisodes {
     let is_asked_for = |number: u32| match &args.seasons {
         Some(SeasonSelector::Numbers(listed)) => listed.contains(&number),
         Some(SeasonSelector::Named(_)) | None => true,
@@ -293,10 +209,10 @@ async fn added_output(
     let mut for_model = series_status_json(series, "added");
     let Extent { ending, seasons, coverage } = describe_extent(series, wanted, &mut for_model);
     let for_user = format!("Added {}{ending}", format_media_title(&series.title, series.year));
-    let result = CallResult { for_model, for_user, shown: shown_ids(instance, series) };
+    let result = CallResult { for_model, for_user, shown: instance.shown_ids(series) };
     let asked = RequestedTitle { seasons, ..requested_series(instance, series) };
     let growing = growing_episodes(instance, series, &asked).await;
-    let ran = ToolOutput::with_effect(result, ToolEffect::Count(count_seasons(wanted)));
+    let ran = ToolOutput::with_effect(result, ToolEffect::Count(count_wanted(wanted)));
     record_series_request(ran, (asked, coverage), series, (&growing, world.now))
 }
 
@@ -372,55 +288,8 @@ pub(super) fn record_series_request(
     }
 }
 
-/// Builds the title request of a call for a known series.
-pub(super) fn request_for_series(
-    instance: &Instance<Sonarr>,
-    series: &Series,
-    args: &AddSeriesArgs,
-) -> RequestedTitle {
-    let numbers = || series.seasons.iter().map(|season| season.number);
-    let seasons: Option<Vec<u32>> = match &args.seasons {
-        None
-        | Some(SeasonSelector::Named(NamedSeasons::All | NamedSeasons::Future | NamedSeasons::Pilot)) => None,
-        Some(SeasonSelector::Named(NamedSeasons::First)) => numbers().min().map(|first| vec![first]),
-        Some(SeasonSelector::Named(NamedSeasons::Latest)) => numbers().max().map(|latest| vec![latest]),
-        Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
-    };
-    let partly = seasons.filter(|listed| !numbers().all(|number| listed.contains(&number)));
-    RequestedTitle { seasons: partly, ..requested_series(instance, series) }
-}
-
-/// Builds the title request of a call, as far as its arguments alone determine the request.
-fn request_from_args(instance: &Instance<Sonarr>, args: &AddSeriesArgs) -> RequestedTitle {
-    let seasons = match &args.seasons {
-        Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
-        Some(SeasonSelector::Named(_)) | None => None,
-    };
-    RequestedTitle {
-        instance: instance.name.to_owned(),
-        kind: MediaKind::Series,
-        catalog_id: args.tvdb,
-        title: String::new(),
-        year: 0,
-        seasons,
-    }
-}
-
 pub(super) fn series_status_json(series: &Series, status: &str) -> Value {
     json!({ "status": status, "type": "series", "title": clean_title(&series.title), "year": series.year,
         "tvdb": series.tvdb, "seasons": series.seasons.len(),
         "episodes": format!("{} of {}", series.episodes_on_disk, series.episodes) })
-}
-
-pub(super) fn shown_ids(instance: &Instance<Sonarr>, series: &Series) -> Vec<MediaRef> {
-    let item = series.id.map(|id| instance.media_ref(MediaKind::Series, id));
-    [MediaRef::Tvdb(series.tvdb)].into_iter().chain(item).collect()
-}
-
-fn unknown_series(tvdb: i64) -> CallFailure {
-    call_failure(
-        "unknown_id",
-        json!({ "tvdb": tvdb, "hint": "call search_media and use a number it gives" }),
-        Some("I can't find that show.".to_owned()),
-    )
 }

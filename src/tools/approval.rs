@@ -13,8 +13,8 @@ use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::grammar::title_reference;
 use crate::conversation::rate_limit::RateCapacity;
 use crate::conversation::transcript::{
-    CallFailure, EffectLevel, MediaRef, QuotaKind, QuotaUse, ToolArguments, ToolAudience, ToolCall, ToolSpec,
-    User, UserRights, UserStatus,
+    CallFailure, EffectLevel, FailureCode, MediaRef, QuotaKind, QuotaUse, ToolArguments, ToolAudience,
+    ToolCall, ToolSpec, User, UserRights, UserStatus,
 };
 
 /// Call that may run. The field is private to this module, so there is no other way to create an approved call.
@@ -97,7 +97,7 @@ pub fn decide_call(
 pub fn check_profile_right(profile: &QualityProfile, rights: UserRights) -> Result<(), CallFailure> {
     if profile.four_k && !rights.may_four_k() {
         let hint = "this quality allows 4K, which this user may not have; leave it out or name another one";
-        return Err(permission_failure("not_permitted", hint, Some(NOT_IN_FOUR_K)));
+        return Err(permission_failure(FailureCode::NotPermitted, hint, Some(NOT_IN_FOUR_K)));
     }
     Ok(())
 }
@@ -154,14 +154,18 @@ pub fn check_deletion_requested(
     {
         return Ok(());
     }
-    Err(permission_failure("not_requested", "the user did not ask for a deletion", None))
+    Err(permission_failure(FailureCode::NotRequested, "the user did not ask for a deletion", None))
 }
 
 /// Builds the refusal of an ambiguous title. "delete it" may mean any title, so it does not request the deletion of the
 /// movie "It".
 fn unclear_title_failure() -> CallFailure {
     let hint = "the title is a word such as it: ask which one they mean, by name and year";
-    permission_failure("unclear_title", hint, Some("Which title do you mean? Please text its name and year."))
+    permission_failure(
+        FailureCode::UnclearTitle,
+        hint,
+        Some("Which title do you mean? Please text its name and year."),
+    )
 }
 
 const MAY_NOT: &str = "this user may not do that; an admin can";
@@ -169,7 +173,7 @@ const NOT_IN_FOUR_K: &str = "You can't add titles in 4K. Please ask an admin.";
 const MAY_ASK: &str = "this user may not delete; request_removal asks the admins";
 
 fn no_four_k_right() -> CallFailure {
-    permission_failure("not_permitted", MAY_NOT, Some(NOT_IN_FOUR_K))
+    permission_failure(FailureCode::NotPermitted, MAY_NOT, Some(NOT_IN_FOUR_K))
 }
 
 fn not_permitted(audience: ToolAudience) -> CallFailure {
@@ -182,7 +186,7 @@ fn not_permitted(audience: ToolAudience) -> CallFailure {
             (MAY_NOT, "You can't add titles here. Please ask an admin.")
         }
     };
-    permission_failure("not_permitted", hint, Some(for_user))
+    permission_failure(FailureCode::NotPermitted, hint, Some(for_user))
 }
 
 /// Checks that the quota has room for an addition. The check is made when the amount is known, immediately before the
@@ -208,12 +212,12 @@ pub fn check_quota(world: &ToolContext, wanted: QuotaUse) -> Result<(), CallFail
             (None, format!("That is over your limit of {limit}. Ask {whom} if you need more."))
         }
     };
-    Err(CallFailure {
-        code: "quota".to_owned(),
-        for_model: json!({ "error": "quota", "limit": limit, "free_again": free_again, "ask": whom,
+    Err(CallFailure::new(
+        FailureCode::Quota,
+        json!({ "limit": limit, "free_again": free_again, "ask": whom,
             "hint": "not added; tell the user the limit, when there is room again and whom to ask" }),
-        for_user: Some(sentence),
-    })
+        Some(sentence),
+    ))
 }
 
 fn unknown_id(unknown: &MediaRef) -> CallFailure {
@@ -222,13 +226,9 @@ fn unknown_id(unknown: &MediaRef) -> CallFailure {
         MediaRef::Item { .. } => "call find_in_library first and use an id it shows",
         MediaRef::Download { .. } => "call check_status first and use an id it shows",
     };
-    permission_failure("unknown_id", hint, None)
+    permission_failure(FailureCode::UnknownId, hint, None)
 }
 
-fn permission_failure(code: &str, hint: &str, for_user: Option<&str>) -> CallFailure {
-    CallFailure {
-        code: code.to_owned(),
-        for_model: json!({ "error": code, "hint": hint }),
-        for_user: for_user.map(str::to_owned),
-    }
+fn permission_failure(code: FailureCode, hint: &str, for_user: Option<&str>) -> CallFailure {
+    CallFailure::new(code, json!({ "hint": hint }), for_user.map(str::to_owned))
 }

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::ToolError;
 use super::approval::ApprovedCall;
-use super::formatting::{call_failure, format_media_title};
+use super::formatting::format_media_title;
 use crate::conversation::deletion::target::{DeletionTarget, TargetFingerprint};
-use crate::conversation::transcript::{CallFailure, CallResult};
+use crate::conversation::transcript::{CallFailure, CallResult, FailureCode};
 
 pub(super) fn frozen_item(call: &ApprovedCall) -> Result<&DeletionTarget, ToolError> {
     call.item().ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run a deletion without its frozen item")))
@@ -41,8 +41,8 @@ fn deletion_result(item: &DeletionTarget, status: &str) -> CallResult {
 
 pub(super) fn changed_failure(item: &DeletionTarget) -> CallFailure {
     let TargetFingerprint { title, year, .. } = &item.fingerprint;
-    call_failure(
-        "changed",
+    CallFailure::new(
+        FailureCode::Changed,
         json!({ "title": title, "year": year, "hint": "it was not deleted; find it again and ask again" }),
         Some(format!(
             "{} has changed since I asked, so I did not delete it.",
@@ -51,22 +51,24 @@ pub(super) fn changed_failure(item: &DeletionTarget) -> CallFailure {
     )
 }
 
-/// Error code of a deletion whose request succeeded but that left the item in the library.
-pub const STILL_THERE: &str = "still_there";
-
+/// Returns the failure of a deletion whose request succeeded but that left the item in the library.
 pub(super) fn still_there_failure(item: &DeletionTarget) -> CallFailure {
     let TargetFingerprint { title, year, .. } = &item.fingerprint;
-    call_failure(
-        STILL_THERE,
+    CallFailure::new(
+        FailureCode::StillThere,
         json!({ "title": title, "year": year }),
         Some(format!("{} is still there.", format_media_title(title, *year))),
     )
 }
 
 /// Returns the result of a write that a check found not carried out.
-pub(super) fn not_done_failure(sentence: &str) -> CallFailure {
+fn not_done_failure(sentence: &str) -> CallFailure {
     let hint = "a check showed that it was not done; say so";
-    call_failure("not_done", json!({ "hint": hint }), Some(sentence.to_owned()))
+    CallFailure::new(FailureCode::NotDone, json!({ "hint": hint }), Some(sentence.to_owned()))
+}
+
+pub(super) fn nothing_done() -> CallFailure {
+    not_done_failure("That did not work. Please try again later.")
 }
 
 /// Returns a result such as `Radarr could not do it. Dune (2021) was not added.`
@@ -83,8 +85,8 @@ pub(super) fn not_changed(title: Option<&str>) -> CallFailure {
 /// Returns the refusal for an item whose size is unknown, because a confirmation prompt must state the size.
 pub(super) fn size_unknown(about: &TargetFingerprint) -> CallFailure {
     let name = format_media_title(&about.title, about.year);
-    call_failure(
-        "size_unknown",
+    CallFailure::new(
+        FailureCode::SizeUnknown,
         json!({ "title": about.title, "hint": "Sonarr does not tell the size of its files: it may be too old" }),
         Some(format!("I can't see how big that is, so I leave it: {name}. An admin has to look at it.")),
     )

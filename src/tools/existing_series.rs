@@ -2,10 +2,8 @@
 
 use serde_json::json;
 
-use super::add_series::{
-    AddSeriesArgs, record_series_request, request_for_series, series_status_json, shown_ids,
-};
-use super::follow_title::{growing_episodes, missing_part, not_on_disk};
+use super::add_series::{AddSeries, record_series_request, series_status_json};
+use super::follow_title::{growing_episodes, missing_part, not_on_disk, requested_series};
 use super::formatting::format_media_title;
 use super::library::Instance;
 use super::library_changes::get_more;
@@ -22,7 +20,7 @@ use crate::conversation::transcript::CallResult;
 pub(super) async fn add_promised_seasons(
     instance: &Instance<Sonarr>,
     series: &Series,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     match (world.request_timing, series.id, promised_seasons(instance, series, args)) {
@@ -39,7 +37,7 @@ pub(super) async fn add_promised_seasons(
 pub(super) fn promised_seasons(
     instance: &Instance<Sonarr>,
     series: &Series,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
 ) -> Option<Vec<u32>> {
     let wanted = request_for_series(instance, series, args);
     let lacking = unmonitored_seasons(series, &wanted, args)?;
@@ -50,7 +48,7 @@ pub(super) fn promised_seasons(
 async fn existing_output(
     instance: &Instance<Sonarr>,
     series: &Series,
-    args: &AddSeriesArgs,
+    args: &AddSeries,
     world: &ToolContext,
 ) -> ToolOutput {
     let wanted = request_for_series(instance, series, args);
@@ -79,9 +77,23 @@ async fn existing_output(
     result.into()
 }
 
+/// Builds the title request of a call for a known series.
+fn request_for_series(instance: &Instance<Sonarr>, series: &Series, args: &AddSeries) -> RequestedTitle {
+    let numbers = || series.seasons.iter().map(|season| season.number);
+    let seasons: Option<Vec<u32>> = match &args.seasons {
+        None
+        | Some(SeasonSelector::Named(NamedSeasons::All | NamedSeasons::Future | NamedSeasons::Pilot)) => None,
+        Some(SeasonSelector::Named(NamedSeasons::First)) => numbers().min().map(|first| vec![first]),
+        Some(SeasonSelector::Named(NamedSeasons::Latest)) => numbers().max().map(|latest| vec![latest]),
+        Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
+    };
+    let partly = seasons.filter(|listed| !numbers().all(|number| listed.contains(&number)));
+    RequestedTitle { seasons: partly, ..requested_series(instance, series) }
+}
+
 /// Returns the seasons that are requested but neither on disk nor monitored. The list is empty if that applies to the
 /// whole series.
-fn unmonitored_seasons(series: &Series, wanted: &RequestedTitle, args: &AddSeriesArgs) -> Option<Vec<u32>> {
+fn unmonitored_seasons(series: &Series, wanted: &RequestedTitle, args: &AddSeries) -> Option<Vec<u32>> {
     let open = not_on_disk(series, wanted)?;
     if open.seasons.is_none() {
         let is_looked_for = series.monitored && (!series.seasons.is_empty() || series.new_seasons);
@@ -121,5 +133,5 @@ fn existing_result(instance: &Instance<Sonarr>, series: &Series) -> CallResult {
         for_model["id"] = json!(series.id);
         for_model["hint"] = json!("get_more gets more of it");
     }
-    CallResult { for_model, for_user, shown: shown_ids(instance, series) }
+    CallResult { for_model, for_user, shown: instance.shown_ids(series) }
 }

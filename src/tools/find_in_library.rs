@@ -1,10 +1,8 @@
 //! Search for titles in the library, by name or by a property that they share.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -12,8 +10,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::approval::ApprovedCall;
-use super::arguments::{approved_arguments, argument_schema, parse_arguments};
 use super::formatting::{
     MAX_RESULTS, MEANT, add_failed_services, append_failed_services, clean_title, format_media_title,
     format_sentence_list, list_first_results, to_gigabytes,
@@ -24,25 +20,23 @@ use super::library_cache::loaded_libraries::{CurrentTitle, LoadedLibraries, Load
 use super::library_cache::query::{LibraryQuery, SortOrder, StatusFilter, TitleMatch};
 use super::ranking::TitleQuery;
 use super::requesters::add_requesters_to_list;
-use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
+use super::typed_tool::TypedTool;
+use super::{ToolContext, ToolError, ToolOutput};
 use crate::arr::library_title::EpisodeCounts;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::text::message_format::format_size;
 use crate::conversation::text::title::quote_words;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience,
 };
 
 /// Time limit for all parts of a query, so that a failure is still reported as a failure.
 const PATIENCE: Duration = Duration::from_secs(9);
 
-pub struct FindInLibrary {
-    library: Arc<ArrInstances>,
-}
-
+/// Tool that finds titles in the library.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FindInLibraryArgs {
+pub struct FindInLibrary {
     /// Title or collection, year last.
     #[serde(default)]
     query: String,
@@ -53,68 +47,43 @@ struct FindInLibraryArgs {
     sort: Option<SortOrder>,
 }
 
-#[async_trait]
-impl Tool for FindInLibrary {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "find_in_library",
-            description: "Find titles in the library; without arguments the totals. \
-                          Gives the id that other tools need.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: argument_schema::<FindInLibraryArgs>().into(),
-        }
-    }
+impl TypedTool for FindInLibrary {
+    const NAME: &'static str = "find_in_library";
+    const DESCRIPTION: &'static str = "Find titles in the library; without arguments the totals. \
+                                       Gives the id that other tools need.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
-    fn timeout(&self) -> Duration {
-        READ_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        self.parse_call(arguments).map(|_| CallReferences::default())
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.find_titles(approved_arguments(call)?, &world.facts, world.now)
-            .await
-            .map(|found| add_requesters_to_list(found, world).into())
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let found = self.find_titles(library, &world.facts, world.now).await?;
+        Ok(add_requesters_to_list(found, world).into())
     }
 }
 
 impl FindInLibrary {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<FindInLibraryArgs, CallFailure> {
-        parse_arguments("find_in_library", &argument_schema::<FindInLibraryArgs>(), arguments)
-    }
-
     /// Runs a query against the current state of the libraries.
     pub async fn find_titles(
         &self,
-        arguments: &ToolArguments,
+        library: &ArrInstances,
         facts: &UserFacts,
         now: Timestamp,
     ) -> Result<CallResult, ToolError> {
         let deadline = Instant::now() + PATIENCE;
-        let FindInLibraryArgs { query, kind, only, genre, sort } = self.parse_call(arguments)?;
-        let said = query.clone();
-        let genre = genre.filter(|genre| !genre.trim().is_empty());
-        let query = TitleQuery::new(&query).with_alias(facts.resolve_alias(&query));
-        let wanted = LibraryQuery { query, only, genre, sort };
-        let stock = LoadedLibraries::load_libraries(&self.library, kind, now).await;
+        let genre = self.genre.clone().filter(|genre| !genre.trim().is_empty());
+        let query = TitleQuery::new(&self.query).with_alias(facts.resolve_alias(&self.query));
+        let wanted = LibraryQuery { query, only: self.only, genre, sort: self.sort };
+        let stock = LoadedLibraries::load_libraries(library, self.kind, now).await;
         if wanted.matches_everything() {
-            return totals_result(&stock, kind);
+            return totals_result(&stock, self.kind);
         }
         let met = fetch_matches(&wanted, &stock, deadline).await;
         if met.total == 0
             && let Some(renewed) = stock.reload_if_stale().await
         {
             let met = fetch_matches(&wanted, &renewed, deadline).await;
-            return matches_result(&wanted, &said, met, &renewed);
+            return matches_result(&wanted, &self.query, met, &renewed);
         }
-        matches_result(&wanted, &said, met, &stock)
+        matches_result(&wanted, &self.query, met, &stock)
     }
 }
 

@@ -3,10 +3,10 @@
 
 use serde_json::json;
 
-use super::formatting::{call_failure, clean_title, format_sentence_list, normalize_name};
+use super::formatting::{clean_title, format_sentence_list, normalize_name};
 use super::library::roomiest_folder;
 use crate::arr::RootFolder;
-use crate::conversation::transcript::CallFailure;
+use crate::conversation::transcript::{CallFailure, FailureCode};
 
 /// Returns the root folder for an addition. Returns `None` if no folder was named and none is accessible.
 pub fn folder_for<'a>(
@@ -43,8 +43,8 @@ fn single_match<'a>(
 fn which_folder(folders: &[&RootFolder]) -> CallFailure {
     let names: Vec<String> = folders.iter().map(|folder| folder_name(folder, folders)).collect();
     let for_user = (!names.is_empty()).then(|| format!("Which folder: {}?", format_sentence_list(&names)));
-    call_failure(
-        "bad_arguments",
+    CallFailure::new(
+        FailureCode::BadArguments,
         json!({ "field": "folder", "expected": format!("one of {}", names.join(", ")),
             "hint": "ask the user if it is not clear which" }),
         for_user,

@@ -1,40 +1,29 @@
 //! Notification of a user when a title that another user requested, or one season of a series, is ready.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::approval::ApprovedCall;
-use super::arguments::{BadArgument, approved_arguments, argument_schema, parse_arguments};
-use super::formatting::{call_failure, clean_title, format_media_title};
+use super::arguments::parsing::bad_argument;
+use super::formatting::{clean_title, format_media_title};
+use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance};
-use super::{
-    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
-    WRITE_TIMEOUT,
-};
+use super::typed_tool::TypedTool;
+use super::{CallReferences, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::arr::episodes::Episode;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Movie, Season, Series};
 use crate::conversation::title_requests::{FOLLOWING, NOT_FOLLOWING, RequestStatus, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolAudience,
 };
 
-const TELL_ME_WHEN_READY: &str = "tell_me_when_ready";
-
-pub struct TellMeWhenReady {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that turns the notification about a title on or off.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct TellMeWhenReadyArgs {
+pub struct TellMeWhenReady {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: Option<i64>,
@@ -60,54 +49,59 @@ enum TitleKey {
     Catalog(i64),
 }
 
-#[async_trait]
-impl Tool for TellMeWhenReady {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: TELL_ME_WHEN_READY,
-            description: "Text the user when a title is ready (\"me too\"), by id, tmdb or tvdb.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::Everyone,
-            parameters: self.parameters_schema().into(),
+impl TypedTool for TellMeWhenReady {
+    const NAME: &'static str = "tell_me_when_ready";
+    const DESCRIPTION: &'static str =
+        "Text the user when a title is ready (\"me too\"), by id, tmdb or tvdb.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        Ok(match (self.kind, self.title_key()?) {
+            (_, TitleKey::Id(id)) => {
+                InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?.media_ref(id).into()
+            }
+            (MediaKind::Movie, TitleKey::Catalog(tmdb)) => MediaRef::Tmdb(tmdb).into(),
+            (MediaKind::Series, TitleKey::Catalog(tvdb)) => MediaRef::Tvdb(tvdb).into(),
+        })
+    }
+
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let (key, name) = (self.title_key()?, self.instance.as_deref());
+        match self.kind {
+            MediaKind::Movie => {
+                let instance = library.movie_instance(name)?;
+                let held = match key {
+                    TitleKey::Id(id) => instance.client.fetch_movie(id).await,
+                    TitleKey::Catalog(tmdb) => instance.client.movie_by_tmdb(tmdb).await,
+                };
+                match held {
+                    Ok(Some(movie)) => Ok(follow_movie(instance, &movie, self.follow_change())),
+                    Ok(None) => follow_waiting_title(instance.name, self, world, not_in_library().into()),
+                    Err(error) => {
+                        follow_waiting_title(instance.name, self, world, instance.request_error(&error))
+                    }
+                }
+            }
+            MediaKind::Series => {
+                let instance = library.series_instance(name)?;
+                let held = match key {
+                    TitleKey::Id(id) => instance.client.fetch_series(id).await,
+                    TitleKey::Catalog(tvdb) => instance.client.series_by_tvdb(tvdb).await,
+                };
+                match held {
+                    Ok(Some(series)) => follow_series(instance, &series, self, world).await,
+                    Ok(None) => follow_waiting_title(instance.name, self, world, not_in_library().into()),
+                    Err(error) => {
+                        follow_waiting_title(instance.name, self, world, instance.request_error(&error))
+                    }
+                }
+            }
         }
-    }
-
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        let name = args.instance.as_deref();
-        let used = match (args.kind, args.title_key()?) {
-            (MediaKind::Movie, TitleKey::Id(id)) => {
-                self.library.movie_instance(name)?.media_ref(args.kind, id)
-            }
-            (MediaKind::Series, TitleKey::Id(id)) => {
-                self.library.series_instance(name)?.media_ref(args.kind, id)
-            }
-            (MediaKind::Movie, TitleKey::Catalog(tmdb)) => MediaRef::Tmdb(tmdb),
-            (MediaKind::Series, TitleKey::Catalog(tvdb)) => MediaRef::Tvdb(tvdb),
-        };
-        Ok(CallReferences { refs: vec![used], four_k: false })
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.follow_title(approved_arguments(call)?, world).await
-    }
-
-    /// Returns [`RecoveryOutcome::NotDone`]. Effects are stored only together with the result, so without a result no
-    /// effect was stored.
-    async fn recover_outcome(
-        &self,
-        _call: InterruptedRun<'_>,
-        _world: &ToolContext,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        Ok(RecoveryOutcome::NotDone)
     }
 }
 
-impl TellMeWhenReadyArgs {
+impl TellMeWhenReady {
     fn follow_change(&self) -> FollowChange {
         if self.stop { FollowChange::Unfollow } else { FollowChange::Follow }
     }
@@ -120,68 +114,10 @@ impl TellMeWhenReadyArgs {
         match (self.id, catalog) {
             (Some(id), _) => Ok(TitleKey::Id(id)),
             (None, Some(id)) => Ok(TitleKey::Catalog(id)),
-            (None, None) => Err(BadArgument {
-                field: "id".to_owned(),
-                expected: "id, tmdb of a movie, or tvdb of a series".to_owned(),
-                hint: "Find the title first.".to_owned(),
-            }
-            .into()),
-        }
-    }
-}
-
-impl TellMeWhenReady {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    pub(super) async fn follow_title(
-        &self,
-        arguments: &ToolArguments,
-        world: &ToolContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(arguments)?;
-        let (key, name) = (args.title_key()?, args.instance.as_deref());
-        match args.kind {
-            MediaKind::Movie => {
-                let instance = self.library.movie_instance(name)?;
-                let held = match key {
-                    TitleKey::Id(id) => instance.client.fetch_movie(id).await,
-                    TitleKey::Catalog(tmdb) => instance.client.movie_by_tmdb(tmdb).await,
-                };
-                match held {
-                    Ok(Some(movie)) => Ok(follow_movie(instance, &movie, args.follow_change())),
-                    Ok(None) => follow_waiting_title(instance.name, &args, world, not_in_library().into()),
-                    Err(error) => {
-                        follow_waiting_title(instance.name, &args, world, instance.request_error(&error))
-                    }
-                }
-            }
-            MediaKind::Series => {
-                let instance = self.library.series_instance(name)?;
-                let held = match key {
-                    TitleKey::Id(id) => instance.client.fetch_series(id).await,
-                    TitleKey::Catalog(tvdb) => instance.client.series_by_tvdb(tvdb).await,
-                };
-                match held {
-                    Ok(Some(series)) => follow_series(instance, &series, &args, world).await,
-                    Ok(None) => follow_waiting_title(instance.name, &args, world, not_in_library().into()),
-                    Err(error) => {
-                        follow_waiting_title(instance.name, &args, world, instance.request_error(&error))
-                    }
-                }
+            (None, None) => {
+                Err(bad_argument("id", "id, tmdb of a movie, or tvdb of a series", "Find the title first."))
             }
         }
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<TellMeWhenReadyArgs>();
-        self.library.offer_instances(&mut schema);
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<TellMeWhenReadyArgs, CallFailure> {
-        parse_arguments(TELL_ME_WHEN_READY, &self.parameters_schema(), arguments)
     }
 }
 
@@ -202,7 +138,7 @@ fn follow_movie(instance: &Instance<Radarr>, movie: &Movie, wish: FollowChange) 
 async fn follow_series(
     instance: &Instance<Sonarr>,
     series: &Series,
-    args: &TellMeWhenReadyArgs,
+    args: &TellMeWhenReady,
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let season = match args.season {
@@ -246,7 +182,7 @@ pub(super) async fn growing_episodes(
 /// is the error for any other title.
 fn follow_waiting_title(
     instance: &str,
-    args: &TellMeWhenReadyArgs,
+    args: &TellMeWhenReady,
     world: &ToolContext,
     otherwise: ToolError,
 ) -> Result<ToolOutput, ToolError> {
@@ -337,8 +273,8 @@ fn follow_status_json(wanted: &RequestedTitle, status: &str) -> Value {
 }
 
 fn not_in_library() -> CallFailure {
-    call_failure(
-        "not_in_library",
+    CallFailure::new(
+        FailureCode::NotInLibrary,
         json!({ "hint": "it is not in the library; offer to add it" }),
         Some("That is not in the library.".to_owned()),
     )
@@ -346,8 +282,8 @@ fn not_in_library() -> CallFailure {
 
 fn no_such_season(series: &Series) -> CallFailure {
     let count = series.seasons.len();
-    call_failure(
-        "bad_arguments",
+    CallFailure::new(
+        FailureCode::BadArguments,
         json!({ "field": "season", "seasons": count }),
         Some(format!("{} has no such season.", format_media_title(&series.title, series.year))),
     )

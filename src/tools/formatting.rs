@@ -18,15 +18,6 @@ const MAX_TITLE_CHARS: usize = 100;
 /// Maximum number of titles in one sentence for the user. A long sentence is sent page by page.
 const MAX_NAMED: usize = 10;
 
-/// Builds the failure of a call, worded for the model: `for_model` holds the code and `more`.
-pub fn call_failure(code: &str, more: Value, for_user: Option<String>) -> CallFailure {
-    let mut for_model = json!({ "error": code });
-    if let (Some(map), Value::Object(more)) = (for_model.as_object_mut(), more) {
-        map.extend(more);
-    }
-    CallFailure { code: code.to_owned(), for_model, for_user }
-}
-
 impl From<CallFailure> for ToolError {
     fn from(failure: CallFailure) -> Self {
         Self::CallFailed(failure)

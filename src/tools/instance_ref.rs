@@ -3,9 +3,11 @@
 use super::ToolError;
 use super::formatting::clean_title;
 use super::library::{ArrInstances, Instance};
+use crate::arr::common_api::CommonApi;
+use crate::arr::history::HistoryEntry;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{ArrError, Movie, RemovalOutcome, Series};
+use crate::arr::{ArrError, Download, Movie, RemovalOutcome, Series};
 use crate::conversation::deletion::target::{DeletionTarget, TargetFingerprint};
 use crate::conversation::transcript::{CallFailure, MediaKind, MediaRef};
 
@@ -37,6 +39,13 @@ impl InstanceRef<'_> {
         }
     }
 
+    pub(super) fn kind(&self) -> MediaKind {
+        match self {
+            Self::Movies(_) => MediaKind::Movie,
+            Self::Series(_) => MediaKind::Series,
+        }
+    }
+
     pub(super) fn four_k(&self) -> bool {
         match self {
             Self::Movies(instance) => instance.four_k,
@@ -51,6 +60,13 @@ impl InstanceRef<'_> {
         }
     }
 
+    pub(super) fn common_api(&self) -> CommonApi<'_> {
+        match self {
+            Self::Movies(instance) => instance.client.common_api(),
+            Self::Series(instance) => instance.client.common_api(),
+        }
+    }
+
     pub(super) async fn fetch_fingerprint(&self, id: i64) -> Result<Option<TargetFingerprint>, ArrError> {
         match self {
             Self::Movies(instance) => Ok(instance.client.fetch_movie(id).await?.map(movie_fingerprint)),
@@ -58,10 +74,32 @@ impl InstanceRef<'_> {
         }
     }
 
+    pub(super) async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
+        match self {
+            Self::Movies(instance) => instance.client.fetch_downloads().await,
+            Self::Series(instance) => instance.client.fetch_downloads().await,
+        }
+    }
+
+    /// Fetches the history of one title, newest first.
+    pub(super) async fn fetch_history(&self, id: i64) -> Result<Vec<HistoryEntry>, ArrError> {
+        match self {
+            Self::Movies(instance) => instance.client.fetch_history(id).await,
+            Self::Series(instance) => instance.client.fetch_history(id).await,
+        }
+    }
+
     pub(super) async fn delete_title(&self, item: &DeletionTarget) -> Result<RemovalOutcome, ArrError> {
         match self {
             Self::Movies(instance) => instance.client.delete_movie(item.id, item.delete_files).await,
             Self::Series(instance) => instance.client.delete_series(item.id, item.delete_files).await,
+        }
+    }
+
+    pub(super) fn not_ready(&self) -> CallFailure {
+        match self {
+            Self::Movies(instance) => instance.not_ready(),
+            Self::Series(instance) => instance.not_ready(),
         }
     }
 

@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::ToolError;
-use super::arguments::offer_instances;
-use super::formatting::{call_failure, clean_error_message, normalize_name};
+use super::arguments::parsing::bad_argument;
+use super::formatting::{clean_error_message, normalize_name};
 use super::library_cache::refresh::LibraryCache;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{ArrError, QualityProfile, RootFolder};
-use crate::conversation::transcript::{CallFailure, MediaKind, MediaRef};
+use crate::arr::{ArrError, Movie, QualityProfile, RootFolder, Series};
+use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, MediaRef};
 use crate::http::HttpError;
 use crate::telemetry;
 
@@ -22,10 +22,6 @@ use crate::telemetry;
 /// reported.
 pub const READ_PATIENCE: Duration = Duration::from_secs(8);
 pub const LOOKUP_PATIENCE: Duration = Duration::from_secs(17);
-
-const UNREACHABLE: &str = "unreachable";
-const BROKEN: &str = "error";
-const MISCONFIGURED: &str = "misconfigured";
 
 /// All configured instances. There are at most two of each kind: the regular one and the 4K one.
 #[derive(Debug, Clone, Default)]
@@ -69,14 +65,11 @@ impl ArrInstances {
         if kind == Some(MediaKind::Movie) { &[] } else { &self.series }
     }
 
-    /// Adds a choice of the instance to the arguments of a tool for either kind, if there are two of a kind.
-    pub fn offer_instances(&self, schema: &mut Value) {
+    /// Returns the names of all instances if there are two of a kind. Otherwise, the kind of a title selects the
+    /// instance, so the list is empty.
+    pub fn selectable_names(&self) -> Vec<&'static str> {
         let (movies, series) = (self.movie_names(), self.series_names());
-        if movies.len() > 1 || series.len() > 1 {
-            offer_instances(schema, "", &[movies, series].concat());
-        } else {
-            offer_instances(schema, "", &[]);
-        }
+        if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() }
     }
 
     /// Marks the cached data of the library of this name as outdated, because a change was reported.
@@ -101,7 +94,7 @@ impl ArrInstances {
 impl<Client> Instance<Client> {
     /// Returns the name that users know: `Radarr`, `Radarr 4K`.
     pub fn display_name(&self) -> String {
-        let app = if self.service_name() == "radarr" { "Radarr" } else { "Sonarr" };
+        let app = if self.is_radarr() { "Radarr" } else { "Sonarr" };
         if self.four_k { format!("{app} 4K") } else { app.to_owned() }
     }
 
@@ -112,37 +105,37 @@ impl<Client> Instance<Client> {
     /// Converts a failed request into a failure that is worded for the model and the user.
     pub fn request_failure(&self, error: &ArrError) -> CallFailure {
         tracing::warn!(instance = self.name, error = telemetry::error_chain(error), "request failed");
-        let (service, label) = (self.service_name(), self.display_name());
-        let (what, sentence) = match error {
+        let label = self.display_name();
+        let ([radarr, sonarr], sentence) = match error {
             // For the waiting user, an instance that is starting or whose catalog is down is the same as an unreachable
             // one.
-            ArrError::Unreachable(_) | ArrError::NoAnswer(_) | ArrError::Unavailable(_) => {
-                (UNREACHABLE, "can't be reached right now")
+            ArrError::Unreachable(_) | ArrError::NoAnswer(_) | ArrError::Unavailable(_) => (
+                [FailureCode::RadarrUnreachable, FailureCode::SonarrUnreachable],
+                "can't be reached right now",
+            ),
+            ArrError::Unauthorized | ArrError::WrongUrl(_) => (
+                [FailureCode::RadarrMisconfigured, FailureCode::SonarrMisconfigured],
+                "is not set up right, the admin has to look at it",
+            ),
+            ArrError::Refused(_) => {
+                ([FailureCode::RadarrRefused, FailureCode::SonarrRefused], "did not accept that")
             }
-            ArrError::Unauthorized | ArrError::WrongUrl(_) => {
-                (MISCONFIGURED, "is not set up right, the admin has to look at it")
+            ArrError::NotFound => {
+                ([FailureCode::RadarrNotFound, FailureCode::SonarrNotFound], "does not have that")
             }
-            ArrError::Refused(_) => ("refused", "did not accept that"),
-            ArrError::NotFound => ("not_found", "does not have that"),
-            ArrError::Server { .. } => (BROKEN, "had an error"),
-            ArrError::Unreadable(_) => ("unreadable", "had an error"),
+            ArrError::Server { .. } => ([FailureCode::RadarrError, FailureCode::SonarrError], "had an error"),
+            ArrError::Unreadable(_) => {
+                ([FailureCode::RadarrUnreadable, FailureCode::SonarrUnreadable], "had an error")
+            }
         };
-        let code = format!("{service}_{what}");
-        let mut for_model = json!({ "error": code, "service": label });
+        let mut more = json!({ "service": label });
         if let ArrError::Refused(reasons) = error
             && let Some(reason) = reasons.first()
         {
-            for_model["hint"] = json!(clean_error_message(reason));
+            more["hint"] = json!(clean_error_message(reason));
         }
-        CallFailure { code, for_model, for_user: Some(format!("{label} {sentence}.")) }
-    }
-
-    /// Returns whether a reported failure means that the request had no effect and may succeed later. A write with an
-    /// unknown outcome is not reported before its outcome is determined. A web page in place of JSON may come from an
-    /// instance that is still starting.
-    pub fn is_down(&self, failure: &CallFailure) -> bool {
-        let what = failure.code.strip_prefix(self.service_name()).and_then(|code| code.strip_prefix('_'));
-        matches!(what, Some(UNREACHABLE | BROKEN | MISCONFIGURED))
+        let code = if self.is_radarr() { radarr } else { sonarr };
+        CallFailure::new(code, more, Some(format!("{label} {sentence}.")))
     }
 
     /// Returns the error for a failed read, or for a write that certainly did not happen.
@@ -172,16 +165,31 @@ impl<Client> Instance<Client> {
     /// added.
     pub fn not_ready(&self) -> CallFailure {
         let label = self.display_name();
-        call_failure(
-            "not_set_up",
+        CallFailure::new(
+            FailureCode::NotSetUp,
             json!({ "service": label, "hint": "it has no quality profile or no folder it can reach" }),
             Some(format!("{label} has no place for it, the admin has to look at it.")),
         )
     }
 
-    /// Returns the service name, `radarr` or `sonarr`, without the distinction of the 4K instance.
-    fn service_name(&self) -> &'static str {
-        if self.name.starts_with("radarr") { "radarr" } else { "sonarr" }
+    fn is_radarr(&self) -> bool {
+        self.name.starts_with("radarr")
+    }
+}
+
+impl Instance<Radarr> {
+    /// Returns the ids by which a result shows a movie: its catalog number, and its id if it is in the library.
+    pub fn shown_ids(&self, movie: &Movie) -> Vec<MediaRef> {
+        let item = movie.id.map(|id| self.media_ref(MediaKind::Movie, id));
+        [MediaRef::Tmdb(movie.tmdb)].into_iter().chain(item).collect()
+    }
+}
+
+impl Instance<Sonarr> {
+    /// Returns the ids by which a result shows a series, as for a movie.
+    pub fn shown_ids(&self, series: &Series) -> Vec<MediaRef> {
+        let item = series.id.map(|id| self.media_ref(MediaKind::Series, id));
+        [MediaRef::Tvdb(series.tvdb)].into_iter().chain(item).collect()
     }
 }
 
@@ -249,11 +257,7 @@ pub fn find_profile<'a>(
     };
     profiles.iter().find(called).or_else(only_like).ok_or_else(|| {
         let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        call_failure(
-            "bad_arguments",
-            json!({ "field": "quality", "expected": format!("one of {}", names.join(", ")) }),
-            None,
-        )
+        bad_argument("quality", &format!("one of {}", names.join(", ")), "")
     })
 }
 
@@ -275,10 +279,19 @@ pub fn roomiest_folder(folders: &[RootFolder]) -> Option<&RootFolder> {
     folders.iter().filter(|folder| folder.free_bytes.is_some()).max_by_key(|folder| folder.free_bytes)
 }
 
+/// Returns the refusal of an id that the library does not have.
+pub fn unknown_title(id: i64) -> CallFailure {
+    CallFailure::new(
+        FailureCode::UnknownId,
+        json!({ "id": id, "hint": "call find_in_library and use an id it gives" }),
+        Some("I can't find that in the library.".to_owned()),
+    )
+}
+
 fn no_library_configured() -> CallFailure {
     let sentence = "No library is set up for that, the admin has to look at it.";
-    call_failure(
-        "not_set_up",
+    CallFailure::new(
+        FailureCode::NotSetUp,
         json!({ "hint": "no library of that kind is set up" }),
         Some(sentence.to_owned()),
     )
@@ -290,8 +303,8 @@ fn select_instance<'a, Client>(
     app: &str,
 ) -> Result<&'a Instance<Client>, CallFailure> {
     match (instances, name) {
-        ([], _) => Err(call_failure(
-            "not_set_up",
+        ([], _) => Err(CallFailure::new(
+            FailureCode::NotSetUp,
             json!({ "service": app }),
             Some(format!("There is no {app} here.")),
         )),
@@ -299,11 +312,7 @@ fn select_instance<'a, Client>(
         (_, Some(name)) if let Some(instance) = instances.iter().find(|one| one.name == name) => Ok(instance),
         (several, _) => {
             let names: Vec<&str> = several.iter().map(|instance| instance.name).collect();
-            Err(call_failure(
-                "bad_arguments",
-                json!({ "field": "instance", "expected": format!("one of {}", names.join(", ")) }),
-                None,
-            ))
+            Err(bad_argument("instance", &format!("one of {}", names.join(", ")), ""))
         }
     }
 }

@@ -110,13 +110,10 @@ impl MediaCopy {
 
     /// Fetches the grabs that downloaded the copy, by their history ids. Grabs that were already blocked are left out.
     pub(super) async fn fetch_grabs(&self, place: &InstanceRef<'_>) -> Result<Vec<i64>, ArrError> {
-        let (history, parts) = match (place, &self.scope) {
-            (InstanceRef::Movies(instance), _) => (instance.client.fetch_history(self.id).await?, vec![None]),
-            (InstanceRef::Series(instance), CopyScope::Episodes { touched, .. }) => {
-                let parts = touched.iter().map(|episode| Some(episode.id)).collect();
-                (instance.client.fetch_history(self.id).await?, parts)
-            }
-            (InstanceRef::Series(_), CopyScope::Movie) => (Vec::new(), Vec::new()),
+        let history = place.fetch_history(self.id).await?;
+        let parts = match &self.scope {
+            CopyScope::Movie => vec![None],
+            CopyScope::Episodes { touched, .. } => touched.iter().map(|episode| Some(episode.id)).collect(),
         };
         let mut downloads: Vec<&str> =
             parts.into_iter().filter_map(|part| importing_download(&history, part)).collect();
@@ -194,11 +191,7 @@ impl MediaCopy {
 impl InstanceRef<'_> {
     /// Marks a grab as failed. A grab that is no longer in the history cannot be blocked any more.
     pub(super) async fn fail_grab(&self, grab: i64) -> Result<(), ArrError> {
-        let failed = match self {
-            Self::Movies(instance) => instance.client.common_api().fail_grab(grab).await,
-            Self::Series(instance) => instance.client.common_api().fail_grab(grab).await,
-        };
-        match failed {
+        match self.common_api().fail_grab(grab).await {
             Err(ArrError::NotFound) => Ok(()),
             other => other,
         }

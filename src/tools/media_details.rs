@@ -1,23 +1,17 @@
 //! Tool that returns the full details of one title of the library, or of one season of it.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::approval::ApprovedCall;
-use super::arguments::{approved_arguments, argument_schema, parse_arguments};
 use super::follow_title::{requested_movie, requested_series};
-use super::formatting::{call_failure, clean_text, clean_title, format_media_title, to_gigabytes};
+use super::formatting::{clean_text, clean_title, format_media_title, to_gigabytes};
 use super::instance_ref::InstanceRef;
-use super::library::{ArrInstances, Instance};
-use super::remove_media::unknown_title;
-use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput, requesters};
+use super::library::{ArrInstances, Instance, unknown_title};
+use super::typed_tool::TypedTool;
+use super::{CallReferences, ToolContext, ToolError, ToolOutput, requesters};
 use crate::arr::episodes::Episode;
 use crate::arr::history::{HistoryEntry, HistoryEvent};
 use crate::arr::radarr::Radarr;
@@ -26,23 +20,19 @@ use crate::arr::{Movie, QualityProfile, Season, Series};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::text::message_format::format_size;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, ToolAudience,
 };
 
-const MEDIA_DETAILS: &str = "media_details";
 const MAX_OVERVIEW_CHARS: usize = 200;
 /// Maximum number of past events in the details.
 const MOST_EVENTS: usize = 3;
 /// Maximum number of episodes of a season in the details. Longer seasons list only their missing episodes.
 const MOST_EPISODES: usize = 30;
 
-pub struct MediaDetails {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that returns the details of one title or season.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct MediaDetailsArgs {
+pub struct MediaDetails {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: i64,
@@ -51,54 +41,28 @@ struct MediaDetailsArgs {
     season: Option<u32>,
 }
 
-#[async_trait]
-impl Tool for MediaDetails {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: MEDIA_DETAILS,
-            description: "Quality, size, dates, seasons and history of a title in the library; with a season its episodes.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: self.parameters_schema().into(),
-        }
+impl TypedTool for MediaDetails {
+    const NAME: &'static str = "media_details";
+    const DESCRIPTION: &'static str =
+        "Quality, size, dates, seasons and history of a title in the library; with a season its episodes.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        Ok(place.media_ref(self.id).into())
     }
 
-    fn timeout(&self) -> Duration {
-        READ_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        let place = InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?;
-        Ok(CallReferences { refs: vec![place.media_ref(args.id)], four_k: false })
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(approved_arguments(call)?)?;
-        match (InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?, args.season) {
-            (InstanceRef::Movies(instance), _) => fetch_movie_details(instance, args.id, world).await,
-            (InstanceRef::Series(instance), None) => fetch_series_details(instance, args.id, world).await,
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        match (place, self.season) {
+            (InstanceRef::Movies(instance), _) => fetch_movie_details(instance, self.id, world).await,
+            (InstanceRef::Series(instance), None) => fetch_series_details(instance, self.id, world).await,
             (InstanceRef::Series(instance), Some(season)) => {
-                fetch_season_details(instance, args.id, season, world).await
+                fetch_season_details(instance, self.id, season, world).await
             }
         }
         .map(ToolOutput::from)
-    }
-}
-
-impl MediaDetails {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<MediaDetailsArgs>();
-        self.library.offer_instances(&mut schema);
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<MediaDetailsArgs, CallFailure> {
-        parse_arguments(MEDIA_DETAILS, &self.parameters_schema(), arguments)
     }
 }
 
@@ -309,8 +273,8 @@ fn format_airing(at: Timestamp, world: &ToolContext) -> String {
 fn no_such_season(show: &Series, number: u32) -> CallFailure {
     let name = format_media_title(&show.title, show.year);
     let numbers: Vec<u32> = show.seasons.iter().map(|season| season.number).collect();
-    call_failure(
-        "no_such_season",
+    CallFailure::new(
+        FailureCode::NoSuchSeason,
         json!({ "title": name, "season": number, "seasons": numbers }),
         Some(format!(
             "{name} has no {}.",

@@ -1,179 +1,99 @@
 //! Tools for the facts that the user wants stored. A new fact replaces an older one on the same subject, and facts can
 //! be deleted.
 
-use std::time::Duration;
-
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::approval::ApprovedCall;
-use super::arguments::{BadArgument, approved_arguments, argument_schema, parse_arguments};
-use super::formatting::call_failure;
-use super::{
-    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
-    WRITE_TIMEOUT,
-};
+use super::arguments::parsing::bad_argument;
+use super::library::ArrInstances;
+use super::typed_tool::TypedTool;
+use super::{CallReferences, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::conversation::people::facts::{
     FORGET, FORGOT, FactError, FactKind, MAX_FACTS_PER_USER, NOTED, REMEMBER, StoredFact, UserFact,
     UserFacts, format_forgotten, format_noted, may_retract_fact,
 };
-use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, ToolArguments, ToolAudience, ToolSpec,
-};
+use crate::conversation::transcript::{CallFailure, CallResult, EffectLevel, FailureCode, ToolAudience};
 
 /// Hint for a model that has rephrased the fact in its own words.
 const IN_THEIR_WORDS: &str = "the user did not say so: use their own words, or ask them";
 
-pub struct RememberFact;
-pub struct ForgetFact;
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that stores a fact.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RememberArgs {
-    kind: FactKindArg,
+pub struct RememberFact {
+    kind: FactKind,
     /// alias: the name; quality: movies or shows.
     about: Option<String>,
     /// alias: title and year.
     value: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that deletes a fact.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ForgetArgs {
+pub struct ForgetFact {
     what: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum FactKindArg {
-    Quality,
-    Alias,
-    Dislike,
-    Like,
-    Folder,
-    Schedule,
-    Other,
-}
+impl TypedTool for RememberFact {
+    const NAME: &'static str = REMEMBER;
+    const DESCRIPTION: &'static str = "Note a lasting wish, or what a name means.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
-impl From<FactKindArg> for FactKind {
-    fn from(kind: FactKindArg) -> Self {
-        match kind {
-            FactKindArg::Quality => Self::Quality,
-            FactKindArg::Alias => Self::Alias,
-            FactKindArg::Dislike => Self::Dislike,
-            FactKindArg::Like => Self::Like,
-            FactKindArg::Folder => Self::Folder,
-            FactKindArg::Schedule => Self::Schedule,
-            FactKindArg::Other => Self::Other,
-        }
+    fn check(&self, _library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        self.parse_fact().map(|_| CallReferences::default())
+    }
+
+    async fn run(&self, _library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        Ok(remember_fact(self.parse_fact()?, world)?)
     }
 }
 
-#[async_trait]
-impl Tool for RememberFact {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: REMEMBER,
-            description: "Note a lasting wish, or what a name means.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::Everyone,
-            parameters: argument_schema::<RememberArgs>().into(),
-        }
-    }
-
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        parse_fact(arguments).map(|_| CallReferences::default())
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        Ok(remember_fact(parse_fact(approved_arguments(call)?)?, world)?)
-    }
-
-    /// Returns [`RecoveryOutcome::NotDone`]. A fact is stored only together with the result, so without a result no
-    /// fact was stored.
-    async fn recover_outcome(
-        &self,
-        _call: InterruptedRun<'_>,
-        _world: &ToolContext,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        Ok(RecoveryOutcome::NotDone)
+impl RememberFact {
+    fn parse_fact(&self) -> Result<UserFact, CallFailure> {
+        UserFact::new(self.kind, self.about.as_deref(), &self.value).map_err(|error| {
+            let field = match error {
+                FactError::MissingName => "about",
+                FactError::Empty | FactError::TooLong => "value",
+            };
+            bad_argument(field, &error.to_string(), "")
+        })
     }
 }
 
-#[async_trait]
-impl Tool for ForgetFact {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: FORGET,
-            description: "Forget a known fact.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::Everyone,
-            parameters: argument_schema::<ForgetArgs>().into(),
-        }
-    }
+impl TypedTool for ForgetFact {
+    const NAME: &'static str = FORGET;
+    const DESCRIPTION: &'static str = "Forget a known fact.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        parse_arguments::<ForgetArgs>(FORGET, &argument_schema::<ForgetArgs>(), arguments)
-            .map(|_| CallReferences::default())
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let args: ForgetArgs =
-            parse_arguments(FORGET, &argument_schema::<ForgetArgs>(), approved_arguments(call)?)?;
-        let Some(StoredFact { fact, .. }) = world.facts.find_by_text(&args.what) else {
+    async fn run(&self, _library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let Some(StoredFact { fact, .. }) = world.facts.find_by_text(&self.what) else {
             return Err(unknown_fact(&world.facts).into());
         };
         let texts = || world.turn_messages.iter().chain(&world.last_three).map(String::as_str);
         if !fact.is_supported_by(texts()) && !texts().any(may_retract_fact) {
-            return Err(call_failure("not_said", json!({ "hint": "the user did not say so" }), None).into());
+            let hint = json!({ "hint": "the user did not say so" });
+            return Err(CallFailure::new(FailureCode::NotSaid, hint, None).into());
         }
         Ok(ToolOutput::with_effect(
             fact_result(FORGOT, fact, format_forgotten(fact)),
             ToolEffect::Forget(fact.kind, fact.key.clone()),
         ))
     }
-
-    /// Returns [`RecoveryOutcome::NotDone`]. A fact is deleted only together with the result, so without a result no
-    /// fact was deleted.
-    async fn recover_outcome(
-        &self,
-        _call: InterruptedRun<'_>,
-        _world: &ToolContext,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        Ok(RecoveryOutcome::NotDone)
-    }
-}
-
-fn parse_fact(arguments: &ToolArguments) -> Result<UserFact, CallFailure> {
-    let args: RememberArgs = parse_arguments(REMEMBER, &argument_schema::<RememberArgs>(), arguments)?;
-    UserFact::new(args.kind.into(), args.about.as_deref(), &args.value).map_err(|error| {
-        let field = match error {
-            FactError::MissingName => "about",
-            FactError::Empty | FactError::TooLong => "value",
-        };
-        BadArgument { field: field.to_owned(), expected: error.to_string(), hint: String::new() }.into()
-    })
 }
 
 fn remember_fact(fact: UserFact, world: &ToolContext) -> Result<ToolOutput, CallFailure> {
     let texts = world.turn_messages.iter().chain(&world.last_three).map(String::as_str);
     if !fact.is_supported_by(texts) {
-        return Err(call_failure("not_said", json!({ "hint": IN_THEIR_WORDS }), None));
+        return Err(CallFailure::new(FailureCode::NotSaid, json!({ "hint": IN_THEIR_WORDS }), None));
     }
     let replaces_one = world.facts.0.iter().any(|known| known.fact.has_same_subject(&fact));
     if !replaces_one && world.facts.0.len() >= MAX_FACTS_PER_USER {
-        return Err(call_failure(
-            "too_many",
+        return Err(CallFailure::new(
+            FailureCode::TooMany,
             json!({ "limit": MAX_FACTS_PER_USER }),
             Some(format!(
                 "I remember {MAX_FACTS_PER_USER} things of you already. Text WHAT DO YOU KNOW and forget some."
@@ -186,7 +106,11 @@ fn remember_fact(fact: UserFact, world: &ToolContext) -> Result<ToolOutput, Call
 
 fn unknown_fact(facts: &UserFacts) -> CallFailure {
     let known: Vec<String> = facts.0.iter().map(|known| known.fact.to_sentence()).collect();
-    call_failure("not_known", json!({ "known": known }), Some("I know nothing like that.".to_owned()))
+    CallFailure::new(
+        FailureCode::NotKnown,
+        json!({ "known": known }),
+        Some("I know nothing like that.".to_owned()),
+    )
 }
 
 fn fact_result(status: &str, fact: &UserFact, for_user: String) -> CallResult {

@@ -5,6 +5,7 @@ pub mod actions;
 pub mod activity;
 pub mod add_movie;
 pub mod add_series;
+mod addition;
 pub mod approval;
 pub mod arguments;
 mod deferred_addition;
@@ -39,6 +40,7 @@ pub mod server_status;
 pub mod taste;
 #[cfg(test)]
 mod tests;
+pub mod typed_tool;
 pub mod why_missing;
 
 use std::time::Duration;
@@ -57,16 +59,16 @@ use crate::conversation::transcript::{
 };
 use crate::conversation::turn::model_action::ModelAction;
 use approval::ApprovedCall;
-pub use deletion_outcomes::STILL_THERE;
 
 /// Time limit of a tool before its caller gives up.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
 pub const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Tool as the engine uses it. [`typed_tool`] implements it for all tools.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    fn spec(&self) -> ToolSpec;
+    fn spec(&self) -> &ToolSpec;
 
     fn timeout(&self) -> Duration;
 
@@ -108,17 +110,15 @@ pub trait Tool: Send + Sync {
     /// Returns the failure result of a write that a check found not carried out and that is not retried. `title` is the
     /// name of its title if earlier results showed one.
     fn not_done_failure(&self, _title: Option<&str>) -> CallFailure {
-        deletion_outcomes::not_done_failure("That did not work. Please try again later.")
+        deletion_outcomes::nothing_done()
     }
 
     /// Determines the outcome of a run whose response was lost. Reads do not need this, because they simply run again.
     async fn recover_outcome(
         &self,
-        _call: InterruptedRun<'_>,
-        _world: &ToolContext,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        Ok(RecoveryOutcome::NotDone)
-    }
+        call: InterruptedRun<'_>,
+        world: &ToolContext,
+    ) -> Result<RecoveryOutcome, ToolError>;
 }
 
 /// Output of a successful run.
@@ -180,6 +180,12 @@ pub struct CallReferences {
     pub refs: Vec<MediaRef>,
     /// True if the call adds something to a 4K instance.
     pub four_k: bool,
+}
+
+impl From<MediaRef> for CallReferences {
+    fn from(media: MediaRef) -> Self {
+        Self { refs: vec![media], four_k: false }
+    }
 }
 
 /// Context in which a tool runs.

@@ -43,28 +43,31 @@ fn match_profile<'a>(profiles: &'a [QualityProfile], quality: &str) -> Option<&'
     (alike.count() == 1).then_some(best)
 }
 
-/// Returns the arguments of an addition with the instance for a quality: the 4K instance if the user wants 4K and may
-/// have it, the other instance for any other preference. Returns `None` if the call names an instance or a quality, or
-/// if there is no choice.
-pub fn with_preferred_instance<Client>(
-    arguments: &ToolArguments,
+/// Returns the instance for a quality: the 4K instance if the user wants 4K and may have it, the other instance for any
+/// other preference. Returns `None` if there is no choice.
+pub fn preferred_instance<Client>(
+    instances: &[Instance<Client>],
     quality: &str,
     rights: UserRights,
-    instances: &[Instance<Client>],
-) -> Option<ToolArguments> {
+) -> Option<&'static str> {
+    let four_k = is_four_k(quality) && !is_refusal(quality) && rights.may_four_k();
+    let instance = instances.iter().find(|instance| instance.four_k == four_k)?;
+    (instances.len() > 1).then_some(instance.name)
+}
+
+/// Returns the arguments of an addition with an instance. Returns `None` if the call names an instance or a quality.
+pub fn with_preferred_instance(arguments: &ToolArguments, instance: &str) -> Option<ToolArguments> {
     let ToolArguments::Object(map) = arguments else { return None };
     let names = |field: &str| match map.get(field) {
         Some(Value::String(text)) => !text.trim().is_empty(),
         Some(value) => !value.is_null(),
         None => false,
     };
-    let four_k = is_four_k(quality) && !is_refusal(quality) && rights.may_four_k();
-    if names("instance") || names("quality") || instances.len() < 2 {
+    if names("instance") || names("quality") {
         return None;
     }
-    let instance = instances.iter().find(|instance| instance.four_k == four_k)?;
     let mut map = map.clone();
-    map.insert("instance".to_owned(), json!(instance.name));
+    map.insert("instance".to_owned(), json!(instance));
     Some(ToolArguments::Object(map))
 }
 

@@ -3,19 +3,14 @@
 //! reported.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::approval::ApprovedCall;
-use super::arguments::{approved_arguments, argument_schema, parse_arguments};
 use super::formatting::{
-    MAX_RESULTS, add_failed_services, append_failed_services, call_failure, clean_title, format_media_title,
+    MAX_RESULTS, add_failed_services, append_failed_services, clean_title, format_media_title,
     format_sentence_list, list_first_results,
 };
 use super::instance_ref::InstanceRef;
@@ -25,14 +20,15 @@ use super::library_cache::loaded_libraries::LoadedLibraries;
 use super::library_cache::query::{LibraryQuery, TitleMatch};
 use super::ranking::TitleQuery;
 use super::taste::{GenreProfile, LikedTitle, RecommendationReason, RecommendationSource};
-use super::{CallReferences, LOOKUP_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
+use super::typed_tool::TypedTool;
+use super::{LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
 use crate::arr::Movie;
 use crate::arr::collections::{SuggestedMovie, SuggestionSource};
 use crate::arr::radarr::Radarr;
 use crate::conversation::memory::answer_metadata::RECOMMEND;
 use crate::conversation::text::title::quote_words;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolAudience,
 };
 
 /// Time limit for the movies of a collection, which Radarr has stored locally.
@@ -40,13 +36,10 @@ const COLLECTION_PATIENCE: Duration = Duration::from_secs(2);
 /// Maximum number of genres that are reported for a library, and for a movie.
 const TOLD_GENRES: usize = 3;
 
-pub struct RecommendMovies {
-    library: Arc<ArrInstances>,
-}
-
+/// Tool that suggests movies that are not in the library.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RecommendArgs {
+pub struct RecommendMovies {
     #[serde(rename = "type")]
     kind: Option<MediaKind>,
     genre: Option<String>,
@@ -59,56 +52,25 @@ struct ExampleTitle {
     collection: Vec<(SuggestedMovie, RecommendationReason)>,
 }
 
-#[async_trait]
-impl Tool for RecommendMovies {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: RECOMMEND,
-            description: "Suggest movies that are not in the library. Tells why: give that reason and no other.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: argument_schema::<RecommendArgs>().into(),
-        }
-    }
+impl TypedTool for RecommendMovies {
+    const NAME: &'static str = RECOMMEND;
+    const DESCRIPTION: &'static str =
+        "Suggest movies that are not in the library. Tells why: give that reason and no other.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
-    fn timeout(&self) -> Duration {
-        LOOKUP_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        self.parse_call(arguments).map(|_| CallReferences::default())
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.recommend_movies(approved_arguments(call)?, world.now).await.map(ToolOutput::from)
-    }
-}
-
-impl RecommendMovies {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<RecommendArgs, CallFailure> {
-        parse_arguments(RECOMMEND, &argument_schema::<RecommendArgs>(), arguments)
-    }
-
-    pub(super) async fn recommend_movies(
-        &self,
-        arguments: &ToolArguments,
-        now: Timestamp,
-    ) -> Result<CallResult, ToolError> {
-        let args = self.parse_call(arguments)?;
-        let genre = args.genre.as_deref().filter(|genre| !genre.trim().is_empty());
-        let like = args.like.as_deref().filter(|like| !like.trim().is_empty());
-        if args.kind == Some(MediaKind::Series) {
-            let stock = LoadedLibraries::load_libraries(&self.library, args.kind, now).await;
-            return Ok(series_result(&stock)?);
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let genre = self.genre.as_deref().filter(|genre| !genre.trim().is_empty());
+        let like = self.like.as_deref().filter(|like| !like.trim().is_empty());
+        if self.kind == Some(MediaKind::Series) {
+            let stock = LoadedLibraries::load_libraries(library, self.kind, world.now).await;
+            return Ok(series_result(&stock)?.into());
         }
         // All instances share one catalog, so only the first is queried.
-        let radarr = self.library.movies.get(..1).unwrap_or_default();
+        let radarr = library.movies.get(..1).unwrap_or_default();
         let (stock, similar, popular, hits) = tokio::join!(
-            LoadedLibraries::load_libraries(&self.library, Some(MediaKind::Movie), now),
+            LoadedLibraries::load_libraries(library, Some(MediaKind::Movie), world.now),
             query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.fetch_suggestions(SuggestionSource::Similar)),
             query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.fetch_suggestions(SuggestionSource::Popular)),
             query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.lookup_movies(like.unwrap_or_default())),
@@ -116,7 +78,7 @@ impl RecommendMovies {
         let example = match like {
             None => None,
             Some(like) => {
-                Some(ExampleTitle::find_title(&self.library, like, &stock, hits.map(|(_, hits)| hits)).await?)
+                Some(ExampleTitle::find_title(library, like, &stock, hits.map(|(_, hits)| hits)).await?)
             }
         };
         let films = similar
@@ -141,7 +103,7 @@ impl RecommendMovies {
         let mut seen = BTreeSet::new();
         let all = collection.into_iter().chain(ranked);
         let told: Vec<_> = all.filter(|(film, _)| is_wanted(film) && seen.insert(film.tmdb)).collect();
-        Ok(recommendations_result(&told, &failed))
+        Ok(recommendations_result(&told, &failed).into())
     }
 }
 
@@ -207,8 +169,8 @@ async fn fetch_collection(
 }
 
 fn no_such_movie(like: &str) -> CallFailure {
-    call_failure(
-        "not_found",
+    CallFailure::new(
+        FailureCode::NotFound,
         json!({ "hint": "no such movie; ask which is meant" }),
         Some(format!("I found no movie {}.", quote_words(like))),
     )

@@ -1,167 +1,72 @@
 //! Removal of a whole download from the queue: contents of the confirmation prompt, and the outcome.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::approval::ApprovedCall;
-use super::arguments::{argument_schema, offer_instances, parse_arguments};
-use super::deletion_outcomes::{
-    already_gone_result, changed_failure, deleted_result, frozen_item, still_there_failure,
-};
-use super::formatting::{call_failure, clean_title};
+use super::deletion_outcomes::{already_gone_result, changed_failure, deleted_result, still_there_failure};
+use super::formatting::clean_title;
 use super::instance_ref::InstanceRef;
 use super::library::ArrInstances;
-use super::{
-    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolError, ToolOutput, WRITE_TIMEOUT,
-};
+use super::typed_tool::DeletionTool;
+use super::{CallReferences, RecoveryOutcome, ToolError};
 use crate::arr::changes::SeriesSearch;
 use crate::arr::common_api::DiscardMode;
 use crate::arr::{ArrError, Download, DownloadOf, RemovalOutcome};
 use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, DownloadFollowUp, TargetFingerprint,
 };
-use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
-};
+use crate::conversation::transcript::{CallFailure, CallResult, FailureCode, MediaKind, MediaRef};
 
-const REMOVE_DOWNLOAD: &str = "remove_download";
-
-pub struct RemoveDownload {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that takes a download from the queue, by its id in the results of `check_status`.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RemoveDownloadArgs {
+pub struct RemoveDownload {
     /// From check_status.
     id: i64,
-    instance: String,
+    #[schemars(required)]
+    instance: Option<String>,
     /// Get another copy.
     replace: bool,
 }
 
-#[async_trait]
-impl Tool for RemoveDownload {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: REMOVE_DOWNLOAD,
-            description: "Take away a stuck, bad or unwanted download.",
-            effect_level: EffectLevel::Destructive,
-            audience: ToolAudience::Deleters,
-            parameters: self.parameters_schema().into(),
-        }
+impl DeletionTool for RemoveDownload {
+    const NAME: &'static str = "remove_download";
+    const DESCRIPTION: &'static str = "Take away a stuck, bad or unwanted download.";
+
+    /// Returns all names, because the id of a download does not tell its kind.
+    fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
+        [library.movie_names(), library.series_names()].concat()
     }
 
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        let instance = find_instance(library, self.instance.as_deref())?.name().to_owned();
+        Ok(MediaRef::Download { instance, id: self.id }.into())
     }
 
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let RemoveDownloadArgs { id, instance, .. } = self.parse_call(arguments)?;
-        self.find_instance(&instance)?;
-        Ok(CallReferences { refs: vec![MediaRef::Download { instance, id }], four_k: false })
-    }
-
-    async fn preview_items(
-        &self,
-        arguments: &ToolArguments,
-        _world: &ToolContext,
-    ) -> Result<Vec<DeletionTarget>, ToolError> {
-        let args = self.parse_call(arguments)?;
-        let (place, _) = self.find_instance(&args.instance)?;
-        let download = fetch_download(&place, args.id).await.map_err(|error| place.request_error(&error))?;
-        let Some(download) = download else { return Err(not_downloading(args.id).into()) };
+    async fn preview_items(&self, library: &ArrInstances) -> Result<Vec<DeletionTarget>, ToolError> {
+        let place = find_instance(library, self.instance.as_deref())?;
+        let download = fetch_download(&place, self.id).await.map_err(|error| place.request_error(&error))?;
+        let Some(download) = download else { return Err(not_downloading(self.id).into()) };
         // No other copy can be searched for if the library does not know the title.
-        let afterwards = match (args.replace, &download.of) {
+        let afterwards = match (self.replace, &download.of) {
             (true, DownloadOf::Movie(_) | DownloadOf::Episodes { .. }) => DownloadFollowUp::SearchAgain,
             (true, DownloadOf::Nothing) | (false, _) => DownloadFollowUp::Nothing,
         };
-        Ok(vec![freeze_download(&place, args.id, &download, afterwards)])
+        Ok(vec![freeze_download(&place, self.id, &download, afterwards)])
     }
 
-    async fn refresh_items(
-        &self,
-        items: &[DeletionTarget],
-        _world: &ToolContext,
-    ) -> Result<Vec<DeletionTarget>, ToolError> {
-        let mut fresh = Vec::new();
-        for item in items {
-            let (place, _) = self.find_instance(&item.instance)?;
-            let download =
-                fetch_download(&place, item.id).await.map_err(|error| place.request_error(&error))?;
-            fresh.extend(
-                download.map(|download| freeze_download(&place, item.id, &download, frozen_afterwards(item))),
-            );
-        }
-        Ok(fresh)
+    async fn refresh_item(
+        item: &DeletionTarget,
+        library: &ArrInstances,
+    ) -> Result<Option<DeletionTarget>, ToolError> {
+        let place = find_instance(library, Some(&item.instance))?;
+        let download = fetch_download(&place, item.id).await.map_err(|error| place.request_error(&error))?;
+        Ok(download.map(|download| freeze_download(&place, item.id, &download, frozen_afterwards(item))))
     }
 
-    async fn run(&self, call: &ApprovedCall, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.discard_download(frozen_item(call)?).await.map(ToolOutput::from)
-    }
-
-    async fn recover_outcome(
-        &self,
-        call: InterruptedRun<'_>,
-        _world: &ToolContext,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        let InterruptedRun::Item(item) = call else { return Ok(RecoveryOutcome::Unknown) };
-        let (place, _) = self.find_instance(&item.instance)?;
-        Ok(match fetch_download(&place, item.id).await {
-            Ok(Some(_)) => RecoveryOutcome::NotDone,
-            // If Sonarr or Radarr do not start the replacement search automatically, there is no way to see whether the
-            // search was started.
-            Ok(None) if frozen_afterwards(item) == DownloadFollowUp::Nothing => {
-                RecoveryOutcome::Done(removed_result(item).into())
-            }
-            Ok(None) => match place.replaces_failed().await {
-                Ok(true) => RecoveryOutcome::Done(removed_result(item).into()),
-                Ok(false) | Err(_) => RecoveryOutcome::Unknown,
-            },
-            Err(error) => {
-                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a download removal");
-                RecoveryOutcome::Unknown
-            }
-        })
-    }
-}
-
-impl RemoveDownload {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<RemoveDownloadArgs>();
-        let names = [self.library.movie_names(), self.library.series_names()].concat();
-        offer_instances(&mut schema, "", &names);
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<RemoveDownloadArgs, CallFailure> {
-        let mut arguments = arguments.clone();
-        // With a single instance there is nothing to choose, so the model does not select one.
-        if let (ToolArguments::Object(map), [only]) =
-            (&mut arguments, [self.library.movie_names(), self.library.series_names()].concat().as_slice())
-        {
-            map.insert("instance".to_owned(), json!(only));
-        }
-        parse_arguments(REMOVE_DOWNLOAD, &argument_schema::<RemoveDownloadArgs>(), &arguments)
-    }
-
-    fn find_instance(&self, instance: &str) -> Result<(InstanceRef<'_>, MediaKind), CallFailure> {
-        let kind =
-            if self.library.movie_names().contains(&instance) { MediaKind::Movie } else { MediaKind::Series };
-        InstanceRef::find_by_name(&self.library, kind, Some(instance)).map(|place| (place, kind))
-    }
-
-    async fn discard_download(&self, item: &DeletionTarget) -> Result<CallResult, ToolError> {
-        let (place, _) = self.find_instance(&item.instance)?;
+    async fn delete_item(item: &DeletionTarget, library: &ArrInstances) -> Result<CallResult, ToolError> {
+        let place = find_instance(library, Some(&item.instance))?;
         let download = fetch_download(&place, item.id).await.map_err(|error| place.request_error(&error))?;
         let Some(download) = download else { return Ok(already_gone_result(item)) };
         if (&download.id, download_title(&download)) != (&item.fingerprint.path, frozen_title(item)) {
@@ -170,11 +75,15 @@ impl RemoveDownload {
         let (how, search) = match frozen_afterwards(item) {
             DownloadFollowUp::Nothing => (DiscardMode::Block, false),
             DownloadFollowUp::SearchAgain => {
-                let by_itself = place.replaces_failed().await.map_err(|error| place.request_error(&error))?;
+                let by_itself = place
+                    .common_api()
+                    .replaces_failed()
+                    .await
+                    .map_err(|error| place.request_error(&error))?;
                 (DiscardMode::BlockAndReplace, !by_itself)
             }
         };
-        match place.discard_download(item.id, how).await {
+        match place.common_api().discard_download(item.id, how).await {
             Ok(RemovalOutcome::Removed) => {}
             Ok(RemovalOutcome::AlreadyGone) => return Ok(already_gone_result(item)),
             Err(error) => return Err(place.write_error(&error)),
@@ -191,30 +100,42 @@ impl RemoveDownload {
         }
         Ok(removed_result(item))
     }
+
+    async fn recover_item(
+        item: &DeletionTarget,
+        library: &ArrInstances,
+    ) -> Result<RecoveryOutcome, ToolError> {
+        let place = find_instance(library, Some(&item.instance))?;
+        Ok(match fetch_download(&place, item.id).await {
+            Ok(Some(_)) => RecoveryOutcome::NotDone,
+            // If Sonarr or Radarr do not start the replacement search automatically, there is no way to see whether the
+            // search was started.
+            Ok(None) if frozen_afterwards(item) == DownloadFollowUp::Nothing => {
+                RecoveryOutcome::Done(removed_result(item).into())
+            }
+            Ok(None) => match place.common_api().replaces_failed().await {
+                Ok(true) => RecoveryOutcome::Done(removed_result(item).into()),
+                Ok(false) | Err(_) => RecoveryOutcome::Unknown,
+            },
+            Err(error) => {
+                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a download removal");
+                RecoveryOutcome::Unknown
+            }
+        })
+    }
+}
+
+fn find_instance<'a>(library: &'a ArrInstances, name: Option<&str>) -> Result<InstanceRef<'a>, CallFailure> {
+    let is_movies = match name {
+        Some(name) => library.movie_names().contains(&name),
+        // A call without a name has only one instance to mean.
+        None => !library.movies.is_empty(),
+    };
+    let kind = if is_movies { MediaKind::Movie } else { MediaKind::Series };
+    InstanceRef::find_by_name(library, kind, name)
 }
 
 impl InstanceRef<'_> {
-    async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
-        match self {
-            Self::Movies(instance) => instance.client.fetch_downloads().await,
-            Self::Series(instance) => instance.client.fetch_downloads().await,
-        }
-    }
-
-    async fn discard_download(&self, row: i64, how: DiscardMode) -> Result<RemovalOutcome, ArrError> {
-        match self {
-            Self::Movies(instance) => instance.client.common_api().discard_download(row, how).await,
-            Self::Series(instance) => instance.client.common_api().discard_download(row, how).await,
-        }
-    }
-
-    pub(super) async fn replaces_failed(&self) -> Result<bool, ArrError> {
-        match self {
-            Self::Movies(instance) => instance.client.common_api().replaces_failed().await,
-            Self::Series(instance) => instance.client.common_api().replaces_failed().await,
-        }
-    }
-
     async fn search_titles(&self, what: &DownloadOf) -> Result<(), ArrError> {
         match (self, what) {
             (Self::Movies(instance), DownloadOf::Movie(id)) => {
@@ -240,13 +161,9 @@ fn freeze_download(
     download: &Download,
     afterwards: DownloadFollowUp,
 ) -> DeletionTarget {
-    let kind = match place {
-        InstanceRef::Movies(_) => MediaKind::Movie,
-        InstanceRef::Series(_) => MediaKind::Series,
-    };
     DeletionTarget {
         instance: place.name().to_owned(),
-        kind,
+        kind: place.kind(),
         id: row,
         delete_files: true,
         scope: DeletionScope::Download(afterwards),
@@ -284,8 +201,8 @@ fn removed_result(item: &DeletionTarget) -> CallResult {
 }
 
 fn not_downloading(id: i64) -> CallFailure {
-    call_failure(
-        "unknown_id",
+    CallFailure::new(
+        FailureCode::UnknownId,
         json!({ "id": id, "hint": "it is not downloading any more; call check_status" }),
         Some("That is not downloading any more.".to_owned()),
     )

@@ -1,43 +1,29 @@
 //! Replacement of a bad copy. After confirmation, its file is deleted first, since a release that is no better would
 //! not be accepted next to it. Then its release is blocked, and then another release is searched for.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::approval::ApprovedCall;
-use super::arguments::{BadArgument, argument_schema, parse_arguments};
+use super::arguments::parsing::bad_argument;
 use super::deletion_outcomes::{
-    already_gone_result, changed_failure, deleted_result, frozen_item, size_unknown, still_there_failure,
+    already_gone_result, changed_failure, deleted_result, size_unknown, still_there_failure,
 };
-use super::formatting::{call_failure, format_media_title};
+use super::formatting::format_media_title;
 use super::instance_ref::InstanceRef;
-use super::library::ArrInstances;
+use super::library::{ArrInstances, unknown_title};
 use super::media_copy::{self, CopyScope, MediaCopy};
-use super::remove_media::unknown_title;
-use super::{
-    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolError, ToolOutput, WRITE_TIMEOUT,
-};
+use super::typed_tool::DeletionTool;
+use super::{CallReferences, RecoveryOutcome, ToolError};
 use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, SeasonEpisodes, TargetFingerprint,
 };
-use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, ToolArguments, ToolAudience, ToolSpec,
-};
+use crate::conversation::transcript::{CallFailure, CallResult, FailureCode, MediaKind};
 
-const REPLACE_COPY: &str = "replace_copy";
-
-pub struct ReplaceCopy {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that replaces a bad copy of a movie or of episodes.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ReplaceCopyArgs {
+pub struct ReplaceCopy {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: i64,
@@ -48,107 +34,43 @@ struct ReplaceCopyArgs {
     episodes: Option<Vec<u32>>,
 }
 
-#[async_trait]
-impl Tool for ReplaceCopy {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: REPLACE_COPY,
-            description: "Delete a bad copy on disk (wrong, broken, bad sound), never take it again, get another.",
-            effect_level: EffectLevel::Destructive,
-            audience: ToolAudience::Deleters,
-            parameters: self.parameters_schema().into(),
-        }
+impl DeletionTool for ReplaceCopy {
+    const NAME: &'static str = "replace_copy";
+    const DESCRIPTION: &'static str =
+        "Delete a bad copy on disk (wrong, broken, bad sound), never take it again, get another.";
+
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        Ok(place.media_ref(self.id).into())
     }
 
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        let place = InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?;
-        Ok(CallReferences { refs: vec![place.media_ref(args.id)], four_k: false })
-    }
-
-    async fn preview_items(
-        &self,
-        arguments: &ToolArguments,
-        _world: &ToolContext,
-    ) -> Result<Vec<DeletionTarget>, ToolError> {
-        let args = self.parse_call(arguments)?;
-        let place = InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?;
-        let episodes = match (args.kind, args.season) {
+    async fn preview_items(&self, library: &ArrInstances) -> Result<Vec<DeletionTarget>, ToolError> {
+        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        let episodes = match (self.kind, self.season) {
             (MediaKind::Movie, _) => None,
             (MediaKind::Series, Some(season)) => {
-                Some(SeasonEpisodes { season, numbers: args.episodes.unwrap_or_default() })
+                Some(SeasonEpisodes { season, numbers: self.episodes.clone().unwrap_or_default() })
             }
-            (MediaKind::Series, None) => return Err(CallFailure::from(which_season()).into()),
+            (MediaKind::Series, None) => return Err(which_season().into()),
         };
-        match freeze_copy(&place, args.id, episodes).await? {
+        match freeze_copy(&place, self.id, episodes).await? {
             Some(item) => Ok(vec![item]),
-            None => Err(unknown_title(args.id).into()),
+            None => Err(unknown_title(self.id).into()),
         }
     }
 
-    async fn refresh_items(
-        &self,
-        items: &[DeletionTarget],
-        _world: &ToolContext,
-    ) -> Result<Vec<DeletionTarget>, ToolError> {
-        let mut fresh = Vec::new();
-        for item in items {
-            let place = InstanceRef::find_by_name(&self.library, item.kind, Some(&item.instance))?;
-            fresh.extend(freeze_copy(&place, item.id, media_copy::frozen_episodes(item).cloned()).await?);
-        }
-        Ok(fresh)
-    }
-
-    async fn run(&self, call: &ApprovedCall, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.replace_copy(frozen_item(call)?).await.map(ToolOutput::from)
-    }
-
-    async fn recover_outcome(
-        &self,
-        call: InterruptedRun<'_>,
-        _world: &ToolContext,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        let InterruptedRun::Item(item) = call else { return Ok(RecoveryOutcome::Unknown) };
-        let place = InstanceRef::find_by_name(&self.library, item.kind, Some(&item.instance))?;
-        Ok(match MediaCopy::fetch_current(&place, item.id, media_copy::frozen_episodes(item)).await {
-            Ok(None) => RecoveryOutcome::Done(deleted_result(item, 0).into()),
-            // A replacement has already been imported.
-            Ok(Some(copy)) if copy.is_replacement_of(item) => {
-                RecoveryOutcome::Done(deleted_result(item, 0).into())
-            }
-            // The remaining steps are done by another run, since each step can be repeated.
-            Ok(Some(_)) => RecoveryOutcome::NotDone,
-            Err(error) => {
-                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a replacement");
-                RecoveryOutcome::Unknown
-            }
-        })
-    }
-}
-
-impl ReplaceCopy {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<ReplaceCopyArgs>();
-        self.library.offer_instances(&mut schema);
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<ReplaceCopyArgs, CallFailure> {
-        parse_arguments(REPLACE_COPY, &self.parameters_schema(), arguments)
+    async fn refresh_item(
+        item: &DeletionTarget,
+        library: &ArrInstances,
+    ) -> Result<Option<DeletionTarget>, ToolError> {
+        let place = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
+        freeze_copy(&place, item.id, media_copy::frozen_episodes(item).cloned()).await
     }
 
     /// Replaces the copy. Each step first checks whether it was already done, so that an interrupted run can be
     /// resumed.
-    async fn replace_copy(&self, item: &DeletionTarget) -> Result<CallResult, ToolError> {
-        let place = InstanceRef::find_by_name(&self.library, item.kind, Some(&item.instance))?;
+    async fn delete_item(item: &DeletionTarget, library: &ArrInstances) -> Result<CallResult, ToolError> {
+        let place = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
         let copy = MediaCopy::fetch_current(&place, item.id, media_copy::frozen_episodes(item)).await;
         let Some(copy) = copy.map_err(|error| place.request_error(&error))? else {
             return Ok(already_gone_result(item));
@@ -174,6 +96,26 @@ impl ReplaceCopy {
             Some(left) if left.has_file_of(item) => Err(still_there_failure(item).into()),
             Some(_) | None => Ok(deleted_result(item, copy.size_bytes())),
         }
+    }
+
+    async fn recover_item(
+        item: &DeletionTarget,
+        library: &ArrInstances,
+    ) -> Result<RecoveryOutcome, ToolError> {
+        let place = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
+        Ok(match MediaCopy::fetch_current(&place, item.id, media_copy::frozen_episodes(item)).await {
+            Ok(None) => RecoveryOutcome::Done(deleted_result(item, 0).into()),
+            // A replacement has already been imported.
+            Ok(Some(copy)) if copy.is_replacement_of(item) => {
+                RecoveryOutcome::Done(deleted_result(item, 0).into())
+            }
+            // The remaining steps are done by another run, since each step can be repeated.
+            Ok(Some(_)) => RecoveryOutcome::NotDone,
+            Err(error) => {
+                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a replacement");
+                RecoveryOutcome::Unknown
+            }
+        })
     }
 }
 
@@ -212,17 +154,13 @@ async fn freeze_copy(
     }))
 }
 
-fn which_season() -> BadArgument {
-    BadArgument {
-        field: "season".to_owned(),
-        expected: "integer".to_owned(),
-        hint: "of a show, say which season, and which episodes if not all".to_owned(),
-    }
+fn which_season() -> CallFailure {
+    bad_argument("season", "integer", "of a show, say which season, and which episodes if not all")
 }
 
 fn nothing_on_disk(about: &TargetFingerprint) -> CallFailure {
-    call_failure(
-        "nothing_on_disk",
+    CallFailure::new(
+        FailureCode::NothingOnDisk,
         json!({ "title": about.title, "hint": "there is no copy of that to replace; why_missing says more" }),
         Some(format!("There is no copy of that on disk: {}.", format_media_title(&about.title, about.year))),
     )

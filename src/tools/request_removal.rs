@@ -1,81 +1,58 @@
 //! Removal requests to the admins, from users who may not delete the title themselves.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::approval::{self, ApprovedCall, RecentMessages};
-use super::arguments::{approved_arguments, argument_schema, parse_arguments};
-use super::formatting::{call_failure, format_media_title};
+use super::approval::{self, RecentMessages};
+use super::formatting::format_media_title;
 use super::instance_ref::InstanceRef;
-use super::library::ArrInstances;
-use super::remove_media::unknown_title;
-use super::{
-    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
-    WRITE_TIMEOUT,
-};
+use super::library::{ArrInstances, unknown_title};
+use super::typed_tool::TypedTool;
+use super::{CallReferences, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, TargetFingerprint};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, ToolAudience,
 };
 
 /// Maximum number of open removal requests per user.
 const MOST_WISHES: usize = 5;
 
-pub struct RequestRemoval {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that asks the admins to delete a title.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RequestRemovalArgs {
+pub struct RequestRemoval {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: i64,
     instance: Option<String>,
 }
 
-#[async_trait]
-impl Tool for RequestRemoval {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "request_removal",
-            description: "Ask the admins to delete a movie or show with its files. \
-                          The user hears later what they said: do not say it is done.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::NotDeleters,
-            parameters: self.parameters_schema().into(),
-        }
+impl TypedTool for RequestRemoval {
+    const NAME: &'static str = "request_removal";
+    const DESCRIPTION: &'static str = "Ask the admins to delete a movie or show with its files. \
+                                       The user hears later what they said: do not say it is done.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::NotDeleters;
+
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        Ok(place.media_ref(self.id).into())
     }
 
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        let place = InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?;
-        Ok(CallReferences { refs: vec![place.media_ref(args.id)], four_k: false })
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(approved_arguments(call)?)?;
-        let place = InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?;
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
         if world.admins == 0 {
             return Err(no_admin().into());
         }
-        let fetched = place.fetch_fingerprint(args.id).await.map_err(|error| place.request_error(&error))?;
-        let Some(fingerprint) = fetched else { return Err(unknown_title(args.id).into()) };
+        let fetched = place.fetch_fingerprint(self.id).await.map_err(|error| place.request_error(&error))?;
+        let Some(fingerprint) = fetched else { return Err(unknown_title(self.id).into()) };
         let instance = place.name().to_owned();
         let delete_files = fingerprint.size_bytes > 0;
         let item = DeletionTarget {
             instance,
-            kind: args.kind,
-            id: args.id,
+            kind: self.kind,
+            id: self.id,
             delete_files,
             scope: DeletionScope::Whole,
             fingerprint,
@@ -100,32 +77,6 @@ impl Tool for RequestRemoval {
         let result = request_result(&item, "asked", &sentence);
         Ok(ToolOutput::with_effect(result, ToolEffect::AskAdmins(Box::new(item))))
     }
-
-    /// Returns [`RecoveryOutcome::NotDone`]. A request is stored only together with the result, so without a result no
-    /// admin was asked.
-    async fn recover_outcome(
-        &self,
-        _call: InterruptedRun<'_>,
-        _world: &ToolContext,
-    ) -> Result<RecoveryOutcome, ToolError> {
-        Ok(RecoveryOutcome::NotDone)
-    }
-}
-
-impl RequestRemoval {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<RequestRemovalArgs>();
-        self.library.offer_instances(&mut schema);
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<RequestRemovalArgs, CallFailure> {
-        parse_arguments("request_removal", &self.parameters_schema(), arguments)
-    }
 }
 
 fn format_title(item: &DeletionTarget) -> String {
@@ -142,16 +93,16 @@ fn request_result(item: &DeletionTarget, status: &str, sentence: &str) -> CallRe
 }
 
 fn no_admin() -> CallFailure {
-    call_failure(
-        "nobody_to_ask",
+    CallFailure::new(
+        FailureCode::NobodyToAsk,
         json!({ "hint": "there is no admin" }),
         Some("There is no admin whom I could ask.".to_owned()),
     )
 }
 
 fn too_many_requests() -> CallFailure {
-    call_failure(
-        "too_many_requests",
+    CallFailure::new(
+        FailureCode::TooManyRequests,
         json!({ "open": MOST_WISHES, "hint": "wait until the admins have answered" }),
         Some(
             "You have several requests open already. Please wait until the admins have answered.".to_owned(),

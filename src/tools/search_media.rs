@@ -1,42 +1,33 @@
 //! Tool that searches the catalogs of Radarr and Sonarr for titles.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::approval::ApprovedCall;
-use super::arguments::{approved_arguments, argument_schema, parse_arguments};
 use super::formatting::{
     MEANT, add_failed_services, append_failed_services, clean_text, clean_title, format_media_title,
     format_sentence_list, list_results,
 };
 use super::library::{ArrInstances, Instance, LOOKUP_PATIENCE, query_all};
 use super::ranking::{MatchQuality, TitleQuery};
-use super::{CallReferences, LOOKUP_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
+use super::typed_tool::TypedTool;
+use super::{LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, Series};
-use crate::conversation::people::facts::UserFacts;
 use crate::conversation::text::title::quote_words;
-use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
-};
+use crate::conversation::transcript::{CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience};
 
 const MAX_OVERVIEW_CHARS: usize = 200;
 
-pub struct SearchMedia {
-    library: Arc<ArrInstances>,
-}
-
+/// Tool that searches the catalogs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SearchMediaArgs {
+pub struct SearchMedia {
     /// Title, year last if known.
     #[schemars(length(min = 1))]
     query: String,
@@ -51,53 +42,21 @@ struct CatalogHit {
     shown: Vec<MediaRef>,
 }
 
-#[async_trait]
-impl Tool for SearchMedia {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "search_media",
-            description: "Search the catalogues, in the library or not. \
-                          Gives the tmdb or tvdb number that adding needs.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: argument_schema::<SearchMediaArgs>().into(),
-        }
-    }
+impl TypedTool for SearchMedia {
+    const NAME: &'static str = "search_media";
+    const DESCRIPTION: &'static str = "Search the catalogues, in the library or not. \
+                                       Gives the tmdb or tvdb number that adding needs.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
-    fn timeout(&self) -> Duration {
-        LOOKUP_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        self.parse_call(arguments).map(|_| CallReferences::default())
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.search_catalogs(approved_arguments(call)?, &world.facts).await.map(ToolOutput::from)
-    }
-}
-
-impl SearchMedia {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<SearchMediaArgs, CallFailure> {
-        parse_arguments("search_media", &argument_schema::<SearchMediaArgs>(), arguments)
-    }
-
-    pub(super) async fn search_catalogs(
-        &self,
-        arguments: &ToolArguments,
-        facts: &UserFacts,
-    ) -> Result<CallResult, ToolError> {
-        let args = self.parse_call(arguments)?;
-        let meant = facts.resolve_alias(&args.query);
-        let query = TitleQuery::new(&args.query).with_alias(meant);
-        let terms: Vec<&str> = std::iter::once(args.query.as_str()).chain(meant).collect();
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let meant = world.facts.resolve_alias(&self.query);
+        let query = TitleQuery::new(&self.query).with_alias(meant);
+        let terms: Vec<&str> = std::iter::once(self.query.as_str()).chain(meant).collect();
         // All instances of a kind share one catalog, so only the first is queried.
-        let movies = self.library.movies_of(args.kind).get(..1).unwrap_or_default();
-        let series = self.library.series_of(args.kind).get(..1).unwrap_or_default();
+        let movies = library.movies_of(self.kind).get(..1).unwrap_or_default();
+        let series = library.series_of(self.kind).get(..1).unwrap_or_default();
         let (movies, series) = tokio::join!(
             query_all(movies, LOOKUP_PATIENCE, |radarr| {
                 lookup_terms(&terms, |term| radarr.lookup_movies(term))
@@ -126,10 +85,10 @@ impl SearchMedia {
         let (answers, failed) = movies.merge(series).or_failure()?;
         let found = merge_ranked(answers);
         let sentence = match format_hits(&found) {
-            None => format!("I found nothing for {}.", quote_words(&args.query)),
+            None => format!("I found nothing for {}.", quote_words(&self.query)),
             Some(titles) => format!("I found {titles}."),
         };
-        Ok(hits_result(found, sentence, &failed))
+        Ok(hits_result(found, sentence, &failed).into())
     }
 }
 
@@ -201,31 +160,21 @@ fn movie_hit(instance: &Instance<Radarr>, movie: &Movie) -> CatalogHit {
     let mut for_model = json!({ "type": "movie", "title": clean_title(&movie.title), "year": movie.year,
         "tmdb": movie.tmdb, "in_library": movie.id.is_some() });
     add_overview(&mut for_model, &movie.overview);
-    let held = movie.id.map(|id| instance.media_ref(MediaKind::Movie, id));
-    CatalogHit {
-        for_model,
-        for_user: format_hit(&movie.title, movie.year, held.as_ref()),
-        shown: [MediaRef::Tmdb(movie.tmdb)].into_iter().chain(held).collect(),
-    }
+    let for_user = format_hit(&movie.title, movie.year, movie.id.is_some());
+    CatalogHit { for_model, for_user, shown: instance.shown_ids(movie) }
 }
 
 fn series_hit(instance: &Instance<Sonarr>, series: &Series) -> CatalogHit {
     let mut for_model = json!({ "type": "series", "title": clean_title(&series.title), "year": series.year,
         "tvdb": series.tvdb, "seasons": series.seasons.len(), "in_library": series.id.is_some() });
     add_overview(&mut for_model, &series.overview);
-    let held = series.id.map(|id| instance.media_ref(MediaKind::Series, id));
-    CatalogHit {
-        for_model,
-        for_user: format_hit(&series.title, series.year, held.as_ref()),
-        shown: [MediaRef::Tvdb(series.tvdb)].into_iter().chain(held).collect(),
-    }
+    let for_user = format_hit(&series.title, series.year, series.id.is_some());
+    CatalogHit { for_model, for_user, shown: instance.shown_ids(series) }
 }
 
-fn format_hit(title: &str, year: u16, held: Option<&MediaRef>) -> String {
-    match held {
-        Some(_) => format!("{} (you have it)", format_media_title(title, year)),
-        None => format_media_title(title, year),
-    }
+fn format_hit(title: &str, year: u16, held: bool) -> String {
+    let name = format_media_title(title, year);
+    if held { format!("{name} (you have it)") } else { name }
 }
 
 fn add_overview(for_model: &mut Value, overview: &str) {

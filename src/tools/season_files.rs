@@ -8,10 +8,8 @@ use serde_json::json;
 use super::deletion_outcomes::{
     already_gone_result, changed_failure, deleted_result, size_unknown, still_there_failure,
 };
-use super::formatting::call_failure;
 use super::instance_ref::series_fingerprint;
-use super::library::{ArrInstances, Instance};
-use super::remove_media::unknown_title;
+use super::library::{ArrInstances, Instance, unknown_title};
 use super::{RecoveryOutcome, ToolError};
 use crate::arr::changes::EditorChange;
 use crate::arr::episodes::Episode;
@@ -19,7 +17,7 @@ use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, MediaFile, Series};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, SeasonFlags, TargetFingerprint};
-use crate::conversation::transcript::{CallFailure, CallResult, MediaKind};
+use crate::conversation::transcript::{CallFailure, CallResult, FailureCode, MediaKind};
 
 /// Season of a frozen item.
 pub(super) struct SeasonFiles<'a> {
@@ -224,8 +222,8 @@ fn monitored_episode_ids(episodes: &[Episode]) -> Vec<i64> {
 
 fn nothing_on_disk(show: &Series, number: u32) -> CallFailure {
     let season = deletion_messages::format_season(number);
-    call_failure(
-        "nothing_on_disk",
+    CallFailure::new(
+        FailureCode::NothingOnDisk,
         json!({ "title": show.title, "season": number, "hint": "nothing of it can be deleted" }),
         Some(format!(
             "There are no files of {season} of {}.",
@@ -235,8 +233,8 @@ fn nothing_on_disk(show: &Series, number: u32) -> CallFailure {
 }
 
 fn still_monitored(item: &DeletionTarget) -> CallFailure {
-    call_failure(
-        "still_wanted",
+    CallFailure::new(
+        FailureCode::StillWanted,
         json!({ "title": item.fingerprint.title, "hint": "Sonarr would fetch it again, so nothing was deleted" }),
         Some(format!(
             "Sonarr would fetch {} again, so I kept it.",

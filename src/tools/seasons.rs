@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::arguments::BadArgument;
-use super::formatting::{call_failure, clean_title, format_media_title, normalize_name};
+use super::arguments::parsing::bad_argument;
+use super::formatting::{clean_title, format_media_title, normalize_name};
 pub use crate::arr::SPECIALS;
 use crate::arr::{Series, WantedEpisodes};
 pub use crate::conversation::title_requests::format_season_list;
-use crate::conversation::transcript::CallFailure;
+use crate::conversation::transcript::{CallFailure, FailureCode};
 
 /// Maximum number of seasons that are added at once before the user has chosen seasons.
 pub const MAX_SEASONS_UNASKED: usize = 3;
@@ -82,16 +82,16 @@ pub fn check_seasons_exist(series: &Series, listed: &[u32]) -> Result<Vec<u32>, 
     if *lacking == SPECIALS {
         let name = format_media_title(&series.title, series.year);
         let for_model = json!({ "title": clean_title(&series.title), "season": SPECIALS });
-        return Err(call_failure("no_such_season", for_model, Some(format!("{name} has no specials."))));
+        return Err(CallFailure::new(
+            FailureCode::NoSuchSeason,
+            for_model,
+            Some(format!("{name} has no specials.")),
+        ));
     }
     let numbers = || series.seasons.iter().map(|season| season.number);
     let (first, last) = (numbers().min().unwrap_or_default(), numbers().max().unwrap_or_default());
-    Err(BadArgument {
-        field: "seasons".to_owned(),
-        expected: format!("numbers from {first} to {last}"),
-        hint: format!("{} has no other seasons.", format_media_title(&series.title, series.year)),
-    }
-    .into())
+    let hint = format!("{} has no other seasons.", format_media_title(&series.title, series.year));
+    Err(bad_argument("seasons", &format!("numbers from {first} to {last}"), &hint))
 }
 
 /// Returns whether the messages of the user request all of a series, or give season numbers. Words that belong to its
@@ -111,8 +111,8 @@ pub fn asks_for_many(said: &[String], series: &Series) -> bool {
 
 pub fn which_seasons(series: &Series) -> CallFailure {
     let count = series.seasons.len();
-    call_failure(
-        "which_seasons",
+    CallFailure::new(
+        FailureCode::WhichSeasons,
         json!({ "title": clean_title(&series.title), "seasons": count,
             "hint": "ask the user which seasons, then call again with them" }),
         Some(format!(

@@ -1,31 +1,26 @@
 //! Tool that sends the poster of a movie or series.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::approval::ApprovedCall;
-use super::arguments::{approved_arguments, argument_schema, parse_arguments};
-use super::formatting::{call_failure, clean_title, format_media_title};
+use super::arguments::parsing::bad_argument;
+use super::formatting::{clean_title, format_media_title};
 use super::library::ArrInstances;
-use super::{CallReferences, LOOKUP_TIMEOUT, Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
+use super::typed_tool::TypedTool;
+use super::{CallReferences, LOOKUP_TIMEOUT, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::arr::posters::CatalogPoster;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaRef, ToolAudience,
 };
 use crate::conversation::turn::model_action::{ModelAction, Poster, PosterAddress, SEND_POSTER};
 
-pub struct SendPoster {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that sends the poster of one title, by its number in the catalog.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SendPosterArgs {
+pub struct SendPoster {
     tmdb: Option<i64>,
     tvdb: Option<i64>,
 }
@@ -37,42 +32,32 @@ enum PosterSubject {
     Series(i64),
 }
 
-#[async_trait]
-impl Tool for SendPoster {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: SEND_POSTER,
-            description: "Send a poster, by a number from search_media.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: argument_schema::<SendPosterArgs>().into(),
-        }
+impl TypedTool for SendPoster {
+    const NAME: &'static str = SEND_POSTER;
+    const DESCRIPTION: &'static str = "Send a poster, by a number from search_media.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const TIMEOUT: Duration = LOOKUP_TIMEOUT;
+
+    fn check(&self, _library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        Ok(match self.parse_subject()? {
+            PosterSubject::Movie(tmdb) => MediaRef::Tmdb(tmdb).into(),
+            PosterSubject::Series(tvdb) => MediaRef::Tvdb(tvdb).into(),
+        })
     }
 
-    fn timeout(&self) -> Duration {
-        LOOKUP_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let shown = match parse_subject(arguments)? {
-            PosterSubject::Movie(tmdb) => MediaRef::Tmdb(tmdb),
-            PosterSubject::Series(tvdb) => MediaRef::Tvdb(tvdb),
-        };
-        Ok(CallReferences { refs: vec![shown], four_k: false })
-    }
-
-    async fn run(&self, call: &ApprovedCall, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let found = match parse_subject(approved_arguments(call)?)? {
+    async fn run(&self, library: &ArrInstances, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let found = match self.parse_subject()? {
             PosterSubject::Movie(tmdb) => {
                 // All instances of a kind share one catalog, so only the first is queried.
-                let first = self.library.movies.first().map(|instance| instance.name);
-                let radarr = self.library.movie_instance(first)?;
+                let first = library.movies.first().map(|instance| instance.name);
+                let radarr = library.movie_instance(first)?;
                 let found = radarr.client.common_api().movie_poster(tmdb).await;
                 found.map_err(|error| radarr.request_error(&error))?
             }
             PosterSubject::Series(tvdb) => {
-                let first = self.library.series.first().map(|instance| instance.name);
-                let sonarr = self.library.series_instance(first)?;
+                let first = library.series.first().map(|instance| instance.name);
+                let sonarr = library.series_instance(first)?;
                 let found = sonarr.client.common_api().series_poster(tvdb).await;
                 found.map_err(|error| sonarr.request_error(&error))?
             }
@@ -97,26 +82,23 @@ impl Tool for SendPoster {
 }
 
 impl SendPoster {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-}
-
-fn parse_subject(arguments: &ToolArguments) -> Result<PosterSubject, CallFailure> {
-    let args: SendPosterArgs = parse_arguments(SEND_POSTER, &argument_schema::<SendPosterArgs>(), arguments)?;
-    match (args.tmdb, args.tvdb) {
-        (Some(tmdb), None) => Ok(PosterSubject::Movie(tmdb)),
-        (None, Some(tvdb)) => Ok(PosterSubject::Series(tvdb)),
-        (Some(_), Some(_)) | (None, None) => Err(call_failure(
-            "bad_arguments",
-            json!({ "field": "tmdb", "expected": "either tmdb or tvdb, from search_media" }),
-            None,
-        )),
+    fn parse_subject(&self) -> Result<PosterSubject, CallFailure> {
+        match (self.tmdb, self.tvdb) {
+            (Some(tmdb), None) => Ok(PosterSubject::Movie(tmdb)),
+            (None, Some(tvdb)) => Ok(PosterSubject::Series(tvdb)),
+            (Some(_), Some(_)) | (None, None) => {
+                Err(bad_argument("tmdb", "either tmdb or tvdb, from search_media", ""))
+            }
+        }
     }
 }
 
 fn no_poster(name: Option<String>) -> CallFailure {
     let sentence = name
         .map_or_else(|| "There is no poster.".to_owned(), |name| format!("There is no poster of {name}."));
-    call_failure("no_poster", json!({ "hint": "the catalogue has no picture of it" }), Some(sentence))
+    CallFailure::new(
+        FailureCode::NoPoster,
+        json!({ "hint": "the catalogue has no picture of it" }),
+        Some(sentence),
+    )
 }

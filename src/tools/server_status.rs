@@ -1,37 +1,27 @@
 //! Tool that reports the state of the instances themselves: free disk space, and the problems that they report.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::approval::ApprovedCall;
-use super::arguments::{argument_schema, parse_arguments};
 use super::formatting::{add_failed_services, append_failed_services, clean_error_message, clean_title};
 use super::library::{ArrInstances, Instance, READ_PATIENCE, query_all};
-use super::{CallReferences, READ_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
+use super::typed_tool::TypedTool;
+use super::{ToolContext, ToolError, ToolOutput};
 use crate::arr::common_api::{HealthLevel, HealthProblem};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, RootFolder};
 use crate::conversation::text::message_format::format_size;
-use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, ToolArguments, ToolAudience, ToolSpec,
-};
+use crate::conversation::transcript::{CallResult, EffectLevel, ToolAudience};
 
 /// Maximum number of reported problems per instance.
 const MOST_AILMENTS: usize = 3;
 
-pub struct ServerStatus {
-    library: Arc<ArrInstances>,
-}
-
+/// Tool that reports free disk space and the problems of the instances.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ServerStatusArgs {}
+pub struct ServerStatus {}
 
 /// Status reported by one instance.
 struct ServerReport {
@@ -40,35 +30,16 @@ struct ServerReport {
     ailments: Vec<HealthProblem>,
 }
 
-#[async_trait]
-impl Tool for ServerStatus {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "server_status",
-            description: "Free disk space, and what is wrong with Sonarr and Radarr.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: argument_schema::<ServerStatusArgs>().into(),
-        }
-    }
+impl TypedTool for ServerStatus {
+    const NAME: &'static str = "server_status";
+    const DESCRIPTION: &'static str = "Free disk space, and what is wrong with Sonarr and Radarr.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
-    fn timeout(&self) -> Duration {
-        READ_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        parse_arguments::<ServerStatusArgs>(
-            "server_status",
-            &argument_schema::<ServerStatusArgs>(),
-            arguments,
-        )
-        .map(|ServerStatusArgs {}| CallReferences::default())
-    }
-
-    async fn run(&self, _call: &ApprovedCall, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
         let (movies, series) = tokio::join!(
-            query_all(&self.library.movies, READ_PATIENCE, fetch_radarr_state),
-            query_all(&self.library.series, READ_PATIENCE, fetch_sonarr_state),
+            query_all(&library.movies, READ_PATIENCE, fetch_radarr_state),
+            query_all(&library.series, READ_PATIENCE, fetch_sonarr_state),
         );
         let said = movies.map(|(instance, said)| build_report(instance, said));
         let said = said.merge(series.map(|(instance, said)| build_report(instance, said)));
@@ -79,12 +50,6 @@ impl Tool for ServerStatus {
         let sentence = said.iter().map(ServerReport::format_report).collect::<Vec<String>>().join(" ");
         Ok(CallResult { for_model, for_user: append_failed_services(sentence, &failed), shown: Vec::new() }
             .into())
-    }
-}
-
-impl ServerStatus {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
     }
 }
 
@@ -111,17 +76,17 @@ impl ServerReport {
             let free = folder.free_bytes.map(super::formatting::to_gigabytes);
             json!({ "folder": folder_name(&folder.path), "free_gb": free })
         };
-        let problems: Vec<String> = self
-            .ailments
-            .iter()
-            .take(MOST_AILMENTS)
-            .map(|ailment| clean_error_message(&ailment.message))
-            .collect();
+        let problems = self.problem_sentences();
         json!({
             "service": self.label,
             "folders": self.folders.iter().map(folder).collect::<Vec<Value>>(),
             "problems": problems,
         })
+    }
+
+    fn problem_sentences(&self) -> Vec<String> {
+        let first = self.ailments.iter().take(MOST_AILMENTS);
+        first.map(|ailment| clean_error_message(&ailment.message)).collect()
     }
 
     fn format_report(&self) -> String {
@@ -132,12 +97,7 @@ impl ServerReport {
             None => format!("{} can't be reached", folder_name(&folder.path)),
         };
         let folders: Vec<String> = self.folders.iter().map(folder).collect();
-        let problems: Vec<String> = self
-            .ailments
-            .iter()
-            .take(MOST_AILMENTS)
-            .map(|ailment| clean_error_message(&ailment.message))
-            .collect();
+        let problems = self.problem_sentences();
         let room = if folders.is_empty() { "no folder is set up".to_owned() } else { folders.join(", ") };
         if problems.is_empty() {
             format!("{label}: {room}, no problems.")

@@ -9,19 +9,15 @@ use jiff::civil::date;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::activity::{fetch_recently_added, fetch_status, fetch_upcoming};
-use super::add_movie::AddMovie;
-use super::add_series::AddSeries;
 use super::approval::{self, CallDecision};
-use super::find_in_library::FindInLibrary;
 use super::library::{ArrInstances, Instance};
 use super::library_cache::refresh::LibraryCache;
-use super::memory::{ForgetFact, RememberFact};
 use super::registry::ToolRegistry;
 use super::remove_media::RemoveMedia;
-use super::search_media::SearchMedia;
+use super::typed_tool::DeletionTool;
 use super::{
-    CallReferences, QuotaAllowance, RecoveryOutcome, RequestTiming, Tool, ToolContext, ToolError, ToolOutput,
+    CallReferences, InterruptedRun, QuotaAllowance, RecoveryOutcome, RequestTiming, Tool, ToolContext,
+    ToolError, ToolOutput,
 };
 use crate::arr::fake::activity::download;
 use crate::arr::fake::media_fixtures::{movie, series};
@@ -94,33 +90,62 @@ impl House {
         crate::app::all_tools(&self.library, crate::app::PicturePolicy::Sent)
     }
 
+    fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        ToolRegistry::new(self.tools()).get(name).unwrap().clone()
+    }
+
+    async fn run(&self, tool: &str, args: Value) -> Result<ToolOutput, ToolError> {
+        self.run_in(&world(), tool, args).await
+    }
+
+    /// Runs a call as the engine does. The ids in it count as shown.
+    async fn run_in(&self, world: &ToolContext, tool: &str, args: Value) -> Result<ToolOutput, ToolError> {
+        let tool = self.tool(tool);
+        let (spec, arguments) = (tool.spec(), arguments(args));
+        let uses = tool.check_arguments(&arguments)?;
+        let call = ToolCall {
+            row: CallRow(1),
+            id: CallId::from_position(TurnId(1), 0, 0),
+            step: 0,
+            name: spec.name.to_owned(),
+            arguments,
+            effect_level: spec.effect_level,
+            state: CallState::Created,
+        };
+        match approval::decide_call(spec, &call, &uses, world.rights, &uses.refs) {
+            CallDecision::Run(approved) => tool.run(&approved, world).await,
+            other => panic!("{other:?}"),
+        }
+    }
+
     async fn search(&self, args: Value) -> Result<CallResult, ToolError> {
-        SearchMedia::new(Arc::clone(&self.library))
-            .search_catalogs(&arguments(args), &UserFacts::default())
-            .await
+        self.run("search_media", args).await.map(|ran| ran.result)
     }
 
     async fn find(&self, args: Value) -> Result<CallResult, ToolError> {
-        FindInLibrary::new(Arc::clone(&self.library))
-            .find_titles(&arguments(args), &UserFacts::default(), now())
-            .await
+        self.run("find_in_library", args).await.map(|ran| ran.result)
     }
 
-    fn add_movie(&self) -> AddMovie {
-        AddMovie::new(Arc::clone(&self.library))
+    async fn recover(&self, tool: &str, args: Value) -> RecoveryOutcome {
+        let arguments = arguments(args);
+        self.tool(tool).recover_outcome(InterruptedRun::Call(&arguments), &world()).await.unwrap()
     }
 
-    fn add_series(&self) -> AddSeries {
-        AddSeries::new(Arc::clone(&self.library))
+    async fn preview_removal(&self, args: Value) -> Result<Vec<DeletionTarget>, ToolError> {
+        self.tool("remove_media").preview_items(&arguments(args), &world()).await
     }
 
-    fn removal(&self) -> RemoveMedia {
-        RemoveMedia::new(Arc::clone(&self.library))
+    async fn remove(&self, item: &DeletionTarget) -> Result<CallResult, ToolError> {
+        RemoveMedia::delete_item(item, &self.library).await
+    }
+
+    async fn recover_removal(&self, item: &DeletionTarget) -> RecoveryOutcome {
+        RemoveMedia::recover_item(item, &self.library).await.unwrap()
     }
 
     async fn frozen(&self, kind: &str, id: i64) -> DeletionTarget {
         let args = json!({"items": [{"type": kind, "id": id}], "delete_files": true});
-        self.removal().preview_items(&arguments(args), &world()).await.unwrap().remove(0)
+        self.preview_removal(args).await.unwrap().remove(0)
     }
 }
 
@@ -180,10 +205,6 @@ fn check(outcome: Result<impl Into<ToolOutput>, ToolError>, expected: &str) {
     assert_eq!(told, expected);
 }
 
-fn settled(outcome: Result<RecoveryOutcome, ToolError>) -> RecoveryOutcome {
-    outcome.unwrap()
-}
-
 #[tokio::test]
 async fn search_of_both_kinds_lists_the_exact_title_first() {
     let house = House::furnished();
@@ -233,7 +254,7 @@ async fn failing_service_does_not_hide_the_other() {
     );
     house.sonarr.add_to_queue(download("The Bear S02E03").percent(10).minutes_left(30));
     check(
-        fetch_status(&house.library, &world()).await,
+        house.run("check_status", json!({})).await,
         &format!("The Bear S02E03 10%, 30 min left. {UNREACHABLE}"),
     );
 }
@@ -324,7 +345,7 @@ async fn repeated_queries_load_the_library_once() {
     for query in ["heat", "dune", "heat 1995", "the bear"] {
         house.find(json!({"query": query})).await.unwrap();
     }
-    house.add_movie().add_movie(&arguments(json!({"tmdb": 949})), &world()).await.unwrap();
+    house.run("add_movie", json!({"tmdb": 949})).await.unwrap();
     assert_eq!((house.radarr.listing_count(), house.sonarr.listing_count()), (1, 1));
 }
 
@@ -343,10 +364,10 @@ async fn own_additions_and_deletions_are_visible_at_once() {
     let house = House::furnished();
     let part_two = || house.find(json!({"query": "dune part two"}));
     check(part_two().await, "Nothing in the library matches \"dune part two\".");
-    house.add_movie().add_movie(&arguments(json!({"tmdb": 693_134})), &world()).await.unwrap();
+    house.run("add_movie", json!({"tmdb": 693_134})).await.unwrap();
     check(part_two().await, "In the library: Dune: Part Two (2024), not on disk yet.");
     let heat = house.frozen("movie", 8).await;
-    house.removal().remove_title(&heat).await.unwrap();
+    house.remove(&heat).await.unwrap();
     check(house.find(json!({"query": "heat"})).await, "Nothing in the library matches \"heat\".");
 }
 
@@ -384,7 +405,7 @@ async fn truncated_list_is_reported_as_a_failure() {
 #[tokio::test]
 async fn movie_is_added_and_verified() {
     let house = House::furnished();
-    let added = house.add_movie().add_movie(&arguments(json!({"tmdb": "693134"})), &world()).await.unwrap();
+    let added = house.run("add_movie", json!({"tmdb": "693134"})).await.unwrap();
     assert_eq!(added.result.for_model["status"], "added");
     assert_eq!(house.radarr.added_ids(), [693_134]);
     check(Ok(added), "Added Dune: Part Two (2024).");
@@ -393,13 +414,9 @@ async fn movie_is_added_and_verified() {
 #[tokio::test]
 async fn existing_movie_is_not_added_again() {
     let house = House::furnished();
-    let add = house.add_movie();
+    check(house.run("add_movie", json!({"tmdb": 438_631})).await, "You already have Dune (2021).");
     check(
-        add.add_movie(&arguments(json!({"tmdb": 438_631})), &world()).await,
-        "You already have Dune (2021).",
-    );
-    check(
-        add.add_movie(&arguments(json!({"tmdb": 116_149})), &world()).await,
+        house.run("add_movie", json!({"tmdb": 116_149})).await,
         "Paddington (2014) is already in the library and is being looked for. Text TELL ME and I will let you know when it \
          is ready.",
     );
@@ -409,7 +426,7 @@ async fn existing_movie_is_not_added_again() {
 #[tokio::test]
 async fn unreleased_movie_is_reported_as_unreleased() {
     check(
-        House::furnished().add_movie().add_movie(&arguments(json!({"tmdb": 1_170_608})), &world()).await,
+        House::furnished().run("add_movie", json!({"tmdb": 1_170_608})).await,
         "Added Dune: Part Three (2026). It is not out yet and will be fetched when it is.",
     );
 }
@@ -418,13 +435,12 @@ async fn unreleased_movie_is_reported_as_unreleased() {
 async fn quality_matches_by_name_or_usual_profile() {
     let house = House::furnished();
     house.radarr.set_profiles(&["SD", "HD-1080p", "Ultra-HD"]);
-    let add = house.add_movie();
-    add.add_movie(&arguments(json!({"tmdb": 693_134})), &world()).await.unwrap();
-    add.add_movie(&arguments(json!({"tmdb": 603, "quality": "ultra hd"})), &world()).await.unwrap();
+    house.run("add_movie", json!({"tmdb": 693_134})).await.unwrap();
+    house.run("add_movie", json!({"tmdb": 603, "quality": "ultra hd"})).await.unwrap();
     let profiles = [693_134, 603].map(|tmdb| house.radarr.added_profile(tmdb).unwrap());
     assert_eq!(profiles, ["HD-1080p", "Ultra-HD"]);
     check(
-        add.add_movie(&arguments(json!({"tmdb": 1_170_608, "quality": "8K"})), &world()).await,
+        house.run("add_movie", json!({"tmdb": 1_170_608, "quality": "8K"})).await,
         r#"bad_arguments: {"error":"bad_arguments","expected":"one of SD, HD-1080p, Ultra-HD","field":"quality"}"#,
     );
 }
@@ -432,15 +448,15 @@ async fn quality_matches_by_name_or_usual_profile() {
 #[tokio::test]
 async fn addition_with_a_lost_response_is_verified_by_a_read() {
     let house = House::furnished();
-    let (add, args) = (house.add_movie(), arguments(json!({"tmdb": 603})));
-    assert_eq!(settled(add.recover_addition(&args).await), RecoveryOutcome::NotDone);
+    let args = json!({"tmdb": 603});
+    assert_eq!(house.recover("add_movie", args.clone()).await, RecoveryOutcome::NotDone);
     house.radarr.set_down(true);
-    assert_eq!(settled(add.recover_addition(&args).await), RecoveryOutcome::Unknown);
+    assert_eq!(house.recover("add_movie", args.clone()).await, RecoveryOutcome::Unknown);
     let promised = format!("{UNREACHABLE} I'll keep trying for a day and text you.");
-    check(add.add_movie(&args, &world()).await, &promised);
+    check(house.run("add_movie", args.clone()).await, &promised);
     house.radarr.set_down(false);
-    add.add_movie(&args, &world()).await.unwrap();
-    let RecoveryOutcome::Done(result) = settled(add.recover_addition(&args).await) else {
+    house.run("add_movie", args.clone()).await.unwrap();
+    let RecoveryOutcome::Done(result) = house.recover("add_movie", args.clone()).await else {
         panic!("the movie is there")
     };
     check(Ok(result), "Added The Matrix (1999).");
@@ -449,27 +465,20 @@ async fn addition_with_a_lost_response_is_verified_by_a_read() {
 #[tokio::test]
 async fn unknown_catalog_id_adds_nothing() {
     let house = House::furnished();
-    check(
-        house.add_movie().add_movie(&arguments(json!({"tmdb": 1})), &world()).await,
-        "unknown_id: I can't find that movie.",
-    );
-    check(
-        house.add_series().add_series(&arguments(json!({"tvdb": 1})), &world()).await,
-        "unknown_id: I can't find that show.",
-    );
+    check(house.run("add_movie", json!({"tmdb": 1})).await, "unknown_id: I can't find that movie.");
+    check(house.run("add_series", json!({"tvdb": 1})).await, "unknown_id: I can't find that show.");
 }
 
 #[tokio::test]
 async fn long_show_is_added_only_with_selected_seasons() {
     let house = House::furnished();
-    let add = house.add_series();
     check(
-        add.add_series(&arguments(json!({"tvdb": 73_244})), &world()).await,
+        house.run("add_series", json!({"tvdb": 73_244})).await,
         "which_seasons: The Office (US) (2005) has 9 seasons. Which ones: all, first, latest, or numbers?",
     );
     assert_eq!(house.sonarr.post_count(), 0);
     check(
-        add.add_series(&arguments(json!({"tvdb": 73_244, "seasons": [1, 2]})), &world()).await,
+        house.run("add_series", json!({"tvdb": 73_244, "seasons": [1, 2]})).await,
         "Added The Office (US) (2005), seasons 1 and 2.",
     );
 }
@@ -488,24 +497,14 @@ async fn seasons_are_accepted_by_word_or_number_if_they_exist() {
         ),
     ] {
         let house = House::furnished();
-        check(
-            house
-                .add_series()
-                .add_series(&arguments(json!({"tvdb": 371_980, "seasons": seasons})), &world())
-                .await,
-            told,
-        );
+        check(house.run("add_series", json!({"tvdb": 371_980, "seasons": seasons})).await, told);
     }
 }
 
 #[tokio::test]
 async fn only_selected_seasons_are_monitored() {
     let house = House::furnished();
-    house
-        .add_series()
-        .add_series(&arguments(json!({"tvdb": 73_244, "seasons": "latest"})), &world())
-        .await
-        .unwrap();
+    house.run("add_series", json!({"tvdb": 73_244, "seasons": "latest"})).await.unwrap();
     let held = house.library.series[0].client.series_by_tvdb(73_244).await.unwrap().unwrap();
     let wanted: Vec<u32> =
         held.seasons.iter().filter(|season| season.monitored).map(|season| season.number).collect();
@@ -521,14 +520,14 @@ async fn show_without_regular_seasons_is_added_as_a_whole() {
         if !seasons.is_null() {
             args["seasons"] = seasons;
         }
-        let added = house.add_series().add_series(&arguments(args.clone()), &world()).await;
+        let added = house.run("add_series", args.clone()).await;
         check(
             added,
             "Added Blade Runner 2099 (2027). Nothing of it is out yet; new episodes will be fetched as they air.",
         );
         assert!(house.sonarr.item(1).unwrap().details.new_seasons, "{args}");
         check(
-            house.add_series().add_series(&arguments(args), &world()).await,
+            house.run("add_series", args).await,
             "Blade Runner 2099 (2027) is already in the library, but no episode of it is listed yet. \
              Text TELL ME and I will let you know when it is ready.",
         );
@@ -540,10 +539,7 @@ async fn specials_alone_are_added_without_later_seasons() {
     let house = House::new();
     house.sonarr.add_to_catalog(series("Blade Runner 2099").tvdb(425_000).year(2027).seasons(0));
     let args = json!({ "tvdb": 425_000, "seasons": [0] });
-    check(
-        house.add_series().add_series(&arguments(args), &world()).await,
-        "Added Blade Runner 2099 (2027), the specials.",
-    );
+    check(house.run("add_series", args).await, "Added Blade Runner 2099 (2027), the specials.");
     let details = house.sonarr.item(1).unwrap().details;
     assert_eq!((details.specials_monitored, details.new_seasons), (true, false));
 }
@@ -551,22 +547,19 @@ async fn specials_alone_are_added_without_later_seasons() {
 #[tokio::test]
 async fn existing_show_is_not_added_again() {
     let house = House::furnished();
-    check(
-        house.add_series().add_series(&arguments(json!({"tvdb": 403_294})), &world()).await,
-        "You already have The Bear (2022).",
-    );
+    check(house.run("add_series", json!({"tvdb": 403_294})).await, "You already have The Bear (2022).");
     assert_eq!(house.sonarr.post_count(), 0);
 }
 
 #[tokio::test]
 async fn downloads_are_listed_soonest_first_and_stuck_ones_explained() {
     let house = House::furnished();
-    check(fetch_status(&house.library, &world()).await, "Nothing is downloading.");
+    check(house.run("check_status", json!({})).await, "Nothing is downloading.");
     house.radarr.add_download("Paddington", 62, 12);
     house.sonarr.add_stuck_download("The Bear S02E03", "No files found in /data/torrents/The.Bear");
     house.sonarr.add_to_queue(download("The Bear S01E01").percent(5).minutes_left(80));
     check(
-        fetch_status(&house.library, &world()).await,
+        house.run("check_status", json!({})).await,
         "Paddington (2014) 62%, 12 min left; The Bear S01E01 5%, 1 h 20 min left; \
          The Bear S02E03 stuck: No files found.",
     );
@@ -577,11 +570,11 @@ async fn upcoming_releases_use_the_users_time_zone() {
     let house = House::furnished();
     house.sonarr.add_calendar_entry("The Bear S04E03", "2026-03-12T02:00:00Z".parse().unwrap());
     house.radarr.add_calendar_entry("Dune: Part Three", date(2026, 3, 7));
-    let told = fetch_upcoming(&house.library, 7, &world()).await.unwrap();
-    assert_eq!(told.for_model["results"][1]["when"], "Wed Mar 11, 22:00");
+    let told = house.run("upcoming", json!({"days": 7})).await.unwrap();
+    assert_eq!(told.result.for_model["results"][1]["when"], "Wed Mar 11, 22:00");
     check(Ok(told), "Dune: Part Three online tomorrow and The Bear S04E03 on Wed.");
-    check(fetch_upcoming(&house.library, 1, &world()).await, "Dune: Part Three online tomorrow.");
-    check(fetch_upcoming(&House::new().library, 7, &world()).await, "Nothing comes out in the next 7 days.");
+    check(house.run("upcoming", json!({"days": 1})).await, "Dune: Part Three online tomorrow.");
+    check(House::new().run("upcoming", json!({"days": 7})).await, "Nothing comes out in the next 7 days.");
 }
 
 #[tokio::test]
@@ -593,7 +586,7 @@ async fn upcoming_covers_whole_local_days() {
     house.sonarr.add_calendar_entry("The Bear S04E03", "2026-03-08T01:00:00Z".parse().unwrap());
     house.sonarr.add_calendar_entry("The Bear S04E04", "2026-03-08T06:00:00Z".parse().unwrap());
     check(
-        fetch_upcoming(&house.library, 1, &world()).await,
+        house.run("upcoming", json!({"days": 1})).await,
         "The Bear S04E02 today and The Bear S04E03 tomorrow.",
     );
 }
@@ -604,9 +597,9 @@ async fn recent_imports_are_listed_newest_first() {
     house.radarr.add_import("Dune", "2026-03-05T12:00:00Z".parse().unwrap());
     house.sonarr.add_import("The Bear S02E03", "2026-03-06T12:00:00Z".parse().unwrap());
     house.radarr.add_import("Heat", "2026-01-01T12:00:00Z".parse().unwrap());
-    check(fetch_recently_added(&house.library, 7, &world()).await, "New: The Bear S02E03 and Dune (2021).");
+    check(house.run("recently_added", json!({"days": 7})).await, "New: The Bear S02E03 and Dune (2021).");
     check(
-        fetch_recently_added(&House::new().library, 7, &world()).await,
+        House::new().run("recently_added", json!({"days": 7})).await,
         "Nothing arrived in the last 7 days.",
     );
 }
@@ -618,7 +611,7 @@ async fn removal_freezes_the_prompted_items() {
         "user_confirmed": true});
     let fresh = house.library.movies[0].client.fetch_movie(7).await.unwrap().unwrap();
     assert_eq!(
-        house.removal().preview_items(&arguments(twice), &world()).await.unwrap(),
+        house.preview_removal(twice).await.unwrap(),
         [DeletionTarget {
             instance: "radarr".to_owned(),
             kind: MediaKind::Movie,
@@ -643,8 +636,8 @@ async fn removal_of_missing_or_too_many_titles_is_refused() {
     let house = House::furnished();
     let preview = async |ids: &[i64]| {
         let items: Vec<Value> = ids.iter().map(|id| json!({"type": "movie", "id": id})).collect();
-        let args = arguments(json!({"items": items, "delete_files": true}));
-        match house.removal().preview_items(&args, &world()).await {
+        let args = json!({"items": items, "delete_files": true});
+        match house.preview_removal(args).await {
             Err(ToolError::CallFailed(failure)) => failure.for_model,
             other => panic!("{other:?}"),
         }
@@ -668,19 +661,19 @@ async fn removal_of_missing_or_too_many_titles_is_refused() {
 async fn deletion_runs_once_and_reports_freed_space() {
     let house = House::furnished();
     let dune = house.frozen("movie", 7).await;
-    assert_eq!(settled(house.removal().recover_removal(&dune).await), RecoveryOutcome::NotDone);
-    let deleted = house.removal().remove_title(&dune).await.unwrap();
+    assert_eq!(house.recover_removal(&dune).await, RecoveryOutcome::NotDone);
+    let deleted = house.remove(&dune).await.unwrap();
     assert_eq!(
         deleted.for_model,
         json!({"status": "deleted", "title": "Dune", "year": 2021, "freed_bytes": 21_400_000_000_u64})
     );
-    assert_eq!(settled(house.removal().recover_removal(&dune).await), RecoveryOutcome::Done(deleted.into()));
-    let again = house.removal().remove_title(&dune).await.unwrap();
+    assert_eq!(house.recover_removal(&dune).await, RecoveryOutcome::Done(deleted.into()));
+    let again = house.remove(&dune).await.unwrap();
     assert_eq!(again.for_model, json!({"status": "already_gone", "title": "Dune", "year": 2021}));
     assert_eq!(house.radarr.removed_ids(), [7]);
 
     let bear = house.frozen("series", 4).await;
-    house.removal().remove_title(&bear).await.unwrap();
+    house.remove(&bear).await.unwrap();
     assert_eq!(house.sonarr.removed_ids(), [4]);
 }
 
@@ -691,10 +684,10 @@ async fn title_changed_since_the_prompt_is_not_deleted() {
     house.radarr.edit(7, |movie| movie.size_bytes = 30_000_000_000);
     house.radarr.edit(8, |movie| movie.size_bytes += 1_000_000_000);
     check(
-        house.removal().remove_title(&dune).await,
+        house.remove(&dune).await,
         "changed: Dune (2021) has changed since I asked, so I did not delete it.",
     );
-    check(house.removal().remove_title(&heat).await, "Heat (1995)");
+    check(house.remove(&heat).await, "Heat (1995)");
     assert_eq!(house.radarr.removed_ids(), [8]);
 }
 
@@ -703,27 +696,30 @@ async fn deletion_that_cannot_start_is_not_unknown() {
     let house = House::furnished();
     let dune = house.frozen("movie", 7).await;
     house.radarr.set_down(true);
-    check(house.removal().remove_title(&dune).await, &format!("radarr_unreachable: {UNREACHABLE}"));
-    assert_eq!(settled(house.removal().recover_removal(&dune).await), RecoveryOutcome::Unknown);
+    check(house.remove(&dune).await, &format!("radarr_unreachable: {UNREACHABLE}"));
+    assert_eq!(house.recover_removal(&dune).await, RecoveryOutcome::Unknown);
 }
 
 #[test]
 fn argument_check_names_the_required_ids() {
     let house = House::with_four_k();
-    let uses = |tool: &dyn Tool, args| {
-        tool.check_arguments(&arguments(args)).map_err(|failure| failure.for_model["expected"].clone())
+    let uses = |tool, args| {
+        house
+            .tool(tool)
+            .check_arguments(&arguments(args))
+            .map_err(|failure| failure.for_model["expected"].clone())
     };
     assert_eq!(
-        uses(&house.add_movie(), json!({"tmdb": 603, "instance": "radarr-4k"})),
+        uses("add_movie", json!({"tmdb": 603, "instance": "radarr-4k"})),
         Ok(CallReferences { refs: vec![MediaRef::Tmdb(603)], four_k: true })
     );
-    assert_eq!(uses(&house.add_movie(), json!({"tmdb": 603})), Err(json!("one of radarr, radarr-4k")));
+    assert_eq!(uses("add_movie", json!({"tmdb": 603})), Err(json!("one of radarr, radarr-4k")));
     assert_eq!(
-        uses(&house.add_series(), json!({"tvdb": 78_107, "instance": "sonarr-4k"})),
+        uses("add_series", json!({"tvdb": 78_107, "instance": "sonarr-4k"})),
         Ok(CallReferences { refs: vec![MediaRef::Tvdb(78_107)], four_k: false })
     );
     assert_eq!(
-        uses(&house.removal(), json!({"items": [{"type": "series", "id": 4}], "delete_files": false})),
+        uses("remove_media", json!({"items": [{"type": "series", "id": 4}], "delete_files": false})),
         Ok(CallReferences { refs: vec![item(MediaKind::Series, 4)], four_k: false })
     );
 }
@@ -739,23 +735,8 @@ fn world_knowing(said: &str, facts: &[(FactKind, Option<&str>, &str)]) -> ToolCo
 }
 
 /// Returns the result and the effects of a tool of [`super::memory`] as text.
-async fn told_of_facts(tool: &dyn Tool, args: Value, world: &ToolContext) -> String {
-    let spec = tool.spec();
-    let call = ToolCall {
-        row: CallRow(1),
-        id: CallId::from_position(TurnId(1), 0, 0),
-        step: 0,
-        name: spec.name.to_owned(),
-        arguments: arguments(args),
-        effect_level: spec.effect_level,
-        state: CallState::Created,
-    };
-    let CallDecision::Run(cleared) =
-        approval::decide_call(&spec, &call, &CallReferences::default(), world.rights, &[])
-    else {
-        panic!("everyone may do that")
-    };
-    match tool.run(&cleared, world).await {
+async fn told_of_facts(tool: &str, args: Value, world: &ToolContext) -> String {
+    match House::new().run_in(world, tool, args).await {
         Ok(ToolOutput { result, effects: deeds }) => format!("{} {deeds:?}", result.for_user),
         Err(ToolError::CallFailed(failure)) => failure.for_model.to_string(),
         Err(error) => error.to_string(),
@@ -765,7 +746,7 @@ async fn told_of_facts(tool: &dyn Tool, args: Value, world: &ToolContext) -> Str
 #[tokio::test]
 async fn fact_needs_the_users_words_and_free_space() {
     let said = world_knowing("the office means the UK one, in 4k", &[]);
-    let noted = |args| told_of_facts(&RememberFact, args, &said);
+    let noted = |args| told_of_facts("remember", args, &said);
     assert_eq!(
         noted(json!({"kind": "quality", "about": "films", "value": "4K"})).await,
         r#"Noted: 4K quality for movies. [Remember(UserFact { kind: Quality, key: "movies", value: "4K" })]"#
@@ -777,13 +758,11 @@ async fn fact_needs_the_users_words_and_free_space() {
     let likes: Vec<String> = (0..40).map(|n| format!("office {n}")).collect();
     let likes: Vec<_> = likes.iter().map(|like| (FactKind::Like, None, like.as_str())).collect();
     let full = world_knowing("office", &likes);
-    let refused = told_of_facts(&RememberFact, json!({"kind": "like", "value": "office"}), &full).await;
+    let refused = told_of_facts("remember", json!({"kind": "like", "value": "office"}), &full).await;
     assert_eq!(refused, r#"{"error":"too_many","limit":40}"#);
-    let alias =
-        RememberFact.check_arguments(&arguments(json!({"kind": "alias", "value": "Dune"}))).unwrap_err();
     assert_eq!(
-        alias.for_model,
-        json!({"error": "bad_arguments", "field": "about", "expected": "what the user calls the title"})
+        noted(json!({"kind": "alias", "value": "Dune"})).await,
+        r#"{"error":"bad_arguments","expected":"what the user calls the title","field":"about"}"#
     );
 }
 
@@ -806,11 +785,11 @@ async fn named_fact_is_forgotten() {
             r#"{"error":"not_known","known":["Dislikes horror","Dislikes musicals","\"the office\" means The Office (UK)"]}"#,
         ),
     ] {
-        assert_eq!(told_of_facts(&ForgetFact, json!({ "what": what }), &world).await, told);
+        assert_eq!(told_of_facts("forget", json!({ "what": what }), &world).await, told);
     }
     let silent = ToolContext { turn_messages: vec!["what is dune about".to_owned()], ..world };
     assert_eq!(
-        told_of_facts(&ForgetFact, json!({ "what": "1" }), &silent).await,
+        told_of_facts("forget", json!({ "what": "1" }), &silent).await,
         r#"{"error":"not_said","hint":"the user did not say so"}"#
     );
 }

@@ -1,24 +1,20 @@
 //! Tool that diagnoses why a movie, a series, a season or one episode is not on disk. This file fetches the facts that
 //! `diagnosis.rs` evaluates.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::approval::ApprovedCall;
-use super::arguments::{approved_arguments, argument_schema, parse_arguments};
 use super::diagnosis::{DiagnosisContext, DiagnosisFacts, MissingReason, ReleaseState};
-use super::formatting::{call_failure, clean_title, format_media_title};
+use super::formatting::{clean_title, format_media_title};
 use super::instance_ref::InstanceRef;
-use super::library::{ArrInstances, Instance};
-use super::remove_media::unknown_title;
-use super::{CallReferences, LOOKUP_TIMEOUT, Tool, ToolContext, ToolError, ToolOutput};
+use super::library::{ArrInstances, Instance, unknown_title};
+use super::typed_tool::TypedTool;
+use super::{CallReferences, LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
 use crate::arr::common_api::HealthProblem;
 use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
@@ -27,20 +23,16 @@ use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Availability, Download, DownloadOf, Movie, QualityProfile, RootFolder, Series};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
+    CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolAudience,
 };
 
-const WHY_MISSING: &str = "why_missing";
 /// Maximum number of episodes of one season that are listed individually.
 const MOST_NAMED: usize = 3;
 
-pub struct WhyMissing {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that diagnoses why a title or a part of it is not on disk.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct WhyMissingArgs {
+pub struct WhyMissing {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: i64,
@@ -68,51 +60,25 @@ struct EpisodeSelection {
     on_disk: Option<u64>,
 }
 
-#[async_trait]
-impl Tool for WhyMissing {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: WHY_MISSING,
-            description: "Why something of the library is not on disk yet, and what can be done.",
-            effect_level: EffectLevel::Read,
-            audience: ToolAudience::Everyone,
-            parameters: self.parameters_schema().into(),
-        }
+impl TypedTool for WhyMissing {
+    const NAME: &'static str = "why_missing";
+    const DESCRIPTION: &'static str =
+        "Why something of the library is not on disk yet, and what can be done.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const TIMEOUT: Duration = LOOKUP_TIMEOUT;
+
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        Ok(place.media_ref(self.id).into())
     }
 
-    fn timeout(&self) -> Duration {
-        LOOKUP_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        let place = InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())?;
-        Ok(CallReferences { refs: vec![place.media_ref(args.id)], four_k: false })
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(approved_arguments(call)?)?;
-        match InstanceRef::find_by_name(&self.library, args.kind, args.instance.as_deref())? {
-            InstanceRef::Movies(instance) => diagnose_movie(instance, args.id, world).await,
-            InstanceRef::Series(instance) => diagnose_series(instance, &args, world).await,
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
+            InstanceRef::Movies(instance) => diagnose_movie(instance, self.id, world).await,
+            InstanceRef::Series(instance) => diagnose_series(instance, self, world).await,
         }
         .map(ToolOutput::from)
-    }
-}
-
-impl WhyMissing {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<WhyMissingArgs>();
-        self.library.offer_instances(&mut schema);
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<WhyMissingArgs, CallFailure> {
-        parse_arguments(WHY_MISSING, &self.parameters_schema(), arguments)
     }
 }
 
@@ -121,25 +87,13 @@ async fn diagnose_movie(
     id: i64,
     world: &ToolContext,
 ) -> Result<CallResult, ToolError> {
-    let client = &instance.client;
-    let (movie, downloads, history, folders, ailments, profiles) = tokio::join!(
-        client.fetch_movie(id),
-        client.fetch_downloads(),
-        client.fetch_history(id),
-        client.root_folders(),
-        client.common_api().fetch_health(),
-        client.fetch_profiles(),
-    );
+    let place = InstanceRef::Movies(instance);
+    let (movie, server) =
+        tokio::join!(instance.client.fetch_movie(id), InstanceState::fetch_about_title(&place, id));
     let Some(movie) = movie.map_err(|error| instance.request_error(&error))? else {
         return Err(unknown_title(id).into());
     };
-    let server = InstanceState {
-        downloads: downloads.map_err(|error| instance.request_error(&error))?,
-        history: or_empty_list(instance, history),
-        folders: or_empty_list(instance, folders),
-        ailments: or_empty_list(instance, ailments),
-        profiles: or_empty_list(instance, profiles),
-    };
+    let server = server?;
     let download = server.downloads.iter().find(|download| download.of == DownloadOf::Movie(id));
     let facts = DiagnosisFacts {
         name: &format_media_title(&movie.title, movie.year),
@@ -162,19 +116,14 @@ async fn diagnose_movie(
 
 async fn diagnose_series(
     instance: &Instance<Sonarr>,
-    args: &WhyMissingArgs,
+    args: &WhyMissing,
     world: &ToolContext,
 ) -> Result<CallResult, ToolError> {
-    let client = &instance.client;
-    let id = args.id;
-    let (show, episodes, downloads, history, folders, ailments, profiles) = tokio::join!(
+    let (client, id, place) = (&instance.client, args.id, InstanceRef::Series(instance));
+    let (show, episodes, server) = tokio::join!(
         client.fetch_series(id),
         client.fetch_episodes(id),
-        client.fetch_downloads(),
-        client.fetch_history(id),
-        client.root_folders(),
-        client.common_api().fetch_health(),
-        client.fetch_profiles(),
+        InstanceState::fetch_about_title(&place, id),
     );
     let Some(show) = show.map_err(|error| instance.request_error(&error))? else {
         return Err(unknown_title(id).into());
@@ -184,15 +133,8 @@ async fn diagnose_series(
         return Err(no_such_episodes(&show).into());
     };
     let concerns = |id: i64| part.episodes.iter().any(|episode| episode.id == id);
-    let mut history = or_empty_list(instance, history);
-    history.retain(|entry| entry.episode.is_some_and(|(id, _, _)| concerns(id)));
-    let server = InstanceState {
-        downloads: downloads.map_err(|error| instance.request_error(&error))?,
-        history,
-        folders: or_empty_list(instance, folders),
-        ailments: or_empty_list(instance, ailments),
-        profiles: or_empty_list(instance, profiles),
-    };
+    let mut server = server?;
+    server.history.retain(|entry| entry.episode.is_some_and(|(id, _, _)| concerns(id)));
     let download = server.downloads.iter().find(|download| match &download.of {
         DownloadOf::Episodes { episodes, .. } => episodes.iter().any(|queued| concerns(queued.id)),
         DownloadOf::Movie(_) | DownloadOf::Nothing => false,
@@ -230,6 +172,25 @@ fn diagnosis_result(instance: &str, facts: &DiagnosisFacts<'_>, world: &ToolCont
 }
 
 impl InstanceState {
+    /// Fetches the state of the instance, with the history of one title.
+    async fn fetch_about_title(place: &InstanceRef<'_>, id: i64) -> Result<Self, ToolError> {
+        let api = place.common_api();
+        let (downloads, history, folders, ailments, profiles) = tokio::join!(
+            place.fetch_downloads(),
+            place.fetch_history(id),
+            api.root_folders(),
+            api.fetch_health(),
+            api.fetch_profiles(),
+        );
+        Ok(Self {
+            downloads: downloads.map_err(|error| place.request_error(&error))?,
+            history: or_empty_list(place, history),
+            folders: or_empty_list(place, folders),
+            ailments: or_empty_list(place, ailments),
+            profiles: or_empty_list(place, profiles),
+        })
+    }
+
     fn free_bytes(&self, path: &str) -> Option<u64> {
         let holds = |folder: &&RootFolder| {
             let root = folder.path.trim_end_matches(['/', '\\']);
@@ -247,9 +208,9 @@ impl InstanceState {
 }
 
 /// Returns the optional data of a diagnosis, or an empty list. A failure to fetch the data must not fail the diagnosis.
-fn or_empty_list<Client, T>(instance: &Instance<Client>, answer: Result<Vec<T>, ArrError>) -> Vec<T> {
+fn or_empty_list<T>(place: &InstanceRef<'_>, answer: Result<Vec<T>, ArrError>) -> Vec<T> {
     answer.unwrap_or_else(|error| {
-        tracing::warn!(instance = instance.name, %error, "failed to fetch part of the data for a diagnosis");
+        tracing::warn!(instance = place.name(), %error, "failed to fetch part of the data for a diagnosis");
         Vec::new()
     })
 }
@@ -268,7 +229,7 @@ fn expected_release(movie: &Movie) -> Option<Date> {
 fn select_episodes(
     show: &Series,
     episodes: Vec<Episode>,
-    args: &WhyMissingArgs,
+    args: &WhyMissing,
     world: &ToolContext,
 ) -> Option<EpisodeSelection> {
     let asked = |one: &Episode| match (args.season, args.episode) {
@@ -338,8 +299,8 @@ fn local_day(at: jiff::Timestamp, zone: &TimeZone) -> Date {
 
 fn no_such_episodes(show: &Series) -> CallFailure {
     let name = format_media_title(&show.title, show.year);
-    call_failure(
-        "not_listed",
+    CallFailure::new(
+        FailureCode::NotListed,
         json!({ "title": name, "hint": "Sonarr knows no such season or episode of it" }),
         Some(format!("There is no such season or episode of {name}.")),
     )

@@ -32,10 +32,11 @@ pub const FORGOT: &str = "forgot";
 const MOVIES: &str = "movies";
 const SHOWS: &str = "shows";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum FactKind {
     Quality,
-    /// Name that the user has for a title.
+    // Name that the user has for a title.
     Alias,
     Dislike,
     Like,

@@ -11,7 +11,7 @@ use crate::conversation::memory::answer_metadata;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, PromptCall, ToolChoice};
 use crate::conversation::people::facts::LABEL;
 use crate::conversation::transcript::{
-    CLEARED, CallRow, CallState, EffectLevel, ModelStep, NOT_DELETED, NOT_RUN, StopReason, ToolArguments,
+    CLEARED, CallRow, CallState, EffectLevel, FailureCode, ModelStep, NOT_RUN, StopReason, ToolArguments,
     ToolCall,
 };
 use crate::conversation::turn::{ModelCallStyle, RetryHint};
@@ -286,7 +286,7 @@ fn append_items_left(text: String, call: &ToolCall) -> String {
     let was_asked = match &call.state {
         CallState::Held | CallState::Done(_) => true,
         CallState::Canceled(reason) => reason != NOT_RUN && reason != CLEARED,
-        CallState::Failed(failure) => failure.code == NOT_DELETED,
+        CallState::Failed(failure) => failure.code == FailureCode::NotDeleted,
         CallState::Created | CallState::Running => false,
     };
     let ToolArguments::Object(arguments) = &call.arguments else { return text };

@@ -16,7 +16,7 @@ use crate::conversation::people::facts;
 use crate::conversation::retry_policy::BackoffPolicy;
 use crate::conversation::title_requests;
 use crate::conversation::transcript::{
-    CLEARED, CallFailure, CallResult, CallState, EffectLevel, ModelStep, Responder, ToolCall,
+    CLEARED, CallFailure, CallResult, CallState, EffectLevel, FailureCode, ModelStep, Responder, ToolCall,
 };
 
 /// Backoff of repeated model calls. A turn has no time for a longer pause, so one that the server asks for ends the
@@ -56,13 +56,16 @@ impl Turn {
             // A started change is checked even by a turn that is given up, so that its final reply is accurate; only a
             // check that keeps failing beyond that is skipped.
             return Some(if self.has_failed_checks(limits) {
-                NextStep::AnswerCall(first.row, outcome_unknown())
+                NextStep::AnswerCall(first.row, CallState::Failed(CallFailure::outcome_unknown()))
             } else {
                 NextStep::RecoverCall(first.row)
             });
         }
         if self.is_given_up(limits) || now >= self.deadline {
-            return Some(NextStep::AnswerCall(first.row, refused_call("limit", "the time for this is over")));
+            return Some(NextStep::AnswerCall(
+                first.row,
+                refused_call(FailureCode::Limit, "the time for this is over"),
+            ));
         }
         if self.cancel_requested {
             return Some(NextStep::AnswerCall(first.row, CallState::Canceled(CLEARED.into())));
@@ -93,11 +96,14 @@ impl Turn {
     fn answer_without_running(&self, call: &ToolCall, limits: &TurnLimits) -> Option<CallState> {
         let before: Vec<&ToolCall> = self.calls().take_while(|other| other.row != call.row).collect();
         if self.steps.len() >= limits.model_calls || before.len() >= limits.tool_calls {
-            return Some(refused_call("limit", "no more tool calls in this turn; answer with what you have"));
+            return Some(refused_call(
+                FailureCode::Limit,
+                "no more tool calls in this turn; answer with what you have",
+            ));
         }
         let held = |other: &&ToolCall| other.state == CallState::Held;
         if before.iter().any(held) {
-            return Some(refused_call("not_run", "the user is being asked about a deletion first"));
+            return Some(refused_call(FailureCode::NotRun, "the user is being asked about a deletion first"));
         }
         let done = before.iter().filter(|other| other.is_same_request(call)).filter_map(|other| match &other
             .state
@@ -223,7 +229,7 @@ impl Turn {
             let same = calls.iter().filter(|other| other.is_same_request(call)).count();
             call.effect_level == EffectLevel::Read && same >= limits.parallel_reads
         };
-        let bad = |call: &&ToolCall| matches!(&call.state, CallState::Failed(f) if f.code == "bad_arguments");
+        let bad = |call: &&ToolCall| matches!(&call.state, CallState::Failed(failure) if failure.code == FailureCode::BadArguments);
         let hopeless = |call: &&ToolCall| {
             calls.iter().filter(|other| other.name == call.name).filter(|other| bad(other)).count() >= 3
         };
@@ -304,30 +310,17 @@ impl Turn {
             .filter(|call| call.effect_level == EffectLevel::Write)
             .filter_map(|call| match &call.state {
                 CallState::Done(result) => Some(result.for_user.as_str()),
-                CallState::Failed(failure) if failure.code == OUTCOME_UNKNOWN => failure.for_user.as_deref(),
+                CallState::Failed(failure) if failure.code == FailureCode::OutcomeUnknown => {
+                    failure.for_user.as_deref()
+                }
                 _ => None,
             })
             .collect()
     }
 }
 
-/// The change may have happened, and its outcome could not be determined.
-const OUTCOME_UNKNOWN: &str = "outcome_unknown";
-
-fn outcome_unknown() -> CallState {
-    CallState::Failed(CallFailure {
-        code: OUTCOME_UNKNOWN.to_owned(),
-        for_model: json!({ "error": OUTCOME_UNKNOWN, "hint": "it may or may not have happened; say so" }),
-        for_user: Some("I could not find out whether that worked. Please check.".to_owned()),
-    })
-}
-
-fn refused_call(code: &str, hint: &str) -> CallState {
-    CallState::Failed(CallFailure {
-        code: code.to_owned(),
-        for_model: json!({ "error": code, "hint": hint }),
-        for_user: None,
-    })
+fn refused_call(code: FailureCode, hint: &str) -> CallState {
+    CallState::Failed(CallFailure::new(code, json!({ "hint": hint }), None))
 }
 
 fn repeated_result(earlier: &CallResult) -> CallResult {

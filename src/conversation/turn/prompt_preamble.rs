@@ -4,7 +4,7 @@
 use super::Turn;
 use super::model_action::{REACT, SEND_POSTER};
 use crate::conversation::people::facts::{FORGET, REMEMBER};
-use crate::conversation::transcript::{CallFailure, CallState, EffectLevel, ToolCall};
+use crate::conversation::transcript::{CallFailure, CallState, EffectLevel, FailureCode, ToolCall};
 
 /// Maximum length of the text before a prompt, in bytes. The prompt must be read whole, and both fit one message.
 const MAX_PREAMBLE_BYTES: usize = 600;
@@ -12,8 +12,6 @@ const MAX_PREAMBLE_BYTES: usize = 600;
 const COUNT_SENTENCE_BYTES: usize = 40;
 /// Replacement for calls that failed without a sentence for users.
 const NOT_DONE: &str = "I could not do everything else you asked for. Please text that again.";
-/// Failure codes of calls that never ran.
-const NOT_RUN_CODES: [&str; 4] = ["bad_arguments", "unknown_id", "unknown_tool", "limit"];
 
 impl Turn {
     /// Returns the successes and failures of the turn, in the order of its log: a sentence for each successful write,
@@ -56,7 +54,10 @@ impl Turn {
 
 fn failure_sentence<'a>(call: &ToolCall, failure: &'a CallFailure) -> Option<&'a str> {
     let is_aside = [REACT, SEND_POSTER, REMEMBER, FORGET].contains(&call.name.as_str());
-    let never_ran = NOT_RUN_CODES.contains(&failure.code.as_str());
+    let never_ran = matches!(
+        failure.code,
+        FailureCode::BadArguments | FailureCode::UnknownId | FailureCode::UnknownTool | FailureCode::Limit
+    );
     match &failure.for_user {
         Some(sentence) => Some(sentence),
         None if never_ran && !is_aside => Some(NOT_DONE),

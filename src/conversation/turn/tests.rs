@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{FallbackReply, ModelCallStyle, NextStep, StepFailure, TURN_TIME, Turn, TurnLimits, TurnReply};
 use crate::conversation::transcript::{
-    CallFailure, CallId, CallResult, CallRow, CallState, EffectLevel, MediaRef, ModelStep, Responder,
-    StopReason, ToolArguments, ToolCall, TurnId,
+    CallFailure, CallId, CallResult, CallRow, CallState, EffectLevel, FailureCode, MediaRef, ModelStep,
+    Responder, StopReason, ToolArguments, ToolCall, TurnId,
 };
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -227,19 +227,15 @@ fn deletion_is_prompted_after_every_other_call_of_its_response() {
 
 #[test]
 fn failed_call_is_reported_before_a_prompt_unless_retried() {
-    let failed = |code: &str, sentence: Option<&str>| {
-        CallState::Failed(CallFailure {
-            code: code.to_owned(),
-            for_model: json!({}),
-            for_user: sentence.map(str::to_owned),
-        })
+    let failed = |code, sentence: Option<&str>| {
+        CallState::Failed(CallFailure::new(code, json!({}), sentence.map(str::to_owned)))
     };
     let mut log = turn();
     log.steps =
         vec![calls(0, &["add_movie:1", "add_series:2"]), calls(1, &["add_movie:3", "remove_media:1"])];
-    log.steps[0].calls[0].state = failed("bad_arguments", None);
-    log.steps[0].calls[1].state = failed("which_seasons", Some("Dark has 3 seasons. Which ones?"));
-    log.steps[1].calls[0].state = failed("unknown_id", None);
+    log.steps[0].calls[0].state = failed(FailureCode::BadArguments, None);
+    log.steps[0].calls[1].state = failed(FailureCode::WhichSeasons, Some("Dark has 3 seasons. Which ones?"));
+    log.steps[1].calls[0].state = failed(FailureCode::UnknownId, None);
     assert_eq!(
         log.preamble_sentences(),
         [

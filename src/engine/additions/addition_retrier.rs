@@ -14,7 +14,9 @@ use super::retry_outcomes::{GivenUp, RetryOutcome, RetryRecorder, failed_additio
 use crate::clock::Clock;
 use crate::conversation::title_requests as words;
 use crate::conversation::title_requests::DeferredAdditionState;
-use crate::conversation::transcript::{CallFailure, CallId, CallState, EffectLevel, ToolCall, UserStatus};
+use crate::conversation::transcript::{
+    CallFailure, CallId, CallState, EffectLevel, FailureCode, ToolCall, UserStatus,
+};
 use crate::engine::lifecycle::EngineLifecycle;
 use crate::engine::parts::EngineParts;
 use crate::engine::turns::change_record::{self, audit_entry};
@@ -137,7 +139,7 @@ impl AdditionRetrier {
             let told = words::format_refused(&group.whole.wanted, None);
             return self
                 .recorder
-                .end_addition_as_given_up(&scene, &group, GivenUp::to_all(told, "no_such_tool"))
+                .end_addition_as_given_up(&scene, &group, GivenUp::to_all(told, FailureCode::NoSuchTool))
                 .await;
         };
         let outcome = match group.whole.state {
@@ -226,7 +228,7 @@ impl AdditionRetrier {
             Err(failure) => return Ok(RetryOutcome::Refused(failure)),
         };
         // The messages that showed the title may be erased by now, so the call's own references count as shown.
-        let cleared = match approval::decide_call(&tool.spec(), &call, &uses, scene.user.rights, &uses.refs) {
+        let cleared = match approval::decide_call(tool.spec(), &call, &uses, scene.user.rights, &uses.refs) {
             CallDecision::Run(cleared) => cleared,
             CallDecision::Refuse(failure) => return Ok(RetryOutcome::Refused(failure)),
             CallDecision::Ask => anyhow::bail!("ask about an addition"),

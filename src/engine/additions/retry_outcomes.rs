@@ -8,12 +8,11 @@ use serde_json::json;
 use crate::clock::Clock;
 use crate::conversation::title_requests as words;
 use crate::conversation::title_requests::{DeferredAdditionState, RequestedTitle};
-use crate::conversation::transcript::{CallFailure, MediaKind, User, UserStatus};
+use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, User, UserStatus};
 use crate::engine::notifications::send_time::earliest_send_time;
 use crate::engine::parts::EngineParts;
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
-use crate::engine::turns::call_failures::OUTCOME_UNKNOWN;
 use crate::engine::turns::change_record::{self, OutcomeSource};
 use crate::engine::turns::tool_effects::{self, EffectSource};
 use crate::engine::turns::turn_context::TurnContext;
@@ -87,10 +86,10 @@ impl RetryRecorder {
             }
             (RetryOutcome::Refused(failure), _) => GivenUp::from_refusal(group, failure),
             (RetryOutcome::NotMade, None) => {
-                GivenUp::to_all(words::format_given_up(&open.wanted), "not_reached_for_a_day")
+                GivenUp::to_all(words::format_given_up(&open.wanted), FailureCode::NotReachedForADay)
             }
             (RetryOutcome::Unknown, None) => {
-                GivenUp::to_all(words::format_outcome_unknown(&open.wanted), OUTCOME_UNKNOWN)
+                GivenUp::to_all(words::format_outcome_unknown(&open.wanted), FailureCode::OutcomeUnknown)
             }
         };
         self.end_addition_as_given_up(scene, group, given_up).await
@@ -224,12 +223,12 @@ pub(super) struct GivenUp {
     /// Message to other followers of the title.
     to_others: String,
     /// Reason in the audit log.
-    reason: String,
+    reason: FailureCode,
 }
 
 impl GivenUp {
-    pub(super) fn to_all(told: String, reason: &str) -> Self {
-        Self { to_others: told.clone(), told, reason: reason.to_owned() }
+    pub(super) fn to_all(told: String, reason: FailureCode) -> Self {
+        Self { to_others: told.clone(), told, reason }
     }
 
     fn from_refusal(group: &RequestGroup, failure: CallFailure) -> Self {
@@ -245,7 +244,7 @@ impl GivenUp {
 pub(super) fn failed_addition_entry(
     scene: &TurnContext,
     open: &DeferredAddition,
-    reason: &str,
+    reason: &FailureCode,
 ) -> audit::NewAuditEntry {
     change_record::failed_write_entry(scene, open.call, tool_name(open.wanted.kind), reason)
 }

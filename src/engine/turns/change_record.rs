@@ -2,13 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::call_failures::OUTCOME_UNKNOWN;
 use super::turn_context::TurnContext;
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::facts::{FORGET, REMEMBER};
 use crate::conversation::title_requests::QUEUED;
-use crate::conversation::transcript::{CallResult, CallRow, CallState, EffectLevel, ToolArguments, ToolCall};
+use crate::conversation::transcript::{
+    CallResult, CallRow, CallState, EffectLevel, FailureCode, ToolArguments, ToolCall,
+};
 use crate::store::audit::{Actor, AuditSubject, NewAuditEntry};
 
 /// Fields of a tool's result that the log stores besides the title. They do not include the requester of a title.
@@ -81,9 +82,9 @@ pub(crate) fn failed_write_entry(
     scene: &TurnContext,
     call: CallRow,
     tool: &str,
-    reason: &str,
+    reason: &FailureCode,
 ) -> NewAuditEntry {
-    let kind = if reason == OUTCOME_UNKNOWN { "write_unknown" } else { "write_failed" };
+    let kind = if *reason == FailureCode::OutcomeUnknown { "write_unknown" } else { "write_failed" };
     audit_entry(scene, kind, call, json!({ "tool": tool, "reason": reason }))
 }
 

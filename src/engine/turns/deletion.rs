@@ -13,7 +13,7 @@ use super::write_recovery::MAX_STARTS;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
-use crate::conversation::transcript::EffectLevel;
+use crate::conversation::transcript::{EffectLevel, FailureCode};
 use crate::conversation::turn::{Turn, TurnLimits};
 use crate::engine::parts::EngineParts;
 use crate::engine::reply_address;
@@ -23,7 +23,7 @@ use crate::store::confirmation::deletion_items::ItemStartOutcome;
 use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::telemetry;
 use crate::tools::approval::{self, NotPermitted};
-use crate::tools::{InterruptedRun, RecoveryOutcome, STILL_THERE, Tool, ToolError};
+use crate::tools::{InterruptedRun, RecoveryOutcome, Tool, ToolError};
 
 /// Next step of an item that has no outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,12 +125,12 @@ impl DeletionRunner {
                 Some(ItemOutcome::AlreadyGone)
             }
             Ok(Ok(_)) => Some(ItemOutcome::Deleted),
-            Ok(Err(ToolError::CallFailed(failure))) if failure.code == "changed" => {
+            Ok(Err(ToolError::CallFailed(failure))) if failure.code == FailureCode::Changed => {
                 Some(ItemOutcome::Changed)
             }
             Ok(Err(ToolError::CallFailed(failure))) => {
-                tracing::warn!(call = %call, code = failure.code, "deletion failed");
-                let is_there = failure.code == STILL_THERE;
+                tracing::warn!(call = %call, code = %failure.code, "deletion failed");
+                let is_there = failure.code == FailureCode::StillThere;
                 let outcome = if is_there { ItemOutcome::StillThere } else { ItemOutcome::Failed };
                 // An earlier start may still have taken effect, so the item is checked once more.
                 Some(outcome).filter(|_| !tried_before)

@@ -80,7 +80,7 @@ impl ToolCallRunner {
         shown: &[MediaRef],
     ) -> anyhow::Result<TurnProgress> {
         let Some(call) = scene.find_call(row) else { return Ok(TurnProgress::Reload) };
-        let Some((spec, tool)) = self.tools.registry().find_with_spec(&call.name) else {
+        let Some(tool) = self.tools.registry().get(&call.name) else {
             let failure = self.unknown_tool_failure(scene, call);
             return log.record_call_state(scene, row, CallState::Failed(failure), None).await;
         };
@@ -88,7 +88,7 @@ impl ToolCallRunner {
             Ok(uses) => uses,
             Err(failure) => return log.record_call_state(scene, row, CallState::Failed(failure), None).await,
         };
-        match approval::decide_call(spec, call, &uses, scene.user.rights, shown) {
+        match approval::decide_call(tool.spec(), call, &uses, scene.user.rights, shown) {
             CallDecision::Refuse(failure) => {
                 let note = audit_entry(scene, "refused", row, failure.for_model.clone());
                 log.record_call_state(scene, row, CallState::Failed(failure), Some(note)).await

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use super::call_failures::outcome_unknown_failure;
 use super::change_record::{self, OutcomeSource};
 use super::log::turn_log::{TurnLog, TurnProgress};
 use super::tool_runner::ToolRunner;
 use super::turn_context::TurnContext;
 use crate::clock::Clock;
-use crate::conversation::transcript::{CallRow, CallState, EffectLevel, MediaKind, MediaRef, ToolCall};
+use crate::conversation::transcript::{
+    CallFailure, CallRow, CallState, EffectLevel, MediaKind, MediaRef, ToolCall,
+};
 use crate::conversation::turn::TurnLimits;
 use crate::engine::parts::EngineParts;
 use crate::store::turns::calls::CallStarts;
@@ -41,7 +42,7 @@ impl WriteRecovery {
         let Some(call) = scene.find_call(row) else { return Ok(TurnProgress::Reload) };
         let state = match (call.effect_level, self.tools.registry().get(&call.name)) {
             (EffectLevel::Read, _) => CallState::Created,
-            (_, None) => CallState::Failed(outcome_unknown_failure()),
+            (_, None) => CallState::Failed(CallFailure::outcome_unknown()),
             (_, Some(tool)) => {
                 let starts = log.load_call_starts(row).await?;
                 let scope = (call.effect_level, starts.last_at);
@@ -61,7 +62,7 @@ impl WriteRecovery {
                     RecoveryOutcome::NotDone => {
                         self.restart_or_fail(log, scene, (call, tool), starts).await?
                     }
-                    RecoveryOutcome::Unknown => CallState::Failed(outcome_unknown_failure()),
+                    RecoveryOutcome::Unknown => CallState::Failed(CallFailure::outcome_unknown()),
                 }
             }
         };

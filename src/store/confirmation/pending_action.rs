@@ -10,7 +10,7 @@ use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::transcript::{
-    Address, CallFailure, CallResult, CallRow, ConversationId, EventId, MediaKind, NOT_DELETED, TurnId,
+    Address, CallFailure, CallResult, CallRow, ConversationId, EventId, FailureCode, MediaKind, TurnId,
     UserId,
 };
 use crate::store::Conn;
@@ -387,7 +387,7 @@ pub fn finish_claimed_deletion(
 
 fn fail_claimed(conn: &mut Conn, call: CallRow, report: &str, now: Timestamp) -> QueryResult<()> {
     let for_model = serde_json::json!({ "told_the_user": report });
-    let failure = CallFailure { code: NOT_DELETED.into(), for_model, for_user: Some(report.to_owned()) };
+    let failure = CallFailure { code: FailureCode::NotDeleted, for_model, for_user: Some(report.to_owned()) };
     diesel::update(tool_calls::table.find(call.0))
         .set((
             tool_calls::state.eq("error"),

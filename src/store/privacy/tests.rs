@@ -17,8 +17,8 @@ use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource,
 use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::stream_events::BlockKind;
 use crate::conversation::transcript::{
-    Address, CallFailure, CallResult, CallState, ChannelKind, ConversationId, EffectLevel, MediaKind,
-    PhoneNumber, Responder, StopReason, ToolArguments, TurnId, UserId,
+    Address, CallFailure, CallResult, CallState, ChannelKind, ConversationId, EffectLevel, FailureCode,
+    MediaKind, PhoneNumber, Responder, StopReason, ToolArguments, TurnId, UserId,
 };
 use crate::conversation::turn::StepFailure;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
@@ -206,7 +206,7 @@ fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
         shown: Vec::new(),
     };
     let refused = CallFailure {
-        code: "not_permitted".into(),
+        code: FailureCode::NotPermitted,
         for_model: json!({ "error": "no walrus" }),
         for_user: Some("No walrus.".into()),
     };

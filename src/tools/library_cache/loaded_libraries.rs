@@ -88,7 +88,7 @@ impl LoadedLibrary<'_> {
         match timeout_at(deadline, self.instance.fetch_title(id)).await {
             Ok(Ok(Some(entry))) => CurrentTitle::Present(Box::new(entry)),
             Ok(Ok(None)) => {
-                self.instance.mark_changed();
+                self.instance.common_api().record_change();
                 CurrentTitle::Gone
             }
             Ok(Err(error)) => CurrentTitle::Failed(self.instance.request_failure(&error)),
@@ -105,7 +105,7 @@ impl LoadedLibrary<'_> {
 }
 
 impl InstanceRef<'_> {
-    async fn load_library(&self, now: Timestamp, need: FreshnessPolicy) -> LoadResult {
+    pub(in crate::tools) async fn load_library(&self, now: Timestamp, need: FreshnessPolicy) -> LoadResult {
         match self {
             Self::Movies(instance) => instance.load_library(now, need).await,
             Self::Series(instance) => instance.load_library(now, need).await,
@@ -125,13 +125,6 @@ impl InstanceRef<'_> {
             Self::Series(instance) => instance.client.fetch_library_title(id).await?,
         };
         Ok(holding.map(|holding| CachedTitles::default().build_title(holding)))
-    }
-
-    fn mark_changed(&self) {
-        match self {
-            Self::Movies(instance) => instance.client.common_api().record_change(),
-            Self::Series(instance) => instance.client.common_api().record_change(),
-        }
     }
 
     fn request_failure(&self, error: &ArrError) -> CallFailure {

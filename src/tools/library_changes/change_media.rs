@@ -1,324 +1,141 @@
 //! Changes to titles in the library: which parts are monitored, in which quality, and the type of a series.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::get_more::{output_with_count, unexpected_state};
-use super::monitoring::{MonitoringChange, MonitoringFlags, SeriesPart, SeriesSnapshot, write_flags};
+use super::get_more_results::series_status_json;
+use super::monitoring::{MonitoringChange, SeriesPart, SeriesSnapshot};
+use super::movie_change::{change_movie, recover_movie_change};
+use super::read_back::output_with_count;
 use super::selectors;
-use super::{get_more, movie_search};
-use crate::arr::changes::{MovieChange, SeriesChange};
-use crate::arr::radarr::Radarr;
+use super::series_goal::{SeriesGoal, fetch_shown_series};
+use crate::arr::QualityProfile;
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{Movie, QualityProfile};
-use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolArguments, ToolAudience, ToolSpec,
-};
-use crate::tools::approval::{self, ApprovedCall};
-use crate::tools::arguments::{BadArgument, approved_arguments, argument_schema, parse_arguments};
+use crate::conversation::transcript::{CallFailure, CallResult, EffectLevel, MediaKind, ToolAudience};
+use crate::tools::addition::count_seasons;
+use crate::tools::arguments::parsing::bad_argument;
 use crate::tools::formatting::format_media_title;
-use crate::tools::library::{ArrInstances, Instance, find_profile};
-use crate::tools::remove_media::unknown_title;
-use crate::tools::seasons::{MAX_SEASONS_UNASKED, asks_for_many, which_seasons};
-use crate::tools::{
-    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolError, ToolOutput, WRITE_TIMEOUT,
-    deletion_outcomes,
-};
+use crate::tools::instance_ref::InstanceRef;
+use crate::tools::library::{ArrInstances, Instance};
+use crate::tools::typed_tool::TypedTool;
+use crate::tools::{CallReferences, RecoveryOutcome, ToolContext, ToolError, ToolOutput, deletion_outcomes};
 
 const ANIME: &str = "anime";
 const STANDARD: &str = "standard";
 
-pub struct ChangeMedia {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that changes which parts of a title are monitored, its quality, or the type of a series.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ChangeMediaArgs {
+pub struct ChangeMedia {
     #[serde(rename = "type")]
     kind: MediaKind,
-    id: i64,
-    monitored: Option<bool>,
+    pub(super) id: i64,
+    pub(super) monitored: Option<bool>,
     #[serde(default)]
     seasons: Vec<String>,
     #[serde(default)]
     only_future: bool,
-    quality: Option<String>,
+    pub(super) quality: Option<String>,
     anime: Option<bool>,
     new_seasons: Option<bool>,
     instance: Option<String>,
 }
 
-#[async_trait]
-impl Tool for ChangeMedia {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "change_media",
-            description: "Change how a title of the library, or these seasons, is looked for. Give only what changes.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::Adders,
-            parameters: self.parameters_schema().into(),
+impl TypedTool for ChangeMedia {
+    const NAME: &'static str = "change_media";
+    const DESCRIPTION: &'static str =
+        "Change how a title of the library, or these seasons, is looked for. Give only what changes.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::Adders;
+
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        selectors::call_references(library, (self.kind, self.id), self.instance.as_deref())
+    }
+
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
+            InstanceRef::Movies(instance) => change_movie(instance, self, world).await,
+            InstanceRef::Series(instance) => change_series(instance, self, world).await,
         }
-    }
-
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        selectors::call_references(&self.library, (args.kind, args.id), args.instance.as_deref())
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(approved_arguments(call)?)?;
-        let name = args.instance.as_deref();
-        match args.kind {
-            MediaKind::Movie => change_movie(self.library.movie_instance(name)?, &args, world).await,
-            MediaKind::Series => change_series(self.library.series_instance(name)?, &args, world).await,
-        }
-    }
-
-    fn not_done_failure(&self, title: Option<&str>) -> CallFailure {
-        deletion_outcomes::not_changed(title)
     }
 
     /// Determines the outcome of an interrupted change. The earlier monitoring state is no longer known, so the change
     /// counts nothing towards the quota.
-    async fn recover_outcome(
+    async fn recover(
         &self,
-        call: InterruptedRun<'_>,
+        library: &ArrInstances,
         world: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        let InterruptedRun::Call(arguments) = call else { return Ok(RecoveryOutcome::Unknown) };
-        let args = self.parse_call(arguments)?;
-        let name = args.instance.as_deref();
-        let found = match args.kind {
-            MediaKind::Movie => recover_movie_change(self.library.movie_instance(name)?, &args).await,
-            MediaKind::Series => {
-                recover_series_change(self.library.series_instance(name)?, &args, world.now).await
-            }
+        let found = match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
+            InstanceRef::Movies(instance) => recover_movie_change(instance, self).await,
+            InstanceRef::Series(instance) => recover_series_change(instance, self, world.now).await,
         };
         match found {
             Ok(Some(result)) => Ok(RecoveryOutcome::Done(result.into())),
             Ok(None) => Ok(RecoveryOutcome::NotDone),
             Err(ToolError::Fatal(error)) => Err(ToolError::Fatal(error)),
             Err(error @ (ToolError::CallFailed(_) | ToolError::Unknown(_))) => {
-                tracing::warn!(id = args.id, %error, "failed to check a change");
+                tracing::warn!(id = self.id, %error, "failed to check a change");
                 Ok(RecoveryOutcome::Unknown)
             }
         }
     }
-}
 
-impl ChangeMedia {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<ChangeMediaArgs>();
-        self.library.offer_instances(&mut schema);
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<ChangeMediaArgs, CallFailure> {
-        parse_arguments("change_media", &self.parameters_schema(), arguments)
-    }
-}
-
-/// Desired state of a movie.
-struct MovieGoal {
-    monitored: Option<bool>,
-    profile: Option<QualityProfile>,
-}
-
-impl MovieGoal {
-    async fn from_args(instance: &Instance<Radarr>, args: &ChangeMediaArgs) -> Result<Self, ToolError> {
-        let profile = match &args.quality {
-            Some(quality) => {
-                let profiles =
-                    instance.client.fetch_profiles().await.map_err(|error| instance.request_error(&error))?;
-                Some(find_profile(&profiles, quality)?.clone())
-            }
-            None => None,
-        };
-        if args.monitored.is_none() && profile.is_none() {
-            return Err(missing_change("monitored or quality for a movie").into());
-        }
-        Ok(Self { monitored: args.monitored, profile })
-    }
-
-    /// Returns the properties of the movie that differ from the goal.
-    fn needed_change(&self, movie: &Movie) -> MovieChange {
-        MovieChange {
-            monitored: self.monitored.filter(|flag| *flag != movie.monitored),
-            profile: self.profile.as_ref().map(|profile| profile.id).filter(|id| *id != movie.profile),
-            availability: None,
-        }
-    }
-}
-
-async fn change_movie(
-    instance: &Instance<Radarr>,
-    args: &ChangeMediaArgs,
-    world: &ToolContext,
-) -> Result<ToolOutput, ToolError> {
-    let radarr = &instance.client;
-    let goal = MovieGoal::from_args(instance, args).await?;
-    let held = radarr.fetch_movie(args.id).await.map_err(|error| instance.request_error(&error))?;
-    let held = held.ok_or_else(|| unknown_title(args.id))?;
-    let change = goal.needed_change(&held);
-    if change == MovieChange::default() {
-        return Ok(movie_result(instance, &held, &goal, "unchanged").into());
-    }
-    goal.profile.iter().try_for_each(|profile| approval::check_profile_right(profile, world.rights))?;
-    let count = (change.monitored == Some(true) && !held.has_file).then_some(movie_search::ONE_MOVIE);
-    if let Some(count) = count {
-        approval::check_quota(world, count)?;
-    }
-    let written = radarr.edit_movie(args.id, change).await.map_err(|error| instance.write_error(&error));
-    if let Err(error @ (ToolError::CallFailed(_) | ToolError::Fatal(_))) = written {
-        return Err(error);
-    }
-    // If the response was lost, the movie itself shows whether the change was made.
-    let after = radarr.fetch_movie(args.id).await.map_err(|error| instance.unverified_write_error(&error))?;
-    match after.filter(|after| goal.needed_change(after) == MovieChange::default()) {
-        Some(after) => Ok(output_with_count(movie_result(instance, &after, &goal, "changed"), count)),
-        None => Err(written.err().unwrap_or_else(|| ToolError::Unknown(unexpected_state(instance, args.id)))),
-    }
-}
-
-async fn recover_movie_change(
-    instance: &Instance<Radarr>,
-    args: &ChangeMediaArgs,
-) -> Result<Option<CallResult>, ToolError> {
-    let goal = MovieGoal::from_args(instance, args).await?;
-    let held = instance.client.fetch_movie(args.id).await.map_err(|error| instance.request_error(&error))?;
-    let held = held.filter(|held| goal.needed_change(held) == MovieChange::default());
-    Ok(held.map(|held| movie_result(instance, &held, &goal, "changed")))
-}
-
-fn movie_result(instance: &Instance<Radarr>, movie: &Movie, goal: &MovieGoal, status: &str) -> CallResult {
-    let mut parts = Vec::new();
-    parts.extend(goal.monitored.map(|_| format_monitored(movie.monitored).to_owned()));
-    parts.extend(goal.profile.as_ref().map(format_quality));
-    let mut for_model = movie_search::movie_status_json(movie, status);
-    for_model["now"] = json!(parts);
-    let for_user = format!("{}: {}.", format_media_title(&movie.title, movie.year), parts.join(", "));
-    let mut shown = vec![MediaRef::Tmdb(movie.tmdb)];
-    shown.extend(movie.id.map(|id| instance.media_ref(MediaKind::Movie, id)));
-    CallResult { for_model, for_user, shown }
-}
-
-/// Desired state of a series.
-struct SeriesGoal {
-    change: MonitoringChange,
-    flags: MonitoringFlags,
-    profile: Option<QualityProfile>,
-    series_type: Option<&'static str>,
-}
-
-impl SeriesGoal {
-    async fn from_args(
-        instance: &Instance<Sonarr>,
-        held: &SeriesSnapshot,
-        args: &ChangeMediaArgs,
-        now: Timestamp,
-    ) -> Result<Self, ToolError> {
-        let wish = parse_monitoring_change(held, args)?;
-        let profile = match &args.quality {
-            Some(quality) => {
-                let profiles =
-                    instance.client.fetch_profiles().await.map_err(|error| instance.request_error(&error))?;
-                Some(find_profile(&profiles, quality)?.clone())
-            }
-            None => None,
-        };
-        let mut flags = held.goal_flags(&wish, now);
-        flags.new_seasons = args.new_seasons.unwrap_or(flags.new_seasons);
-        let series_type = match args.anime {
-            Some(true) => Some(ANIME),
-            Some(false) if held.series.series_type == ANIME => Some(STANDARD),
-            Some(false) | None => None,
-        };
-        Ok(Self { change: wish, flags, profile, series_type })
-    }
-
-    /// Returns the properties of the series, apart from the flags, that differ from the goal.
-    fn needed_change(&self, held: &SeriesSnapshot) -> SeriesChange {
-        SeriesChange {
-            profile: self.profile.as_ref().map(|profile| profile.id).filter(|id| *id != held.series.profile),
-            series_type: self.series_type.filter(|word| *word != held.series.series_type),
-            ..SeriesChange::default()
-        }
-    }
-
-    fn is_reached(&self, held: &SeriesSnapshot) -> bool {
-        held.monitoring_flags().meets_goal(&self.flags) && self.needed_change(held) == SeriesChange::default()
+    fn not_done_failure(title: Option<&str>) -> CallFailure {
+        deletion_outcomes::not_changed(title)
     }
 }
 
 async fn change_series(
     instance: &Instance<Sonarr>,
-    args: &ChangeMediaArgs,
+    args: &ChangeMedia,
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let held = SeriesSnapshot::fetch_by_id(&instance.client, args.id)
-        .await
-        .map_err(|error| instance.request_error(&error))?;
-    let held = held.ok_or_else(|| unknown_title(args.id))?;
-    let goal = SeriesGoal::from_args(instance, &held, args, world.now).await?;
+    let held = fetch_shown_series(instance, args.id).await?;
+    let goal = goal_from_args(instance, &held, args, world.now).await?;
     if goal.is_reached(&held) {
         return Ok(series_result(instance, &held, (&goal, args), "unchanged").into());
     }
-    goal.profile.iter().try_for_each(|profile| approval::check_profile_right(profile, world.rights))?;
-    let gained = held.seasons_gained(&goal.flags);
-    if gained.len() > MAX_SEASONS_UNASKED && !asks_for_many(&world.turn_messages, &held.series) {
-        return Err(which_seasons(&held.series).into());
-    }
-    let count = (!gained.is_empty()).then(|| get_more::count_seasons(gained.len()));
-    if let Some(count) = count {
-        approval::check_quota(world, count)?;
-    }
-    let written = write_flags(instance, &held, (&goal.change, &goal.flags), goal.needed_change(&held)).await;
-    if let Err(error @ (ToolError::CallFailed(_) | ToolError::Fatal(_))) = written {
-        return Err(error);
-    }
-    // If the response to a write was lost, the series itself shows whether the change was made.
-    let after = SeriesSnapshot::fetch_by_id(&instance.client, args.id)
-        .await
-        .map_err(|error| instance.unverified_write_error(&error))?;
-    match after.filter(|after| goal.is_reached(after)) {
-        Some(after) => {
-            Ok(output_with_count(series_result(instance, &after, (&goal, args), "changed"), count))
-        }
-        None => Err(written.err().unwrap_or_else(|| ToolError::Unknown(unexpected_state(instance, args.id)))),
-    }
+    let gained = goal.count_gained(&held);
+    let count = (gained > 0).then(|| count_seasons(gained));
+    let after = goal.write(instance, &held, count, world).await?;
+    Ok(output_with_count(series_result(instance, &after, (&goal, args), "changed"), count))
 }
 
 async fn recover_series_change(
     instance: &Instance<Sonarr>,
-    args: &ChangeMediaArgs,
+    args: &ChangeMedia,
     now: Timestamp,
 ) -> Result<Option<CallResult>, ToolError> {
-    let held = SeriesSnapshot::fetch_by_id(&instance.client, args.id)
-        .await
-        .map_err(|error| instance.request_error(&error))?;
-    let Some(held) = held else { return Ok(None) };
-    let goal = SeriesGoal::from_args(instance, &held, args, now).await?;
+    let held = SeriesSnapshot::fetch_by_id(&instance.client, args.id).await;
+    let Some(held) = held.map_err(|error| instance.request_error(&error))? else { return Ok(None) };
+    let goal = goal_from_args(instance, &held, args, now).await?;
     Ok(goal.is_reached(&held).then(|| series_result(instance, &held, (&goal, args), "changed")))
+}
+
+async fn goal_from_args(
+    instance: &Instance<Sonarr>,
+    held: &SeriesSnapshot,
+    args: &ChangeMedia,
+    now: Timestamp,
+) -> Result<SeriesGoal, ToolError> {
+    let wish = parse_monitoring_change(held, args)?;
+    let profile = selectors::named_profile(&InstanceRef::Series(instance), args.quality.as_deref()).await?;
+    let mut goal = SeriesGoal { profile, ..SeriesGoal::from_wish(held, wish, now) };
+    goal.flags.new_seasons = args.new_seasons.unwrap_or(goal.flags.new_seasons);
+    goal.series_type = match args.anime {
+        Some(true) => Some(ANIME),
+        Some(false) if held.series.series_type == ANIME => Some(STANDARD),
+        Some(false) | None => None,
+    };
+    Ok(goal)
 }
 
 fn parse_monitoring_change(
     held: &SeriesSnapshot,
-    args: &ChangeMediaArgs,
+    args: &ChangeMedia,
 ) -> Result<MonitoringChange, CallFailure> {
     let part = selectors::parse_part(held, &args.seasons)?;
     let named = args.quality.is_some() || args.anime.is_some() || args.new_seasons.is_some();
@@ -334,18 +151,18 @@ fn parse_monitoring_change(
     }
 }
 
-fn missing_change(expected: &str) -> CallFailure {
-    BadArgument { field: "monitored".to_owned(), expected: expected.to_owned(), hint: String::new() }.into()
+pub(super) fn missing_change(expected: &str) -> CallFailure {
+    bad_argument("monitored", expected, "")
 }
 
 fn series_result(
     instance: &Instance<Sonarr>,
     held: &SeriesSnapshot,
-    (goal, args): (&SeriesGoal, &ChangeMediaArgs),
+    (goal, args): (&SeriesGoal, &ChangeMedia),
     status: &str,
 ) -> CallResult {
     let mut parts = Vec::new();
-    match &goal.change {
+    match &goal.wish {
         MonitoringChange::Unchanged => {}
         MonitoringChange::Series(wanted) => parts.push(format_monitored(*wanted).to_owned()),
         MonitoringChange::Monitor(part) => parts.push(format_part_change(part, "looked for")),
@@ -357,18 +174,18 @@ fn series_result(
     parts.extend(args.new_seasons.map(|wanted| {
         if wanted { "new seasons are fetched" } else { "new seasons are not fetched" }.to_owned()
     }));
-    let mut for_model = get_more::series_status_json(held, status);
+    let mut for_model = series_status_json(held, status);
     for_model["now"] = json!(parts);
     let for_user =
         format!("{}: {}.", format_media_title(&held.series.title, held.series.year), parts.join(", "));
-    CallResult { for_model, for_user, shown: get_more::shown_ids(instance, held) }
+    CallResult { for_model, for_user, shown: instance.shown_ids(&held.series) }
 }
 
-fn format_monitored(looked_for: bool) -> &'static str {
+pub(super) fn format_monitored(looked_for: bool) -> &'static str {
     if looked_for { "it is looked for" } else { "it is not looked for" }
 }
 
-fn format_quality(profile: &QualityProfile) -> String {
+pub(super) fn format_quality(profile: &QualityProfile) -> String {
     format!("the quality is {}", profile.name)
 }
 

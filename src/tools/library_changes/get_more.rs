@@ -1,50 +1,39 @@
 //! Additions to titles that are in the library: seasons or episodes of a series that were not monitored so far, or a
 //! repeated search for missing items.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::monitoring::{MonitoringChange, SeriesPart, SeriesSnapshot, write_flags};
+use super::get_more_results::{
+    SearchStatus, existing_result, missing_episodes, nothing_missing, search_again_result, search_result,
+};
+use super::monitoring::{MonitoringChange, SeriesPart, SeriesSnapshot};
 use super::movie_search;
+use super::read_back::output_with_count;
 use super::selectors;
+use super::series_goal::{SeriesGoal, fetch_shown_series};
 use crate::arr::ArrError;
-use crate::arr::changes::{SeriesChange, SeriesSearch};
+use crate::arr::changes::SeriesSearch;
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
-use crate::conversation::transcript::{
-    CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, QuotaKind, QuotaUse, ToolArguments,
-    ToolAudience, ToolSpec,
-};
+use crate::conversation::transcript::{CallFailure, EffectLevel, MediaKind, ToolAudience};
 use crate::tools::add_series::record_series_request;
-use crate::tools::approval::{self, ApprovedCall};
-use crate::tools::arguments::{approved_arguments, argument_schema, parse_arguments};
+use crate::tools::addition::count_seasons;
 use crate::tools::follow_title::requested_series;
-use crate::tools::formatting::{call_failure, clean_title, format_media_title};
+use crate::tools::instance_ref::InstanceRef;
 use crate::tools::library::{ArrInstances, Instance};
-use crate::tools::remove_media::unknown_title;
-use crate::tools::seasons::{MAX_SEASONS_UNASKED, asks_for_many, format_season_list, which_seasons};
+use crate::tools::seasons::MAX_SEASONS_UNASKED;
+use crate::tools::typed_tool::TypedTool;
 use crate::tools::{
-    CallReferences, InterruptedRun, RecoveryOutcome, Tool, ToolContext, ToolEffect, ToolError, ToolOutput,
-    WRITE_TIMEOUT, deletion_outcomes,
+    CallReferences, RecoveryOutcome, ToolContext, ToolEffect, ToolError, ToolOutput, deletion_outcomes,
 };
 
-/// Age below which a search counts as recent. A recent search is not repeated for a call whose response was lost.
-const LATELY: SignedDuration = SignedDuration::from_mins(10);
-
-pub struct GetMore {
-    library: Arc<ArrInstances>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Tool that adds seasons or episodes of a title in the library, or searches for its missing items again.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GetMoreArgs {
+pub struct GetMore {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: i64,
@@ -54,82 +43,37 @@ struct GetMoreArgs {
     instance: Option<String>,
 }
 
-/// Outcome of the request to Sonarr or Radarr to search immediately.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SearchStatus {
-    Started,
-    /// Search that could not be started, or whose outcome is unknown.
-    NotStarted,
-    /// Search without any released item, so that no release can be found.
-    NothingReleased,
-}
+impl TypedTool for GetMore {
+    const NAME: &'static str = "get_more";
+    const DESCRIPTION: &'static str =
+        "Get seasons or episodes of a show in the library, or look again for what is missing.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
+    const AUDIENCE: ToolAudience = ToolAudience::Adders;
 
-#[async_trait]
-impl Tool for GetMore {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "get_more",
-            description: "Get seasons or episodes of a show in the library, or look again for what is missing.",
-            effect_level: EffectLevel::Write,
-            audience: ToolAudience::Adders,
-            parameters: self.parameters_schema().into(),
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        selectors::call_references(library, (self.kind, self.id), self.instance.as_deref())
+    }
+
+    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
+            InstanceRef::Movies(instance) => movie_search::search_again(instance, self.id, world).await,
+            InstanceRef::Series(instance) => get_more_episodes(instance, self.id, &self.seasons, world).await,
         }
     }
 
-    fn timeout(&self) -> Duration {
-        WRITE_TIMEOUT
-    }
-
-    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
-        let args = self.parse_call(arguments)?;
-        selectors::call_references(&self.library, (args.kind, args.id), args.instance.as_deref())
-    }
-
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let args = self.parse_call(approved_arguments(call)?)?;
-        let name = args.instance.as_deref();
-        match args.kind {
-            MediaKind::Movie => {
-                movie_search::search_again(self.library.movie_instance(name)?, args.id, world).await
-            }
-            MediaKind::Series => get_more_episodes(self.library.series_instance(name)?, &args, world).await,
-        }
-    }
-
-    fn not_done_failure(&self, title: Option<&str>) -> CallFailure {
-        deletion_outcomes::not_changed(title)
-    }
-
-    async fn recover_outcome(
+    async fn recover(
         &self,
-        call: InterruptedRun<'_>,
+        library: &ArrInstances,
         world: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        let InterruptedRun::Call(arguments) = call else { return Ok(RecoveryOutcome::Unknown) };
-        let args = self.parse_call(arguments)?;
-        let name = args.instance.as_deref();
-        match args.kind {
-            MediaKind::Movie => {
-                movie_search::recover_search(self.library.movie_instance(name)?, args.id, world).await
-            }
-            MediaKind::Series => recover_get_more(self.library.series_instance(name)?, &args, world).await,
+        match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
+            InstanceRef::Movies(instance) => movie_search::recover_search(instance, self.id, world).await,
+            InstanceRef::Series(instance) => recover_get_more(instance, self, world).await,
         }
     }
-}
 
-impl GetMore {
-    pub fn new(library: Arc<ArrInstances>) -> Self {
-        Self { library }
-    }
-
-    fn parameters_schema(&self) -> Value {
-        let mut schema = argument_schema::<GetMoreArgs>();
-        self.library.offer_instances(&mut schema);
-        schema
-    }
-
-    fn parse_call(&self, arguments: &ToolArguments) -> Result<GetMoreArgs, CallFailure> {
-        parse_arguments("get_more", &self.parameters_schema(), arguments)
+    fn not_done_failure(title: Option<&str>) -> CallFailure {
+        deletion_outcomes::not_changed(title)
     }
 }
 
@@ -140,49 +84,27 @@ pub(in crate::tools) async fn add_seasons(
     numbers: &[u32],
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let seasons = numbers.iter().map(u32::to_string).collect();
-    get_more_episodes(instance, &GetMoreArgs { kind: MediaKind::Series, id, seasons, instance: None }, world)
-        .await
+    let seasons: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    get_more_episodes(instance, id, &seasons, world).await
 }
 
 async fn get_more_episodes(
     instance: &Instance<Sonarr>,
-    args: &GetMoreArgs,
+    id: i64,
+    seasons: &[String],
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let held = SeriesSnapshot::fetch_by_id(&instance.client, args.id)
-        .await
-        .map_err(|error| instance.request_error(&error))?;
-    let held = held.ok_or_else(|| unknown_title(args.id))?;
-    let Some(part) = selectors::parse_part(&held, &args.seasons)? else {
+    let held = fetch_shown_series(instance, id).await?;
+    let Some(part) = selectors::parse_part(&held, seasons)? else {
         return search_missing(instance, &held, world).await;
     };
-    let wish = MonitoringChange::Monitor(part.clone());
-    let goal = held.goal_flags(&wish, world.now);
-    let reached = held.monitoring_flags().meets_goal(&goal);
-    let complete = is_complete(&held, &part, world.now);
-    if complete && part != SeriesPart::Future {
+    let goal = SeriesGoal::from_wish(&held, MonitoringChange::Monitor(part.clone()), world.now);
+    let reached = goal.is_reached(&held);
+    if is_complete(&held, &part, world.now) && part != SeriesPart::Future {
         return Ok(existing_result(instance, &held, &part).into());
     }
-    let gained = held.seasons_gained(&goal);
-    if gained.len() > MAX_SEASONS_UNASKED && !asks_for_many(&world.turn_messages, &held.series) {
-        return Err(which_seasons(&held.series).into());
-    }
-    let count = (!reached).then(|| count_seasons(gained.len()));
-    if let Some(count) = count {
-        approval::check_quota(world, count)?;
-    }
-    let written = write_flags(instance, &held, (&wish, &goal), SeriesChange::default()).await;
-    if let Err(error @ (ToolError::CallFailed(_) | ToolError::Fatal(_))) = written {
-        return Err(error);
-    }
-    // If the response to a write was lost, the flags show whether the change was made.
-    let after = SeriesSnapshot::fetch_by_id(&instance.client, args.id)
-        .await
-        .map_err(|error| instance.unverified_write_error(&error))?;
-    let Some(after) = after.filter(|after| after.monitoring_flags().meets_goal(&goal)) else {
-        return Err(written.err().unwrap_or_else(|| ToolError::Unknown(unexpected_state(instance, args.id))));
-    };
+    let count = (!reached).then(|| count_seasons(goal.count_gained(&held)));
+    let after = goal.write(instance, &held, count, world).await?;
     let search = search_part(instance, &after, &part, world.now).await;
     if let (true, Err(error)) = (reached, &search) {
         // Only the search remained.
@@ -197,7 +119,7 @@ async fn get_more_episodes(
 /// started is started now, since repeating a search does no harm.
 async fn recover_get_more(
     instance: &Instance<Sonarr>,
-    args: &GetMoreArgs,
+    args: &GetMore,
     world: &ToolContext,
 ) -> Result<RecoveryOutcome, ToolError> {
     let held = match SeriesSnapshot::fetch_by_id(&instance.client, args.id).await {
@@ -217,8 +139,8 @@ async fn recover_get_more(
             RecoveryOutcome::NotDone
         });
     };
-    let goal = held.goal_flags(&MonitoringChange::Monitor(part.clone()), world.now);
-    if !held.monitoring_flags().meets_goal(&goal) {
+    let goal = SeriesGoal::from_wish(&held, MonitoringChange::Monitor(part.clone()), world.now);
+    if !goal.is_reached(&held) {
         return Ok(RecoveryOutcome::NotDone);
     }
     let missing = missing_episodes(&held, &part, world.now);
@@ -290,11 +212,6 @@ fn season_searches(series: i64, seasons: &[u32]) -> Vec<SeriesSearch> {
     seasons.iter().map(|&season| SeriesSearch::Season { series, season }).collect()
 }
 
-/// Returns the episodes of a part that are not on disk.
-fn missing_episodes<'a>(held: &'a SeriesSnapshot, part: &SeriesPart, now: Timestamp) -> Vec<&'a Episode> {
-    held.part_episodes(part, now).into_iter().filter(|episode| !episode.on_disk()).collect()
-}
-
 /// Returns whether a part is on disk and no more of it is expected.
 fn is_complete(held: &SeriesSnapshot, part: &SeriesPart, now: Timestamp) -> bool {
     let is_over = |number: &u32| held.series.season_is_complete(*number, &held.episodes, now);
@@ -309,12 +226,7 @@ fn missing_monitored_episodes(held: &SeriesSnapshot, now: Timestamp) -> Vec<&Epi
 }
 
 fn searched_recently(missing: &[&Episode], now: Timestamp) -> bool {
-    missing.iter().any(|episode| episode.last_search.is_some_and(|at| now.duration_since(at) <= LATELY))
-}
-
-/// Returns the quota usage of additional seasons. More of a series counts as at least one season.
-pub(super) fn count_seasons(seasons: usize) -> QuotaUse {
-    QuotaUse { kind: QuotaKind::Seasons, amount: u32::try_from(seasons).unwrap_or(u32::MAX).max(1) }
+    missing.iter().any(|episode| movie_search::is_recent(episode.last_search, now))
 }
 
 /// Records the requester of the addition, who is notified when it is ready.
@@ -344,137 +256,4 @@ fn record_part_request(
         &held.series,
         (&held.episodes, now),
     )
-}
-
-pub(super) fn output_with_count(result: CallResult, count: Option<QuotaUse>) -> ToolOutput {
-    match count {
-        Some(count) => ToolOutput::with_effect(result, ToolEffect::Count(count)),
-        None => result.into(),
-    }
-}
-
-pub(super) fn unexpected_state<Client>(instance: &Instance<Client>, id: i64) -> String {
-    format!("{}: {id} is not as it was written", instance.name)
-}
-
-fn search_result(
-    instance: &Instance<Sonarr>,
-    held: &SeriesSnapshot,
-    (part, search): (&SeriesPart, SearchStatus),
-    now: Timestamp,
-) -> CallResult {
-    let name = format_media_title(&held.series.title, held.series.year);
-    let missing = missing_episodes(held, part, now);
-    let to_come = missing.iter().filter(|episode| !episode.has_aired(now)).count();
-    let what = selectors::format_part(&missing_part(part, &missing));
-    let for_user = match (search, part) {
-        (SearchStatus::Started, _) if to_come > 0 => {
-            format!("Looking for {what} of {name} now. Episodes still to come are fetched as they air.")
-        }
-        (SearchStatus::Started, _) => format!("Looking for {what} of {name} now."),
-        (SearchStatus::NothingReleased, SeriesPart::Future) if held.series.ended && missing.is_empty() => {
-            format!(
-                "{name} has ended, so there is probably nothing to come. If there is, it will be fetched."
-            )
-        }
-        (SearchStatus::NothingReleased, SeriesPart::Future) => {
-            format!("New episodes of {name} will be fetched as they air.")
-        }
-        (SearchStatus::NothingReleased, SeriesPart::Seasons(_)) if missing.is_empty() => {
-            format!("You have {what} of {name} as far as it has aired. New episodes are fetched as they air.")
-        }
-        (SearchStatus::NothingReleased, SeriesPart::Seasons(_) | SeriesPart::Episodes(_)) => {
-            format!("Nothing of that has aired yet: {what} of {name} will be fetched when it airs.")
-        }
-        (SearchStatus::NotStarted, _) => format!(
-            "{name}: {what} will be fetched from now on, but {} did not begin to look at once.",
-            instance.display_name()
-        ),
-    };
-    let mut for_model = series_status_json(held, search.status_code());
-    for_model["of"] = json!(what);
-    for_model["missing"] = json!(missing.len() - to_come);
-    for_model["not_aired"] = json!(to_come);
-    CallResult { for_model, for_user, shown: shown_ids(instance, held) }
-}
-
-/// Returns the part reduced to its missing episodes, if any of them are missing.
-fn missing_part(part: &SeriesPart, missing: &[&Episode]) -> SeriesPart {
-    match part {
-        SeriesPart::Seasons(numbers) if !missing.is_empty() => {
-            let lacks = |number: &u32| missing.iter().any(|episode| episode.season == *number);
-            SeriesPart::Seasons(numbers.iter().copied().filter(lacks).collect())
-        }
-        SeriesPart::Episodes(_) if !missing.is_empty() => {
-            SeriesPart::Episodes(missing.iter().map(|episode| (episode.season, episode.number)).collect())
-        }
-        SeriesPart::Seasons(_) | SeriesPart::Episodes(_) | SeriesPart::Future => part.clone(),
-    }
-}
-
-fn search_again_result(instance: &Instance<Sonarr>, held: &SeriesSnapshot, missing: usize) -> CallResult {
-    let name = format_media_title(&held.series.title, held.series.year);
-    let episodes =
-        if missing == 1 { "1 missing episode".to_owned() } else { format!("{missing} missing episodes") };
-    let mut for_model = series_status_json(held, SearchStatus::Started.status_code());
-    for_model["missing"] = json!(missing);
-    let for_user = format!("Looking again for {episodes} of {name}.");
-    CallResult { for_model, for_user, shown: shown_ids(instance, held) }
-}
-
-fn existing_result(instance: &Instance<Sonarr>, held: &SeriesSnapshot, part: &SeriesPart) -> CallResult {
-    let name = format_media_title(&held.series.title, held.series.year);
-    let what = selectors::format_part(part);
-    let mut for_model = series_status_json(held, "already_exists");
-    for_model["of"] = json!(what);
-    CallResult {
-        for_model,
-        for_user: format!("You already have {what} of {name}."),
-        shown: shown_ids(instance, held),
-    }
-}
-
-/// Returns the result for a title of which everything monitored is on disk. Items that are not monitored so far can be
-/// listed.
-fn nothing_missing(held: &SeriesSnapshot, now: Timestamp) -> CallFailure {
-    let name = format_media_title(&held.series.title, held.series.year);
-    let unwanted = held.episodes.iter().filter(|one| !one.on_disk() && one.has_aired(now));
-    let mut seasons: Vec<u32> = unwanted.map(|episode| episode.season).collect();
-    seasons.dedup();
-    if seasons.is_empty() {
-        let for_user = format!("Nothing that has aired of {name} is missing.");
-        return call_failure(
-            "nothing_missing",
-            json!({ "title": clean_title(&held.series.title) }),
-            Some(for_user),
-        );
-    }
-    call_failure(
-        "which_seasons",
-        json!({ "title": clean_title(&held.series.title), "not_looked_for": seasons,
-            "hint": "all that is looked for is there; ask which of these to get, then call again with them" }),
-        Some(format!(
-            "Of {name}, {} can be fetched as well. Which ones do you want?",
-            format_season_list(&seasons)
-        )),
-    )
-}
-
-pub(super) fn series_status_json(held: &SeriesSnapshot, status: &str) -> Value {
-    json!({ "status": status, "type": "series", "title": clean_title(&held.series.title),
-        "year": held.series.year, "seasons_looked_for": held.seasons_wanted() })
-}
-
-pub(super) fn shown_ids(instance: &Instance<Sonarr>, held: &SeriesSnapshot) -> Vec<MediaRef> {
-    vec![MediaRef::Tvdb(held.series.tvdb), instance.media_ref(MediaKind::Series, held.id)]
-}
-
-impl SearchStatus {
-    pub(super) fn status_code(self) -> &'static str {
-        match self {
-            Self::Started => "being_looked_for",
-            Self::NotStarted => "wanted_but_search_not_begun",
-            Self::NothingReleased => "wanted_not_out_yet",
-        }
-    }
 }

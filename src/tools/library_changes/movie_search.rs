@@ -3,20 +3,21 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::get_more::{SearchStatus, output_with_count, unexpected_state};
+use super::get_more_results::SearchStatus;
+use super::read_back::{output_with_count, read_back};
 use crate::arr::Movie;
 use crate::arr::changes::MovieChange;
 use crate::arr::radarr::Radarr;
-use crate::conversation::transcript::{CallResult, MediaKind, MediaRef, QuotaKind, QuotaUse};
+use crate::conversation::transcript::CallResult;
 use crate::tools::add_movie::record_movie_request;
+use crate::tools::addition::ONE_MOVIE;
 use crate::tools::approval;
 use crate::tools::formatting::{clean_title, format_media_title};
-use crate::tools::library::Instance;
-use crate::tools::remove_media::unknown_title;
+use crate::tools::library::{Instance, unknown_title};
 use crate::tools::{RecoveryOutcome, ToolContext, ToolError, ToolOutput};
 
+/// Age below which a search counts as recent. A recent search is not repeated for a call whose response was lost.
 const LATELY: SignedDuration = SignedDuration::from_mins(10);
-pub(super) const ONE_MOVIE: QuotaUse = QuotaUse { kind: QuotaKind::Movies, amount: 1 };
 const LOOKED_FOR: MovieChange = MovieChange { monitored: Some(true), profile: None, availability: None };
 
 /// Searches for a movie again. A movie that was not monitored is monitored from now on, which counts as an addition.
@@ -25,23 +26,13 @@ pub async fn search_again(
     id: i64,
     world: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let radarr = &instance.client;
-    let held = radarr.fetch_movie(id).await.map_err(|error| instance.request_error(&error))?;
-    let mut held = held.ok_or_else(|| unknown_title(id))?;
+    let mut held = fetch_shown_movie(instance, id).await?;
     let count = (!held.monitored && !held.has_file).then_some(ONE_MOVIE);
     if let Some(count) = count {
         approval::check_quota(world, count)?;
-        let written = radarr.edit_movie(id, LOOKED_FOR).await.map_err(|error| instance.write_error(&error));
-        if let Err(error @ (ToolError::CallFailed(_) | ToolError::Fatal(_))) = written {
-            return Err(error);
-        }
-        // If the response was lost, the flag shows whether the change was made.
-        let after = radarr.fetch_movie(id).await.map_err(|error| instance.unverified_write_error(&error))?;
-        held = after.filter(|after| after.monitored).ok_or_else(|| {
-            written.err().unwrap_or_else(|| ToolError::Unknown(unexpected_state(instance, id)))
-        })?;
+        held = write_movie(instance, id, LOOKED_FOR, |after| after.monitored).await?;
     }
-    let search = match radarr.search_movie(id).await {
+    let search = match instance.client.search_movie(id).await {
         Ok(_) => SearchStatus::Started,
         Err(error) if count.is_none() => return Err(instance.write_error(&error)),
         Err(error) => {
@@ -74,7 +65,11 @@ pub async fn recover_search(
 
 fn searched_recently(held: &Movie, now: Timestamp) -> bool {
     let wanted = held.monitored || held.has_file;
-    wanted && held.last_search.is_some_and(|at| now.duration_since(at) <= LATELY)
+    wanted && is_recent(held.last_search, now)
+}
+
+pub(super) fn is_recent(search: Option<Timestamp>, now: Timestamp) -> bool {
+    search.is_some_and(|at| now.duration_since(at) <= LATELY)
 }
 
 fn search_result(instance: &Instance<Radarr>, held: &Movie, search: SearchStatus) -> CallResult {
@@ -90,12 +85,28 @@ fn search_result(instance: &Instance<Radarr>, held: &Movie, search: SearchStatus
             instance.display_name()
         ),
     };
-    let mut shown = vec![MediaRef::Tmdb(held.tmdb)];
-    shown.extend(held.id.map(|id| instance.media_ref(MediaKind::Movie, id)));
-    CallResult { for_model: movie_status_json(held, search.status_code()), for_user, shown }
+    let for_model = movie_status_json(held, search.status_code());
+    CallResult { for_model, for_user, shown: instance.shown_ids(held) }
 }
 
 pub(super) fn movie_status_json(held: &Movie, status: &str) -> Value {
     json!({ "status": status, "type": "movie", "title": clean_title(&held.title), "year": held.year,
         "on_disk": held.has_file, "looked_for": held.monitored && !held.has_file, "released": held.available })
+}
+
+/// Fetches a movie that an earlier result has shown.
+pub(super) async fn fetch_shown_movie(instance: &Instance<Radarr>, id: i64) -> Result<Movie, ToolError> {
+    let held = instance.client.fetch_movie(id).await.map_err(|error| instance.request_error(&error))?;
+    held.ok_or_else(|| unknown_title(id).into())
+}
+
+/// Changes a movie and returns it as it is afterwards.
+pub(super) async fn write_movie(
+    instance: &Instance<Radarr>,
+    id: i64,
+    change: MovieChange,
+    is_reached: impl FnOnce(&Movie) -> bool,
+) -> Result<Movie, ToolError> {
+    let written = instance.client.edit_movie(id, change).await.map_err(|error| instance.write_error(&error));
+    read_back(instance, id, written, instance.client.fetch_movie(id), is_reached).await
 }

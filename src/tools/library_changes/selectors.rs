@@ -3,15 +3,16 @@
 use serde_json::json;
 
 use super::monitoring::{SeriesPart, SeriesSnapshot};
-use crate::conversation::transcript::{CallFailure, MediaKind};
-use crate::tools::CallReferences;
-use crate::tools::arguments::BadArgument;
-use crate::tools::formatting::{call_failure, format_media_title, format_sentence_list};
+use crate::arr::QualityProfile;
+use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind};
+use crate::tools::arguments::parsing::bad_argument;
+use crate::tools::formatting::{format_media_title, format_sentence_list};
 use crate::tools::instance_ref::InstanceRef;
-use crate::tools::library::ArrInstances;
+use crate::tools::library::{ArrInstances, find_profile};
 use crate::tools::seasons::{
     SPECIALS, check_seasons_exist, format_episode_code, format_season_list, parse_episode_code,
 };
+use crate::tools::{CallReferences, ToolError};
 
 pub fn call_references(
     library: &ArrInstances,
@@ -20,6 +21,16 @@ pub fn call_references(
 ) -> Result<CallReferences, CallFailure> {
     let place = InstanceRef::find_by_name(library, kind, name)?;
     Ok(CallReferences { refs: vec![place.media_ref(id)], four_k: place.four_k() })
+}
+
+/// Finds the quality profile that a call names.
+pub async fn named_profile(
+    place: &InstanceRef<'_>,
+    quality: Option<&str>,
+) -> Result<Option<QualityProfile>, ToolError> {
+    let Some(quality) = quality else { return Ok(None) };
+    let profiles = place.common_api().fetch_profiles().await.map_err(|error| place.request_error(&error))?;
+    Ok(Some(find_profile(&profiles, quality)?.clone()))
 }
 
 /// Parses the selected part of a series. Returns `None` if no part is given.
@@ -58,12 +69,8 @@ fn parse_seasons_or_episodes(held: &SeriesSnapshot, words: &[&str]) -> Result<Se
         return check_seasons_exist(&held.series, &numbers).map(SeriesPart::Seasons);
     }
     let codes = words.iter().map(|word| parse_episode_code(word)).collect::<Option<Vec<_>>>();
-    let codes = codes.ok_or_else(|| BadArgument {
-        field: "seasons".to_owned(),
-        expected: "only numbers, only codes such as S02E03, or one word: all, first, latest, future"
-            .to_owned(),
-        hint: String::new(),
-    })?;
+    let expected = "only numbers, only codes such as S02E03, or one word: all, first, latest, future";
+    let codes = codes.ok_or_else(|| bad_argument("seasons", expected, ""))?;
     let has = |code: &(u32, u32)| held.episodes.iter().any(|one| (one.season, one.number) == *code);
     match codes.iter().find(|code| !held.episodes.is_empty() && !has(code)) {
         Some(code) => Err(no_such_episode(held, *code)),
@@ -86,8 +93,8 @@ pub fn format_part(part: &SeriesPart) -> String {
 fn no_such_episode(held: &SeriesSnapshot, code: (u32, u32)) -> CallFailure {
     let code = format_episode_code(code);
     let last = held.episodes.iter().map(|one| (one.season, one.number)).max().map(format_episode_code);
-    call_failure(
-        "no_such_episode",
+    CallFailure::new(
+        FailureCode::NoSuchEpisode,
         json!({ "episode": code, "last_listed": last }),
         Some(format!(
             "{} has no {code} that I know of.",
@@ -98,8 +105,8 @@ fn no_such_episode(held: &SeriesSnapshot, code: (u32, u32)) -> CallFailure {
 
 pub fn episodes_not_listed(held: &SeriesSnapshot) -> CallFailure {
     let name = format_media_title(&held.series.title, held.series.year);
-    call_failure(
-        "not_listed_yet",
+    CallFailure::new(
+        FailureCode::NotListedYet,
         json!({ "hint": "its episodes are not known yet; seasons can be named by number" }),
         Some(format!("The episodes of {name} are not listed yet. Please try again in a few minutes.")),
     )

@@ -148,7 +148,7 @@ impl ToolCallRecord {
             (Some(result), ..) => (Some(result.for_user), Some(result.for_model)),
             (None, CallPhase::Error, Some(_)) => {
                 let failure = self.failure()?;
-                (failure.for_user.or(Some(failure.code)), Some(failure.for_model))
+                (failure.for_user.or_else(|| Some(failure.code.to_string())), Some(failure.for_model))
             }
             // Here the error is the reason why the call was canceled.
             (None, _, Some(reason)) => (Some(reason.parse("end of a call")?), None),

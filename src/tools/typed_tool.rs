@@ -1,0 +1,273 @@
+//! Tools with typed arguments. A tool is a struct whose fields are its arguments. [`adapt_tool`] and [`adapt_deletion`]
+//! make a [`Tool`] of it: schema, parsing and the messages about bad arguments are the same for all tools.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::approval::ApprovedCall;
+use super::arguments::parsing::parse_arguments;
+use super::arguments::schema::argument_schema;
+use super::deferred_addition::queue_for_retry;
+use super::deletion_outcomes::{frozen_item, nothing_done};
+use super::library::ArrInstances;
+use super::preference::with_preferred_instance;
+use super::{
+    CallReferences, InterruptedRun, READ_TIMEOUT, RecoveryOutcome, Tool, ToolContext, ToolError, ToolOutput,
+    WRITE_TIMEOUT,
+};
+use crate::conversation::deletion::target::DeletionTarget;
+use crate::conversation::people::facts::UserFacts;
+use crate::conversation::title_requests::RequestedTitle;
+use crate::conversation::transcript::{
+    CallFailure, CallResult, EffectLevel, ToolArguments, ToolAudience, ToolSpec, UserRights,
+};
+
+/// Tool that reads or writes. Its fields are the arguments of a call.
+pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
+    const NAME: &'static str;
+    /// Description for the model.
+    const DESCRIPTION: &'static str;
+    const EFFECT_LEVEL: EffectLevel;
+    const AUDIENCE: ToolAudience;
+    const TIMEOUT: Duration = match Self::EFFECT_LEVEL {
+        EffectLevel::Read => READ_TIMEOUT,
+        EffectLevel::Write | EffectLevel::Destructive => WRITE_TIMEOUT,
+    };
+
+    /// Returns the names among which the argument `instance` selects. It is not offered if there is no choice.
+    fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
+        library.selectable_names()
+    }
+
+    /// Checks what the schema cannot express, and returns the ids that the call uses, before anything runs.
+    fn check(&self, _library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        Ok(CallReferences::default())
+    }
+
+    fn run(
+        &self,
+        library: &ArrInstances,
+        world: &ToolContext,
+    ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+
+    /// Determines the outcome of a run whose response was lost. Reads do not need this, because they simply run again,
+    /// nor do tools that have only effects: those are stored together with the result, or not at all.
+    fn recover(
+        &self,
+        _library: &ArrInstances,
+        _world: &ToolContext,
+    ) -> impl Future<Output = Result<RecoveryOutcome, ToolError>> + Send {
+        async { Ok(RecoveryOutcome::NotDone) }
+    }
+
+    /// Returns the instance that a stored fact prefers, for a call that leaves the choice open.
+    fn preferred_instance(
+        _library: &ArrInstances,
+        _facts: &UserFacts,
+        _rights: UserRights,
+    ) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the request that is retried later if the library is down. Returns `None` if the call is not retried.
+    fn deferrable_request(&self, _library: &ArrInstances) -> Option<RequestedTitle> {
+        None
+    }
+
+    /// Returns the failure result described at [`Tool::not_done_failure`].
+    fn not_done_failure(_title: Option<&str>) -> CallFailure {
+        nothing_done()
+    }
+}
+
+/// Tool that deletes after a confirmation. Its fields are the arguments of a call, which are used only to build the
+/// confirmation prompt.
+pub trait DeletionTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
+    const NAME: &'static str;
+    /// Description for the model.
+    const DESCRIPTION: &'static str;
+
+    /// Returns the names among which the argument `instance` selects.
+    fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
+        library.selectable_names()
+    }
+
+    /// Returns the ids that the call uses.
+    fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure>;
+
+    /// Fetches each item and freezes the contents of the confirmation prompt.
+    fn preview_items(
+        &self,
+        library: &ArrInstances,
+    ) -> impl Future<Output = Result<Vec<DeletionTarget>, ToolError>> + Send;
+
+    /// Returns the item in its current state, for a new confirmation prompt. `None` if it is gone.
+    fn refresh_item(
+        item: &DeletionTarget,
+        library: &ArrInstances,
+    ) -> impl Future<Output = Result<Option<DeletionTarget>, ToolError>> + Send;
+
+    fn delete_item(
+        item: &DeletionTarget,
+        library: &ArrInstances,
+    ) -> impl Future<Output = Result<CallResult, ToolError>> + Send;
+
+    /// Determines the outcome of a deletion whose response was lost.
+    fn recover_item(
+        item: &DeletionTarget,
+        library: &ArrInstances,
+    ) -> impl Future<Output = Result<RecoveryOutcome, ToolError>> + Send;
+}
+
+pub fn adapt_tool<T: TypedTool>(library: &Arc<ArrInstances>) -> Arc<dyn Tool> {
+    let schema = argument_schema::<T>(&T::instance_names(library));
+    let spec = ToolSpec {
+        name: T::NAME,
+        description: T::DESCRIPTION,
+        effect_level: T::EFFECT_LEVEL,
+        audience: T::AUDIENCE,
+        parameters: schema.clone().into(),
+    };
+    Arc::new(ToolAdapter::<T> { spec, schema, library: library.clone(), arguments: PhantomData })
+}
+
+pub fn adapt_deletion<T: DeletionTool>(library: &Arc<ArrInstances>) -> Arc<dyn Tool> {
+    let schema = argument_schema::<T>(&T::instance_names(library));
+    let spec = ToolSpec {
+        name: T::NAME,
+        description: T::DESCRIPTION,
+        effect_level: EffectLevel::Destructive,
+        audience: ToolAudience::Deleters,
+        parameters: schema.clone().into(),
+    };
+    Arc::new(DeletionAdapter(ToolAdapter::<T> {
+        spec,
+        schema,
+        library: library.clone(),
+        arguments: PhantomData,
+    }))
+}
+
+/// Specification of a tool, and its schema as a value, for the parsing of arguments.
+struct ToolAdapter<T> {
+    spec: ToolSpec,
+    schema: Value,
+    library: Arc<ArrInstances>,
+    arguments: PhantomData<fn() -> T>,
+}
+
+struct DeletionAdapter<T>(ToolAdapter<T>);
+
+impl<T: DeserializeOwned> ToolAdapter<T> {
+    fn parse(&self, arguments: &ToolArguments) -> Result<T, CallFailure> {
+        parse_arguments(self.spec.name, &self.schema, arguments)
+    }
+}
+
+#[async_trait]
+impl<T: TypedTool> Tool for ToolAdapter<T> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn timeout(&self) -> Duration {
+        T::TIMEOUT
+    }
+
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        self.parse(arguments)?.check(&self.library)
+    }
+
+    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let arguments = call
+            .arguments()
+            .ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run on an item a tool that takes arguments")))?;
+        let tool = self.parse(arguments)?;
+        match (tool.run(&self.library, world).await, tool.deferrable_request(&self.library)) {
+            (Err(ToolError::CallFailed(failure)), Some(wanted)) if failure.code.is_library_down() => {
+                queue_for_retry(&failure, wanted, arguments, world)
+            }
+            (ended, _) => ended,
+        }
+    }
+
+    fn apply_preferences(
+        &self,
+        arguments: &ToolArguments,
+        facts: &UserFacts,
+        rights: UserRights,
+    ) -> Option<ToolArguments> {
+        with_preferred_instance(arguments, T::preferred_instance(&self.library, facts, rights)?)
+    }
+
+    fn not_done_failure(&self, title: Option<&str>) -> CallFailure {
+        T::not_done_failure(title)
+    }
+
+    async fn recover_outcome(
+        &self,
+        call: InterruptedRun<'_>,
+        world: &ToolContext,
+    ) -> Result<RecoveryOutcome, ToolError> {
+        match call {
+            InterruptedRun::Call(arguments) => self.parse(arguments)?.recover(&self.library, world).await,
+            InterruptedRun::Item(_) => Ok(RecoveryOutcome::Unknown),
+        }
+    }
+}
+
+#[async_trait]
+impl<T: DeletionTool> Tool for DeletionAdapter<T> {
+    fn spec(&self) -> &ToolSpec {
+        &self.0.spec
+    }
+
+    fn timeout(&self) -> Duration {
+        WRITE_TIMEOUT
+    }
+
+    fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure> {
+        self.0.parse(arguments)?.check(&self.0.library)
+    }
+
+    async fn run(&self, call: &ApprovedCall, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
+        T::delete_item(frozen_item(call)?, &self.0.library).await.map(ToolOutput::from)
+    }
+
+    async fn preview_items(
+        &self,
+        arguments: &ToolArguments,
+        _world: &ToolContext,
+    ) -> Result<Vec<DeletionTarget>, ToolError> {
+        self.0.parse(arguments)?.preview_items(&self.0.library).await
+    }
+
+    async fn refresh_items(
+        &self,
+        items: &[DeletionTarget],
+        _world: &ToolContext,
+    ) -> Result<Vec<DeletionTarget>, ToolError> {
+        let mut fresh = Vec::new();
+        for item in items {
+            fresh.extend(T::refresh_item(item, &self.0.library).await?);
+        }
+        Ok(fresh)
+    }
+
+    async fn recover_outcome(
+        &self,
+        call: InterruptedRun<'_>,
+        _world: &ToolContext,
+    ) -> Result<RecoveryOutcome, ToolError> {
+        match call {
+            InterruptedRun::Item(item) => T::recover_item(item, &self.0.library).await,
+            InterruptedRun::Call(_) => Ok(RecoveryOutcome::Unknown),
+        }
+    }
+}
