@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_instance_is_no_choice() {
+    fn single_instance_is_not_offered_as_a_choice() {
         let with = |names: &[&str]| {
             let mut schema = json!({"properties": {"instance": {"type": "string"}}});
             offer_instances(&mut schema, "", names);

@@ -68,7 +68,7 @@ fn bad(field: &str, expected: &str, hint: &str) -> Result<Probe, Value> {
 }
 
 #[test]
-fn a_number_may_be_written_as_text_or_as_a_float() {
+fn number_may_be_text_or_a_float() {
     for written in [json!({"tmdb": 603}), json!({"tmdb": " 603 "}), json!({"tmdb": 603.0})] {
         check(written, &Ok(PROBE));
     }
@@ -80,14 +80,14 @@ fn null_is_none_and_unknown_arguments_are_dropped() {
 }
 
 #[test]
-fn what_was_encoded_twice_is_read() {
+fn doubly_encoded_arguments_are_parsed() {
     check(json!(r#""{\"tmdb\": 603}""#), &Ok(PROBE));
     let items = Some(vec![Item { id: 7 }, Item { id: 8 }]);
     check(json!({"tmdb": 603, "items": r#"[{"id":7},"{\"id\":\"8\"}"]"#}), &Ok(Probe { items, ..PROBE }));
 }
 
 #[test]
-fn a_single_item_is_a_list_of_one() {
+fn single_item_becomes_a_list_of_one() {
     check(
         json!({"tmdb": 603, "items": {"id": 7}}),
         &Ok(Probe { items: Some(vec![Item { id: 7 }]), ..PROBE }),
@@ -95,7 +95,7 @@ fn a_single_item_is_a_list_of_one() {
 }
 
 #[test]
-fn a_choice_of_words_or_numbers_takes_either() {
+fn choice_of_words_or_numbers_accepts_either() {
     for (written, seasons) in [
         (json!("ALL"), Seasons::Named(Named::All)),
         (json!([1, "2"]), Seasons::Numbers(vec![1, 2])),
@@ -111,14 +111,14 @@ fn a_choice_of_words_or_numbers_takes_either() {
 }
 
 #[test]
-fn text_and_truth_are_taken_as_meant() {
+fn text_and_booleans_are_repaired() {
     let probe = Probe { quality: Some("1080".to_owned()), delete_files: Some(true), ..PROBE };
     check(json!({"tmdb": 603, "quality": 1080, "delete_files": "True"}), &Ok(probe));
     check(json!({"tmdb": 603, "delete_files": "maybe"}), &bad("delete_files", "true or false", ""));
 }
 
 #[test]
-fn a_refusal_names_the_field_and_what_belongs_there() {
+fn error_names_the_field_and_its_expected_value() {
     let tmdb = || bad("tmdb", "integer", "The number that search_media gave.");
     check(json!({"tmdb": "six"}), &tmdb());
     check(json!({}), &tmdb());
@@ -134,7 +134,7 @@ fn a_refusal_names_the_field_and_what_belongs_there() {
 }
 
 #[test]
-fn a_schema_carries_no_noise() {
+fn schema_has_no_unneeded_keys() {
     let text = argument_schema::<Probe>(&[]).to_string();
     for noise in ["$schema", "$ref", "$defs", "\"title\"", "\"format\"", "\"default\""] {
         assert!(!text.contains(noise), "{noise} in {text}");
@@ -220,7 +220,7 @@ fn fitting(schema: &Value) -> Value {
 
 proptest! {
     #[test]
-    fn whatever_is_written_is_read_the_same_encoded_once_more_and_as_it_was_repaired(
+    fn repaired_arguments_parse_alike_when_encoded_again(
         tmdb in prop_oneof![Just(json!(603)), anything()],
         rest in anything(),
     ) {
@@ -241,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn every_tool_reads_arguments_the_same_however_often_encoded_beside_unknown_ones_and_repaired(
+    fn every_tool_parses_arguments_alike_in_any_encoding(
         which: Index,
         changes in proptest::collection::vec((any::<Index>(), prop_oneof![likely(), anything()]), 0..4),
         left_out in proptest::collection::vec(any::<Index>(), 0..4),
