@@ -217,7 +217,7 @@ impl App {
         let terms = AcceptancePolicy { confirm_for, zone, quiet };
         let access = Arc::new(ConsoleAccess::from_rules(blueprint.console, &db, now).await?);
         let (signal, stop) = (OutboxSignal::default(), CancellationToken::new());
-        let parts = EngineParts {
+        let engine = Arc::new(Engine::new(&EngineParts {
             db: db.clone(),
             clock: clock.clone(),
             settings: Arc::new(settings),
@@ -229,8 +229,7 @@ impl App {
             library,
             outbox: signal.clone(),
             carrier: blueprint.channels.carrier.clone(),
-        };
-        let engine = Arc::new(Engine::new(&parts));
+        }));
         let relay = OutboxRelay::new(outbox_relay::RelayParts {
             db: db.clone(),
             clock: clock.clone(),
