@@ -42,6 +42,25 @@ impl DeliveryStatus {
         })
     }
 
+    /// Returns the word of the status in the outbox and in the event log.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Queued | Self::Delayed | Self::QueuedByCarrier => "queued",
+            Self::Attempting => "attempting",
+            Self::Unknown => "unknown",
+            Self::Shown | Self::Accepted => "accepted",
+            Self::Scheduled => "scheduled",
+            Self::Sending => "sending",
+            Self::Sent => "sent",
+            Self::Delivered => "delivered",
+            Self::Read => "read",
+            Self::Undelivered => "undelivered",
+            Self::Failed => "failed",
+            Self::Canceled => "canceled",
+            Self::Suppressed => "suppressed",
+        }
+    }
+
     /// Parses a status that the carrier reports; `None` for an unknown word.
     pub fn from_carrier_word(word: &str) -> Option<Self> {
         Some(match word {

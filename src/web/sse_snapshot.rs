@@ -205,9 +205,9 @@ fn inbound_messages_json(texts: Vec<InboundRecord>, reactions: &Reactions) -> Ve
 fn outbound_messages_json(texts: Vec<OutboundRecord>, reactions: &Reactions) -> Vec<OutboundMessageJson> {
     let json = |text: OutboundRecord| OutboundMessageJson {
         id: text.id.0,
+        state: text.status().into(),
         body: text.body,
         segments: text.segments,
-        state: text.status.into(),
         at: format_iso(text.written_at),
         reactions: reactions_json(reactions.to(MessageRef::Outbound(text.id))),
     };

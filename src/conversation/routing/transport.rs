@@ -13,6 +13,17 @@ pub enum MessageTransport {
     Console,
 }
 
+impl MessageTransport {
+    /// Returns the transport of messages from an address of ours.
+    pub fn from_sender(address: &str) -> Self {
+        match address {
+            LOCAL => Self::Terminal,
+            CONSOLE => Self::Console,
+            _ => Self::Carrier,
+        }
+    }
+}
+
 impl Address {
     /// Our own address in the console, where messages are only shown.
     pub fn console() -> Self {
@@ -21,10 +32,6 @@ impl Address {
 
     /// Returns the transport of messages from this address.
     pub fn transport(&self) -> MessageTransport {
-        match self.as_str() {
-            LOCAL => MessageTransport::Terminal,
-            CONSOLE => MessageTransport::Console,
-            _ => MessageTransport::Carrier,
-        }
+        MessageTransport::from_sender(self.as_str())
     }
 }

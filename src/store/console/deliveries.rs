@@ -63,7 +63,7 @@ pub fn load_delivery_summaries(
                 None => None,
             },
             failure: failures.remove(&message.id).unwrap_or_default(),
-            can_resend: message.status.has_failed() && resend::can_resend(conn, message.id.0)?,
+            can_resend: message.status().has_failed() && resend::can_resend(conn, message.id.0)?,
             message,
         })
     };

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 
 use super::NEWEST;
 use crate::conversation::delivery_status::DeliveryStatus;
+use crate::conversation::routing::transport::MessageTransport;
 use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::conversation::record::delivery::DeliveryColumns;
 use crate::store::schema::{inbound_events, outbox, users};
 use crate::store::{Conn, QueryResult};
 
@@ -51,17 +53,19 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
             .first(conn)
             .optional()
     })?;
-    let sent: Vec<(i64, DeliveryStatus)> = outbox::table
+    let sent: Vec<(i64, String, DeliveryColumns)> = outbox::table
         .inner_join(users::table.on(users::id.eq(outbox::user_id)))
         .filter(outbox::id.ge(first).and(outbox::created_at.ge(ms(from))))
         .filter(users::test.eq(0).and(outbox::from_addr.ne("console")))
-        .select((outbox::created_at, DeliveryStatus::as_select()))
+        .select((outbox::created_at, outbox::from_addr, DeliveryColumns::as_select()))
         .load(conn)?;
     Ok(MessageTimes {
         received: received.into_iter().map(timestamp_from_ms).collect::<QueryResult<_>>()?,
         sent: sent
             .into_iter()
-            .map(|(at, status)| Ok((timestamp_from_ms(at)?, status)))
+            .map(|(at, from, delivery)| {
+                Ok((timestamp_from_ms(at)?, delivery.status(MessageTransport::from_sender(&from))))
+            })
             .collect::<QueryResult<_>>()?,
     })
 }

@@ -3,7 +3,6 @@
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
-use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::stream_events::{
     ConversationChange, EventSeq, InboundStatus, PromptState, ReactionState, StreamBlock, StreamEvent,
     StreamEventKind,
@@ -11,7 +10,7 @@ use crate::conversation::stream_events::{
 use crate::conversation::transcript::{CallRow, ConversationId, EventId, OutboxId, TurnId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, part, timestamp_from_ms, unreadable_column};
-use crate::store::conversation::record::columns::{call_phase, turn_state};
+use crate::store::conversation::record::columns::{call_phase, delivery, turn_state};
 use crate::store::schema::{conversations, stream_events};
 
 /// Result of reading after a cursor.
@@ -133,8 +132,7 @@ impl EventRow {
             ),
             "text_out" => StreamEventKind::OutboundMessage(
                 OutboxId(self.required_subject()?),
-                DeliveryStatus::from_word(self.required_state()?)
-                    .ok_or_else(|| unreadable_column("delivery"))?,
+                delivery(self.required_state()?)?,
             ),
             "question" => StreamEventKind::Prompt(
                 self.required_subject()?,

@@ -123,9 +123,9 @@ impl DeliveryLine {
             has_picture: text.picture.is_some(),
             path: delivery.conversation.map(|id| format!("/conversations/{id}")),
             // A message that is only shown uses no segments.
-            segments: if text.status == DeliveryStatus::Shown { 0 } else { text.segments },
-            state: delivery_labels::delivery_label(text.status),
-            why: delivery_labels::delivery_reason(text.status, &delivery.failure),
+            segments: if text.status() == DeliveryStatus::Shown { 0 } else { text.segments },
+            state: delivery_labels::delivery_label(text.status()),
+            why: delivery_labels::delivery_reason(text.status(), &delivery.failure),
         }
     }
 }

@@ -218,7 +218,7 @@ fn list_problems(
         what: "A text did not arrive",
         who: Some(UserLink::from(&text.to)),
         about: text.message.body.clone(),
-        why: delivery_labels::delivery_reason(text.message.status, &text.failure).unwrap_or_default(),
+        why: delivery_labels::delivery_reason(text.message.status(), &text.failure).unwrap_or_default(),
         at: Some(console.display_time(text.message.written_at)),
         path: "/deliveries?which=failed".to_owned(),
     });

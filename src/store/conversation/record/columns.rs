@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::steps::AttemptState;
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::routing::inbound_message::MessageSource;
 use crate::conversation::stream_events::{BlockKind, CallPhase, StreamTurnState};
 use crate::conversation::transcript::{
@@ -147,6 +148,14 @@ words! {
     }
 }
 
+fn delivery_word(status: DeliveryStatus) -> &'static str {
+    status.word()
+}
+
+pub(in crate::store) fn delivery(word: &str) -> QueryResult<DeliveryStatus> {
+    DeliveryStatus::from_word(word).ok_or_else(|| unreadable_column("delivery"))
+}
+
 macro_rules! word_columns {
     ($($type:ident: $write:ident, $read:ident;)+) => {$(
         impl FromSql<Text, Sqlite> for $type {
@@ -180,6 +189,7 @@ word_columns! {
     BlockKind: part_word, part;
     CallPhase: call_phase_word, call_phase;
     ChannelKind: channel_word, channel;
+    DeliveryStatus: delivery_word, delivery;
     EffectLevel: tier_word, tier;
     EndReason: end_reason_word, end_reason;
     MessageSource: via_word, via;

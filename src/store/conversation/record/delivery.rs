@@ -2,43 +2,48 @@
 
 use std::collections::HashMap;
 
-use diesel::deserialize;
 use diesel::prelude::*;
-use diesel::sql_types::{Nullable, Text};
-use diesel::sqlite::Sqlite;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use super::columns::StoredJson;
 use super::messages::OutboundRecord;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::routing::transport::MessageTransport;
-use crate::conversation::transcript::{Address, OutboxId};
-use crate::store::codec::{convert_integer, unreadable_column};
+use crate::conversation::transcript::OutboxId;
+use crate::store::codec::convert_integer;
 use crate::store::schema::{delivery_events, outbox};
 use crate::store::{Conn, QueryResult};
 
 /// Columns of a message from which its delivery status is derived.
-type StatusColumns = (outbox::state, outbox::delivery, outbox::error, outbox::from_addr);
-
-impl Selectable<Sqlite> for DeliveryStatus {
-    type SelectExpression = StatusColumns;
-
-    fn construct_selection() -> StatusColumns {
-        (outbox::state, outbox::delivery, outbox::error, outbox::from_addr)
-    }
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
+#[diesel(table_name = outbox)]
+pub struct DeliveryColumns {
+    state: DeliveryStatus,
+    #[diesel(column_name = delivery)]
+    #[serde(rename = "delivery")]
+    reported: Option<DeliveryStatus>,
+    error: Option<StoredJson>,
 }
 
-impl Queryable<(Text, Nullable<Text>, Nullable<Text>, Text), Sqlite> for DeliveryStatus {
-    type Row = (String, Option<String>, Option<String>, String);
-
-    fn build((state, delivery, error, from): Self::Row) -> deserialize::Result<Self> {
-        let status = match (state.as_str(), delivery, Address::new(from).transport()) {
-            ("queued", ..) if error.is_some() => Some(Self::Delayed),
-            ("accepted", _, MessageTransport::Console | MessageTransport::Terminal) => Some(Self::Shown),
+impl DeliveryColumns {
+    pub(in crate::store) fn status(&self, transport: MessageTransport) -> DeliveryStatus {
+        match (self.state, self.reported, transport) {
+            (DeliveryStatus::Queued, ..) if self.error.is_some() => DeliveryStatus::Delayed,
+            (DeliveryStatus::Accepted, _, MessageTransport::Console | MessageTransport::Terminal) => {
+                DeliveryStatus::Shown
+            }
             // Once the carrier has accepted the message, the status that it reports takes precedence.
-            ("accepted", Some(reported), MessageTransport::Carrier) => Self::from_carrier_word(&reported),
-            (state, ..) => Self::from_word(state),
-        };
-        Ok(status.ok_or_else(|| unreadable_column("delivery"))?)
+            (DeliveryStatus::Accepted, Some(DeliveryStatus::Queued), MessageTransport::Carrier) => {
+                DeliveryStatus::QueuedByCarrier
+            }
+            (DeliveryStatus::Accepted, Some(reported), MessageTransport::Carrier) => reported,
+            (state, ..) => state,
+        }
+    }
+
+    /// Returns the recorded reason why the message was not accepted.
+    fn send_failure(&self) -> QueryResult<DeliveryFailure> {
+        self.error.as_ref().map_or(Ok(DeliveryFailure::default()), |error| error.parse("error"))
     }
 }
 
@@ -63,10 +68,10 @@ pub fn load_delivery_failures<'a>(
     let mut failures = DeliveryFailures::new();
     let mut reported: Vec<(&str, OutboxId)> = Vec::new();
     for message in messages {
-        match (&message.carrier_id, message.status) {
+        match (&message.carrier_id, message.status()) {
             (Some(sid), status) if status.has_failed() => reported.push((sid, message.id)),
             (None, status) if status.has_failed() || status == DeliveryStatus::Delayed => {
-                failures.insert(message.id, message.send_failure()?);
+                failures.insert(message.id, message.delivery.send_failure()?);
             }
             _ => {}
         }
@@ -94,9 +99,10 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(from: &str, state: &str, delivery: Option<&str>, expected: DeliveryStatus) {
-        let row = (state.to_owned(), delivery.map(str::to_owned), None, from.to_owned());
-        assert_eq!(DeliveryStatus::build(row).unwrap(), expected);
+    fn check(from: &str, state: &str, reported: Option<&str>, expected: DeliveryStatus) {
+        let parse = |word| DeliveryStatus::from_word(word).unwrap();
+        let columns = DeliveryColumns { state: parse(state), reported: reported.map(parse), error: None };
+        assert_eq!(columns.status(MessageTransport::from_sender(from)), expected);
     }
 
     #[test]

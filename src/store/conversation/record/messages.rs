@@ -5,12 +5,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::columns::{OptionalTime, StoredCount, StoredJson, StoredTime};
-use super::delivery::DeliveryFailure;
+use super::delivery::DeliveryColumns;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::transport::MessageTransport;
-use crate::conversation::transcript::{Address, ChannelKind, EventId, OutboxId, TurnId, UserId};
+use crate::conversation::transcript::{ChannelKind, EventId, OutboxId, TurnId, UserId};
 use crate::store::codec::parse_media;
 use crate::store::conversation::record::turn_range::{MessageTimeRange, TurnRange, select_turn_ids};
 use crate::store::queue::inbound_messages::PENDING;
@@ -63,7 +63,7 @@ impl InboundRecord {
 
 /// Outbound message.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
-#[diesel(table_name = outbox, check_for_backend(diesel::sqlite::Sqlite))]
+#[diesel(table_name = outbox)]
 pub struct OutboundRecord {
     pub id: OutboxId,
     #[serde(skip)]
@@ -84,26 +84,22 @@ pub struct OutboundRecord {
     pub picture: Option<String>,
     #[diesel(deserialize_as = StoredCount)]
     pub segments: u32,
-    state: String,
-    delivery: Option<String>,
-    error: Option<StoredJson>,
+    #[serde(flatten)]
+    #[diesel(embed)]
+    pub(super) delivery: DeliveryColumns,
     #[diesel(column_name = created_at, deserialize_as = StoredTime)]
     pub written_at: Timestamp,
     #[diesel(deserialize_as = OptionalTime)]
     accepted_at: Option<Timestamp>,
-    #[serde(skip)]
-    #[diesel(embed)]
-    pub status: DeliveryStatus,
 }
 
 impl OutboundRecord {
     pub fn transport(&self) -> MessageTransport {
-        Address::new(self.from.as_str()).transport()
+        MessageTransport::from_sender(&self.from)
     }
 
-    /// Returns the recorded reason why the message was not accepted.
-    pub(super) fn send_failure(&self) -> QueryResult<DeliveryFailure> {
-        self.error.as_ref().map_or(Ok(DeliveryFailure::default()), |error| error.parse("error"))
+    pub fn status(&self) -> DeliveryStatus {
+        self.delivery.status(self.transport())
     }
 }
 

@@ -254,8 +254,8 @@ fn sent_view(console: &ConsoleState, entries: &ConversationEntries, text: &Outbo
     SentView {
         body: text.body.clone(),
         when: console.display_time(text.written_at),
-        state: delivery_labels::delivery_label(text.status),
-        why: delivery_labels::delivery_reason(text.status, &failure),
+        state: delivery_labels::delivery_label(text.status()),
+        why: delivery_labels::delivery_reason(text.status(), &failure),
         segments: match text.transport() {
             MessageTransport::Console | MessageTransport::Terminal => String::new(),
             MessageTransport::Carrier if text.segments == 1 => "1 segment".to_owned(),
