@@ -49,7 +49,7 @@ fuzz_target!(|data: &[u8]| {
 async fn radarr(client: &Radarr, which: u8) -> Result<(), ArrError> {
     let (first, last): (Date, Date) = (date(2000, 1, 1), date(2100, 1, 1));
     match which % 12 {
-        0 => client.fetch_movies().await?.iter().for_each(|movie| check_title(&movie.title)),
+        0 => drop(client.movie_by_tmdb(1).await?),
         1 => client.lookup_movies("x").await?.iter().for_each(|movie| check_title(&movie.title)),
         2 => client.each_holding(|holding| check_title(&holding.title)).await?,
         3 => check_downloads(&client.fetch_downloads().await?),
@@ -71,14 +71,14 @@ async fn radarr(client: &Radarr, which: u8) -> Result<(), ArrError> {
 async fn sonarr(client: &Sonarr, which: u8) -> Result<(), ArrError> {
     match which % 12 {
         0 => {
-            for series in client.all_series().await? {
+            for series in client.lookup_series("x").await? {
                 check_title(&series.title);
                 assert!(series.seasons.iter().all(|season| season.number > 0), "a season of specials");
                 let most = series.seasons.iter().map(|season| season.episodes_on_disk).max();
                 assert!(series.episodes_on_disk >= most.unwrap_or_default());
             }
         }
-        1 => client.lookup_series("x").await?.iter().for_each(|series| check_title(&series.title)),
+        1 => drop(client.series_by_tvdb(1).await?),
         2 => client.each_holding(|holding| check_title(&holding.title)).await?,
         3 => check_downloads(&client.fetch_downloads().await?),
         4 => {
@@ -95,9 +95,9 @@ async fn sonarr(client: &Sonarr, which: u8) -> Result<(), ArrError> {
                 let _ = (episode.on_disk(), episode.has_aired(now));
             }
         }
-        8 => drop(client.fetch_missing_episodes(50).await?),
+        8 => drop(client.common_api().fetch_status().await?),
         9 => drop(client.fetch_series(1).await?),
-        10 => drop(client.common_api().fetch_disks().await?),
+        10 => drop(client.common_api().replaces_failed().await?),
         _ => drop(client.fetch_profiles().await?),
     }
     Ok(())

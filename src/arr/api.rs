@@ -234,16 +234,6 @@ impl ApiClient {
         self.send_call(&call, call.bounds).await.map(drop)
     }
 
-    /// Sends a creation once and returns the created record. An unreadable response leaves its content unknown.
-    pub(super) async fn create_json<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &Value,
-    ) -> Result<T, ArrError> {
-        let call = ApiCall { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
-        parse_json(&self.send_call(&call, call.bounds).await?)
-    }
-
     /// Sends a read, and a second time if the first attempt certainly had no effect, within the timeout of one attempt.
     async fn read_bytes(&self, call: &ApiCall<'_>) -> Result<Bytes, ArrError> {
         let deadline = Instant::now() + call.bounds.timeout;

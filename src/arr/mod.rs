@@ -27,7 +27,7 @@ mod wire;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-pub use additions::{AdditionOutcome, MovieScope, NewMovie, NewSeries, WantedEpisodes};
+pub use additions::{AdditionOutcome, NewMovie, NewSeries, WantedEpisodes};
 pub use downloads::{Download, DownloadOf, DownloadState, QueuedEpisode};
 pub use series::{SPECIALS, Season, Series};
 

@@ -12,8 +12,8 @@ use super::library_title::{LibraryTitle, MovieRecord};
 use super::time_format::parse_day;
 use super::wire::{self, QueueRow, ResourcePage};
 use super::{
-    AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, Movie, MovieScope, NewMovie,
-    QualityProfile, ReleaseKind, RemovalOutcome, RootFolder, SystemStatus, UpcomingWhen, downloads, imports,
+    AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, Movie, NewMovie, QualityProfile,
+    ReleaseKind, RemovalOutcome, RootFolder, UpcomingWhen, downloads, imports,
 };
 use crate::http::HttpClient;
 
@@ -34,10 +34,6 @@ impl Radarr {
     /// Searches the catalog. `term` may be `tmdb:603`. An empty term finds nothing.
     pub async fn lookup_movies(&self, term: &str) -> Result<Vec<Movie>, ArrError> {
         self.api.get_lookup::<wire::MovieResource, _>("movie/lookup", term).await
-    }
-
-    pub async fn fetch_movies(&self) -> Result<Vec<Movie>, ArrError> {
-        self.api.get_list::<wire::MovieResource, _>("movie", &[("excludeLocalCovers", "true")]).await
     }
 
     /// Reads the whole library and passes each title to `visit` as it arrives.
@@ -63,10 +59,6 @@ impl Radarr {
 
     /// Adds a movie as monitored and searches for it immediately.
     pub async fn add_movie(&self, movie: &NewMovie) -> Result<AdditionOutcome, ArrError> {
-        let monitor = match movie.scope {
-            MovieScope::Movie => "movieOnly",
-            MovieScope::Collection => "movieAndCollection",
-        };
         let body = json!({
             "title": movie.title,
             "tmdbId": movie.tmdb,
@@ -75,7 +67,7 @@ impl Radarr {
             "monitored": true,
             "minimumAvailability": movie.availability.as_str(),
             "tags": [],
-            "addOptions": { "monitor": monitor, "searchForMovie": true },
+            "addOptions": { "monitor": "movieOnly", "searchForMovie": true },
         });
         self.api.post_addition("movie", &body).await
     }
@@ -123,10 +115,6 @@ impl Radarr {
 
     pub async fn root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
         self.common_api().root_folders().await
-    }
-
-    pub async fn fetch_status(&self) -> Result<SystemStatus, ArrError> {
-        self.common_api().fetch_status().await
     }
 }
 
@@ -221,7 +209,6 @@ mod tests {
             profile: 4,
             root_folder: "/films".into(),
             availability: Availability::Released,
-            scope: MovieScope::Movie,
         }
     }
 

@@ -12,8 +12,7 @@ use super::time_format::parse_instant;
 use super::wire::{self, QueueRow, ResourcePage};
 use super::{
     AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, NewSeries, QualityProfile,
-    RemovalOutcome, RootFolder, SPECIALS, Series, SystemStatus, UpcomingWhen, WantedEpisodes, downloads,
-    imports,
+    RemovalOutcome, RootFolder, SPECIALS, Series, UpcomingWhen, WantedEpisodes, downloads, imports,
 };
 use crate::http::HttpClient;
 
@@ -34,10 +33,6 @@ impl Sonarr {
     /// Searches the catalog. `term` may be `tvdb:78107`. An empty term finds nothing.
     pub async fn lookup_series(&self, term: &str) -> Result<Vec<Series>, ArrError> {
         self.api.get_lookup::<wire::SeriesResource, _>("series/lookup", term).await
-    }
-
-    pub async fn all_series(&self) -> Result<Vec<Series>, ArrError> {
-        self.api.get_list::<wire::SeriesResource, _>("series", &[]).await
     }
 
     /// Reads the whole library and passes each title to `visit` as it arrives.
@@ -135,10 +130,6 @@ impl Sonarr {
 
     pub async fn root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
         self.common_api().root_folders().await
-    }
-
-    pub async fn fetch_status(&self) -> Result<SystemStatus, ArrError> {
-        self.common_api().fetch_status().await
     }
 }
 

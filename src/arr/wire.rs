@@ -265,7 +265,6 @@ impl EpisodeResource {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ResourcePage<T> {
-    pub(super) total_records: Option<u32>,
     pub(super) records: Vec<T>,
 }
 

@@ -22,7 +22,7 @@ use super::{
     ToolOutput, WRITE_TIMEOUT, deletion_outcomes, requesters,
 };
 use crate::arr::radarr::Radarr;
-use crate::arr::{AdditionOutcome, Availability, Movie, MovieScope, NewMovie, QualityProfile};
+use crate::arr::{AdditionOutcome, Availability, Movie, NewMovie, QualityProfile};
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, NOT_MONITORED, RequestedTitle};
 use crate::conversation::transcript::{
@@ -203,7 +203,6 @@ async fn plan_addition(
         profile: profile.id,
         root_folder: folder.path.clone(),
         availability: Availability::Released,
-        scope: MovieScope::Movie,
     };
     Ok((wanted, profile.clone()))
 }

@@ -57,8 +57,7 @@ pub(super) struct FakeLibraryState<D> {
     pub excluded: Vec<i64>,
     pub ailments: Vec<[String; 3]>,
     pub replaces_failed: bool,
-    /// Name and last message of each command.
-    pub commands: Vec<(&'static str, String)>,
+    pub last_command: u32,
     pub last_download: usize,
     /// Catalog id and profile of each title that was added through the API.
     pub added: Vec<(i64, String)>,
@@ -112,7 +111,7 @@ impl<D: Clone> FakeServer<D> {
             excluded: Vec::new(),
             ailments: Vec::new(),
             replaces_failed: true,
-            commands: Vec::new(),
+            last_command: 0,
             last_download: 0,
             added: Vec::new(),
             removed: Vec::new(),

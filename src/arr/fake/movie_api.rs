@@ -132,11 +132,10 @@ async fn post_command(State(radarr): State<FakeRadarr>, body: Bytes) -> Response
         return unknown_command();
     }
     let mut world = radarr.lock_state();
-    let count = command.movie_ids.len();
-    let grabbed: usize =
-        command.movie_ids.iter().map(|id| world.search_release(*id, SearchReason::Asked)).sum();
-    let message = format!("Completed search for {count} movies. {grabbed} reports downloaded.");
-    created_response(begun_command_json(&mut world, "MoviesSearch", message))
+    for id in command.movie_ids {
+        world.search_release(id, SearchReason::Asked);
+    }
+    created_response(begun_command_json(&mut world, "MoviesSearch"))
 }
 
 async fn history_of_one(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {

@@ -66,10 +66,10 @@ impl ReleaseSearch for SeriesDetails {
 }
 
 impl FakeLibraryState<MovieDetails> {
-    /// Searches for a movie and returns the number of grabbed copies.
-    pub(super) fn search_release(&mut self, id: i64, reason: SearchReason) -> usize {
+    /// Searches for a movie, and grabs a copy that is found.
+    pub(super) fn search_release(&mut self, id: i64, reason: SearchReason) {
         let now = self.clock.now();
-        let Some(place) = self.library.iter().position(|film| film.id == id) else { return 0 };
+        let Some(place) = self.library.iter().position(|film| film.id == id) else { return };
         let title = self.library[place].title.clone();
         self.library[place].details.last_search = Some(now);
         self.record.searches.push(title.clone());
@@ -78,37 +78,32 @@ impl FakeLibraryState<MovieDetails> {
         // A copy that is no better than the existing one is rejected.
         let has_one = film.size_bytes > 0 || self.downloads.iter().any(|it| same_name(&it.title, &title));
         let found = self.copies.iter().position(|copy| self.title_named(copy).is_some_and(|it| it.id == id));
-        match found {
-            Some(copy) if wanted && !has_one => {
-                self.grab_copy(copy);
-                1
-            }
-            Some(_) | None => 0,
+        if let Some(copy) = found.filter(|_| wanted && !has_one) {
+            self.grab_copy(copy);
         }
     }
 }
 
 impl FakeLibraryState<SeriesDetails> {
-    pub(super) fn search_missing(&mut self, id: i64) -> usize {
-        let Some(title) = self.library.iter().find(|show| show.id == id).map(|show| show.title.clone())
-        else {
-            return 0;
-        };
-        self.search_episodes(id, format!("{title} missing"), SearchReason::ByItself, |_| true)
+    pub(super) fn search_missing(&mut self, id: i64) {
+        let title = self.library.iter().find(|show| show.id == id).map(|show| show.title.clone());
+        if let Some(title) = title {
+            self.search_episodes(id, format!("{title} missing"), SearchReason::ByItself, |_| true);
+        }
     }
 
-    /// Searches for the episodes of a series that `meant` selects. `words` is the description in the record. Returns
-    /// the number of grabbed copies.
+    /// Searches for the episodes of a series that `meant` selects, and grabs the copies that are found. `words` is the
+    /// description in the record.
     pub(super) fn search_episodes(
         &mut self,
         id: i64,
         words: String,
         reason: SearchReason,
         meant: impl Fn(&ShowEpisode) -> bool,
-    ) -> usize {
+    ) {
         let now = self.clock.now();
         self.record.searches.push(words);
-        let Some(show) = self.library.iter().find(|show| show.id == id) else { return 0 };
+        let Some(show) = self.library.iter().find(|show| show.id == id) else { return };
         let wanted = |one: &ShowEpisode| {
             let out = one.airs.is_some_and(|at| at <= now);
             meant(one)
@@ -124,12 +119,9 @@ impl FakeLibraryState<SeriesDetails> {
             let searched = |one: &&mut ShowEpisode| wanted.contains(&(one.season, one.number));
             show.separate_episodes().iter_mut().filter(searched).for_each(|one| one.last_search = Some(now));
         }
-        let mut grabbed = 0;
         while let Some(copy) = self.copies.iter().position(|copy| self.copy_matches(copy, id, &wanted)) {
             self.grab_copy(copy);
-            grabbed += 1;
         }
-        grabbed
     }
 
     /// Returns whether a copy has one of these episodes, and none that is already being downloaded.

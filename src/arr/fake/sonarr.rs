@@ -246,10 +246,7 @@ async fn delete_series(State(sonarr): State<FakeSonarr>, Path(id): Path<i64>) ->
             StatusCode::OK.into_response()
         }
         // The real Sonarr has no better response for a series that does not exist.
-        None => exception_response(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "Expected query to return 1 rows but returned 0",
-        ),
+        None => activity_api::unknown_rows(),
     }
 }
 

@@ -159,8 +159,3 @@ fn status_rank(status: &str) -> Option<u8> {
         _ => None,
     }
 }
-
-/// Loads the delivery state of a row, for tests and the operator.
-pub fn load_delivery_state(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<String>> {
-    rows::table.find(id.0).select(rows::delivery).first(conn)
-}
