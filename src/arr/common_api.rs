@@ -55,7 +55,7 @@ impl ServerKind {
 
 impl CommonApi<'_> {
     pub async fn fetch_status(self) -> Result<SystemStatus, ArrError> {
-        Ok(self.0.get::<wire::SystemStatusResource>("system/status", &[]).await?.into())
+        self.0.get("system/status", &[]).await
     }
 
     pub async fn fetch_profiles(self) -> Result<Vec<QualityProfile>, ArrError> {

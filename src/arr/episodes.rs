@@ -2,13 +2,12 @@
 
 use http::Method;
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::json;
 
 use super::api::QueryParameters;
 use super::sonarr::Sonarr;
 use super::time_format::parse_instant;
-use super::wire::{MediaFileResource as WireFile, whole_or_default};
+use super::wire::{EpisodeResource, whole_or_default};
 use super::{ArrError, MediaFile};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +57,7 @@ impl Sonarr {
     }
 
     async fn fetch_listed_episodes(&self, query: QueryParameters<'_>) -> Result<Vec<Episode>, ArrError> {
-        let mut episodes: Vec<Episode> = self.api.get_list::<WireEpisode, _>("episode", query).await?;
+        let mut episodes: Vec<Episode> = self.api.get_list::<EpisodeResource, _>("episode", query).await?;
         episodes.sort_by_key(|episode| (episode.season, episode.number));
         Ok(episodes)
     }
@@ -83,24 +82,8 @@ impl Sonarr {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireEpisode {
-    id: Option<i64>,
-    season_number: Option<i64>,
-    episode_number: Option<i64>,
-    title: Option<String>,
-    air_date_utc: Option<String>,
-    monitored: Option<bool>,
-    has_file: Option<bool>,
-    episode_file_id: Option<i64>,
-    episode_file: Option<WireFile>,
-    last_search_time: Option<String>,
-    finale_type: Option<String>,
-}
-
-impl From<WireEpisode> for Episode {
-    fn from(wire: WireEpisode) -> Self {
+impl From<EpisodeResource> for Episode {
+    fn from(wire: EpisodeResource) -> Self {
         let id = wire.episode_file_id.filter(|&id| id > 0);
         // Versions that cannot include the file still return its id.
         let bare = |id| MediaFile { id, size_bytes: 0, quality: String::new() };

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::api::ApiClient;
 use super::common_api::{CommonApi, gone_or_removed};
-use super::library_title::{LibraryTitle, MovieRecord};
+use super::library_title::LibraryTitle;
 use super::time_format::parse_day;
 use super::wire::{self, QueueRow, ResourcePage};
 use super::{
@@ -38,13 +38,13 @@ impl Radarr {
 
     /// Reads the whole library and passes each title to `visit` as it arrives.
     pub async fn each_holding(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
-        let visit = |record: MovieRecord| visit(record.into());
+        let visit = |record: wire::MovieResource| visit(record.into());
         self.api.visit_each("movie", &[("excludeLocalCovers", "true")], visit).await
     }
 
     /// Fetches the current state of one title of the library.
     pub async fn fetch_library_title(&self, id: i64) -> Result<Option<LibraryTitle>, ArrError> {
-        self.api.get_item::<MovieRecord, _>(&format!("movie/{id}")).await
+        self.api.get_item::<wire::MovieResource, _>(&format!("movie/{id}")).await
     }
 
     pub async fn fetch_movie(&self, id: i64) -> Result<Option<Movie>, ArrError> {

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::api::ApiClient;
 use super::common_api::CommonApi;
-use super::library_title::{LibraryTitle, SeriesRecord};
+use super::library_title::LibraryTitle;
 use super::time_format::parse_instant;
 use super::wire::{self, QueueRow, ResourcePage};
 use super::{
@@ -37,13 +37,13 @@ impl Sonarr {
 
     /// Reads the whole library and passes each title to `visit` as it arrives.
     pub async fn each_holding(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
-        let visit = |record: SeriesRecord| visit(record.into());
+        let visit = |record: wire::SeriesResource| visit(record.into());
         self.api.visit_each("series", &[], visit).await
     }
 
     /// Fetches the current state of one title of the library.
     pub async fn fetch_library_title(&self, id: i64) -> Result<Option<LibraryTitle>, ArrError> {
-        self.api.get_item::<SeriesRecord, _>(&format!("series/{id}")).await
+        self.api.get_item::<wire::SeriesResource, _>(&format!("series/{id}")).await
     }
 
     pub async fn fetch_series(&self, id: i64) -> Result<Option<Series>, ArrError> {
