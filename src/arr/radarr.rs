@@ -10,10 +10,9 @@ use super::api::ApiClient;
 use super::common_api::{CommonApi, gone_or_removed};
 use super::library_title::LibraryTitle;
 use super::time_format::parse_day;
-use super::wire::{self, QueueRow, ResourcePage};
 use super::{
     AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, Movie, NewMovie, QualityProfile,
-    ReleaseKind, RemovalOutcome, RootFolder, UpcomingWhen, downloads, imports,
+    ReleaseKind, RemovalOutcome, RootFolder, UpcomingWhen, downloads, imports, wire,
 };
 use crate::http::HttpClient;
 
@@ -79,15 +78,7 @@ impl Radarr {
     }
 
     pub async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
-        let query = [
-            ("page", "1"),
-            ("pageSize", downloads::MAX_ROWS),
-            ("sortKey", "timeleft"),
-            ("sortDirection", "ascending"),
-            ("includeUnknownMovieItems", "true"),
-            ("includeMovie", "true"),
-        ];
-        Ok(downloads::read_downloads(self.api.get::<ResourcePage<QueueRow>>("queue", &query).await?))
+        downloads::fetch_queue(&self.api, &["includeUnknownMovieItems", "includeMovie"]).await
     }
 
     /// Fetches the releases from `start` to `end`, both included, soonest first, one entry per movie.
@@ -103,10 +94,7 @@ impl Radarr {
 
     /// Fetches the imports since an instant, newest first.
     pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<ImportedDownload>, ArrError> {
-        let since = since.to_string();
-        let query =
-            [("date", since.as_str()), ("eventType", "downloadFolderImported"), ("includeMovie", "true")];
-        Ok(imports::imports_from_rows(self.api.get("history/since", &query).await?))
+        imports::fetch_imports(&self.api, since, &["includeMovie"]).await
     }
 
     pub async fn fetch_profiles(&self) -> Result<Vec<QualityProfile>, ArrError> {

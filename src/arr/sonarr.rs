@@ -9,10 +9,9 @@ use super::api::ApiClient;
 use super::common_api::CommonApi;
 use super::library_title::LibraryTitle;
 use super::time_format::parse_instant;
-use super::wire::{self, QueueRow, ResourcePage};
 use super::{
     AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, NewSeries, QualityProfile,
-    RemovalOutcome, RootFolder, SPECIALS, Series, UpcomingWhen, WantedEpisodes, downloads, imports,
+    RemovalOutcome, RootFolder, SPECIALS, Series, UpcomingWhen, WantedEpisodes, downloads, imports, wire,
 };
 use crate::http::HttpClient;
 
@@ -81,16 +80,8 @@ impl Sonarr {
     }
 
     pub async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
-        let query = [
-            ("page", "1"),
-            ("pageSize", downloads::MAX_ROWS),
-            ("sortKey", "timeleft"),
-            ("sortDirection", "ascending"),
-            ("includeUnknownSeriesItems", "true"),
-            ("includeSeries", "true"),
-            ("includeEpisode", "true"),
-        ];
-        Ok(downloads::read_downloads(self.api.get::<ResourcePage<QueueRow>>("queue", &query).await?))
+        let includes = ["includeUnknownSeriesItems", "includeSeries", "includeEpisode"];
+        downloads::fetch_queue(&self.api, &includes).await
     }
 
     /// Fetches the episodes that air from `start` to `end`, soonest first.
@@ -114,14 +105,7 @@ impl Sonarr {
 
     /// Fetches the imports since an instant, newest first.
     pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<ImportedDownload>, ArrError> {
-        let since = since.to_string();
-        let query = [
-            ("date", since.as_str()),
-            ("eventType", "downloadFolderImported"),
-            ("includeSeries", "true"),
-            ("includeEpisode", "true"),
-        ];
-        Ok(imports::imports_from_rows(self.api.get("history/since", &query).await?))
+        imports::fetch_imports(&self.api, since, &["includeSeries", "includeEpisode"]).await
     }
 
     pub async fn fetch_profiles(&self) -> Result<Vec<QualityProfile>, ArrError> {
