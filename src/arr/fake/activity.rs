@@ -196,6 +196,18 @@ impl<D> FakeLibraryState<D> {
         }
     }
 
+    /// Adds the deletion of a file at the current time to the history.
+    pub(super) fn record_loss(&mut self, title: &str, event: &'static str, reason: &str) {
+        self.history.push(HistoryFixture {
+            title: title.to_owned(),
+            release: format!("{title}.mkv"),
+            event,
+            at: self.clock.now(),
+            download: 0,
+            reason: Some(reason.to_owned()),
+        });
+    }
+
     /// Adds an event at the current time to the history of a download.
     pub(super) fn record_event(
         &mut self,

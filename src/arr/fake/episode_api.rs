@@ -10,14 +10,13 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::activity::{HistoryFixture, parse_title_episodes as meant_by};
+use super::activity::parse_title_episodes as meant_by;
 use super::activity_api::{begun_command_json, unknown_command};
 use super::fake_server::FakeLibraryState;
 use super::media_fixtures::SeriesDetails;
 use super::release_search::SearchReason;
 use super::responses::{
     RequestQuery, created_response, exception_response, malformed_body_response, ok_response, query_flag,
-    records_since,
 };
 use super::series_json::{
     dated_episodes, described_episode_json, episode_id, episode_json, episode_numbers, file_bytes,
@@ -31,8 +30,6 @@ pub(super) fn routes(sonarr: FakeSonarr) -> Router {
         .route("/episode/monitor", put(monitor_episodes))
         .route("/episodefile/bulk", delete(delete_files))
         .route("/command", post(post_command))
-        .route("/history/series", get(history_of_one))
-        .route("/history/since", get(history_since))
         .with_state(sonarr)
 }
 
@@ -42,9 +39,7 @@ async fn list_episodes(State(sonarr): State<FakeSonarr>, Query(query): Query<Req
         return exception_response(StatusCode::BAD_REQUEST, "seriesId or episodeIds must be provided");
     };
     let season = query.get("seasonNumber").and_then(|number| number.parse::<u32>().ok());
-    let Some(show) = world.library.iter().find(|show| show.id.to_string() == *id) else {
-        return ok_response(json!([]));
-    };
+    let Some(show) = id.parse().ok().and_then(|id| world.title(id)) else { return ok_response(json!([])) };
     let all = dated_episodes(&world, show);
     let size = file_bytes(show, &all);
     let describe = |one| {
@@ -121,11 +116,8 @@ async fn delete_files(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
         show.size_bytes = left * size;
     }
     for title in deleted {
-        let (event, at) = ("episodeFileDeleted", world.clock.now());
-        let reason = Some("Manual".to_owned());
-        world.record.deleted_files.push(title.clone());
-        let release = format!("{title}.mkv");
-        world.history.push(HistoryFixture { title, release, event, at, download: 0, reason });
+        world.record_loss(&title, "episodeFileDeleted", "Manual");
+        world.record.deleted_files.push(title);
     }
     ok_response(json!({}))
 }
@@ -166,8 +158,7 @@ async fn post_command(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
 
 /// Searches for the monitored episodes only, even though a user requested the search.
 fn search_season(world: &mut FakeLibraryState<SeriesDetails>, id: i64, season: u32) {
-    let title = world.library.iter().find(|show| show.id == id).map(|show| show.title.clone());
-    let words = format!("{} S{season:02}", title.unwrap_or_default());
+    let words = format!("{} S{season:02}", world.title(id).map_or("", |show| show.title.as_str()));
     world.search_episodes(id, words, SearchReason::Asked, |one| one.season == season && one.monitored);
 }
 
@@ -184,18 +175,7 @@ fn search_single(world: &mut FakeLibraryState<SeriesDetails>, ids: &[i64]) {
     }
 }
 
-async fn history_of_one(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    let world = sonarr.lock_state();
-    let mut records = history_records(&world, &query);
-    records.retain(|(_, record)| query.get("seriesId") == Some(&record["seriesId"].to_string()));
-    records_since(records, &query)
-}
-
-async fn history_since(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    records_since(history_records(&sonarr.lock_state(), &query), &query)
-}
-
-fn history_records(
+pub(super) fn history_records(
     world: &FakeLibraryState<SeriesDetails>,
     query: &RequestQuery,
 ) -> Vec<(&'static str, Value)> {

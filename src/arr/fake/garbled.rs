@@ -17,9 +17,9 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use super::activity::download;
-use super::fake_server::ServerFlavor;
 use super::flaws::{Flaw, Slip, flaws, slip, spoil, status, written};
-use super::media_fixtures::{movie, series};
+use super::library_api::LibraryKind;
+use super::media_fixtures::{MovieDetails, SeriesDetails, movie, series};
 use super::radarr::FakeRadarr;
 use super::responses;
 use super::sonarr::FakeSonarr;
@@ -193,8 +193,8 @@ fn check_refusal(refusal: &ArrError) {
 fn clients(radarr: InProcess, sonarr: InProcess) -> Clients {
     let base = || "http://library.test".parse().unwrap();
     Clients {
-        radarr: Radarr::new(HttpClient::in_process(radarr), base(), ServerFlavor::Radarr.key().into()),
-        sonarr: Sonarr::new(HttpClient::in_process(sonarr), base(), ServerFlavor::Sonarr.key().into()),
+        radarr: Radarr::new(HttpClient::in_process(radarr), base(), MovieDetails::SERVER.api_key.into()),
+        sonarr: Sonarr::new(HttpClient::in_process(sonarr), base(), SeriesDetails::SERVER.api_key.into()),
     }
 }
 
@@ -264,7 +264,7 @@ fn complaints(runtime: &Runtime) -> Vec<Value> {
         responses::malformed_body_response("$.year"),
         responses::failure_response(404),
         responses::failure_response(500),
-        responses::starting_response(ServerFlavor::Radarr),
+        responses::starting_response(&MovieDetails::SERVER),
     ];
     let read = |response: axum::response::Response| {
         let body = runtime.block_on(to_bytes(response.into_body(), usize::MAX)).unwrap();

@@ -18,6 +18,7 @@ pub mod fake_server;
 mod flaws;
 #[cfg(test)]
 mod garbled;
+mod library_api;
 pub mod media_fixtures;
 mod movie_api;
 mod movie_json;

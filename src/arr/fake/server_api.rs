@@ -67,9 +67,9 @@ async fn root_folders<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
 
 async fn system_status<D>(State(fake): State<FakeServer<D>>) -> Response {
     ok_response(json!({
-        "appName": fake.app.name(),
-        "instanceName": fake.app.name(),
-        "version": fake.app.version(),
+        "appName": fake.identity.name,
+        "instanceName": fake.identity.name,
+        "version": fake.identity.version,
         "isProduction": true,
         "isDocker": true,
         "branch": "main",
