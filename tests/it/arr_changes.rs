@@ -2,20 +2,20 @@
 
 use jiff::Timestamp;
 
-use super::activity::download;
-use super::fake_server::ActionRecord;
-use super::media_fixtures::{movie, series};
-use super::radarr::FakeRadarr;
-use super::sonarr::FakeSonarr;
-use crate::arr::changes::{EditorChange, MovieChange, SeriesChange, SeriesSearch};
-use crate::arr::collections::SuggestionSource;
-use crate::arr::common_api::{DiscardMode, HealthLevel};
-use crate::arr::history::HistoryEvent;
-use crate::arr::radarr::Radarr;
-use crate::arr::sonarr::Sonarr;
-use crate::arr::{ArrError, Availability, RemovalOutcome};
-use crate::clock::Clock;
-use crate::http::HttpClient;
+use dialarr::arr::changes::{EditorChange, MovieChange, SeriesChange, SeriesSearch};
+use dialarr::arr::collections::SuggestionSource;
+use dialarr::arr::common_api::{DiscardMode, HealthLevel};
+use dialarr::arr::fake::activity::download;
+use dialarr::arr::fake::fake_server::ActionRecord;
+use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::arr::history::HistoryEvent;
+use dialarr::arr::radarr::Radarr;
+use dialarr::arr::sonarr::Sonarr;
+use dialarr::arr::{ArrError, Availability, RemovalOutcome};
+use dialarr::clock::Clock;
+use dialarr::http::HttpClient;
 
 const GB: u64 = 1_000_000_000;
 
@@ -207,7 +207,7 @@ async fn collections_and_suggestions_mark_owned_titles() {
         movie("Dune: Part Two").year(2024).tmdb(693_134).collection(726_871, "Dune Collection"),
     );
     fake.add_suggestion(movie("Arrival").year(2016).tmdb(329_865).genres(&["Science Fiction"]).rating(7.6));
-    let ownership = |films: Vec<crate::arr::collections::SuggestedMovie>| -> Vec<(i64, bool)> {
+    let ownership = |films: Vec<dialarr::arr::collections::SuggestedMovie>| -> Vec<(i64, bool)> {
         films.into_iter().map(|film| (film.tmdb, film.in_library)).collect()
     };
     assert_eq!(

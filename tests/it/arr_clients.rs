@@ -6,20 +6,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::date;
 
-use super::activity::download;
-use super::demo_library::demo_library;
-use super::media_fixtures::{movie, series};
-use super::radarr::FakeRadarr;
-use super::sonarr::FakeSonarr;
-use crate::arr::radarr::Radarr;
-use crate::arr::sonarr::Sonarr;
-use crate::arr::{
+use dialarr::arr::fake::activity::download;
+use dialarr::arr::fake::demo_library::demo_library;
+use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::arr::radarr::Radarr;
+use dialarr::arr::sonarr::Sonarr;
+use dialarr::arr::{
     AdditionOutcome, ArrError, Availability, CalendarEntry, Download, DownloadOf, DownloadState,
     ImportedDownload, MediaFile, Movie, NewMovie, NewSeries, QualityProfile, QueuedEpisode, ReleaseKind,
     ReleaseStatus, RemovalOutcome, RootFolder, Season, Series, UpcomingWhen, WantedEpisodes,
 };
-use crate::clock::Clock;
-use crate::http::HttpClient;
+use dialarr::clock::Clock;
+use dialarr::http::HttpClient;
 
 fn now() -> Timestamp {
     "2026-03-06T19:00:00Z".parse().unwrap()
