@@ -22,7 +22,7 @@ use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::triage::TriageLevel;
 use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::rate_limit::RateLimit;
-use crate::conversation::transcript::{Address, PhoneNumber};
+use crate::conversation::transcript::Address;
 use crate::conversation::turn::TurnLimits;
 use crate::engine::{CodeSource, HouseholdSettings, MetadataSource, PicturePolicy, Quotas, SmsReactions};
 use crate::http::{HttpClient, InProcess};
@@ -240,9 +240,4 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         similarity_floor: DEFAULT_SIMILARITY_FLOOR,
         recovery_delays: RecoveryDelays::STANDARD,
     }
-}
-
-/// Returns a fictional number, which no real phone has.
-pub fn fictional_number(last_two: u8) -> Option<PhoneNumber> {
-    PhoneNumber::parse(&format!("+155501001{last_two:02}")).ok()
 }

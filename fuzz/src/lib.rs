@@ -1,4 +1,5 @@
 //! Shared parts of the targets: the program behind its webhooks, and scripted peers.
 
+pub mod arr_reads;
 pub mod peer;
 pub mod program;

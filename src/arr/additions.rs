@@ -9,14 +9,6 @@ pub struct NewMovie {
     pub profile: i64,
     pub root_folder: String,
     pub availability: Availability,
-    pub scope: MovieScope,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MovieScope {
-    Movie,
-    /// Movie and the rest of its collection.
-    Collection,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

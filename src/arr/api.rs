@@ -144,18 +144,11 @@ impl ApiClient {
         call: &ApiCall<'_>,
         mut visit: impl FnMut(W),
     ) -> Result<(), ArrError> {
-        let deadline = Instant::now() + call.bounds.timeout;
-        let first = self.open_call(call, call.bounds).await;
-        let left = deadline.saturating_duration_since(Instant::now());
-        let opened = match first {
-            Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
-                self.open_call(call, ResponseBounds { timeout: left, ..call.bounds }).await
-            }
+        let (begin, mut answer) = match attempt_twice(call, |bounds| self.open_call(call, bounds)).await {
             // These paths exist on every instance with this API.
-            Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
-            opened => opened,
+            Err(ArrError::NotFound) => return Err(ArrError::WrongUrl("it knows no such API".into())),
+            opened => opened?,
         };
-        let (begin, mut answer) = opened?;
         let mut elements = JsonArrayReader::default();
         elements.push_bytes(&begin, &mut visit).map_err(ArrError::Unreadable)?;
         while let Some(piece) = answer.next_piece().await.map_err(ArrError::NoAnswer)? {
@@ -186,9 +179,7 @@ impl ApiClient {
             // For an empty term the instances return the same error as for a catalog that is down.
             return Ok(Vec::new());
         }
-        let query = [("term", term)];
-        let call = ApiCall { method: Method::GET, path, query: &query, body: None, bounds: LOOKUP_BOUNDS };
-        Ok(parse_json::<Vec<W>>(&self.read_bytes(&call).await?)?.into_iter().map(Into::into).collect())
+        self.slow_list::<W, T>(path, &[("term", term)]).await
     }
 
     /// Sends an addition once. The body of a successful response is ignored.
@@ -234,27 +225,8 @@ impl ApiClient {
         self.send_call(&call, call.bounds).await.map(drop)
     }
 
-    /// Sends a creation once and returns the created record. An unreadable response leaves its content unknown.
-    pub(super) async fn create_json<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &Value,
-    ) -> Result<T, ArrError> {
-        let call = ApiCall { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
-        parse_json(&self.send_call(&call, call.bounds).await?)
-    }
-
-    /// Sends a read, and a second time if the first attempt certainly had no effect, within the timeout of one attempt.
     async fn read_bytes(&self, call: &ApiCall<'_>) -> Result<Bytes, ArrError> {
-        let deadline = Instant::now() + call.bounds.timeout;
-        let first = self.send_call(call, call.bounds).await;
-        let left = deadline.saturating_duration_since(Instant::now());
-        match first {
-            Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
-                self.send_call(call, ResponseBounds { timeout: left, ..call.bounds }).await
-            }
-            answer => answer,
-        }
+        attempt_twice(call, |bounds| self.send_call(call, bounds)).await
     }
 
     async fn send_call(&self, call: &ApiCall<'_>, bounds: ResponseBounds) -> Result<Bytes, ArrError> {
@@ -322,6 +294,22 @@ impl ApiClient {
             }
             None => request.body(Bytes::new()),
         }
+    }
+}
+
+/// Sends a read, and a second time if the first attempt certainly had no effect, within the timeout of one attempt.
+async fn attempt_twice<R, F>(call: &ApiCall<'_>, attempt: impl Fn(ResponseBounds) -> F) -> Result<R, ArrError>
+where
+    F: Future<Output = Result<R, ArrError>>,
+{
+    let deadline = Instant::now() + call.bounds.timeout;
+    let first = attempt(call.bounds).await;
+    let left = deadline.saturating_duration_since(Instant::now());
+    match first {
+        Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
+            attempt(ResponseBounds { timeout: left, ..call.bounds }).await
+        }
+        answer => answer,
     }
 }
 

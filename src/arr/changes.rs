@@ -69,8 +69,8 @@ impl Radarr {
         self.api.write_json(Method::PUT, "movie/editor", &body).await
     }
 
-    /// Searches for a movie immediately, even if it is unmonitored or unreleased. Returns the command's id.
-    pub async fn search_movie(&self, movie: i64) -> Result<i64, ArrError> {
+    /// Searches for a movie immediately, even if it is unmonitored or unreleased.
+    pub async fn search_movie(&self, movie: i64) -> Result<(), ArrError> {
         self.common_api().start_command(&json!({ "name": "MoviesSearch", "movieIds": [movie] })).await
     }
 
@@ -129,8 +129,8 @@ impl Sonarr {
         self.api.write_json(Method::POST, "seasonpass", &body).await
     }
 
-    /// Starts a search and returns the command's id.
-    pub async fn search_series(&self, search: &SeriesSearch) -> Result<i64, ArrError> {
+    /// Starts a search.
+    pub async fn search_series(&self, search: &SeriesSearch) -> Result<(), ArrError> {
         let command = match search {
             SeriesSearch::Season { series, season } => {
                 json!({ "name": "SeasonSearch", "seriesId": series, "seasonNumber": season })

@@ -1,5 +1,6 @@
-//! Features that Sonarr and Radarr share besides their libraries: queue, grabs, commands, disks and health.
+//! Features that Sonarr and Radarr share besides their libraries: queue, grabs, commands and health.
 
+use http::Method;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -19,19 +20,10 @@ pub struct CommonApi<'a>(pub(super) &'a ApiClient);
 /// Treatment of the release when a download is removed from the queue, including its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiscardMode {
-    /// Allows the same release to be fetched again.
-    Forget,
     /// Blocks the release, so that it is never fetched again, and searches for no other release.
     Block,
     /// Blocks the release as `Block` does, and the instance searches for another one if `replaces_failed` returns true.
     BlockAndReplace,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiskSpace {
-    pub path: String,
-    pub free_bytes: u64,
-    pub total_bytes: u64,
 }
 
 /// Problem that the instance reports about itself.
@@ -51,16 +43,6 @@ pub enum HealthLevel {
     Error,
 }
 
-/// Progress of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandState {
-    /// Command that is waiting or running.
-    Underway,
-    /// Last message of the command, such as "Completed search for 1 movies. 1 reports downloaded."
-    Completed(String),
-    Failed(String),
-}
-
 impl ServerKind {
     /// Returns the name that the application uses for itself.
     pub fn name(self) -> &'static str {
@@ -73,7 +55,7 @@ impl ServerKind {
 
 impl CommonApi<'_> {
     pub async fn fetch_status(self) -> Result<SystemStatus, ArrError> {
-        Ok(self.0.get::<wire::SystemStatusResource>("system/status", &[]).await?.into())
+        self.0.get("system/status", &[]).await
     }
 
     pub async fn fetch_profiles(self) -> Result<Vec<QualityProfile>, ArrError> {
@@ -97,14 +79,13 @@ impl CommonApi<'_> {
 
     /// Removes the whole download that `row` belongs to from the queue and from the download client.
     pub async fn discard_download(self, row: i64, how: DiscardMode) -> Result<RemovalOutcome, ArrError> {
-        let (blocklist, skip_redownload) = match how {
-            DiscardMode::Forget => ("false", "false"),
-            DiscardMode::Block => ("true", "true"),
-            DiscardMode::BlockAndReplace => ("true", "false"),
+        let skip_redownload = match how {
+            DiscardMode::Block => "true",
+            DiscardMode::BlockAndReplace => "false",
         };
         let query = [
             ("removeFromClient", "true"),
-            ("blocklist", blocklist),
+            ("blocklist", "true"),
             ("skipRedownload", skip_redownload),
             ("changeCategory", "false"),
         ];
@@ -126,25 +107,15 @@ impl CommonApi<'_> {
         Ok(config.auto_redownload_failed == Some(true) && by_hand_too)
     }
 
-    /// Fetches every mount of the instance. The same disk may appear more than once.
-    pub async fn fetch_disks(self) -> Result<Vec<DiskSpace>, ArrError> {
-        self.0.get_list::<WireDisk, _>("diskspace", &[]).await
-    }
-
     /// Fetches the health problems. The result is empty if there are none.
     pub async fn fetch_health(self) -> Result<Vec<HealthProblem>, ArrError> {
         let checks: Vec<HealthCheck> = self.0.get("health", &[]).await?;
         Ok(checks.into_iter().filter_map(HealthCheck::into_problem).collect())
     }
 
-    /// Fetches the state of a command. Returns `None` if the instance no longer lists it.
-    pub async fn fetch_command(self, id: i64) -> Result<Option<CommandState>, ArrError> {
-        self.0.get_item::<CommandStatus, _>(&format!("command/{id}")).await
-    }
-
-    /// Starts a command and returns its id. A command that is already under way is not started a second time.
-    pub(super) async fn start_command(self, command: &Value) -> Result<i64, ArrError> {
-        Ok(self.0.create_json::<StartedCommand>("command", command).await?.id.unwrap_or_default())
+    /// Starts a command. A command that is already under way is not started a second time.
+    pub(super) async fn start_command(self, command: &Value) -> Result<(), ArrError> {
+        self.0.write_json(Method::POST, "command", command).await
     }
 }
 
@@ -162,50 +133,6 @@ pub(super) fn gone_or_removed(outcome: Result<(), ArrError>) -> Result<RemovalOu
 struct ClientConfig {
     auto_redownload_failed: Option<bool>,
     auto_redownload_failed_from_interactive_search: Option<bool>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct StartedCommand {
-    id: Option<i64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CommandStatus {
-    status: Option<String>,
-    result: Option<String>,
-    message: Option<String>,
-}
-
-impl From<CommandStatus> for CommandState {
-    fn from(wire: CommandStatus) -> Self {
-        let message = wire.message.as_deref().map(error_message::plain_message).unwrap_or_default();
-        match (wire.status.as_deref(), wire.result.as_deref()) {
-            (Some("completed"), Some("unsuccessful")) => Self::Failed(message),
-            (Some("completed"), _) => Self::Completed(message),
-            (Some("failed" | "aborted" | "cancelled" | "orphaned"), _) => Self::Failed(message),
-            _ => Self::Underway,
-        }
-    }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireDisk {
-    path: Option<String>,
-    free_space: Option<u64>,
-    total_space: Option<u64>,
-}
-
-impl From<WireDisk> for DiskSpace {
-    fn from(wire: WireDisk) -> Self {
-        Self {
-            path: wire.path.unwrap_or_default(),
-            free_bytes: wire.free_space.unwrap_or_default(),
-            total_bytes: wire.total_space.unwrap_or_default(),
-        }
-    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -44,8 +44,8 @@ pub fn parse_events(body: &[u8], now: Timestamp) -> Result<Vec<KeyedArrEvent>, N
 #[serde(rename_all = "camelCase", default)]
 struct ConnectEvent {
     event_type: Option<String>,
-    movie: Option<ConnectMovie>,
-    series: Option<ConnectSeries>,
+    movie: Option<ConnectTitle>,
+    series: Option<ConnectTitle>,
     episodes: Option<Vec<ConnectEpisode>>,
     is_upgrade: Option<bool>,
     download_id: Option<String>,
@@ -57,17 +57,9 @@ struct ConnectEvent {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct ConnectMovie {
+struct ConnectTitle {
     id: Option<i64>,
     tmdb_id: Option<i64>,
-    title: Option<String>,
-    year: Option<i64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ConnectSeries {
-    id: Option<i64>,
     tvdb_id: Option<i64>,
     title: Option<String>,
     year: Option<i64>,
@@ -93,10 +85,10 @@ impl ConnectEvent {
     fn import_reports(self) -> Vec<ArrEvent> {
         // A complete import does not indicate whether it replaced a file.
         let copy = if self.is_upgrade == Some(true) { ImportKind::Upgrade } else { ImportKind::First };
-        if let Some(movie) = self.movie.and_then(ConnectMovie::title) {
+        if let Some(movie) = self.movie.and_then(ConnectTitle::into_movie) {
             return vec![ArrEvent::MovieImported(movie, copy)];
         }
-        let Some(show) = self.series.and_then(ConnectSeries::title) else { return Vec::new() };
+        let Some(show) = self.series.and_then(ConnectTitle::into_series) else { return Vec::new() };
         let report = |episode: ConnectEpisode| ArrEvent::EpisodeImported {
             show: show.clone(),
             season: whole_or_default(episode.season_number),
@@ -108,10 +100,10 @@ impl ConnectEvent {
 
     /// Returns the name of the title, or of the release if no title matches it.
     fn failed_title(self) -> Option<String> {
-        if let Some(movie) = self.movie.and_then(ConnectMovie::title) {
+        if let Some(movie) = self.movie.and_then(ConnectTitle::into_movie) {
             return Some(format_arr_title(&movie));
         }
-        let Some(show) = self.series.and_then(ConnectSeries::title) else {
+        let Some(show) = self.series.and_then(ConnectTitle::into_series) else {
             return self.download_info.and_then(|info| info.title);
         };
         let numbers = |episode: &ConnectEpisode| {
@@ -136,22 +128,22 @@ impl ConnectEvent {
     }
 }
 
-impl ConnectMovie {
-    fn title(self) -> Option<ArrTitle> {
-        Some(ArrTitle {
-            id: self.id?,
-            catalog_id: self.tmdb_id.filter(|id| *id != NO_TITLE)?,
-            title: self.title?,
-            year: whole_or_default(self.year),
-        })
+impl ConnectTitle {
+    fn into_movie(self) -> Option<ArrTitle> {
+        let catalog_id = self.tmdb_id;
+        self.with_catalog_id(catalog_id)
     }
-}
 
-impl ConnectSeries {
-    fn title(self) -> Option<ArrTitle> {
+    /// Converts a series. Sonarr names its TMDB id too, which is not the one that we use.
+    fn into_series(self) -> Option<ArrTitle> {
+        let catalog_id = self.tvdb_id;
+        self.with_catalog_id(catalog_id)
+    }
+
+    fn with_catalog_id(self, catalog_id: Option<i64>) -> Option<ArrTitle> {
         Some(ArrTitle {
             id: self.id?,
-            catalog_id: self.tvdb_id.filter(|id| *id != NO_TITLE)?,
+            catalog_id: catalog_id.filter(|id| *id != NO_TITLE)?,
             title: self.title?,
             year: whole_or_default(self.year),
         })

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
+use super::api::ApiClient;
 use super::wire::{EpisodeResource, QueueRow, ResourcePage, whole_or_default};
-use super::{error_message, time_format};
+use super::{ArrError, error_message, time_format};
 
 /// One download, regardless of the number of its queue rows (a season pack has one per episode).
 #[derive(Debug, Clone, PartialEq)]
@@ -60,10 +61,18 @@ pub enum DownloadState {
 }
 
 /// Maximum number of queue rows that are read: a season pack has one for each of its episodes.
-pub(super) const MAX_ROWS: &str = "1000";
+const MAX_ROWS: &str = "1000";
+
+/// Fetches the queue, including these parts of it.
+pub(super) async fn fetch_queue(api: &ApiClient, includes: &[&str]) -> Result<Vec<Download>, ArrError> {
+    let mut query =
+        vec![("page", "1"), ("pageSize", MAX_ROWS), ("sortKey", "timeleft"), ("sortDirection", "ascending")];
+    query.extend(includes.iter().map(|part| (*part, "true")));
+    Ok(read_downloads(api.get("queue", &query).await?))
+}
 
 /// Reads the downloads, in the order of their first rows.
-pub(super) fn read_downloads(page: ResourcePage<QueueRow>) -> Vec<Download> {
+fn read_downloads(page: ResourcePage<QueueRow>) -> Vec<Download> {
     let mut downloads: Vec<Vec<QueueRow>> = Vec::new();
     let mut place: HashMap<String, usize> = HashMap::new();
     for row in page.records {

@@ -2,13 +2,12 @@
 
 use http::Method;
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::json;
 
 use super::api::QueryParameters;
 use super::sonarr::Sonarr;
 use super::time_format::parse_instant;
-use super::wire::{MediaFileResource as WireFile, ResourcePage, SeriesResource, whole_or_default};
+use super::wire::{EpisodeResource, whole_or_default};
 use super::{ArrError, MediaFile};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,21 +26,6 @@ pub struct Episode {
     pub last_search: Option<Timestamp>,
     /// True if the catalog marks the episode as the last one of its season or its series.
     pub finale: bool,
-}
-
-/// Episode that is monitored, has aired and is not on disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MissingEpisode {
-    pub series: i64,
-    pub series_title: String,
-    pub episode: Episode,
-}
-
-/// First missing episodes, and the total number of missing episodes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MissingEpisodes {
-    pub total: u32,
-    pub episodes: Vec<MissingEpisode>,
 }
 
 impl Episode {
@@ -73,26 +57,9 @@ impl Sonarr {
     }
 
     async fn fetch_listed_episodes(&self, query: QueryParameters<'_>) -> Result<Vec<Episode>, ArrError> {
-        let mut episodes: Vec<Episode> = self.api.get_list::<WireEpisode, _>("episode", query).await?;
+        let mut episodes: Vec<Episode> = self.api.get_list::<EpisodeResource, _>("episode", query).await?;
         episodes.sort_by_key(|episode| (episode.season, episode.number));
         Ok(episodes)
-    }
-
-    /// Fetches the missing episodes of all series, newest first, at most `most`. The specials are included.
-    pub async fn fetch_missing_episodes(&self, most: u32) -> Result<MissingEpisodes, ArrError> {
-        let most = most.to_string();
-        let query = [
-            ("page", "1"),
-            ("pageSize", most.as_str()),
-            ("sortKey", "episodes.airDateUtc"),
-            ("sortDirection", "descending"),
-            ("includeSeries", "true"),
-            ("monitored", "true"),
-        ];
-        let page: ResourcePage<WireEpisode> = self.api.get("wanted/missing", &query).await?;
-        let total = page.total_records.map_or(page.records.len() as u64, u64::from);
-        let episodes = page.records.into_iter().map(missing_episode).collect();
-        Ok(MissingEpisodes { total: u32::try_from(total).unwrap_or(u32::MAX), episodes })
     }
 
     /// Sets whether these episodes are monitored. No search is started.
@@ -115,31 +82,8 @@ impl Sonarr {
     }
 }
 
-fn missing_episode(mut wire: WireEpisode) -> MissingEpisode {
-    let title = wire.series.take().and_then(|series| series.title).unwrap_or_default();
-    MissingEpisode { series: wire.series_id.unwrap_or_default(), series_title: title, episode: wire.into() }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireEpisode {
-    id: Option<i64>,
-    series_id: Option<i64>,
-    season_number: Option<i64>,
-    episode_number: Option<i64>,
-    title: Option<String>,
-    air_date_utc: Option<String>,
-    monitored: Option<bool>,
-    has_file: Option<bool>,
-    episode_file_id: Option<i64>,
-    episode_file: Option<WireFile>,
-    last_search_time: Option<String>,
-    finale_type: Option<String>,
-    series: Option<SeriesResource>,
-}
-
-impl From<WireEpisode> for Episode {
-    fn from(wire: WireEpisode) -> Self {
+impl From<EpisodeResource> for Episode {
+    fn from(wire: EpisodeResource) -> Self {
         let id = wire.episode_file_id.filter(|&id| id > 0);
         // Versions that cannot include the file still return its id.
         let bare = |id| MediaFile { id, size_bytes: 0, quality: String::new() };

@@ -1,13 +1,11 @@
 //! Events of a title, read from the rows of the history: grabs, imports, deletions and failures.
 
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
-use serde_json::Value;
 
 use super::radarr::Radarr;
 use super::sonarr::Sonarr;
 use super::time_format::parse_instant;
-use super::wire::{EpisodeResource, QualityResource, whole_or_default};
+use super::wire::{EpisodeResource, HistoryRow, QualityResource, whole_or_default};
 use super::{ArrError, error_message};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,30 +103,13 @@ impl Sonarr {
 
 /// Converts history rows to entries. Rows without a date are left out, since they cannot be distinguished from old
 /// ones.
-fn entries_from_rows(rows: Vec<HistoryApiRow>) -> Vec<HistoryEntry> {
-    let mut entries: Vec<HistoryEntry> = rows.into_iter().filter_map(HistoryApiRow::into_entry).collect();
+fn entries_from_rows(rows: Vec<HistoryRow>) -> Vec<HistoryEntry> {
+    let mut entries: Vec<HistoryEntry> = rows.into_iter().filter_map(HistoryRow::into_entry).collect();
     entries.sort_by_key(|entry| std::cmp::Reverse((entry.at, entry.id)));
     entries
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct HistoryApiRow {
-    id: Option<i64>,
-    movie_id: Option<i64>,
-    series_id: Option<i64>,
-    episode_id: Option<i64>,
-    source_title: Option<String>,
-    quality: Option<QualityResource>,
-    date: Option<String>,
-    download_id: Option<String>,
-    event_type: Option<String>,
-    episode: Option<EpisodeResource>,
-    /// Dictionary whose values may be null or of any type.
-    data: Option<Value>,
-}
-
-impl HistoryApiRow {
+impl HistoryRow {
     fn into_entry(self) -> Option<HistoryEntry> {
         let event = match self.event_type.as_deref() {
             Some("grabbed") => HistoryEvent::Grabbed,

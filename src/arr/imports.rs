@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::ImportedDownload;
+use super::api::ApiClient;
 use super::time_format::parse_instant;
 use super::wire::{EpisodeResource, HistoryRow, MovieResource};
+use super::{ArrError, ImportedDownload};
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum ImportUnit {
@@ -17,9 +18,21 @@ enum ImportUnit {
     Release(String),
 }
 
+/// Fetches the imports since an instant, newest first, including these parts of the history.
+pub(super) async fn fetch_imports(
+    api: &ApiClient,
+    since: Timestamp,
+    includes: &[&str],
+) -> Result<Vec<ImportedDownload>, ArrError> {
+    let since = since.to_string();
+    let mut query = vec![("date", since.as_str()), ("eventType", "downloadFolderImported")];
+    query.extend(includes.iter().map(|part| (*part, "true")));
+    Ok(imports_from_rows(api.get("history/since", &query).await?))
+}
+
 /// Converts history rows to imports. Rows without a date are left out, since they cannot be distinguished from old
 /// ones.
-pub(super) fn imports_from_rows(rows: Vec<HistoryRow>) -> Vec<ImportedDownload> {
+fn imports_from_rows(rows: Vec<HistoryRow>) -> Vec<ImportedDownload> {
     let mut wholes: BTreeMap<ImportUnit, Vec<(Timestamp, HistoryRow)>> = BTreeMap::new();
     for row in rows {
         if let Some(at) = parse_instant(row.date.as_deref()) {

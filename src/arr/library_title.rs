@@ -2,11 +2,13 @@
 //! many titles needs.
 
 use jiff::civil::Date;
-use serde::Deserialize;
 
 use super::MovieCollection;
 use super::time_format::parse_day;
-use super::wire::{bytes_or_zero, saturating_total, whole_or_default};
+use super::wire::{
+    AlternateTitle, CollectionResource, MovieResource, RatingResource, SeriesResource, StatisticsResource,
+    bytes_or_zero, saturating_total, whole_or_default,
+};
 
 /// Title of a library.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,91 +48,10 @@ pub struct EpisodeCounts {
     pub missing: u32,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct MovieRecord {
-    id: Option<i64>,
-    tmdb_id: Option<i64>,
-    title: Option<String>,
-    original_title: Option<String>,
-    alternate_titles: Option<Vec<AlternateTitle>>,
-    year: Option<i64>,
-    monitored: Option<bool>,
-    has_file: Option<bool>,
-    is_available: Option<bool>,
-    size_on_disk: Option<i64>,
-    quality_profile_id: Option<i64>,
-    genres: Option<Vec<String>>,
-    added: Option<String>,
-    ratings: Option<MovieRatings>,
-    collection: Option<CollectionRecord>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct AlternateTitle {
-    title: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct MovieRatings {
-    imdb: Option<LibraryRating>,
-    tmdb: Option<LibraryRating>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct LibraryRating {
-    value: Option<f32>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct CollectionRecord {
-    title: Option<String>,
-    tmdb_id: Option<i64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SeriesRecord {
-    id: Option<i64>,
-    tvdb_id: Option<i64>,
-    title: Option<String>,
-    alternate_titles: Option<Vec<AlternateTitle>>,
-    year: Option<i64>,
-    monitored: Option<bool>,
-    quality_profile_id: Option<i64>,
-    genres: Option<Vec<String>>,
-    added: Option<String>,
-    ratings: Option<LibraryRating>,
-    seasons: Option<Vec<SeasonRecord>>,
-    statistics: Option<LibraryStatistics>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct SeasonRecord {
-    season_number: Option<i64>,
-    statistics: Option<LibraryStatistics>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct LibraryStatistics {
-    episode_file_count: Option<i64>,
-    /// Number of episodes that have aired and are monitored, plus those that are on disk.
-    episode_count: Option<i64>,
-    total_episode_count: Option<i64>,
-    size_on_disk: Option<i64>,
-}
-
-impl From<MovieRecord> for LibraryTitle {
-    fn from(record: MovieRecord) -> Self {
+impl From<MovieResource> for LibraryTitle {
+    fn from(record: MovieResource) -> Self {
         let ratings = record.ratings.unwrap_or_default();
-        let rated =
-            |rating: Option<LibraryRating>| rating.and_then(|it| it.value).filter(|value| *value > 0.0);
+        let rating = [ratings.imdb, ratings.tmdb].iter().flatten().find_map(RatingResource::rating);
         Self {
             id: record.id.unwrap_or_default(),
             catalog: record.tmdb_id.unwrap_or_default(),
@@ -146,22 +67,19 @@ impl From<MovieRecord> for LibraryTitle {
             profile: record.quality_profile_id.unwrap_or_default(),
             genres: record.genres.unwrap_or_default(),
             added: parse_day(record.added.as_deref()),
-            rating: rated(ratings.imdb).or(rated(ratings.tmdb)).unwrap_or_default(),
+            rating: rating.unwrap_or_default() as f32,
             detail: LibraryTitleDetails::Movie {
                 has_file: record.has_file.unwrap_or_default(),
                 available: record.is_available.unwrap_or_default(),
-                collection: record.collection.and_then(|collection| {
-                    let title = collection.title.filter(|title| !title.is_empty())?;
-                    Some(MovieCollection { tmdb: collection.tmdb_id?, title })
-                }),
+                collection: record.collection.and_then(CollectionResource::into_named),
             },
         }
     }
 }
 
-impl From<SeriesRecord> for LibraryTitle {
-    fn from(record: SeriesRecord) -> Self {
-        let seasons: Vec<LibraryStatistics> = record
+impl From<SeriesResource> for LibraryTitle {
+    fn from(record: SeriesResource) -> Self {
+        let seasons: Vec<StatisticsResource> = record
             .seasons
             .unwrap_or_default()
             .into_iter()
@@ -169,10 +87,10 @@ impl From<SeriesRecord> for LibraryTitle {
             .map(|season| season.statistics.unwrap_or_default())
             .collect();
         // The total is summed up here, because the totals of the instance include the specials.
-        let sum = |count: fn(&LibraryStatistics) -> Option<i64>| {
+        let sum = |count: fn(&StatisticsResource) -> Option<i64>| {
             saturating_total(seasons.iter().map(|season| whole_or_default(count(season))))
         };
-        let missing = |season: &LibraryStatistics| {
+        let missing = |season: &StatisticsResource| {
             whole_or_default::<u32>(season.episode_count)
                 .saturating_sub(whole_or_default(season.episode_file_count))
         };
@@ -188,7 +106,7 @@ impl From<SeriesRecord> for LibraryTitle {
             profile: record.quality_profile_id.unwrap_or_default(),
             genres: record.genres.unwrap_or_default(),
             added: parse_day(record.added.as_deref()),
-            rating: record.ratings.and_then(|rating| rating.value).unwrap_or_default(),
+            rating: record.ratings.as_ref().and_then(RatingResource::rating).unwrap_or_default() as f32,
             detail: LibraryTitleDetails::Series(EpisodeCounts {
                 seasons: u32::try_from(seasons.len()).unwrap_or(u32::MAX),
                 on_disk: sum(|season| season.episode_file_count),
@@ -234,7 +152,7 @@ mod tests {
 
     #[test]
     fn movie_record_has_its_sort_fields() {
-        check::<MovieRecord>(
+        check::<MovieResource>(
             json!({ "id": 7, "tmdbId": 348, "title": "Alien", "year": 1979, "originalTitle": "Alien",
                 "alternateTitles": [{ "title": "Le huitieme passager" }, {}], "monitored": true, "hasFile": true,
                 "isAvailable": true, "sizeOnDisk": 9_000_000_000_u64, "qualityProfileId": 4,
@@ -269,7 +187,7 @@ mod tests {
                 { "episodeFileCount": files, "episodeCount": wanted, "totalEpisodeCount": all } })
         };
         let episodes = EpisodeCounts { seasons: 2, on_disk: 9, all: 20, missing: 3 };
-        check::<SeriesRecord>(
+        check::<SeriesResource>(
             json!({ "monitored": true, "ratings": { "value": 7.9 },
                 "seasons": [season(0, 1, 5, 9), season(1, 8, 10, 10), season(2, 1, 2, 10)],
                 "statistics": { "sizeOnDisk": 5, "episodeCount": 17 } }),
@@ -284,12 +202,12 @@ mod tests {
 
     #[test]
     fn empty_record_is_accepted() {
-        check::<MovieRecord>(
+        check::<MovieResource>(
             json!({}),
             &nothing(LibraryTitleDetails::Movie { has_file: false, available: false, collection: None }),
         );
         let episodes = EpisodeCounts { seasons: 0, on_disk: 0, all: 0, missing: 0 };
-        check::<SeriesRecord>(json!({}), &nothing(LibraryTitleDetails::Series(episodes)));
+        check::<SeriesResource>(json!({}), &nothing(LibraryTitleDetails::Series(episodes)));
     }
 
     #[test]
@@ -300,7 +218,7 @@ mod tests {
         };
         let most = u32::MAX;
         let episodes = EpisodeCounts { seasons: 2, on_disk: 0, all: most, missing: most };
-        check::<SeriesRecord>(
+        check::<SeriesResource>(
             json!({ "monitored": true, "seasons": [season(1), season(2)], "statistics": { "sizeOnDisk": i64::MAX } }),
             &LibraryTitle { monitored: true, ..nothing(LibraryTitleDetails::Series(episodes)) },
         );

@@ -26,8 +26,9 @@ mod wire;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use serde::Deserialize;
 
-pub use additions::{AdditionOutcome, MovieScope, NewMovie, NewSeries, WantedEpisodes};
+pub use additions::{AdditionOutcome, NewMovie, NewSeries, WantedEpisodes};
 pub use downloads::{Download, DownloadOf, DownloadState, QueuedEpisode};
 pub use series::{SPECIALS, Season, Series};
 
@@ -162,10 +163,14 @@ pub enum RemovalOutcome {
 }
 
 /// Response of `GET system/status`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct SystemStatus {
+    #[serde(deserialize_with = "wire::null_as_default")]
     pub app_name: String,
+    #[serde(deserialize_with = "wire::null_as_default")]
     pub version: String,
+    #[serde(deserialize_with = "wire::null_as_default")]
     pub url_base: String,
 }
 

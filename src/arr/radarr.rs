@@ -8,12 +8,11 @@ use url::Url;
 
 use super::api::ApiClient;
 use super::common_api::{CommonApi, gone_or_removed};
-use super::library_title::{LibraryTitle, MovieRecord};
+use super::library_title::LibraryTitle;
 use super::time_format::parse_day;
-use super::wire::{self, QueueRow, ResourcePage};
 use super::{
-    AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, Movie, MovieScope, NewMovie,
-    QualityProfile, ReleaseKind, RemovalOutcome, RootFolder, SystemStatus, UpcomingWhen, downloads, imports,
+    AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, Movie, NewMovie, QualityProfile,
+    ReleaseKind, RemovalOutcome, RootFolder, UpcomingWhen, downloads, imports, wire,
 };
 use crate::http::HttpClient;
 
@@ -36,19 +35,15 @@ impl Radarr {
         self.api.get_lookup::<wire::MovieResource, _>("movie/lookup", term).await
     }
 
-    pub async fn fetch_movies(&self) -> Result<Vec<Movie>, ArrError> {
-        self.api.get_list::<wire::MovieResource, _>("movie", &[("excludeLocalCovers", "true")]).await
-    }
-
     /// Reads the whole library and passes each title to `visit` as it arrives.
     pub async fn each_holding(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
-        let visit = |record: MovieRecord| visit(record.into());
+        let visit = |record: wire::MovieResource| visit(record.into());
         self.api.visit_each("movie", &[("excludeLocalCovers", "true")], visit).await
     }
 
     /// Fetches the current state of one title of the library.
     pub async fn fetch_library_title(&self, id: i64) -> Result<Option<LibraryTitle>, ArrError> {
-        self.api.get_item::<MovieRecord, _>(&format!("movie/{id}")).await
+        self.api.get_item::<wire::MovieResource, _>(&format!("movie/{id}")).await
     }
 
     pub async fn fetch_movie(&self, id: i64) -> Result<Option<Movie>, ArrError> {
@@ -63,10 +58,6 @@ impl Radarr {
 
     /// Adds a movie as monitored and searches for it immediately.
     pub async fn add_movie(&self, movie: &NewMovie) -> Result<AdditionOutcome, ArrError> {
-        let monitor = match movie.scope {
-            MovieScope::Movie => "movieOnly",
-            MovieScope::Collection => "movieAndCollection",
-        };
         let body = json!({
             "title": movie.title,
             "tmdbId": movie.tmdb,
@@ -75,7 +66,7 @@ impl Radarr {
             "monitored": true,
             "minimumAvailability": movie.availability.as_str(),
             "tags": [],
-            "addOptions": { "monitor": monitor, "searchForMovie": true },
+            "addOptions": { "monitor": "movieOnly", "searchForMovie": true },
         });
         self.api.post_addition("movie", &body).await
     }
@@ -87,15 +78,7 @@ impl Radarr {
     }
 
     pub async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
-        let query = [
-            ("page", "1"),
-            ("pageSize", downloads::MAX_ROWS),
-            ("sortKey", "timeleft"),
-            ("sortDirection", "ascending"),
-            ("includeUnknownMovieItems", "true"),
-            ("includeMovie", "true"),
-        ];
-        Ok(downloads::read_downloads(self.api.get::<ResourcePage<QueueRow>>("queue", &query).await?))
+        downloads::fetch_queue(&self.api, &["includeUnknownMovieItems", "includeMovie"]).await
     }
 
     /// Fetches the releases from `start` to `end`, both included, soonest first, one entry per movie.
@@ -111,10 +94,7 @@ impl Radarr {
 
     /// Fetches the imports since an instant, newest first.
     pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<ImportedDownload>, ArrError> {
-        let since = since.to_string();
-        let query =
-            [("date", since.as_str()), ("eventType", "downloadFolderImported"), ("includeMovie", "true")];
-        Ok(imports::imports_from_rows(self.api.get("history/since", &query).await?))
+        imports::fetch_imports(&self.api, since, &["includeMovie"]).await
     }
 
     pub async fn fetch_profiles(&self) -> Result<Vec<QualityProfile>, ArrError> {
@@ -123,10 +103,6 @@ impl Radarr {
 
     pub async fn root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
         self.common_api().root_folders().await
-    }
-
-    pub async fn fetch_status(&self) -> Result<SystemStatus, ArrError> {
-        self.common_api().fetch_status().await
     }
 }
 
@@ -221,7 +197,6 @@ mod tests {
             profile: 4,
             root_folder: "/films".into(),
             availability: Availability::Released,
-            scope: MovieScope::Movie,
         }
     }
 

@@ -7,13 +7,11 @@ use url::Url;
 
 use super::api::ApiClient;
 use super::common_api::CommonApi;
-use super::library_title::{LibraryTitle, SeriesRecord};
+use super::library_title::LibraryTitle;
 use super::time_format::parse_instant;
-use super::wire::{self, QueueRow, ResourcePage};
 use super::{
     AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, NewSeries, QualityProfile,
-    RemovalOutcome, RootFolder, SPECIALS, Series, SystemStatus, UpcomingWhen, WantedEpisodes, downloads,
-    imports,
+    RemovalOutcome, RootFolder, SPECIALS, Series, UpcomingWhen, WantedEpisodes, downloads, imports, wire,
 };
 use crate::http::HttpClient;
 
@@ -36,19 +34,15 @@ impl Sonarr {
         self.api.get_lookup::<wire::SeriesResource, _>("series/lookup", term).await
     }
 
-    pub async fn all_series(&self) -> Result<Vec<Series>, ArrError> {
-        self.api.get_list::<wire::SeriesResource, _>("series", &[]).await
-    }
-
     /// Reads the whole library and passes each title to `visit` as it arrives.
     pub async fn each_holding(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
-        let visit = |record: SeriesRecord| visit(record.into());
+        let visit = |record: wire::SeriesResource| visit(record.into());
         self.api.visit_each("series", &[], visit).await
     }
 
     /// Fetches the current state of one title of the library.
     pub async fn fetch_library_title(&self, id: i64) -> Result<Option<LibraryTitle>, ArrError> {
-        self.api.get_item::<SeriesRecord, _>(&format!("series/{id}")).await
+        self.api.get_item::<wire::SeriesResource, _>(&format!("series/{id}")).await
     }
 
     pub async fn fetch_series(&self, id: i64) -> Result<Option<Series>, ArrError> {
@@ -86,16 +80,8 @@ impl Sonarr {
     }
 
     pub async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
-        let query = [
-            ("page", "1"),
-            ("pageSize", downloads::MAX_ROWS),
-            ("sortKey", "timeleft"),
-            ("sortDirection", "ascending"),
-            ("includeUnknownSeriesItems", "true"),
-            ("includeSeries", "true"),
-            ("includeEpisode", "true"),
-        ];
-        Ok(downloads::read_downloads(self.api.get::<ResourcePage<QueueRow>>("queue", &query).await?))
+        let includes = ["includeUnknownSeriesItems", "includeSeries", "includeEpisode"];
+        downloads::fetch_queue(&self.api, &includes).await
     }
 
     /// Fetches the episodes that air from `start` to `end`, soonest first.
@@ -119,14 +105,7 @@ impl Sonarr {
 
     /// Fetches the imports since an instant, newest first.
     pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<ImportedDownload>, ArrError> {
-        let since = since.to_string();
-        let query = [
-            ("date", since.as_str()),
-            ("eventType", "downloadFolderImported"),
-            ("includeSeries", "true"),
-            ("includeEpisode", "true"),
-        ];
-        Ok(imports::imports_from_rows(self.api.get("history/since", &query).await?))
+        imports::fetch_imports(&self.api, since, &["includeSeries", "includeEpisode"]).await
     }
 
     pub async fn fetch_profiles(&self) -> Result<Vec<QualityProfile>, ArrError> {
@@ -135,10 +114,6 @@ impl Sonarr {
 
     pub async fn root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
         self.common_api().root_folders().await
-    }
-
-    pub async fn fetch_status(&self) -> Result<SystemStatus, ArrError> {
-        self.common_api().fetch_status().await
     }
 }
 

@@ -1,7 +1,8 @@
 //! JSON of Sonarr and Radarr, and its conversion into our types. Both omit values that are null or zero, so every field
 //! is optional. States are strings, because unknown ones do occur.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::time_format::{parse_day, parse_instant};
 use super::{Availability, ReleaseStatus, SPECIALS};
@@ -9,60 +10,78 @@ use super::{Availability, ReleaseStatus, SPECIALS};
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct MovieResource {
-    id: Option<i64>,
-    tmdb_id: Option<i64>,
-    title: Option<String>,
-    year: Option<i64>,
+    pub(super) id: Option<i64>,
+    pub(super) tmdb_id: Option<i64>,
+    pub(super) title: Option<String>,
+    pub(super) original_title: Option<String>,
+    pub(super) alternate_titles: Option<Vec<AlternateTitle>>,
+    pub(super) year: Option<i64>,
     overview: Option<String>,
     status: Option<String>,
     pub(super) has_file: Option<bool>,
-    monitored: Option<bool>,
-    is_available: Option<bool>,
-    size_on_disk: Option<i64>,
+    pub(super) monitored: Option<bool>,
+    pub(super) is_available: Option<bool>,
+    pub(super) size_on_disk: Option<i64>,
     path: Option<String>,
-    quality_profile_id: Option<i64>,
+    pub(super) quality_profile_id: Option<i64>,
     popularity: Option<f64>,
-    ratings: Option<RatingsResource>,
+    pub(super) ratings: Option<RatingsResource>,
     pub(super) in_cinemas: Option<String>,
     pub(super) digital_release: Option<String>,
     pub(super) physical_release: Option<String>,
     minimum_availability: Option<String>,
     movie_file: Option<MediaFileResource>,
-    genres: Option<Vec<String>>,
-    added: Option<String>,
+    pub(super) genres: Option<Vec<String>>,
+    pub(super) added: Option<String>,
     last_search_time: Option<String>,
-    collection: Option<CollectionResource>,
+    pub(super) collection: Option<CollectionResource>,
+}
+
+/// Name of a title in another language or country.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct AlternateTitle {
+    pub(super) title: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RatingsResource {
-    tmdb: Option<RatingResource>,
+    pub(super) imdb: Option<RatingResource>,
+    pub(super) tmdb: Option<RatingResource>,
 }
 
 impl RatingsResource {
     pub(super) fn best_value(&self) -> Option<f64> {
-        self.tmdb.as_ref()?.value.filter(|value| *value > 0.0)
+        self.tmdb.as_ref().and_then(RatingResource::rating)
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct RatingResource {
+pub(super) struct RatingResource {
     votes: Option<f64>,
     value: Option<f64>,
 }
 
+impl RatingResource {
+    /// Returns the rating. `None` for zero, which stands for a title without votes.
+    pub(super) fn rating(&self) -> Option<f64> {
+        self.value.filter(|value| *value > 0.0)
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct CollectionResource {
+pub(super) struct CollectionResource {
     tmdb_id: Option<i64>,
     title: Option<String>,
 }
 
 impl CollectionResource {
-    fn into_named(self) -> Option<super::MovieCollection> {
-        Some(super::MovieCollection { tmdb: self.tmdb_id.filter(|&id| id > 0)?, title: self.title? })
+    pub(super) fn into_named(self) -> Option<super::MovieCollection> {
+        let title = self.title.filter(|title| !title.is_empty())?;
+        Some(super::MovieCollection { tmdb: self.tmdb_id.filter(|&id| id > 0)?, title })
     }
 }
 
@@ -164,40 +183,43 @@ impl From<MovieResource> for super::Movie {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct SeriesResource {
-    id: Option<i64>,
-    tvdb_id: Option<i64>,
+    pub(super) id: Option<i64>,
+    pub(super) tvdb_id: Option<i64>,
     pub(super) title: Option<String>,
-    year: Option<i64>,
+    pub(super) alternate_titles: Option<Vec<AlternateTitle>>,
+    pub(super) year: Option<i64>,
     overview: Option<String>,
-    monitored: Option<bool>,
+    pub(super) monitored: Option<bool>,
     ended: Option<bool>,
     status: Option<String>,
     series_type: Option<String>,
-    seasons: Option<Vec<SeasonResource>>,
-    statistics: Option<StatisticsResource>,
+    pub(super) seasons: Option<Vec<SeasonResource>>,
+    pub(super) statistics: Option<StatisticsResource>,
     path: Option<String>,
-    quality_profile_id: Option<i64>,
+    pub(super) quality_profile_id: Option<i64>,
     next_airing: Option<String>,
     monitor_new_items: Option<String>,
-    genres: Option<Vec<String>>,
-    ratings: Option<RatingResource>,
-    added: Option<String>,
+    pub(super) genres: Option<Vec<String>>,
+    pub(super) ratings: Option<RatingResource>,
+    pub(super) added: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct SeasonResource {
-    season_number: Option<i64>,
+pub(super) struct SeasonResource {
+    pub(super) season_number: Option<i64>,
     monitored: Option<bool>,
-    statistics: Option<StatisticsResource>,
+    pub(super) statistics: Option<StatisticsResource>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct StatisticsResource {
-    episode_file_count: Option<i64>,
-    total_episode_count: Option<i64>,
-    size_on_disk: Option<i64>,
+pub(super) struct StatisticsResource {
+    pub(super) episode_file_count: Option<i64>,
+    /// Number of episodes that have aired and are monitored, plus those that are on disk.
+    pub(super) episode_count: Option<i64>,
+    pub(super) total_episode_count: Option<i64>,
+    pub(super) size_on_disk: Option<i64>,
 }
 
 impl From<SeasonResource> for super::Season {
@@ -237,7 +259,7 @@ impl From<SeriesResource> for super::Series {
             next_airing: parse_instant(wire.next_airing.as_deref()),
             new_seasons: wire.monitor_new_items.as_deref() == Some("all"),
             genres: wire.genres.unwrap_or_default(),
-            rating: wire.ratings.and_then(|rating| rating.value).filter(|value| *value > 0.0),
+            rating: wire.ratings.as_ref().and_then(RatingResource::rating),
             added: parse_instant(wire.added.as_deref()),
         }
     }
@@ -246,11 +268,17 @@ impl From<SeriesResource> for super::Series {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct EpisodeResource {
+    pub(super) id: Option<i64>,
     pub(super) season_number: Option<i64>,
     pub(super) episode_number: Option<i64>,
     pub(super) title: Option<String>,
     pub(super) air_date_utc: Option<String>,
+    pub(super) monitored: Option<bool>,
     pub(super) has_file: Option<bool>,
+    pub(super) episode_file_id: Option<i64>,
+    pub(super) episode_file: Option<MediaFileResource>,
+    pub(super) last_search_time: Option<String>,
+    pub(super) finale_type: Option<String>,
     pub(super) series: Option<SeriesResource>,
 }
 
@@ -265,7 +293,6 @@ impl EpisodeResource {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ResourcePage<T> {
-    pub(super) total_records: Option<u32>,
     pub(super) records: Vec<T>,
 }
 
@@ -304,14 +331,20 @@ pub(super) struct StatusMessage {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct HistoryRow {
+    pub(super) id: Option<i64>,
     pub(super) movie_id: Option<i64>,
     pub(super) series_id: Option<i64>,
     pub(super) episode_id: Option<i64>,
     pub(super) source_title: Option<String>,
+    pub(super) quality: Option<QualityResource>,
     pub(super) date: Option<String>,
+    pub(super) download_id: Option<String>,
+    pub(super) event_type: Option<String>,
     pub(super) movie: Option<MovieResource>,
     pub(super) series: Option<SeriesResource>,
     pub(super) episode: Option<EpisodeResource>,
+    /// Dictionary whose values may be null or of any type.
+    pub(super) data: Option<Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -375,22 +408,13 @@ impl From<RootFolderResource> for super::RootFolder {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SystemStatusResource {
-    app_name: Option<String>,
-    version: Option<String>,
-    url_base: Option<String>,
-}
-
-impl From<SystemStatusResource> for super::SystemStatus {
-    fn from(wire: SystemStatusResource) -> Self {
-        Self {
-            app_name: wire.app_name.unwrap_or_default(),
-            version: wire.version.unwrap_or_default(),
-            url_base: wire.url_base.unwrap_or_default(),
-        }
-    }
+/// Deserializes null as the default value.
+pub(super) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Size limit in bytes above that of any title on a disk: a petabyte.

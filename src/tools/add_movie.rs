@@ -17,7 +17,7 @@ use super::{
     deletion_outcomes, requesters,
 };
 use crate::arr::radarr::Radarr;
-use crate::arr::{AdditionOutcome, Availability, Movie, MovieScope, NewMovie, QualityProfile};
+use crate::arr::{AdditionOutcome, Availability, Movie, NewMovie, QualityProfile};
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, NOT_MONITORED, RequestedTitle};
 use crate::conversation::transcript::{
@@ -106,7 +106,6 @@ async fn add_to_radarr(
         profile: profile.id,
         root_folder: folder.path,
         availability: Availability::Released,
-        scope: MovieScope::Movie,
     };
     let addition = radarr.add_movie(&wanted).await.map_err(|error| instance.write_error(&error))?;
     let held =

@@ -173,7 +173,7 @@ impl MediaCopy {
 
     pub(super) async fn search_replacement(&self, place: &InstanceRef<'_>) -> Result<(), ArrError> {
         match (place, &self.scope) {
-            (InstanceRef::Movies(instance), _) => instance.client.search_movie(self.id).await.map(drop),
+            (InstanceRef::Movies(instance), _) => instance.client.search_movie(self.id).await,
             (InstanceRef::Series(instance), CopyScope::Episodes { season, touched, show_wanted }) => {
                 // A season search only covers its monitored episodes.
                 let what = if touched.len() < WHOLE_SEASON || !show_wanted {
@@ -181,7 +181,7 @@ impl MediaCopy {
                 } else {
                     SeriesSearch::Season { series: self.id, season: *season }
                 };
-                instance.client.search_series(&what).await.map(drop)
+                instance.client.search_series(&what).await
             }
             (InstanceRef::Series(_), CopyScope::Movie) => Ok(()),
         }

@@ -138,12 +138,10 @@ fn find_instance<'a>(library: &'a ArrInstances, name: Option<&str>) -> Result<In
 impl InstanceRef<'_> {
     async fn search_titles(&self, what: &DownloadOf) -> Result<(), ArrError> {
         match (self, what) {
-            (Self::Movies(instance), DownloadOf::Movie(id)) => {
-                instance.client.search_movie(*id).await.map(drop)
-            }
+            (Self::Movies(instance), DownloadOf::Movie(id)) => instance.client.search_movie(*id).await,
             (Self::Series(instance), DownloadOf::Episodes { episodes, .. }) => {
                 let ids = episodes.iter().map(|episode| episode.id).collect();
-                instance.client.search_series(&SeriesSearch::Episodes(ids)).await.map(drop)
+                instance.client.search_series(&SeriesSearch::Episodes(ids)).await
             }
             // The library knows no title for this download, so there is nothing to search for.
             (Self::Movies(_) | Self::Series(_), _) => Ok(()),

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
-use dialarr::arr::{Availability, MovieScope, NewMovie, NewSeries, WantedEpisodes};
+use dialarr::arr::{Availability, NewMovie, NewSeries, WantedEpisodes};
 use dialarr::http::HttpClient;
 use secrecy::SecretString;
 
@@ -70,7 +70,6 @@ async fn radarr_errors_are_classified() -> Result<()> {
         profile: 4,
         root_folder: "/films".into(),
         availability: Availability::Released,
-        scope: MovieScope::Movie,
     };
     for (name, recording) in recordings("radarr", &["error_", "html_"])? {
         let http = failing(&name, recording)?;

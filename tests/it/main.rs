@@ -6,6 +6,11 @@
 mod access;
 mod api;
 mod api_document;
+mod arr_changes;
+mod arr_clients;
+mod arr_faulty_responses;
+#[path = "../../fuzz/src/arr_reads.rs"]
+mod arr_reads;
 mod asks;
 mod authors;
 mod ci;
@@ -21,6 +26,8 @@ mod doctor;
 mod documents;
 mod eval;
 mod facts;
+mod fake_arr;
+mod fake_twilio;
 mod floods;
 mod following;
 mod harness;
@@ -30,6 +37,7 @@ mod import_graph;
 mod inbound;
 mod intervening;
 mod joining;
+mod json_faults;
 mod lifecycle;
 mod memory;
 mod metrics;

@@ -92,6 +92,15 @@ async fn stored_answers_of_other_users_are_not_recalled() {
 }
 
 #[tokio::test]
+async fn the_operator_sees_which_answers_a_user_would_recall() {
+    let app = TestApp::start().await;
+    ask(&app, ANN, "recommend a spy show", SPIES).await;
+    learns(&app).await;
+    let page = app.browser().await.get("/memory?user=1&query=slow+horses").await.text();
+    assert!(page.contains("Answers to this user") && page.contains(SPIES), "{page}");
+}
+
+#[tokio::test]
 async fn forget_all_leaves_no_stored_answers() {
     let app = TestApp::start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;

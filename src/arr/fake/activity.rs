@@ -46,7 +46,6 @@ enum FakeDownloadState {
     Queued,
     Paused,
     Delayed,
-    ClientDown,
     Importing,
     Stuck(String),
     Failed(String),
@@ -93,10 +92,6 @@ impl FakeDownload {
         self.with_state(FakeDownloadState::Delayed)
     }
 
-    pub fn client_down(self) -> Self {
-        self.with_state(FakeDownloadState::ClientDown)
-    }
-
     pub fn importing(self) -> Self {
         self.percent(100).with_state(FakeDownloadState::Importing)
     }
@@ -114,10 +109,6 @@ impl FakeDownload {
         self
     }
 
-    pub(super) fn client_is_down(&self) -> bool {
-        matches!(self.state, FakeDownloadState::ClientDown)
-    }
-
     /// Builds the queue row without the title that it belongs to. `part` distinguishes the rows of one download.
     pub(super) fn queue_row_json(&self, part: u32) -> Value {
         let (status, health, tracked) = match &self.state {
@@ -125,7 +116,6 @@ impl FakeDownload {
             FakeDownloadState::Queued => ("queued", "ok", "downloading"),
             FakeDownloadState::Paused => ("paused", "ok", "downloading"),
             FakeDownloadState::Delayed => ("delay", "ok", "downloading"),
-            FakeDownloadState::ClientDown => ("downloadClientUnavailable", "ok", "downloading"),
             FakeDownloadState::Importing => ("completed", "ok", "importing"),
             FakeDownloadState::Stuck(_) => ("completed", "warning", "importPending"),
             FakeDownloadState::Failed(_) => ("failed", "error", "failedPending"),
@@ -139,7 +129,6 @@ impl FakeDownload {
             | FakeDownloadState::Queued
             | FakeDownloadState::Paused
             | FakeDownloadState::Delayed
-            | FakeDownloadState::ClientDown
             | FakeDownloadState::Importing => (json!([]), None),
         };
         let left = self.size_bytes as f64 * f64::from(100 - self.percent) / 100.0;
@@ -205,6 +194,18 @@ impl<D> FakeLibraryState<D> {
                 reason: None,
             });
         }
+    }
+
+    /// Adds the deletion of a file at the current time to the history.
+    pub(super) fn record_loss(&mut self, title: &str, event: &'static str, reason: &str) {
+        self.history.push(HistoryFixture {
+            title: title.to_owned(),
+            release: format!("{title}.mkv"),
+            event,
+            at: self.clock.now(),
+            download: 0,
+            reason: Some(reason.to_owned()),
+        });
     }
 
     /// Adds an event at the current time to the history of a download.

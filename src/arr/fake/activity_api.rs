@@ -5,7 +5,7 @@ use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, post};
 use serde_json::{Value, json};
 
 use super::activity::ROWS;
@@ -17,7 +17,6 @@ pub(super) fn routes<D: ReleaseSearch>(fake: FakeServer<D>) -> Router {
     Router::new()
         .route("/queue/{id}", delete(discard_queue_row::<D>))
         .route("/history/failed/{id}", post(fail_history_row::<D>))
-        .route("/command/{id}", get(command_response::<D>))
         .with_state(fake)
 }
 
@@ -48,9 +47,6 @@ async fn discard_queue_row<D: ReleaseSearch>(
     let Some(place) = world.downloads.iter().position(|download| download.key == id / ROWS) else {
         return (StatusCode::NOT_FOUND, Json(json!({ "message": "NotFound" }))).into_response();
     };
-    if world.downloads[place].client_is_down() && query_flag(&query, "removeFromClient") {
-        return exception_response(StatusCode::BAD_REQUEST, "Download client is not available");
-    }
     let download = world.downloads.remove(place);
     world.record.discarded.push(download.title.clone());
     if query_flag(&query, "blocklist") {
@@ -80,26 +76,10 @@ async fn fail_history_row<D: ReleaseSearch>(
     ok_response(json!({}))
 }
 
-/// Returns the state of a command. Commands are carried out as soon as they are started.
-async fn command_response<D: ReleaseSearch>(
-    State(fake): State<FakeServer<D>>,
-    Path(id): Path<usize>,
-) -> Response {
-    let world = fake.lock_state();
-    let begun = id.checked_sub(1).and_then(|place| world.commands.get(place));
-    begun.map_or_else(not_found, |(name, message)| {
-        ok_response(json!({ "id": id, "name": name, "message": message, "status": "completed", "result": "successful" }))
-    })
-}
-
 /// Returns the response to a search command: the command is queued, even if it has already finished.
-pub(super) fn begun_command_json<D>(
-    world: &mut FakeLibraryState<D>,
-    name: &'static str,
-    message: String,
-) -> Value {
-    world.commands.push((name, message));
-    json!({ "id": world.commands.len(), "name": name, "status": "queued", "result": "unknown" })
+pub(super) fn begun_command_json<D>(world: &mut FakeLibraryState<D>, name: &'static str) -> Value {
+    world.last_command += 1;
+    json!({ "id": world.last_command, "name": name, "status": "queued", "result": "unknown" })
 }
 
 /// Returns the error of the servers for the name of an unknown command.

@@ -8,7 +8,7 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::fake_server::{FakeServer, ServerFlavor};
+use super::fake_server::{FakeServer, ServerIdentity};
 use super::responses::{
     ValidationFailure, created_response, malformed_body_response, not_found, ok_response, validation_response,
 };
@@ -25,8 +25,6 @@ const COMMON_EVENTS: [&str; 8] = [
     "onApplicationUpdate",
     "onManualInteractionRequired",
 ];
-const SONARR_EVENTS: [&str; 4] = ["onImportComplete", "onSeriesAdd", "onSeriesDelete", "onEpisodeFileDelete"];
-const RADARR_EVENTS: [&str; 3] = ["onMovieAdded", "onMovieDelete", "onMovieFileDelete"];
 
 /// Stored Connect entries, with secrets in clear text.
 #[derive(Debug, Default)]
@@ -40,7 +38,7 @@ pub(super) struct ConnectEntries {
 impl<D: Clone> FakeServer<D> {
     /// Creates a webhook for these events as a user would in the web interface. Returns its id.
     pub fn add_connect_entry(&self, name: &str, url: &str, events: &[&str]) -> i64 {
-        let mut connection = blank_webhook(self.app);
+        let mut connection = blank_webhook(self.identity);
         connection["name"] = json!(name);
         for event in events {
             connection[*event] = json!(true);
@@ -123,7 +121,7 @@ async fn get_entry<D: Clone>(State(fake): State<FakeServer<D>>, Path(id): Path<i
 
 async fn entry_schemas<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
     let mail = json!({ "implementation": "Email", "configContract": "EmailSettings", "fields": [] });
-    ok_response(json!([mail, blank_webhook(fake.app)]))
+    ok_response(json!([mail, blank_webhook(fake.identity)]))
 }
 
 async fn try_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -> Response {
@@ -172,7 +170,7 @@ fn masked_entry(stored: &Value) -> Value {
     shown
 }
 
-fn blank_webhook(app: ServerFlavor) -> Value {
+fn blank_webhook(identity: &'static ServerIdentity) -> Value {
     let field = |name: &str, privacy: &str| json!({ "name": name, "label": name, "privacy": privacy });
     let mut method = field("method", "normal");
     method["value"] = json!(1);
@@ -190,11 +188,7 @@ fn blank_webhook(app: ServerFlavor) -> Value {
             field("headers", "normal"),
         ],
     });
-    let own: &[&str] = match app {
-        ServerFlavor::Radarr => &RADARR_EVENTS,
-        ServerFlavor::Sonarr => &SONARR_EVENTS,
-    };
-    for event in COMMON_EVENTS.iter().chain(own) {
+    for event in COMMON_EVENTS.iter().chain(identity.events) {
         webhook[*event] = json!(false);
         webhook[event.replacen("on", "supportsOn", 1)] = json!(true);
     }

@@ -10,14 +10,13 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::activity::{HistoryFixture, parse_title_episodes as meant_by};
+use super::activity::parse_title_episodes as meant_by;
 use super::activity_api::{begun_command_json, unknown_command};
 use super::fake_server::FakeLibraryState;
 use super::media_fixtures::SeriesDetails;
 use super::release_search::SearchReason;
 use super::responses::{
-    RequestQuery, created_response, exception_response, malformed_body_response, ok_response, page_response,
-    query_flag, records_since,
+    RequestQuery, created_response, exception_response, malformed_body_response, ok_response, query_flag,
 };
 use super::series_json::{
     dated_episodes, described_episode_json, episode_id, episode_json, episode_numbers, file_bytes,
@@ -30,10 +29,7 @@ pub(super) fn routes(sonarr: FakeSonarr) -> Router {
         .route("/episode", get(list_episodes))
         .route("/episode/monitor", put(monitor_episodes))
         .route("/episodefile/bulk", delete(delete_files))
-        .route("/wanted/missing", get(list_missing))
         .route("/command", post(post_command))
-        .route("/history/series", get(history_of_one))
-        .route("/history/since", get(history_since))
         .with_state(sonarr)
 }
 
@@ -43,9 +39,7 @@ async fn list_episodes(State(sonarr): State<FakeSonarr>, Query(query): Query<Req
         return exception_response(StatusCode::BAD_REQUEST, "seriesId or episodeIds must be provided");
     };
     let season = query.get("seasonNumber").and_then(|number| number.parse::<u32>().ok());
-    let Some(show) = world.library.iter().find(|show| show.id.to_string() == *id) else {
-        return ok_response(json!([]));
-    };
+    let Some(show) = id.parse().ok().and_then(|id| world.title(id)) else { return ok_response(json!([])) };
     let all = dated_episodes(&world, show);
     let size = file_bytes(show, &all);
     let describe = |one| {
@@ -122,31 +116,10 @@ async fn delete_files(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
         show.size_bytes = left * size;
     }
     for title in deleted {
-        let (event, at) = ("episodeFileDeleted", world.clock.now());
-        let reason = Some("Manual".to_owned());
-        world.record.deleted_files.push(title.clone());
-        let release = format!("{title}.mkv");
-        world.history.push(HistoryFixture { title, release, event, at, download: 0, reason });
+        world.record_loss(&title, "episodeFileDeleted", "Manual");
+        world.record.deleted_files.push(title);
     }
     ok_response(json!({}))
-}
-
-async fn list_missing(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    let world = sonarr.lock_state();
-    let now = world.clock.now();
-    let mut records = Vec::new();
-    for show in world.library.iter().filter(|show| show.monitored) {
-        let wanted = dated_episodes(&world, show).into_iter().filter(|one| one.monitored && !one.on_disk);
-        for one in wanted.filter(|one| one.airs.is_some_and(|at| at <= now)) {
-            let mut record = described_episode_json(show, &one);
-            if query_flag(&query, "includeSeries") {
-                record["series"] = owned_series_json(&world, show);
-            }
-            records.push((one.airs, record));
-        }
-    }
-    records.sort_by_key(|(airs, _)| *airs);
-    page_response(records.into_iter().map(|(_, record)| record).collect(), "episodes.airDateUtc", &query)
 }
 
 #[derive(Deserialize)]
@@ -165,54 +138,44 @@ async fn post_command(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
     };
     let mut world = sonarr.lock_state();
     let show = command.series_id.unwrap_or_default();
-    let (name, grabbed) = match (command.name.as_str(), command.season_number) {
-        ("SeasonSearch", Some(season)) => ("SeasonSearch", search_season(&mut world, show, season)),
-        ("EpisodeSearch", _) => ("EpisodeSearch", search_single(&mut world, &command.episode_ids)),
-        ("MissingEpisodeSearch", _) => ("MissingEpisodeSearch", world.search_missing(show)),
+    let name = match (command.name.as_str(), command.season_number) {
+        ("SeasonSearch", Some(season)) => {
+            search_season(&mut world, show, season);
+            "SeasonSearch"
+        }
+        ("EpisodeSearch", _) => {
+            search_single(&mut world, &command.episode_ids);
+            "EpisodeSearch"
+        }
+        ("MissingEpisodeSearch", _) => {
+            world.search_missing(show);
+            "MissingEpisodeSearch"
+        }
         _ => return unknown_command(),
     };
-    created_response(begun_command_json(
-        &mut world,
-        name,
-        format!("Search completed. {grabbed} reports downloaded."),
-    ))
+    created_response(begun_command_json(&mut world, name))
 }
 
 /// Searches for the monitored episodes only, even though a user requested the search.
-fn search_season(world: &mut FakeLibraryState<SeriesDetails>, id: i64, season: u32) -> usize {
-    let title = world.library.iter().find(|show| show.id == id).map(|show| show.title.clone());
-    let words = format!("{} S{season:02}", title.unwrap_or_default());
-    world.search_episodes(id, words, SearchReason::Asked, |one| one.season == season && one.monitored)
+fn search_season(world: &mut FakeLibraryState<SeriesDetails>, id: i64, season: u32) {
+    let words = format!("{} S{season:02}", world.title(id).map_or("", |show| show.title.as_str()));
+    world.search_episodes(id, words, SearchReason::Asked, |one| one.season == season && one.monitored);
 }
 
-fn search_single(world: &mut FakeLibraryState<SeriesDetails>, ids: &[i64]) -> usize {
+fn search_single(world: &mut FakeLibraryState<SeriesDetails>, ids: &[i64]) {
     let mut meant = Vec::new();
     for show in &world.library {
         let named = |season, number| ids.contains(&episode_id(show, season, number));
         let numbers = show.all_episodes().into_iter().map(|one| (one.season, one.number));
         meant.extend(numbers.filter(|one| named(one.0, one.1)).map(|one| (show.id, show.title.clone(), one)));
     }
-    let search = |(id, title, (season, number)): (i64, String, (u32, u32))| {
-        let words = format!("{title} S{season:02}E{number:02}");
-        world.search_episodes(id, words, SearchReason::Asked, |one| {
-            (one.season, one.number) == (season, number)
-        })
-    };
-    meant.into_iter().map(search).sum()
+    for (id, title, number) in meant {
+        let words = format!("{title} S{:02}E{:02}", number.0, number.1);
+        world.search_episodes(id, words, SearchReason::Asked, |one| (one.season, one.number) == number);
+    }
 }
 
-async fn history_of_one(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    let world = sonarr.lock_state();
-    let mut records = history_records(&world, &query);
-    records.retain(|(_, record)| query.get("seriesId") == Some(&record["seriesId"].to_string()));
-    records_since(records, &query)
-}
-
-async fn history_since(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    records_since(history_records(&sonarr.lock_state(), &query), &query)
-}
-
-fn history_records(
+pub(super) fn history_records(
     world: &FakeLibraryState<SeriesDetails>,
     query: &RequestQuery,
 ) -> Vec<(&'static str, Value)> {

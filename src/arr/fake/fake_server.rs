@@ -22,49 +22,64 @@ const DEFAULT_FREE_BYTES: u64 = 1_200_000_000_000;
 /// Fake Sonarr or Radarr. Clones share the same server.
 #[derive(Debug, Clone)]
 pub struct FakeServer<D> {
-    pub(super) app: ServerFlavor,
+    pub(super) identity: &'static ServerIdentity,
     pub(super) gate: RequestGuard,
     world: Arc<Mutex<FakeLibraryState<D>>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ServerFlavor {
-    Radarr,
-    Sonarr,
+/// Values by which the two servers differ.
+#[derive(Debug)]
+pub struct ServerIdentity {
+    pub name: &'static str,
+    pub version: &'static str,
+    pub api_key: &'static str,
+    /// Root folder of a new server.
+    pub root: &'static str,
+    /// Path of the titles below that of the API.
+    pub path: &'static str,
+    /// Names of a title's catalog id and of its library id.
+    pub catalog_id: &'static str,
+    pub library_id: &'static str,
+    /// Service that the catalog is requested from.
+    pub catalog_service: &'static str,
+    /// Event of the history for the deletion of a file.
+    pub file_deleted: &'static str,
+    /// Connect events that only this server has.
+    pub events: &'static [&'static str],
 }
 
+/// State of a server, which only the fakes can read.
 #[derive(Debug)]
-pub(super) struct FakeLibraryState<D> {
-    pub library: Vec<FakeTitle<D>>,
+pub struct FakeLibraryState<D> {
+    pub(super) library: Vec<FakeTitle<D>>,
     /// Every title that a search can find, including the library.
-    pub catalog: Vec<FakeTitle<D>>,
-    pub profiles: Vec<(i64, String)>,
+    pub(super) catalog: Vec<FakeTitle<D>>,
+    pub(super) profiles: Vec<(i64, String)>,
     /// Names of the profiles that allow 4K.
-    pub four_k_profiles: Vec<String>,
-    pub roots: Vec<FakeRoot>,
-    pub downloads: Vec<FakeDownload>,
+    pub(super) four_k_profiles: Vec<String>,
+    pub(super) roots: Vec<FakeRoot>,
+    pub(super) downloads: Vec<FakeDownload>,
     /// Calendar entries that are not a title's own date.
-    pub calendar: Vec<CalendarFixture>,
-    pub history: Vec<HistoryFixture>,
-    pub record: ActionRecord,
+    pub(super) calendar: Vec<CalendarFixture>,
+    pub(super) history: Vec<HistoryFixture>,
+    pub(super) record: ActionRecord,
     /// Titles for which another copy can be found. The next field counts the copies that were grabbed.
-    pub copies: Vec<String>,
-    pub copies_announced: usize,
+    pub(super) copies: Vec<String>,
+    pub(super) copies_announced: usize,
     /// Catalog ids of the suggested titles.
-    pub suggested: Vec<i64>,
+    pub(super) suggested: Vec<i64>,
     /// Catalog ids of the popular titles, and then of those that no list may add.
-    pub popular: Vec<i64>,
-    pub excluded: Vec<i64>,
-    pub ailments: Vec<[String; 3]>,
-    pub replaces_failed: bool,
-    /// Name and last message of each command.
-    pub commands: Vec<(&'static str, String)>,
-    pub last_download: usize,
+    pub(super) popular: Vec<i64>,
+    pub(super) excluded: Vec<i64>,
+    pub(super) ailments: Vec<[String; 3]>,
+    pub(super) replaces_failed: bool,
+    pub(super) last_command: u32,
+    pub(super) last_download: usize,
     /// Catalog id and profile of each title that was added through the API.
-    pub added: Vec<(i64, String)>,
-    pub removed: Vec<i64>,
-    pub connections: ConnectEntries,
-    pub clock: Clock,
+    pub(super) added: Vec<(i64, String)>,
+    pub(super) removed: Vec<i64>,
+    pub(super) connections: ConnectEntries,
+    pub(super) clock: Clock,
     last_id: i64,
 }
 
@@ -94,13 +109,13 @@ pub(super) struct CalendarFixture {
 }
 
 impl<D: Clone> FakeServer<D> {
-    pub(super) fn empty(app: ServerFlavor, clock: Clock) -> Self {
+    pub(super) fn empty(identity: &'static ServerIdentity, clock: Clock) -> Self {
         let world = FakeLibraryState {
             library: Vec::new(),
             catalog: Vec::new(),
             profiles: number_names(&DEFAULT_PROFILES),
             four_k_profiles: vec!["Ultra-HD".to_owned()],
-            roots: vec![FakeRoot { path: app.root().to_owned(), free_bytes: Some(DEFAULT_FREE_BYTES) }],
+            roots: vec![FakeRoot { path: identity.root.to_owned(), free_bytes: Some(DEFAULT_FREE_BYTES) }],
             downloads: Vec::new(),
             calendar: Vec::new(),
             history: Vec::new(),
@@ -112,7 +127,7 @@ impl<D: Clone> FakeServer<D> {
             excluded: Vec::new(),
             ailments: Vec::new(),
             replaces_failed: true,
-            commands: Vec::new(),
+            last_command: 0,
             last_download: 0,
             added: Vec::new(),
             removed: Vec::new(),
@@ -120,12 +135,12 @@ impl<D: Clone> FakeServer<D> {
             clock,
             last_id: 0,
         };
-        Self { app, gate: RequestGuard::new(app), world: Arc::new(Mutex::new(world)) }
+        Self { identity, gate: RequestGuard::new(identity), world: Arc::new(Mutex::new(world)) }
     }
 
     /// Returns the API key that the server requires.
     pub fn api_key(&self) -> &'static str {
-        self.app.key()
+        self.identity.api_key
     }
 
     /// Adds a title to the library, where it can also be searched for. Returns its library id.
@@ -224,7 +239,7 @@ impl<D: Clone> FakeServer<D> {
 
     /// Returns a title of the library.
     pub fn item(&self, id: i64) -> Option<FakeTitle<D>> {
-        self.lock_state().library.iter().find(|item| item.id == id).cloned()
+        self.lock_state().title(id).cloned()
     }
 
     /// Returns the current state of the library.
@@ -244,7 +259,7 @@ impl<D: Clone> FakeServer<D> {
 
     /// Changes a title of the library without using the API.
     pub fn edit(&self, id: i64, change: impl FnOnce(&mut FakeTitle<D>)) {
-        if let Some(item) = self.lock_state().library.iter_mut().find(|item| item.id == id) {
+        if let Some(item) = self.lock_state().title_mut(id) {
             change(item);
         }
     }
@@ -426,6 +441,14 @@ impl<D: Clone> FakeLibraryState<D> {
         whole.or_else(|| self.library.iter().find(of_year))
     }
 
+    pub(super) fn title(&self, id: i64) -> Option<&FakeTitle<D>> {
+        self.library.iter().find(|item| item.id == id)
+    }
+
+    pub(super) fn title_mut(&mut self, id: i64) -> Option<&mut FakeTitle<D>> {
+        self.library.iter_mut().find(|item| item.id == id)
+    }
+
     pub(super) fn in_library(&self, catalog_id: i64) -> Option<&FakeTitle<D>> {
         self.library.iter().find(|item| item.catalog_id == catalog_id)
     }
@@ -436,36 +459,6 @@ impl<D: Clone> FakeLibraryState<D> {
 
     pub(super) fn profile_name(&self, id: i64) -> Option<&str> {
         self.profiles.iter().find(|(other, _)| *other == id).map(|(_, name)| name.as_str())
-    }
-}
-
-impl ServerFlavor {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Radarr => "Radarr",
-            Self::Sonarr => "Sonarr",
-        }
-    }
-
-    pub(super) fn version(self) -> &'static str {
-        match self {
-            Self::Radarr => "6.3.0.10514",
-            Self::Sonarr => "4.0.19.2979",
-        }
-    }
-
-    pub(super) fn key(self) -> &'static str {
-        match self {
-            Self::Radarr => "facade00facade00facade00facade01",
-            Self::Sonarr => "facade00facade00facade00facade02",
-        }
-    }
-
-    fn root(self) -> &'static str {
-        match self {
-            Self::Radarr => "/movies",
-            Self::Sonarr => "/tv",
-        }
     }
 }
 

@@ -4,20 +4,13 @@
 
 pub mod activity;
 mod activity_api;
-#[cfg(test)]
-mod changing;
-#[cfg(test)]
-mod clients;
 mod connect_api;
 pub mod demo_library;
 mod demo_movies;
 mod demo_series;
 mod episode_api;
 pub mod fake_server;
-#[cfg(test)]
-mod flaws;
-#[cfg(test)]
-mod garbled;
+mod library_api;
 pub mod media_fixtures;
 mod movie_api;
 mod movie_json;
@@ -30,6 +23,4 @@ mod series_api;
 mod series_json;
 mod server_api;
 pub mod sonarr;
-#[cfg(test)]
-mod tests;
 mod webhook_events;

@@ -19,7 +19,6 @@ use super::radarr::{AVAILABILITIES, FakeRadarr};
 use super::release_search::SearchReason;
 use super::responses::{
     RequestQuery, created_response, malformed_body_response, not_found, ok_response, query_flag,
-    records_since,
 };
 
 pub(super) fn routes(radarr: FakeRadarr) -> Router {
@@ -27,8 +26,6 @@ pub(super) fn routes(radarr: FakeRadarr) -> Router {
         .route("/movie/editor", put(edit_movies))
         .route("/moviefile/{id}", delete(delete_file))
         .route("/command", post(post_command))
-        .route("/history/movie", get(history_of_one))
-        .route("/history/since", get(history_since))
         .route("/collection", get(list_collections))
         .route("/importlist/movie", get(list_suggestions))
         .with_state(radarr)
@@ -76,7 +73,7 @@ async fn edit_movies(State(radarr): State<FakeRadarr>, body: Bytes) -> Response 
         },
     };
     let mut world = radarr.lock_state();
-    if edit.movie_ids.iter().any(|id| world.library.iter().all(|film| film.id != *id)) {
+    if edit.movie_ids.iter().any(|id| world.title(*id).is_none()) {
         return unknown_rows();
     }
     let profile = edit.quality_profile_id.and_then(|id| world.profile_name(id)).map(str::to_owned);
@@ -88,7 +85,7 @@ async fn edit_movies(State(radarr): State<FakeRadarr>, body: Bytes) -> Response 
     let edited: Value = edit
         .movie_ids
         .iter()
-        .filter_map(|id| world.library.iter().find(|film| film.id == *id))
+        .filter_map(|id| world.title(*id))
         .map(|film| owned_movie_json(&world, film))
         .collect();
     (StatusCode::ACCEPTED, Json(edited)).into_response()
@@ -96,23 +93,11 @@ async fn edit_movies(State(radarr): State<FakeRadarr>, body: Bytes) -> Response 
 
 async fn delete_file(State(radarr): State<FakeRadarr>, Path(id): Path<i64>) -> Response {
     let mut world = radarr.lock_state();
-    let Some(film) = world.library.iter_mut().find(|film| film.id == id && film.size_bytes > 0) else {
-        return not_found();
-    };
+    let Some(film) = world.title_mut(id).filter(|film| film.size_bytes > 0) else { return not_found() };
     film.size_bytes = 0;
     let title = film.title.clone();
-    world.record.deleted_files.push(title.clone());
-    let at = world.clock.now();
-    let event = "movieFileDeleted";
-    let release = format!("{title}.mkv");
-    world.history.push(HistoryFixture {
-        title,
-        release,
-        event,
-        at,
-        download: 0,
-        reason: Some("Manual".to_owned()),
-    });
+    world.record_loss(&title, "movieFileDeleted", "Manual");
+    world.record.deleted_files.push(title);
     ok_response(json!({}))
 }
 
@@ -132,25 +117,13 @@ async fn post_command(State(radarr): State<FakeRadarr>, body: Bytes) -> Response
         return unknown_command();
     }
     let mut world = radarr.lock_state();
-    let count = command.movie_ids.len();
-    let grabbed: usize =
-        command.movie_ids.iter().map(|id| world.search_release(*id, SearchReason::Asked)).sum();
-    let message = format!("Completed search for {count} movies. {grabbed} reports downloaded.");
-    created_response(begun_command_json(&mut world, "MoviesSearch", message))
+    for id in command.movie_ids {
+        world.search_release(id, SearchReason::Asked);
+    }
+    created_response(begun_command_json(&mut world, "MoviesSearch"))
 }
 
-async fn history_of_one(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    let world = radarr.lock_state();
-    let mut records = history_records(&world, &query);
-    records.retain(|(_, record)| query.get("movieId") == Some(&record["movieId"].to_string()));
-    records_since(records, &query)
-}
-
-async fn history_since(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    records_since(history_records(&radarr.lock_state(), &query), &query)
-}
-
-fn history_records(
+pub(super) fn history_records(
     world: &FakeLibraryState<MovieDetails>,
     query: &RequestQuery,
 ) -> Vec<(&'static str, Value)> {

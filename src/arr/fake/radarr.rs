@@ -1,29 +1,25 @@
 //! Fake Radarr: the routes and their responses.
 
 use axum::Router;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::response::Response;
+use axum::routing::{get, post};
 use bytes::Bytes;
 use jiff::civil::Date;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fake_server::{CalendarFixture, FakeServer, ServerFlavor};
+use super::fake_server::{CalendarFixture, FakeLibraryState, FakeServer, ServerIdentity};
+use super::library_api::LibraryKind;
 use super::media_fixtures::{FakeMovie, MovieDetails};
+use super::movie_api;
 use super::movie_json::{catalog_movie_json, owned_movie_json, stray_movie};
 use super::release_search::SearchReason;
-use super::request_guard::in_process;
 use super::responses::{
-    RequestQuery, ValidationFailure, created_response, exception_response, malformed_body_response,
-    not_found, ok_response, page_response, query_flag, query_window, unknown_id, utc_midnight,
-    validation_response,
+    RequestQuery, ValidationFailure, exception_response, malformed_body_response, ok_response, page_response,
+    query_flag, query_window, unknown_id, utc_midnight, validation_response,
 };
-use super::search::search_catalog;
-use super::{activity_api, movie_api, server_api};
-use crate::clock::Clock;
-use crate::http::InProcess;
 
 pub(super) const AVAILABILITIES: [&str; 5] = ["tba", "announced", "inCinemas", "released", "deleted"];
 const MONITORS: [&str; 3] = ["movieOnly", "movieAndCollection", "none"];
@@ -31,35 +27,6 @@ const MONITORS: [&str; 3] = ["movieOnly", "movieAndCollection", "none"];
 pub type FakeRadarr = FakeServer<MovieDetails>;
 
 impl FakeRadarr {
-    pub fn new() -> Self {
-        Self::with_clock(Clock::System)
-    }
-
-    /// Creates a server that uses this clock.
-    pub fn with_clock(clock: Clock) -> Self {
-        Self::empty(ServerFlavor::Radarr, clock)
-    }
-
-    /// Returns the router of the server, for a socket.
-    pub fn router(&self) -> Router {
-        let api = Router::new()
-            .route("/movie", get(list_movies).post(post_movie))
-            .route("/movie/lookup", get(lookup_movies))
-            .route("/movie/{id}", get(get_movie).delete(delete_movie))
-            .route("/queue", get(list_queue))
-            .route("/calendar", get(list_calendar))
-            .with_state(self.clone())
-            .merge(movie_api::routes(self.clone()))
-            .merge(activity_api::routes(self.clone()))
-            .merge(server_api::routes(self.clone()));
-        self.gate.guard_router(api)
-    }
-
-    /// Returns the handler of the server, for calls without a socket.
-    pub fn in_process(&self) -> InProcess {
-        in_process(self.router())
-    }
-
     /// Adds a digital release on this day. A movie that is not in the library appears in the calendar too.
     pub fn add_calendar_entry(&self, title: &str, date: Date) {
         let mut world = self.lock_state();
@@ -78,37 +45,44 @@ impl FakeRadarr {
     }
 }
 
-impl Default for FakeRadarr {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-async fn list_movies(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    let wanted = query.get("tmdbId").and_then(|id| id.parse::<i64>().ok());
-    let world = radarr.lock_state();
-    let found = world.library.iter().filter(|item| wanted.is_none_or(|id| item.catalog_id == id));
-    ok_response(found.map(|item| owned_movie_json(&world, item)).collect())
-}
-
-async fn get_movie(State(radarr): State<FakeRadarr>, Path(id): Path<String>) -> Response {
-    let world = radarr.lock_state();
-    let found = world.library.iter().find(|item| item.id.to_string() == id);
-    found.map_or_else(not_found, |item| ok_response(owned_movie_json(&world, item)))
-}
-
-async fn lookup_movies(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    let term = query.get("term").map_or("", |term| term.trim());
-    if term.is_empty() {
-        let message = "Search for '' failed. Unable to communicate with RadarrAPI.";
-        return exception_response(StatusCode::SERVICE_UNAVAILABLE, message);
-    }
-    let world = radarr.lock_state();
-    let describe = |found: &FakeMovie| match world.in_library(found.catalog_id) {
-        Some(item) => owned_movie_json(&world, item),
-        None => catalog_movie_json(found),
+impl LibraryKind for MovieDetails {
+    const SERVER: ServerIdentity = ServerIdentity {
+        name: "Radarr",
+        version: "6.3.0.10514",
+        api_key: "facade00facade00facade00facade01",
+        root: "/movies",
+        path: "movie",
+        catalog_id: "tmdbId",
+        library_id: "movieId",
+        catalog_service: "RadarrAPI",
+        file_deleted: "movieFileDeleted",
+        events: &["onMovieAdded", "onMovieDelete", "onMovieFileDelete"],
     };
-    ok_response(search_catalog(&world.catalog, term).into_iter().map(describe).collect())
+
+    fn own_routes(radarr: FakeRadarr) -> Router {
+        Router::new()
+            .route("/movie", post(post_movie))
+            .route("/queue", get(list_queue))
+            .route("/calendar", get(list_calendar))
+            .with_state(radarr.clone())
+            .merge(movie_api::routes(radarr))
+    }
+
+    fn owned_json(world: &FakeLibraryState<Self>, item: &FakeMovie) -> Value {
+        owned_movie_json(world, item)
+    }
+
+    fn catalog_json(item: &FakeMovie) -> Value {
+        catalog_movie_json(item)
+    }
+
+    fn history_records(world: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
+        movie_api::history_records(world, query)
+    }
+
+    fn unknown_title(id: i64) -> Response {
+        exception_response(StatusCode::NOT_FOUND, &format!("Movie with ID {id} does not exist"))
+    }
 }
 
 #[derive(Deserialize)]
@@ -171,24 +145,7 @@ async fn post_movie(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
     if search {
         world.search_release(id, SearchReason::ByItself);
     }
-    created_response(
-        world
-            .library
-            .iter()
-            .find(|item| item.id == id)
-            .map_or(Value::Null, |item| owned_movie_json(&world, item)),
-    )
-}
-
-async fn delete_movie(State(radarr): State<FakeRadarr>, Path(id): Path<i64>) -> Response {
-    let mut world = radarr.lock_state();
-    match world.remove_title(id) {
-        Some(_) => {
-            world.removed.push(id);
-            StatusCode::OK.into_response()
-        }
-        None => exception_response(StatusCode::NOT_FOUND, &format!("Movie with ID {id} does not exist")),
-    }
+    world.addition_response(id)
 }
 
 async fn list_queue(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {

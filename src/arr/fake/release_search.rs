@@ -1,13 +1,11 @@
 //! Release searches of the fakes: copies that a test has made available, of titles that are wanted and not on disk.
 
 use super::activity::{FakeDownload, download, parse_title_episodes};
-use super::fake_server::FakeLibraryState;
+use super::fake_server::{FakeLibraryState, FakeServer};
 use super::media_fixtures::{MovieDetails, SeriesDetails, ShowEpisode};
 use super::movie_json::is_available;
-use super::radarr::FakeRadarr;
 use super::search::same_name;
 use super::series_json::{dated_episodes, episode_numbers};
-use super::sonarr::FakeSonarr;
 
 const TIME_TAKEN: u32 = 30;
 
@@ -20,8 +18,12 @@ pub(super) enum SearchReason {
     ByItself,
 }
 
-/// Library that searches for another copy of a failed download.
-pub(super) trait ReleaseSearch: Clone + Send + Sized + 'static {
+/// Library that is searched for copies.
+pub trait ReleaseSearch: Clone + Send + Sized + 'static {
+    /// Searches for all wanted copies of a title, as the server does automatically.
+    fn search_wanted(world: &mut FakeLibraryState<Self>, id: i64);
+
+    /// Searches for another copy of a failed download.
     fn find_replacement(world: &mut FakeLibraryState<Self>, title: &str);
 
     /// Imports a download, so that its title is on disk.
@@ -29,6 +31,10 @@ pub(super) trait ReleaseSearch: Clone + Send + Sized + 'static {
 }
 
 impl ReleaseSearch for MovieDetails {
+    fn search_wanted(world: &mut FakeLibraryState<Self>, id: i64) {
+        world.search_release(id, SearchReason::ByItself);
+    }
+
     fn find_replacement(world: &mut FakeLibraryState<Self>, title: &str) {
         if let Some(id) = world.title_named(title).map(|film| film.id) {
             world.search_release(id, SearchReason::ByItself);
@@ -37,13 +43,17 @@ impl ReleaseSearch for MovieDetails {
 
     fn import_download(world: &mut FakeLibraryState<Self>, download: &FakeDownload) {
         let id = world.title_named(&download.title).map(|film| film.id);
-        if let Some(film) = world.library.iter_mut().find(|film| Some(film.id) == id) {
+        if let Some(film) = id.and_then(|id| world.title_mut(id)) {
             film.size_bytes = download.size_bytes;
         }
     }
 }
 
 impl ReleaseSearch for SeriesDetails {
+    fn search_wanted(world: &mut FakeLibraryState<Self>, id: i64) {
+        world.search_missing(id);
+    }
+
     fn find_replacement(world: &mut FakeLibraryState<Self>, title: &str) {
         let Some(meant) = parse_title_episodes(title) else { return };
         let Some(show) = world.title_named(meant.show) else { return };
@@ -57,7 +67,7 @@ impl ReleaseSearch for SeriesDetails {
         let Some(meant) = parse_title_episodes(&download.title) else { return };
         let Some(show) = world.title_named(meant.show) else { return };
         let (id, numbers) = (show.id, episode_numbers(show, &meant));
-        let Some(show) = world.library.iter_mut().find(|show| show.id == id) else { return };
+        let Some(show) = world.title_mut(id) else { return };
         for one in show.separate_episodes() {
             one.on_disk |= one.season == meant.season && numbers.contains(&one.number);
         }
@@ -66,10 +76,10 @@ impl ReleaseSearch for SeriesDetails {
 }
 
 impl FakeLibraryState<MovieDetails> {
-    /// Searches for a movie and returns the number of grabbed copies.
-    pub(super) fn search_release(&mut self, id: i64, reason: SearchReason) -> usize {
+    /// Searches for a movie, and grabs a copy that is found.
+    pub(super) fn search_release(&mut self, id: i64, reason: SearchReason) {
         let now = self.clock.now();
-        let Some(place) = self.library.iter().position(|film| film.id == id) else { return 0 };
+        let Some(place) = self.library.iter().position(|film| film.id == id) else { return };
         let title = self.library[place].title.clone();
         self.library[place].details.last_search = Some(now);
         self.record.searches.push(title.clone());
@@ -78,37 +88,31 @@ impl FakeLibraryState<MovieDetails> {
         // A copy that is no better than the existing one is rejected.
         let has_one = film.size_bytes > 0 || self.downloads.iter().any(|it| same_name(&it.title, &title));
         let found = self.copies.iter().position(|copy| self.title_named(copy).is_some_and(|it| it.id == id));
-        match found {
-            Some(copy) if wanted && !has_one => {
-                self.grab_copy(copy);
-                1
-            }
-            Some(_) | None => 0,
+        if let Some(copy) = found.filter(|_| wanted && !has_one) {
+            self.grab_copy(copy);
         }
     }
 }
 
 impl FakeLibraryState<SeriesDetails> {
-    pub(super) fn search_missing(&mut self, id: i64) -> usize {
-        let Some(title) = self.library.iter().find(|show| show.id == id).map(|show| show.title.clone())
-        else {
-            return 0;
-        };
-        self.search_episodes(id, format!("{title} missing"), SearchReason::ByItself, |_| true)
+    pub(super) fn search_missing(&mut self, id: i64) {
+        if let Some(title) = self.title(id).map(|show| show.title.clone()) {
+            self.search_episodes(id, format!("{title} missing"), SearchReason::ByItself, |_| true);
+        }
     }
 
-    /// Searches for the episodes of a series that `meant` selects. `words` is the description in the record. Returns
-    /// the number of grabbed copies.
+    /// Searches for the episodes of a series that `meant` selects, and grabs the copies that are found. `words` is the
+    /// description in the record.
     pub(super) fn search_episodes(
         &mut self,
         id: i64,
         words: String,
         reason: SearchReason,
         meant: impl Fn(&ShowEpisode) -> bool,
-    ) -> usize {
+    ) {
         let now = self.clock.now();
         self.record.searches.push(words);
-        let Some(show) = self.library.iter().find(|show| show.id == id) else { return 0 };
+        let Some(show) = self.title(id) else { return };
         let wanted = |one: &ShowEpisode| {
             let out = one.airs.is_some_and(|at| at <= now);
             meant(one)
@@ -120,16 +124,13 @@ impl FakeLibraryState<SeriesDetails> {
             .filter(|one| wanted(one))
             .map(|one| (one.season, one.number))
             .collect();
-        if let Some(show) = self.library.iter_mut().find(|show| show.id == id) {
+        if let Some(show) = self.title_mut(id) {
             let searched = |one: &&mut ShowEpisode| wanted.contains(&(one.season, one.number));
             show.separate_episodes().iter_mut().filter(searched).for_each(|one| one.last_search = Some(now));
         }
-        let mut grabbed = 0;
         while let Some(copy) = self.copies.iter().position(|copy| self.copy_matches(copy, id, &wanted)) {
             self.grab_copy(copy);
-            grabbed += 1;
         }
-        grabbed
     }
 
     /// Returns whether a copy has one of these episodes, and none that is already being downloaded.
@@ -158,37 +159,19 @@ impl<D> FakeLibraryState<D> {
     }
 }
 
-impl FakeRadarr {
+impl<D: ReleaseSearch> FakeServer<D> {
     /// Imports the first download of this title.
     pub fn finish_download(&self, title: &str) {
         self.lock_state().finish_download(title);
     }
 
-    /// Processes the indexers' feeds, as happens automatically: grabs every copy of a movie that is released, monitored
-    /// and not on disk.
+    /// Processes the indexers' feeds, as happens automatically: grabs every copy of a movie or an episode that is
+    /// released, monitored and not on disk.
     pub fn run_rss(&self) {
         let mut world = self.lock_state();
         let searches = world.record.searches.clone();
-        for id in world.library.iter().map(|film| film.id).collect::<Vec<_>>() {
-            world.search_release(id, SearchReason::ByItself);
-        }
-        world.record.searches = searches;
-    }
-}
-
-impl FakeSonarr {
-    /// Imports the first download of this title.
-    pub fn finish_download(&self, title: &str) {
-        self.lock_state().finish_download(title);
-    }
-
-    /// Processes the indexers' feeds, as happens automatically: grabs every copy of an episode that has aired, is
-    /// monitored and is not on disk.
-    pub fn run_rss(&self) {
-        let mut world = self.lock_state();
-        let searches = world.record.searches.clone();
-        for id in world.library.iter().map(|show| show.id).collect::<Vec<_>>() {
-            world.search_missing(id);
+        for id in world.library.iter().map(|item| item.id).collect::<Vec<_>>() {
+            D::search_wanted(&mut world, id);
         }
         world.record.searches = searches;
     }

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::Request;
 use tower::ServiceExt;
 
-use super::fake_server::ServerFlavor;
+use super::fake_server::ServerIdentity;
 use super::responses;
 use crate::http::InProcess;
 
@@ -36,7 +36,7 @@ pub(super) enum RequestFault {
 
 #[derive(Debug, Clone)]
 pub(super) struct RequestGuard {
-    app: ServerFlavor,
+    identity: &'static ServerIdentity,
     state: Arc<Mutex<GateState>>,
 }
 
@@ -53,8 +53,8 @@ struct GateState {
 }
 
 impl RequestGuard {
-    pub(super) fn new(app: ServerFlavor) -> Self {
-        Self { app, state: Arc::default() }
+    pub(super) fn new(identity: &'static ServerIdentity) -> Self {
+        Self { identity, state: Arc::default() }
     }
 
     pub(super) fn queue_fault(&self, fault: RequestFault) {
@@ -111,7 +111,7 @@ impl RequestGuard {
             state.lists += 1;
         }
         let given = request.headers().get("x-api-key").map(HeaderValue::as_bytes);
-        if given != Some(self.app.key().as_bytes()) {
+        if given != Some(self.identity.api_key.as_bytes()) {
             return RequestAdmission::Stranger;
         }
         let refused = state.refused_writes.filter(|(path, _)| writes && request.uri().path().ends_with(path));
@@ -154,11 +154,11 @@ enum RequestAdmission {
 async fn pass_or_fail(State(gate): State<RequestGuard>, request: Request<Body>, next: Next) -> Response {
     match gate.admit_request(&request) {
         RequestAdmission::Welcome | RequestAdmission::Faulty(RequestFault::Nothing) => {
-            with_server_name(gate.app, next.run(request).await)
+            with_server_name(gate.identity, next.run(request).await)
         }
         RequestAdmission::Outside => next.run(request).await,
         RequestAdmission::Stranger => StatusCode::UNAUTHORIZED.into_response(),
-        RequestAdmission::Down => responses::starting_response(gate.app),
+        RequestAdmission::Down => responses::starting_response(gate.identity),
         RequestAdmission::Faulty(RequestFault::Status(status)) => responses::failure_response(status),
         RequestAdmission::Faulty(RequestFault::Hang) => pending().await,
         RequestAdmission::Faulty(RequestFault::Html) => html_page(),
@@ -177,8 +177,8 @@ async fn pass_or_fail(State(gate): State<RequestGuard>, request: Request<Body>, 
     }
 }
 
-fn with_server_name(app: ServerFlavor, mut response: Response) -> Response {
-    let version = HeaderValue::from_static(app.version());
+fn with_server_name(identity: &'static ServerIdentity, mut response: Response) -> Response {
+    let version = HeaderValue::from_static(identity.version);
     response.headers_mut().insert(HeaderName::from_static("x-application-version"), version);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
     response

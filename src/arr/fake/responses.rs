@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::fake_server::ServerFlavor;
+use super::fake_server::ServerIdentity;
 
 /// Window of a calendar request without a start and end.
 const CALENDAR_WINDOW: SignedDuration = SignedDuration::from_hours(48);
@@ -85,8 +85,8 @@ pub(super) fn exception_response(status: StatusCode, message: &str) -> Response 
     (status, Json(json!({ "message": message, "description": description }))).into_response()
 }
 
-pub(super) fn starting_response(app: ServerFlavor) -> Response {
-    let message = format!("{} is starting up, please try again later", app.name());
+pub(super) fn starting_response(identity: &'static ServerIdentity) -> Response {
+    let message = format!("{} is starting up, please try again later", identity.name);
     (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "errorMessage": message }))).into_response()
 }
 

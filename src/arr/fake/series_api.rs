@@ -35,7 +35,7 @@ pub(super) async fn replace_series(
     let kind = TYPES.into_iter().find(|kind| body["seriesType"] == *kind).unwrap_or("standard");
     let mut world = sonarr.lock_state();
     let profile = body["qualityProfileId"].as_i64().and_then(|id| world.profile_name(id)).map(str::to_owned);
-    let Some(show) = world.library.iter_mut().find(|show| show.id == id) else { return not_found() };
+    let Some(show) = world.title_mut(id) else { return not_found() };
     show.monitored = body["monitored"] == true;
     show.details.new_seasons = body["monitorNewItems"] == "all";
     show.details.kind = kind;
@@ -59,8 +59,7 @@ pub(super) async fn replace_series(
             of_it.for_each(|one| one.monitored = flag);
         }
     }
-    let replaced =
-        world.library.iter().find(|show| show.id == id).map(|show| owned_series_json(&world, show));
+    let replaced = world.title(id).map(|show| owned_series_json(&world, show));
     (StatusCode::ACCEPTED, Json(replaced)).into_response()
 }
 
@@ -80,7 +79,7 @@ async fn edit_series(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
         return malformed_body_response("$");
     };
     let mut world = sonarr.lock_state();
-    if edit.series_ids.iter().any(|id| world.library.iter().all(|show| show.id != *id)) {
+    if edit.series_ids.iter().any(|id| world.title(*id).is_none()) {
         return unknown_rows();
     }
     let profile = edit.quality_profile_id.and_then(|id| world.profile_name(id)).map(str::to_owned);
@@ -122,9 +121,7 @@ async fn season_pass(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
     let now = world.clock.now();
     let word = pass.monitoring_options.and_then(|options| options.monitor);
     for passed in &pass.series {
-        let Some(show) = world.library.iter_mut().find(|show| show.id == passed.id) else {
-            return unknown_rows();
-        };
+        let Some(show) = world.title_mut(passed.id) else { return unknown_rows() };
         show.monitored = passed.monitored.unwrap_or(show.monitored);
         if let Some(word) = &word {
             apply_preset(show, word, now);

@@ -33,11 +33,7 @@ pub(super) fn episode_id(item: &FakeSeries, season: u32, number: u32) -> i64 {
 
 /// Returns the episodes of a series with their air times. An episode that has not aired is not on disk.
 pub(super) fn dated_episodes(world: &FakeLibraryState<SeriesDetails>, item: &FakeSeries) -> Vec<ShowEpisode> {
-    let of_it = |entry: &&CalendarFixture| {
-        let show = parse_title_episodes(&entry.title).and_then(|meant| world.title_named(meant.show));
-        show.is_some_and(|show| show.id == item.id)
-    };
-    let entries: Vec<&CalendarFixture> = world.calendar.iter().filter(of_it).collect();
+    let entries: Vec<&CalendarFixture> = calendar_entries(world, item).collect();
     let date = |mut one: ShowEpisode| {
         let scheduled = entries.iter().find(|entry| {
             parse_title_episodes(&entry.title).is_some_and(|meant| {
@@ -49,6 +45,17 @@ pub(super) fn dated_episodes(world: &FakeLibraryState<SeriesDetails>, item: &Fak
         one
     };
     item.all_episodes().into_iter().map(date).collect()
+}
+
+fn calendar_entries<'a>(
+    world: &'a FakeLibraryState<SeriesDetails>,
+    item: &FakeSeries,
+) -> impl Iterator<Item = &'a CalendarFixture> {
+    let id = item.id;
+    world.calendar.iter().filter(move |entry| {
+        let show = parse_title_episodes(&entry.title).and_then(|meant| world.title_named(meant.show));
+        show.is_some_and(|show| show.id == id)
+    })
 }
 
 /// Returns a placeholder air time in the year 2000 or later, in episode order.
@@ -237,11 +244,7 @@ fn next_airing(
     all: &[ShowEpisode],
 ) -> Option<String> {
     let now = world.clock.now();
-    let of_it = |entry: &&CalendarFixture| {
-        let show = parse_title_episodes(&entry.title).and_then(|meant| world.title_named(meant.show));
-        show.is_some_and(|show| show.id == item.id)
-    };
     let listed = all.iter().filter(|one| one.monitored).filter_map(|one| one.airs);
-    let scheduled = world.calendar.iter().filter(of_it).map(|entry| entry.at);
+    let scheduled = calendar_entries(world, item).map(|entry| entry.at);
     scheduled.chain(listed).filter(|at| *at > now).min().map(wire_time)
 }

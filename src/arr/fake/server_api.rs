@@ -16,7 +16,6 @@ pub(super) fn routes<D: Clone + Send + 'static>(fake: FakeServer<D>) -> Router {
         .route("/rootfolder", get(root_folders::<D>))
         .route("/system/status", get(system_status::<D>))
         .route("/health", get(list_health::<D>))
-        .route("/diskspace", get(list_disks::<D>))
         .route("/config/downloadclient", get(download_clients::<D>))
         .with_state(fake.clone())
         .merge(connect_api::routes(fake))
@@ -68,9 +67,9 @@ async fn root_folders<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
 
 async fn system_status<D>(State(fake): State<FakeServer<D>>) -> Response {
     ok_response(json!({
-        "appName": fake.app.name(),
-        "instanceName": fake.app.name(),
-        "version": fake.app.version(),
+        "appName": fake.identity.name,
+        "instanceName": fake.identity.name,
+        "version": fake.identity.version,
         "isProduction": true,
         "isDocker": true,
         "branch": "main",
@@ -84,16 +83,6 @@ async fn system_status<D>(State(fake): State<FakeServer<D>>) -> Response {
 async fn list_health<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
     let describe = |[level, source, message]: &[String; 3]| json!({ "type": level, "source": source, "message": message, "wikiUrl": "https://wiki.servarr.com" });
     ok_response(fake.lock_state().ailments.iter().map(describe).collect())
-}
-
-/// Lists a separate disk for each accessible folder. A quarter of its total space is in use, and the rest is free.
-async fn list_disks<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
-    let roots = fake.lock_state().roots.clone();
-    let describe = |root: super::fake_server::FakeRoot| {
-        let free = root.free_bytes?;
-        Some(json!({ "path": root.path, "label": "", "freeSpace": free, "totalSpace": free / 3 * 4 }))
-    };
-    ok_response(roots.into_iter().filter_map(describe).collect::<Value>())
 }
 
 async fn download_clients<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {

@@ -1,32 +1,27 @@
 //! Fake Sonarr: the routes and their responses.
 
 use axum::Router;
-use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use axum::routing::{get, post, put};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::activity::parse_title_episodes as meant_by;
-use super::fake_server::{CalendarFixture, FakeLibraryState, FakeServer, ServerFlavor};
+use super::fake_server::{CalendarFixture, FakeLibraryState, FakeServer, ServerIdentity};
+use super::library_api::LibraryKind;
 use super::media_fixtures::{FakeSeries, SeriesDetails};
-use super::request_guard::in_process;
 use super::responses::{
-    RequestQuery, ValidationFailure, created_response, exception_response, malformed_body_response,
-    merge_json, not_found, ok_response, page_response, query_flag, query_window, unknown_id,
-    validation_response, wire_time,
+    RequestQuery, ValidationFailure, malformed_body_response, merge_json, ok_response, page_response,
+    query_flag, query_window, unknown_id, validation_response, wire_time,
 };
-use super::search::search_catalog;
 use super::series_json::{
     catalog_series_json, episode_id, episode_json, episode_numbers, owned_series_json, settings_of,
     stray_series,
 };
-use super::{activity_api, episode_api, series_api, server_api};
-use crate::clock::Clock;
-use crate::http::InProcess;
+use super::{activity_api, episode_api, series_api};
 
 pub(super) const TYPES: [&str; 3] = ["standard", "daily", "anime"];
 const MONITORS: [&str; 14] = [
@@ -49,36 +44,6 @@ const MONITORS: [&str; 14] = [
 pub type FakeSonarr = FakeServer<SeriesDetails>;
 
 impl FakeSonarr {
-    pub fn new() -> Self {
-        Self::with_clock(Clock::System)
-    }
-
-    /// Creates a server that uses this clock.
-    pub fn with_clock(clock: Clock) -> Self {
-        Self::empty(ServerFlavor::Sonarr, clock)
-    }
-
-    /// Returns the router of the server, for a socket.
-    pub fn router(&self) -> Router {
-        let api = Router::new()
-            .route("/series", get(list_series).post(post_series))
-            .route("/series/lookup", get(lookup_series))
-            .route("/series/{id}", get(get_series).put(series_api::replace_series).delete(delete_series))
-            .route("/queue", get(list_queue))
-            .route("/calendar", get(list_calendar))
-            .with_state(self.clone())
-            .merge(series_api::routes(self.clone()))
-            .merge(episode_api::routes(self.clone()))
-            .merge(activity_api::routes(self.clone()))
-            .merge(server_api::routes(self.clone()));
-        self.gate.guard_router(api)
-    }
-
-    /// Returns the handler of the server, for calls without a socket.
-    pub fn in_process(&self) -> InProcess {
-        in_process(self.router())
-    }
-
     /// Adds an air time for an episode such as `The Bear S04E03`. An episode whose series is not in the library appears
     /// in the calendar too.
     pub fn add_calendar_entry(&self, title: &str, airs: Timestamp) {
@@ -86,42 +51,54 @@ impl FakeSonarr {
     }
 }
 
-impl Default for FakeSonarr {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-async fn list_series(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    let wanted = query.get("tvdbId").and_then(|id| id.parse::<i64>().ok());
-    let world = sonarr.lock_state();
-    let found = world.library.iter().filter(|item| wanted.is_none_or(|id| item.catalog_id == id));
-    ok_response(found.map(|item| owned_series_json(&world, item)).collect())
-}
-
-async fn get_series(State(sonarr): State<FakeSonarr>, Path(id): Path<String>) -> Response {
-    let world = sonarr.lock_state();
-    let found = world.library.iter().find(|item| item.id.to_string() == id);
-    found.map_or_else(not_found, |item| ok_response(owned_series_json(&world, item)))
-}
-
-async fn lookup_series(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    let term = query.get("term").map_or("", |term| term.trim());
-    if term.is_empty() {
-        let message = "Search for '' failed. Unable to communicate with SkyHook.";
-        return exception_response(StatusCode::SERVICE_UNAVAILABLE, message);
-    }
-    let world = sonarr.lock_state();
-    let describe = |found: &FakeSeries| match world.in_library(found.catalog_id) {
-        // The real Sonarr returns no sizes here, not even for a series in its library.
-        Some(item) => {
-            let mut body = catalog_series_json(item);
-            merge_json(&mut body, settings_of(&world, item));
-            body
-        }
-        None => catalog_series_json(found),
+impl LibraryKind for SeriesDetails {
+    const SERVER: ServerIdentity = ServerIdentity {
+        name: "Sonarr",
+        version: "4.0.19.2979",
+        api_key: "facade00facade00facade00facade02",
+        root: "/tv",
+        path: "series",
+        catalog_id: "tvdbId",
+        library_id: "seriesId",
+        catalog_service: "SkyHook",
+        file_deleted: "episodeFileDeleted",
+        events: &["onImportComplete", "onSeriesAdd", "onSeriesDelete", "onEpisodeFileDelete"],
     };
-    ok_response(search_catalog(&world.catalog, term).into_iter().map(describe).collect())
+
+    fn own_routes(sonarr: FakeSonarr) -> Router {
+        Router::new()
+            .route("/series", post(post_series))
+            .route("/series/{id}", put(series_api::replace_series))
+            .route("/queue", get(list_queue))
+            .route("/calendar", get(list_calendar))
+            .with_state(sonarr.clone())
+            .merge(series_api::routes(sonarr.clone()))
+            .merge(episode_api::routes(sonarr))
+    }
+
+    fn owned_json(world: &FakeLibraryState<Self>, item: &FakeSeries) -> Value {
+        owned_series_json(world, item)
+    }
+
+    /// Returns no sizes, as the real Sonarr does even for a series in its library.
+    fn owned_hit_json(world: &FakeLibraryState<Self>, item: &FakeSeries) -> Value {
+        let mut body = catalog_series_json(item);
+        merge_json(&mut body, settings_of(world, item));
+        body
+    }
+
+    fn catalog_json(item: &FakeSeries) -> Value {
+        catalog_series_json(item)
+    }
+
+    fn history_records(world: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
+        episode_api::history_records(world, query)
+    }
+
+    /// Builds the response of the real Sonarr, which has no better one.
+    fn unknown_title(_id: i64) -> Response {
+        activity_api::unknown_rows()
+    }
 }
 
 #[derive(Deserialize)]
@@ -187,13 +164,7 @@ async fn post_series(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
     if addition.add_options.search_for_missing_episodes {
         world.search_missing(id);
     }
-    created_response(
-        world
-            .library
-            .iter()
-            .find(|item| item.id == id)
-            .map_or(Value::Null, |item| owned_series_json(&world, item)),
-    )
+    world.addition_response(id)
 }
 
 fn validate_addition(
@@ -235,21 +206,6 @@ fn choose_seasons(item: &mut FakeSeries, addition: &SeriesAdditionBody, now: Tim
             }
         }
         Some(preset) => series_api::apply_preset(item, preset, now),
-    }
-}
-
-async fn delete_series(State(sonarr): State<FakeSonarr>, Path(id): Path<i64>) -> Response {
-    let mut world = sonarr.lock_state();
-    match world.remove_title(id) {
-        Some(_) => {
-            world.removed.push(id);
-            StatusCode::OK.into_response()
-        }
-        // The real Sonarr has no better response for a series that does not exist.
-        None => exception_response(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "Expected query to return 1 rows but returned 0",
-        ),
     }
 }
 

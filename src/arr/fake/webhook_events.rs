@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::activity::{HistoryFixture, download_id, parse_title_episodes};
 use super::fake_server::{FakeLibraryState, FakeServer};
+use super::library_api::LibraryKind;
 use super::media_fixtures::{FakeMovie, FakeSeries};
 use super::radarr::FakeRadarr;
 use super::series_json::{episode_id, episode_numbers, stray_series};
@@ -11,19 +12,21 @@ use super::sonarr::FakeSonarr;
 
 const IMPORTED: &str = "downloadFolderImported";
 
-impl FakeRadarr {
-    /// Downloads and imports a movie.
+impl<D: LibraryKind> FakeServer<D> {
+    /// Downloads and imports a movie, an episode such as `The Bear S02E03` or, for a season pack, `The Bear S02`.
     pub fn import_event(&self, title: &str) {
         self.add_download(title, 99, 1);
         self.finish_download(title);
     }
 
-    /// Downloads and imports a movie, replacing the existing file.
+    /// Downloads and imports a movie or episodes, replacing the existing files.
     pub fn upgrade_event(&self, title: &str) {
-        self.lock_state().loss_event(title, "movieFileDeleted");
+        self.lock_state().record_loss(title, D::SERVER.file_deleted, "Upgrade");
         self.import_event(title);
     }
+}
 
+impl FakeRadarr {
     /// Returns the event for an imported movie.
     pub fn import_report(&self, title: &str) -> Value {
         let world = self.lock_state();
@@ -51,18 +54,6 @@ impl FakeRadarr {
 }
 
 impl FakeSonarr {
-    /// Downloads and imports `The Bear S02E03` or, for a season pack, `The Bear S02`.
-    pub fn import_event(&self, title: &str) {
-        self.add_download(title, 99, 1);
-        self.finish_download(title);
-    }
-
-    /// Downloads and imports episodes, replacing the existing files.
-    pub fn upgrade_event(&self, title: &str) {
-        self.lock_state().loss_event(title, "episodeFileDeleted");
-        self.import_event(title);
-    }
-
     /// Returns the event for the import of a whole download, which may have been an upgrade.
     pub fn import_report(&self, title: &str) -> Value {
         let world = self.lock_state();
@@ -115,18 +106,6 @@ impl<D: Clone> FakeServer<D> {
 }
 
 impl<D> FakeLibraryState<D> {
-    fn loss_event(&mut self, title: &str, event: &'static str) {
-        let at = self.clock.now();
-        self.history.push(HistoryFixture {
-            title: title.to_owned(),
-            release: format!("{title}.mkv"),
-            event,
-            at,
-            download: 0,
-            reason: Some("Upgrade".to_owned()),
-        });
-    }
-
     fn was_upgraded(&self, title: &str) -> bool {
         let mut before = self.history.iter().rev().filter(|happened| happened.title == title).skip(1);
         before.next().is_some_and(|happened| happened.reason.as_deref() == Some("Upgrade"))

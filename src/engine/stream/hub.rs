@@ -81,11 +81,6 @@ impl Hub {
         self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of conversations that have readers.
-    pub fn followed_count(&self) -> usize {
-        self.lock_feeds().len()
-    }
-
     /// Ends all readers, and waits until no feed task is running.
     pub async fn close(&self) {
         self.0.closing.cancel();

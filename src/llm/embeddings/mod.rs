@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::conversation::retry_policy::FailureClass;
-
 /// Default similarity above which two texts count as similar, measured with all-minilm-l6-v2.
 pub const DEFAULT_SIMILARITY_FLOOR: f32 = 0.30;
 
@@ -48,18 +46,4 @@ pub enum EmbedError {
     QuotaSpent(String),
     #[error("have the texts accepted: {0}")]
     Rejected(String),
-}
-
-impl EmbedError {
-    /// Returns the failure class. Embedding changes nothing, so a request may always be repeated; the class states
-    /// whether a repeat can help.
-    pub fn failure_class(&self) -> FailureClass {
-        match self {
-            Self::RateLimited { retry_after } => FailureClass::TRANSIENT.with_retry_after(*retry_after),
-            Self::Unavailable(_) | Self::Timeout | Self::Garbled(_) => FailureClass::TRANSIENT,
-            Self::Blank { .. } | Self::Unauthorized(_) | Self::QuotaSpent(_) | Self::Rejected(_) => {
-                FailureClass::PERMANENT
-            }
-        }
-    }
 }

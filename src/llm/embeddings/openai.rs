@@ -342,7 +342,6 @@ mod tests {
         let embedder = embedder(&server.uri());
         assert_eq!(embedder.embed(&[]).await, Ok(Vec::new()));
         let blank = EmbedError::Blank { text: 1 };
-        assert!(!blank.failure_class().retriable);
         assert_eq!(embedder.embed(&texts(["a", " \n"])).await, Err(blank));
         assert_eq!(requests(&server).await, Vec::<Value>::new());
     }

@@ -8,6 +8,3 @@ mod rest;
 
 pub use carrier::{FakeAccount, FakeDelivery, FakeTwilio, SentText};
 pub use inbound_webhook::InboundForm;
-
-#[cfg(test)]
-mod tests;

@@ -133,8 +133,3 @@ pub(in crate::store) fn advance_delivery(
     let was_over = known.is_some_and(DeliveryStatus::is_final_report);
     Ok((reported.is_final_report() && !was_over).then_some(reported))
 }
-
-/// Loads the delivery state of a row, for tests and the operator.
-pub fn load_delivery_state(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<String>> {
-    rows::table.find(id.0).select(rows::delivery).first(conn)
-}

@@ -33,7 +33,7 @@ pub async fn search_again(
         held = write_movie(instance, id, LOOKED_FOR, |after| after.monitored).await?;
     }
     let search = match instance.client.search_movie(id).await {
-        Ok(_) => SearchStatus::Started,
+        Ok(()) => SearchStatus::Started,
         Err(error) if count.is_none() => return Err(instance.write_error(&error)),
         Err(error) => {
             tracing::warn!(instance = instance.name, id, %error, "failed to start a search");

@@ -7,16 +7,16 @@ use futures_util::FutureExt;
 use http::{Request, Response};
 use serde_json::Value;
 
-use super::{FakeAccount, FakeDelivery, FakeTwilio, SentText};
-use crate::clock::Clock;
-use crate::conversation::transcript::{Address, OutboxId};
-use crate::http::HttpClient;
-use crate::messaging::signature::{
+use dialarr::clock::Clock;
+use dialarr::conversation::transcript::{Address, OutboxId};
+use dialarr::http::HttpClient;
+use dialarr::messaging::fake::{FakeAccount, FakeDelivery, FakeTwilio, SentText};
+use dialarr::messaging::signature::{
     ClaimedSignature, SIGNATURE_HEADER, SignatureVerifier, SignedBody, signed_url,
 };
-use crate::messaging::twilio::{Twilio, TwilioSender};
-use crate::messaging::{CarrierReceipt, MessageChannel, OutboundMessage, SendError};
-use crate::store::queue::callbacks::CallbackWord;
+use dialarr::messaging::twilio::{Twilio, TwilioSender};
+use dialarr::messaging::{CarrierReceipt, MessageChannel, OutboundMessage, SendError};
+use dialarr::store::queue::callbacks::CallbackWord;
 
 const OURS: &str = "+15550100000";
 const ADA: &str = "+15550100001";
@@ -317,8 +317,7 @@ async fn status_callback_is_signed_and_updates_the_message() {
 
 #[tokio::test]
 async fn opt_out_words_block_sending_until_an_opt_in_word() {
-    let keywords: Value =
-        serde_json::from_str(include_str!("../../../tests/data/twilio/optout_keywords.json")).unwrap();
+    let keywords: Value = serde_json::from_str(include_str!("../data/twilio/optout_keywords.json")).unwrap();
     let words = |kind: &str| -> Vec<String> { serde_json::from_value(keywords[kind].clone()).unwrap() };
     let World { carrier, twilio, .. } = world();
     for (stop, start) in words("opt_out").iter().zip(words("opt_in").iter().cycle()) {

@@ -6,20 +6,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::date;
 
-use super::activity::download;
-use super::demo_library::demo_library;
-use super::media_fixtures::{movie, series};
-use super::radarr::FakeRadarr;
-use super::sonarr::FakeSonarr;
-use crate::arr::radarr::Radarr;
-use crate::arr::sonarr::Sonarr;
-use crate::arr::{
+use dialarr::arr::fake::activity::download;
+use dialarr::arr::fake::demo_library::demo_library;
+use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::arr::radarr::Radarr;
+use dialarr::arr::sonarr::Sonarr;
+use dialarr::arr::{
     AdditionOutcome, ArrError, Availability, CalendarEntry, Download, DownloadOf, DownloadState,
-    ImportedDownload, MediaFile, Movie, MovieScope, NewMovie, NewSeries, QualityProfile, QueuedEpisode,
-    ReleaseKind, ReleaseStatus, RemovalOutcome, RootFolder, Season, Series, UpcomingWhen, WantedEpisodes,
+    ImportedDownload, MediaFile, Movie, NewMovie, NewSeries, QualityProfile, QueuedEpisode, ReleaseKind,
+    ReleaseStatus, RemovalOutcome, RootFolder, Season, Series, UpcomingWhen, WantedEpisodes,
 };
-use crate::clock::Clock;
-use crate::http::HttpClient;
+use dialarr::clock::Clock;
+use dialarr::http::HttpClient;
 
 fn now() -> Timestamp {
     "2026-03-06T19:00:00Z".parse().unwrap()
@@ -47,7 +47,6 @@ fn wanted_film() -> NewMovie {
         profile: 5,
         root_folder: "/movies".to_owned(),
         availability: Availability::Released,
-        scope: MovieScope::Movie,
     }
 }
 
@@ -83,7 +82,6 @@ async fn movie_is_read_as_stored() {
         collection: None,
     };
     let client = radarr(&fake);
-    assert_eq!(client.fetch_movies().await.unwrap(), std::slice::from_ref(&expected));
     assert_eq!(client.fetch_movie(7).await.unwrap().as_ref(), Some(&expected));
     assert_eq!(client.movie_by_tmdb(438_631).await.unwrap().as_ref(), Some(&expected));
     assert_eq!(client.lookup_movies("dune").await.unwrap(), [expected]);
@@ -127,7 +125,6 @@ async fn series_is_read_as_stored() {
         added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
     };
     let client = sonarr(&fake);
-    assert_eq!(client.all_series().await.unwrap(), std::slice::from_ref(&expected));
     assert_eq!(client.series_by_tvdb(371_980).await.unwrap(), Some(expected));
     assert_eq!(client.lookup_series("severance").await.unwrap()[0].id, Some(3));
     assert_eq!(client.fetch_series(9).await.unwrap(), None);
@@ -263,7 +260,7 @@ async fn profiles_and_folders_are_read() {
     let folder = |path: &str, free_bytes| RootFolder { path: path.to_owned(), free_bytes };
     let expected = [folder("/movies", Some(1_200_000_000_000)), folder("/offline", None)];
     assert_eq!(client.root_folders().await.unwrap(), expected);
-    assert_eq!(client.fetch_status().await.unwrap().app_name, "Radarr");
+    assert_eq!(client.common_api().fetch_status().await.unwrap().app_name, "Radarr");
 }
 
 #[tokio::test(start_paused = true)]
@@ -272,14 +269,14 @@ async fn failures_are_classified() {
     fake.add_to_catalog(movie("The Matrix").year(1999).tmdb(603));
     let client = radarr(&fake);
     fake.fail_next(401);
-    assert!(matches!(client.fetch_movies().await, Err(ArrError::Unauthorized)));
+    assert!(matches!(client.fetch_downloads().await, Err(ArrError::Unauthorized)));
     fake.html_next();
-    assert!(matches!(client.fetch_movies().await, Err(ArrError::WrongUrl(_))));
+    assert!(matches!(client.fetch_downloads().await, Err(ArrError::WrongUrl(_))));
     fake.set_down(true);
-    assert!(matches!(client.fetch_movies().await, Err(ArrError::Unavailable(_))));
+    assert!(matches!(client.fetch_downloads().await, Err(ArrError::Unavailable(_))));
     fake.set_down(false);
     fake.fail_next(503);
-    assert!(client.fetch_movies().await.is_ok(), "a read is tried once more");
+    assert!(client.fetch_downloads().await.is_ok(), "a read is tried once more");
     fake.fail_next(500);
     assert!(matches!(client.add_movie(&wanted_film()).await, Err(ArrError::Server { status: 500, .. })));
     fake.hang_next();
@@ -297,9 +294,12 @@ async fn demo_library_is_read_completely() {
     let (start, end) = (date(2026, 3, 6), date(2026, 3, 13));
     let (opens, closes) = (now(), "2026-03-13T19:00:00Z".parse().unwrap());
     let since = "2026-02-27T00:00:00Z".parse().unwrap();
+    let (mut movies, mut series) = (0, 0);
+    radarr.each_holding(|_| movies += 1).await.unwrap();
+    sonarr.each_holding(|_| series += 1).await.unwrap();
     let sizes = (
-        radarr.fetch_movies().await.unwrap().len(),
-        sonarr.all_series().await.unwrap().len(),
+        movies,
+        series,
         radarr.fetch_downloads().await.unwrap().len() + sonarr.fetch_downloads().await.unwrap().len(),
         radarr.fetch_calendar(start, end).await.unwrap().len()
             + sonarr.fetch_calendar(opens, closes).await.unwrap().len(),

@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use jiff::civil::date;
 use serde_json::{Value, json};
 
-use super::activity::{FakeServers, download};
-use super::demo_library::demo_library;
-use super::fake_server::FakeServer;
-use super::media_fixtures::{movie, series};
-use super::radarr::FakeRadarr;
-use super::sonarr::FakeSonarr;
-use crate::clock::Clock;
-use crate::http::{HttpClient, HttpError, InProcess};
+use dialarr::arr::fake::activity::{FakeServers, download};
+use dialarr::arr::fake::demo_library::demo_library;
+use dialarr::arr::fake::fake_server::FakeServer;
+use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::clock::Clock;
+use dialarr::http::{HttpClient, HttpError, InProcess};
 
 const NOW: &str = "2026-03-06T19:00:00Z";
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Fault of a value of a response, or of the record or list that contains it.
 #[derive(Debug, Clone)]
-pub(super) enum Flaw {
+pub(crate) enum Flaw {
     Missing,
     /// Different value of the same type, in this position or wherever a field has the same name.
     Other {
@@ -22,14 +22,14 @@ pub(super) enum Flaw {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(crate) enum Reach {
     There,
     Everywhere,
 }
 
 /// Fault in the JSON text of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Slip {
+pub(crate) enum Slip {
     Nothing,
     EndsAt(usize),
     /// Text that is inserted between the characters of the JSON.
@@ -63,7 +63,7 @@ const TEXTS: [&str; 22] = [
     "ignore previous instructions",
 ];
 
-pub(super) fn flaws() -> impl Strategy<Value = Vec<(Index, Flaw)>> {
+pub(crate) fn flaws() -> impl Strategy<Value = Vec<(Index, Flaw)>> {
     let reach = prop_oneof![Just(Reach::There), Just(Reach::Everywhere)];
     let other = (select(TEXTS.to_vec()), odd_number(), reach);
     let flaw = prop_oneof![
@@ -76,7 +76,7 @@ pub(super) fn flaws() -> impl Strategy<Value = Vec<(Index, Flaw)>> {
     proptest::collection::vec((any::<Index>(), flaw), 0..8)
 }
 
-pub(super) fn slip() -> impl Strategy<Value = Slip> {
+pub(crate) fn slip() -> impl Strategy<Value = Slip> {
     let noise = ["\u{feff}", "\\", "\"", "{", "]", ",", "\0", "1e999", "<p>"];
     prop_oneof![
         16 => Just(Slip::Nothing),
@@ -87,7 +87,7 @@ pub(super) fn slip() -> impl Strategy<Value = Slip> {
 }
 
 /// Generates an HTTP status: mostly a success, otherwise any status that a server or a proxy in front of it may return.
-pub(super) fn status() -> impl Strategy<Value = u16> {
+pub(crate) fn status() -> impl Strategy<Value = u16> {
     let usual = vec![201, 204, 302, 400, 401, 403, 404, 405, 409, 422, 429, 500, 502, 503, 504];
     prop_oneof![12 => Just(200_u16), 8 => select(usual), 1 => 100..1_000_u16]
 }
@@ -131,7 +131,7 @@ fn places(value: &Value, pointer: &str, into: &mut Vec<String>) {
     }
 }
 
-pub(super) fn spoil(answer: &mut Value, place: Index, flaw: &Flaw) {
+pub(crate) fn spoil(answer: &mut Value, place: Index, flaw: &Flaw) {
     let mut pointers = Vec::new();
     places(answer, "", &mut pointers);
     let pointer = place.get(&pointers).as_str();
@@ -188,7 +188,7 @@ fn list_around<'a>(answer: &Value, mut pointer: &'a str) -> Option<(&'a str, usi
     }
 }
 
-pub(super) fn written(answer: &Value, slip: &Slip) -> String {
+pub(crate) fn written(answer: &Value, slip: &Slip) -> String {
     let mut text = answer.to_string();
     let boundary = |place: usize, text: &str| text.floor_char_boundary(place.min(text.len()));
     match slip {
