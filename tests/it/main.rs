@@ -19,6 +19,7 @@ mod clock_steps;
 mod code_guesses;
 mod confirmation;
 mod copies;
+mod costs;
 mod crowd;
 mod database_file;
 mod details;

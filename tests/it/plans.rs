@@ -1,6 +1,5 @@
 //! Query plans: no statement scans a growing table, with a short history and with a long one.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -20,9 +19,7 @@ use dialarr::store::database::db::Db;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::store::queue::resend;
 use dialarr::store::turns::daily_budget::Day;
-use diesel::connection::{
-    Instrumentation, InstrumentationEvent, SimpleConnection, set_default_instrumentation,
-};
+use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use jiff::tz::TimeZone;
@@ -31,6 +28,7 @@ use serde_json::json;
 
 use crate::harness::ANN;
 use crate::harness::model::{adds_movie, calls, finds, removes_movie, says};
+use crate::harness::statements::{record_statements, take_statements};
 use crate::harness::world::World;
 
 /// Tables that are never emptied, and the log, which holds the last hour of all users.
@@ -67,33 +65,16 @@ const OF_OPEN: [&str; 8] = [
     "ix_tool_unknown",
 ];
 
-thread_local! {
-    /// Statements of this thread; recording starts on request.
-    static STATEMENTS: RefCell<Option<BTreeSet<String>>> = const { RefCell::new(None) };
-}
-
-fn note(event: &InstrumentationEvent<'_>) {
-    let InstrumentationEvent::StartQuery { query, .. } = event else { return };
-    STATEMENTS.with_borrow_mut(|statements| {
-        let Some(statements) = statements else { return };
-        let text = query.to_string();
-        let statement = text.split(" -- binds").next().unwrap_or_default();
-        // Queries of the tests have no such marks, and migrations begin with a comment. SQLite checks the references of
-        // a new row only after a commit with open references, and there is none.
-        if statement.contains('`') && !statement.starts_with("INSERT") && !statement.starts_with("--") {
-            statements.insert(statement.to_owned());
-        }
-    });
-}
-
-fn noting() -> Option<Box<dyn Instrumentation>> {
-    Some(Box::new(|event: InstrumentationEvent<'_>| note(&event)))
+/// Returns whether the program built a statement. Statements that the tests write themselves have no quoted names, and a
+/// migration begins with a comment. References of an inserted row are looked up only if a commit left some of them open,
+/// which none does.
+fn is_planned(statement: &str) -> bool {
+    statement.contains('`') && !statement.starts_with("INSERT") && !statement.starts_with("--")
 }
 
 /// Runs every statement of the program on a good and a bad day.
 async fn statements_of_two_days() -> BTreeSet<String> {
-    set_default_instrumentation(noting).unwrap();
-    STATEMENTS.set(Some(BTreeSet::new()));
+    record_statements();
     let mut world = World::start().await;
     let arrival = world.radarr().add_to_catalog(movie("Arrival").year(2016));
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -148,7 +129,7 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.erase_old_texts().await;
     world.erase_texts_of_ann().await;
     world.kill().await;
-    STATEMENTS.take().unwrap()
+    take_statements().into_iter().filter(|statement| is_planned(statement)).collect()
 }
 
 /// Opens every page of the console, and the next page of every list.

@@ -11,6 +11,7 @@ pub(crate) mod reports;
 pub(crate) mod seen;
 pub(crate) mod served;
 mod setup;
+pub(crate) mod statements;
 mod stored;
 pub(crate) mod streams;
 pub(crate) mod threads;

@@ -269,6 +269,19 @@ impl World {
         self.app.as_ref().unwrap().db.read(work).await.unwrap()
     }
 
+    /// Writes to the database on the connection of the program.
+    pub(crate) async fn write_database<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> R {
+        self.app.as_ref().unwrap().db.write(work).await.unwrap()
+    }
+
+    /// Returns the number of requests to the scripted model.
+    pub(crate) fn model_request_count(&self) -> usize {
+        self.script.request_count()
+    }
+
     fn text(&self, body: &str) -> InboundForm {
         self.peers.twilio.inbound_form(ANN, body)
     }

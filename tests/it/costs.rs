@@ -1,0 +1,240 @@
+//! Cost of a message: commits, statements, written rows and model requests, on a manual clock. Each bound is an upper
+//! bound for the average of twenty messages of a kind, sent 70 seconds apart, with everything that they cause and the
+//! program does meanwhile: delivery reports, maintenance, metadata and indexing.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::messaging::fake::FakeDelivery;
+use dialarr::store::Conn;
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+
+use crate::harness::model::{adds_movie, finds, removes_movie, says};
+use crate::harness::statements::{record_statements, take_statements};
+use crate::harness::world::World;
+
+/// Number of messages of a kind that are measured together.
+const MESSAGES: usize = 20;
+
+/// Cost of one message on average.
+#[derive(Debug, Clone, PartialEq)]
+struct Cost {
+    commits: f64,
+    statements: f64,
+    model_requests: f64,
+    /// Inserted, changed and deleted rows of each table.
+    rows: BTreeMap<String, f64>,
+}
+
+#[derive(QueryableByName)]
+struct TableName {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+#[derive(QueryableByName)]
+struct RowCount {
+    #[diesel(sql_type = Text)]
+    name: String,
+    #[diesel(sql_type = BigInt)]
+    rows: i64,
+}
+
+/// Counts the rows that this connection writes, by triggers that only this connection has. The tables of the text index
+/// have none, because SQLite allows no triggers on virtual tables.
+fn count_written_rows(conn: &mut Conn) -> QueryResult<()> {
+    conn.batch_execute("CREATE TEMP TABLE written_rows (name TEXT PRIMARY KEY, rows INTEGER NOT NULL)")?;
+    let tables = diesel::sql_query(
+        "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' \
+         AND name NOT LIKE 'words_%' AND name NOT GLOB 'response_[wt]*' AND name NOT LIKE '\\_\\_%' ESCAPE '\\'",
+    )
+    .load::<TableName>(conn)?;
+    for TableName { name } in tables {
+        for change in ["INSERT", "UPDATE", "DELETE"] {
+            conn.batch_execute(&format!(
+                "CREATE TEMP TRIGGER count_{change}_{name} AFTER {change} ON main.{name} BEGIN
+                   INSERT INTO written_rows VALUES ('{name}', 1) ON CONFLICT (name) DO UPDATE SET rows = rows + 1;
+                 END"
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn take_written_rows(conn: &mut Conn) -> QueryResult<Vec<RowCount>> {
+    let rows = diesel::sql_query("SELECT name, rows FROM temp.written_rows ORDER BY name").load(conn)?;
+    conn.batch_execute("DELETE FROM temp.written_rows")?;
+    Ok(rows)
+}
+
+struct CostMeter {
+    world: World,
+    reported: usize,
+    model_requests: usize,
+}
+
+impl CostMeter {
+    async fn start() -> Self {
+        record_statements();
+        let world = World::start().await;
+        world.write_database(count_written_rows).await;
+        Self { world, reported: 0, model_requests: 0 }
+    }
+
+    /// Sends a message from Ann, and three delivery reports for each message to her.
+    async fn exchange(&mut self, body: &str) {
+        self.world.sms(body).await;
+        let sent = self.world.twilio().sent_messages();
+        for message in &sent[self.reported..] {
+            for delivery in [FakeDelivery::Queued, FakeDelivery::Sent, FakeDelivery::Delivered] {
+                let report = self.world.twilio().status_callback(message, delivery).unwrap().unwrap();
+                let status = self.world.deliver(report).await;
+                assert!((200..300).contains(&status), "{status}");
+            }
+        }
+        self.reported = sent.len();
+        self.world.pass(60).await;
+    }
+
+    /// Forgets the cost so far.
+    async fn reset(&mut self) {
+        self.take_total().await;
+    }
+
+    async fn take_total(&mut self) -> (Vec<String>, Vec<RowCount>, usize) {
+        self.world.pass(20 * 60).await;
+        let rows = self.world.write_database(take_written_rows).await;
+        // The last transaction is the one above.
+        let mut statements = take_statements();
+        let last = statements.iter().rposition(|statement| statement.starts_with("BEGIN")).unwrap();
+        statements.truncate(last);
+        let requests = self.world.model_request_count() - self.model_requests;
+        self.model_requests = self.world.model_request_count();
+        (statements, rows, requests)
+    }
+
+    async fn measure(&mut self) -> Cost {
+        let (statements, rows, requests) = self.take_total().await;
+        if let Ok(path) = std::env::var("DIALARR_COST_STATEMENTS") {
+            std::fs::write(path, statements.join("\n")).unwrap();
+        }
+        let per_message = |count: usize| count as f64 / MESSAGES as f64;
+        Cost {
+            commits: per_message(
+                statements.iter().filter(|text| text.starts_with("BEGIN IMMEDIATE")).count(),
+            ),
+            statements: per_message(statements.len()),
+            model_requests: per_message(requests),
+            rows: rows.into_iter().map(|count| (count.name, count.rows as f64 / MESSAGES as f64)).collect(),
+        }
+    }
+}
+
+/// Compares a cost with its bounds, and lists all that are exceeded at once.
+fn assert_within(cost: &Cost, commits: f64, statements: f64, model_requests: f64, rows: f64) {
+    let written: f64 = cost.rows.values().sum();
+    let mut exceeded = String::new();
+    for (what, measured, bound) in [
+        ("commits", cost.commits, commits),
+        ("statements", cost.statements, statements),
+        ("model requests", cost.model_requests, model_requests),
+        ("written rows", written, rows),
+    ] {
+        if measured > bound {
+            writeln!(exceeded, "{what}: {measured} > {bound}").unwrap();
+        }
+    }
+    assert!(exceeded.is_empty(), "{exceeded}{cost:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cost_of_a_command_is_bounded() {
+    let mut meter = CostMeter::start().await;
+    meter.exchange("notify off").await;
+    meter.reset().await;
+    for message in 0..MESSAGES {
+        meter.exchange(if message % 2 == 0 { "notify on" } else { "notify off" }).await;
+    }
+    let cost = meter.measure().await;
+    assert_within(&cost, 12.5, 175.0, 0.0, 30.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cost_of_small_talk_is_bounded() {
+    let mut meter = CostMeter::start().await;
+    meter.world.model_plays(std::iter::repeat_n(says("Fine, and you?"), 2 * MESSAGES + 2));
+    meter.exchange("how are you today?").await;
+    meter.reset().await;
+    for message in 0..MESSAGES {
+        meter.exchange(&format!("how are you today? {message}")).await;
+    }
+    let cost = meter.measure().await;
+    assert_within(&cost, 17.5, 276.0, 1.0, 44.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cost_of_a_read_is_bounded() {
+    let mut meter = CostMeter::start().await;
+    meter.world.radarr().add(movie("Heat").year(1995));
+    let play = [finds("heat"), says("Heat (1995) is there, in 1080p.")];
+    meter.world.model_plays(std::iter::repeat_n(play, MESSAGES + 1).flatten());
+    meter.exchange("have we got heat?").await;
+    meter.reset().await;
+    for message in 0..MESSAGES {
+        meter.exchange(&format!("have we got heat? {message}")).await;
+    }
+    let cost = meter.measure().await;
+    assert_within(&cost, 21.5, 340.0, 2.0, 63.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cost_of_an_addition_is_bounded() {
+    let mut meter = CostMeter::start().await;
+    meter.world.damage_rows("UPDATE users SET movie_limit = 1000").await;
+    let titles: Vec<(String, i64)> = (0..=MESSAGES)
+        .map(|number| {
+            let title = format!("Rocky {number}");
+            let tmdb = meter.world.radarr().add_to_catalog(movie(&title).year(1976));
+            (title, tmdb)
+        })
+        .collect();
+    let plays = titles.iter().flat_map(|(title, tmdb)| {
+        let [search, add] = adds_movie(title, *tmdb);
+        [search, add, says("It is on its way.")]
+    });
+    meter.world.model_plays(plays.collect::<Vec<_>>());
+    let mut titles = titles.iter().map(|(title, _)| format!("add {title} please"));
+    meter.exchange(&titles.next().unwrap()).await;
+    meter.reset().await;
+    for text in titles {
+        meter.exchange(&text).await;
+    }
+    let cost = meter.measure().await;
+    assert_within(&cost, 26.0, 440.0, 3.0, 95.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cost_of_a_confirmed_deletion_is_bounded() {
+    let mut meter = CostMeter::start().await;
+    let titles: Vec<(String, i64)> = (0..=MESSAGES)
+        .map(|number| {
+            let title = format!("Rocky {number}");
+            let id = meter.world.radarr().add(movie(&title).year(1976).size_gb(8.0));
+            (title, id)
+        })
+        .collect();
+    let plays = titles.iter().flat_map(|(title, id)| removes_movie(title, *id));
+    meter.world.model_plays(plays.collect::<Vec<_>>());
+    for (number, (title, _)) in titles.iter().enumerate() {
+        meter.exchange(&format!("delete {title}")).await;
+        meter.exchange("yes").await;
+        if number == 0 {
+            meter.reset().await;
+        }
+    }
+    let cost = meter.measure().await;
+    assert_within(&cost, 35.5, 592.0, 2.0, 115.0);
+}
