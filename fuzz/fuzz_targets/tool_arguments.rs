@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use dialarr::app::{self, PicturePolicy};
+use dialarr::app;
 use dialarr::conversation::transcript::ToolArguments;
+use dialarr::engine::PicturePolicy;
 use dialarr::tools::arguments::parsing::parse_arguments;
 use dialarr::tools::library::ArrInstances;
 use dialarr::tools::{CallReferences, Tool};

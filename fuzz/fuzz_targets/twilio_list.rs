@@ -42,6 +42,6 @@ fuzz_target!(|data: &[u8]| {
     }
     let ours = PhoneNumber::parse("+15550100000").expect("a number");
     // The content does not matter; one page is requested.
-    let fates = run(twilio.last_fates(&ours));
-    assert!(asked.take().len() == 1 || fates.is_err());
+    let deliveries = run(twilio.fetch_recent_deliveries(&ours));
+    assert!(asked.take().len() == 1 || deliveries.is_err());
 });
