@@ -167,7 +167,7 @@ impl OutboxRelay {
 
     async fn start_due_sends(&self) -> Result<Option<Timestamp>, DbError> {
         let now = self.parts.clock.now();
-        let OutboxSchedule { due, next_ms } = self.load_schedule(now).await?;
+        let OutboxSchedule { due, next } = self.load_schedule(now).await?;
         for (id, todo) in due {
             let Ok(place) = self.places.clone().acquire_owned().await else { break };
             let relay = self.clone();
@@ -182,7 +182,7 @@ impl OutboxRelay {
                 relay.parts.signal.notify();
             });
         }
-        Ok(next_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()))
+        Ok(next)
     }
 
     async fn load_schedule(&self, now: Timestamp) -> Result<OutboxSchedule, DbError> {

@@ -4,11 +4,15 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
 use super::codec::ms;
-use super::queue::{lookups, outbox as sending};
+use super::confirmation::deletion_items::DeletionItemPhase;
+use super::queue::lookups;
+use super::queue::outbox::{self as sending, OutboxState};
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
 use super::turns::{daily_budget, model_steps};
 use super::{Conn, clock_step};
 use crate::clock::SMALLEST_STEP;
+use crate::conversation::stream_events::CallPhase;
+use crate::conversation::transcript::EffectLevel;
 
 /// Downtime between two runs of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,20 +51,20 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
             instance::epoch.eq(instance::epoch + 1),
             instance::started_at.eq(ms(now)),
             instance::seen_at.eq(ms(now)),
-            instance::clean_shutdown_at.eq(None::<i64>),
+            instance::clean_shutdown_at.eq(None::<Timestamp>),
         ))
         .execute(conn)?;
     model_steps::abandon_interrupted_attempts(conn, now)?;
     daily_budget::settle_all_calls(conn)?;
     let unfinished = || turns::table.filter(turns::finished_at.is_null()).select(turns::id);
     let running = tool_calls::table
-        .filter(tool_calls::turn_id.eq_any(unfinished()).and(tool_calls::state.eq("running")));
-    diesel::update(running.filter(tool_calls::effect.eq("read")))
-        .set((tool_calls::state.eq("created"), tool_calls::updated_at.eq(ms(now))))
+        .filter(tool_calls::turn_id.eq_any(unfinished()).and(tool_calls::state.eq(CallPhase::Running)));
+    diesel::update(running.filter(tool_calls::effect.eq(EffectLevel::Read)))
+        .set((tool_calls::state.eq(CallPhase::Created), tool_calls::updated_at.eq(ms(now))))
         .execute(conn)?;
     diesel::update(running)
         .set((
-            tool_calls::state.eq("unknown"),
+            tool_calls::state.eq(CallPhase::Unknown),
             tool_calls::unknown_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
         ))
@@ -69,18 +73,25 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
         .filter(tool_calls::run_turn_id.eq_any(unfinished().nullable()))
         .select(tool_calls::id);
     let deletions = tool_call_items::tool_call_id.eq_any(confirmed);
-    diesel::update(tool_call_items::table.filter(deletions.and(tool_call_items::state.eq("running"))))
-        .set(tool_call_items::state.eq("unknown"))
-        .execute(conn)?;
-    diesel::update(outbox::table.filter(sending::OPEN.and(outbox::state.eq("attempting"))))
-        .set((outbox::state.eq("unknown"), outbox::unknown_at.eq(ms(now)), outbox::updated_at.eq(ms(now))))
+    diesel::update(
+        tool_call_items::table.filter(deletions.and(tool_call_items::state.eq(DeletionItemPhase::Running))),
+    )
+    .set(tool_call_items::state.eq(DeletionItemPhase::Unknown))
+    .execute(conn)?;
+    diesel::update(outbox::table.filter(sending::OPEN.and(outbox::state.eq(OutboxState::Attempting))))
+        .set((
+            outbox::state.eq(OutboxState::Unknown),
+            outbox::unknown_at.eq(ms(now)),
+            outbox::updated_at.eq(ms(now)),
+        ))
         .execute(conn)?;
     lookups::require_lookup_for_queued(conn)?;
     if let Some(stopped_at) = stopped_at {
         // Downtime does not count against the deadline of the turn.
+        let downtime_ms = (now.as_millisecond() - stopped_at.as_millisecond()).max(0);
         diesel::update(turns::table.filter(turns::finished_at.is_null()))
             .set((
-                turns::deadline_at.eq(turns::deadline_at + (ms(now) - stopped_at).max(0)),
+                turns::deadline_at.eq(turns::deadline_at + downtime_ms),
                 turns::attempts.eq(turns::attempts + i64::from(counts)),
             ))
             .execute(conn)?;
@@ -99,16 +110,16 @@ pub fn record_heartbeat(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
 /// Returns whether this start counts as one more resume of the turns that it resumes. A start after the clock was set
 /// back counts: otherwise turns that kill the program could continue forever.
 fn counts_against_turns(conn: &mut Conn, now: Timestamp) -> QueryResult<bool> {
-    let counted: Option<Option<i64>> =
+    let counted: Option<Option<Timestamp>> =
         instance::table.select(instance::counted_start_at).first(conn).optional()?;
     Ok(counted.flatten().is_none_or(|at| {
-        let since = SignedDuration::from_millis(ms(now).saturating_sub(at));
+        let since = now.duration_since(at);
         since.is_negative() || since >= STARTS_TOGETHER
     }))
 }
 
 /// Loads the time of the last recorded activity of the previous run.
-fn load_last_activity(conn: &mut Conn) -> QueryResult<Option<i64>> {
+fn load_last_activity(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
     turns::table.filter(turns::finished_at.is_null()).select(diesel::dsl::max(turns::updated_at)).first(conn)
 }
 

@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Conn;
-use super::codec::{ms, timestamp_from_ms};
+use super::codec::ms;
 use super::confirmation::approvals::OPEN as OPEN_APPROVAL;
 use super::confirmation::pending_action::{self, CloseReason};
 use super::memory::indexing_queue::PENDING as TO_INDEX;
@@ -17,16 +17,17 @@ use super::schema::{
     additions, agent_responses, approvals, arr_events, inbound_events, instance, offsets, outbox, pauses,
     pending_actions, requests, sessions, sign_in_links, tool_call_items, tool_calls, turns, users,
 };
+use crate::conversation::routing::inbound_message::MessageSource;
 use crate::conversation::transcript::UserId;
 
 /// Returns the latest time that an earlier run has stored, from values that are cheap to read. `None` before the first
 /// run.
 pub fn last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
-    let run: Option<(i64, Option<i64>)> =
+    let run: Option<(Timestamp, Option<Timestamp>)> =
         instance::table.select((instance::started_at, instance::seen_at)).first(conn).optional()?;
     let Some((started_at, seen_at)) = run else { return Ok(None) };
     // Each table has few rows, and no row outlives the start that finds it ahead of the clock.
-    let ahead: [Option<i64>; 6] = [
+    let ahead: [Option<Timestamp>; 6] = [
         outbox::table.filter(OPEN).select(max(outbox::updated_at)).first(conn)?,
         inbound_events::table
             .filter(inbound_messages::PENDING)
@@ -37,8 +38,7 @@ pub fn last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
         sessions::table.select(max(sessions::last_seen_at)).first(conn)?,
         sign_in_links::table.select(max(sign_in_links::created_at)).first(conn)?,
     ];
-    let last = ahead.into_iter().chain([seen_at]).flatten().fold(started_at, i64::max);
-    timestamp_from_ms(last).map(Some)
+    Ok(ahead.into_iter().chain([seen_at, Some(started_at)]).flatten().max())
 }
 
 /// Shifts the times of waiting work by the step of the clock. Times stored after the step are already correct and must
@@ -96,7 +96,7 @@ fn rebase_outbox(conn: &mut Conn, by: i64) -> QueryResult<()> {
         ))
         .execute(conn)?;
     // A notification that waits for an hour of the day is also rescheduled elsewhere.
-    diesel::update(outbox::table.filter(OPEN.and(outbox::not_before.gt(0))))
+    diesel::update(outbox::table.filter(OPEN.and(outbox::not_before.gt(ms(Timestamp::UNIX_EPOCH)))))
         .set(outbox::not_before.eq(outbox::not_before + by))
         .execute(conn)?;
     if by < 0 {
@@ -119,7 +119,8 @@ fn rebase_inbound_messages(conn: &mut Conn, by: i64) -> QueryResult<()> {
         .execute(conn)?;
     // Messages from the carrier's list are dated by the carrier and need no shift.
     diesel::update(
-        inbound_events::table.filter(inbound_messages::PENDING.and(inbound_events::via.ne("recovery"))),
+        inbound_events::table
+            .filter(inbound_messages::PENDING.and(inbound_events::via.ne(MessageSource::Recovery))),
     )
     .set(inbound_events::provider_at.eq(inbound_events::provider_at + by))
     .execute(conn)
@@ -131,13 +132,13 @@ fn rebase_inbound_messages(conn: &mut Conn, by: i64) -> QueryResult<()> {
 /// [`super::confirmation::approvals::expire_all_approvals`], which returns the approvals whose users must be notified.
 /// Consent messages whose time is ahead of the clock count as sent now, so that the next one is later.
 pub fn end_time_limited_access(conn: &mut Conn, step: SignedDuration, now: Timestamp) -> QueryResult<()> {
-    let open: Vec<(i64, Option<i64>)> = pending_actions::table
+    let open: Vec<(UserId, Option<Timestamp>)> = pending_actions::table
         .filter(pending_actions::expires_at.is_not_null())
         .select((pending_actions::user_id, pending_actions::expires_at))
         .load(conn)?;
     for (user, expires_at) in open {
-        let at = expires_at.map(timestamp_from_ms).transpose()?.unwrap_or(now);
-        pending_action::close_pending_action(conn, UserId(user), CloseReason::Expired, at)?;
+        let at = expires_at.unwrap_or(now);
+        pending_action::close_pending_action(conn, user, CloseReason::Expired, at)?;
     }
     diesel::delete(sessions::table).execute(conn)?;
     diesel::delete(sign_in_links::table).execute(conn)?;
@@ -151,7 +152,7 @@ pub fn end_time_limited_access(conn: &mut Conn, step: SignedDuration, now: Times
         .execute(conn)?;
     // The first request has been stored for an unknown time.
     diesel::update(users::table.filter(users::first_request_at.gt(ms(now))))
-        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
+        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<Timestamp>)))
         .execute(conn)?;
     // Otherwise every message would count as sent before the end of the pause.
     let ahead = pauses::begun_at.gt(ms(now)).or(pauses::ended_at.gt(ms(now)));

@@ -7,17 +7,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::conversation::deletion::deletion_messages::ItemOutcome;
+use super::column_types::Millis;
 use crate::conversation::deletion::target::{
     DeletionScope, DownloadFollowUp, SeasonEpisodes, SeasonFlags, TargetFingerprint,
 };
-use crate::conversation::people::facts::FactKind;
-use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource};
-use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::stream_events::BlockKind;
+use crate::conversation::routing::inbound_message::MessageMedia;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, ChannelKind, EffectLevel, FailureCode, MediaKind, MediaRef, Responder,
-    StopReason, ToolArguments, UserRole, UserStatus,
+    CallFailure, CallResult, FailureCode, MediaKind, MediaRef, StopReason, ToolArguments,
 };
 
 /// Builds the error for an unreadable column. The error omits the value, which may be private text of a user.
@@ -38,12 +34,8 @@ pub(super) fn if_readable<T>(read: QueryResult<T>) -> QueryResult<Option<T>> {
     }
 }
 
-pub(super) fn ms(at: Timestamp) -> i64 {
-    at.as_millisecond()
-}
-
-pub(super) fn timestamp_from_ms(ms: i64) -> QueryResult<Timestamp> {
-    Timestamp::from_millisecond(ms).map_err(|_| unreadable_column("time"))
+pub(super) fn ms(at: Timestamp) -> Millis {
+    at.into()
 }
 
 pub(super) fn convert_integer<T: TryFrom<i64>>(value: i64) -> QueryResult<T> {
@@ -53,45 +45,6 @@ pub(super) fn convert_integer<T: TryFrom<i64>>(value: i64) -> QueryResult<T> {
 /// Converts a count for its column. A value too large for the column is stored as the largest one.
 pub(super) fn saturating_i64(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-macro_rules! words {
-    ($($type:ident: $write:ident, $read:ident { $($variant:ident = $word:literal),+ $(,)? })*) => {$(
-        pub(in crate::store) fn $write(value: $type) -> &'static str {
-            match value { $($type::$variant => $word),+ }
-        }
-
-        pub(in crate::store) fn $read(word: &str) -> QueryResult<$type> {
-            match word {
-                $($word => Ok($type::$variant),)+
-                _ => Err(unreadable_column(stringify!($type))),
-            }
-        }
-    )*};
-}
-pub(super) use words;
-
-words! {
-    ChannelKind: channel_word, channel { Twilio = "twilio", Console = "console", Local = "local" }
-    MessageSource: via_word, via { Webhook = "webhook", Fallback = "fallback", Recovery = "recovery", Local = "local" }
-    FieldAuthority: authority_word, authority {
-        Certain = "certain", Ambiguous = "ambiguous", Verified = "verified", Unverified = "unverified",
-    }
-    UserStatus: status_word, status { Pending = "pending", Active = "active", Blocked = "blocked" }
-    UserRole: role_word, role { Admin = "admin", Member = "member" }
-    EffectLevel: tier_word, tier { Read = "read", Write = "write", Destructive = "destructive" }
-    Responder: brain_word, brain { Model = "model", Keyword = "keyword" }
-    MediaKind: kind_word, kind { Movie = "movie", Series = "series" }
-    FactKind: fact_kind_word, fact_kind {
-        Quality = "quality", Alias = "alias", Dislike = "dislike", Like = "like", Folder = "folder",
-        Schedule = "schedule", Other = "other",
-    }
-    ItemOutcome: outcome_word, outcome {
-        Deleted = "deleted", AlreadyGone = "already_gone", Changed = "changed", Failed = "failed",
-        NotPermitted = "not_permitted", Stopped = "stopped", StillThere = "still_there",
-        Unknown = "unknown",
-    }
-    BlockKind: part_word, part { Text = "text", Thinking = "thinking", ToolCall = "tool_call" }
 }
 
 pub(super) fn stop_reason_word(stop: &StopReason) -> &str {

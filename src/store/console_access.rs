@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::Conn;
-use super::codec::{ms, timestamp_from_ms};
+use super::codec::ms;
 use super::schema::{api_keys, console_password, sessions, sign_in_links};
 
 /// SHA-256 hash of a secret that a browser or a program holds.
@@ -21,7 +21,8 @@ pub enum SignInLinkOutcome {
 }
 
 /// An API key that is not revoked, as shown to its owner.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = api_keys)]
 pub struct ApiKey {
     pub id: i64,
     pub name: String,
@@ -29,15 +30,6 @@ pub struct ApiKey {
     pub ending: String,
     pub created_at: Timestamp,
     pub last_used_at: Option<Timestamp>,
-}
-
-#[derive(Queryable)]
-struct ApiKeyRow {
-    id: i64,
-    name: String,
-    ending: String,
-    created_at: i64,
-    last_used_at: Option<i64>,
 }
 
 /// Returns the hash of the password that opened the current sessions, in PHC format.
@@ -78,13 +70,12 @@ pub fn load_session_last_use(
     token: TokenHash,
     now: Timestamp,
 ) -> QueryResult<Option<Timestamp>> {
-    let seen: Option<i64> = sessions::table
+    sessions::table
         .find(&token.0[..])
         .filter(sessions::expires_at.gt(ms(now)))
         .select(sessions::last_seen_at)
         .first(conn)
-        .optional()?;
-    seen.map(timestamp_from_ms).transpose()
+        .optional()
 }
 
 /// Records the use of a session. A session that has already ended remains ended.
@@ -162,34 +153,20 @@ pub fn create_api_key(
 
 /// Loads the API keys that are not revoked, newest first.
 pub fn load_api_keys(conn: &mut Conn) -> QueryResult<Vec<ApiKey>> {
-    let rows: Vec<ApiKeyRow> = api_keys::table
+    api_keys::table
         .filter(api_keys::revoked_at.is_null())
         .order(api_keys::id.desc())
-        .select((
-            api_keys::id,
-            api_keys::name,
-            api_keys::ending,
-            api_keys::created_at,
-            api_keys::last_used_at,
-        ))
-        .load(conn)?;
-    rows.into_iter().map(ApiKeyRow::into_api_key).collect()
+        .select(ApiKey::as_select())
+        .load(conn)
 }
 
 /// Loads the API key that a caller presents, unless the key is revoked.
 pub fn load_api_key(conn: &mut Conn, key: TokenHash) -> QueryResult<Option<ApiKey>> {
-    let row: Option<ApiKeyRow> = api_keys::table
+    api_keys::table
         .filter(api_keys::key_hash.eq(&key.0[..]).and(api_keys::revoked_at.is_null()))
-        .select((
-            api_keys::id,
-            api_keys::name,
-            api_keys::ending,
-            api_keys::created_at,
-            api_keys::last_used_at,
-        ))
+        .select(ApiKey::as_select())
         .first(conn)
-        .optional()?;
-    row.map(ApiKeyRow::into_api_key).transpose()
+        .optional()
 }
 
 pub fn record_api_key_use(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
@@ -214,16 +191,4 @@ pub fn revoke_api_key(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<O
 pub fn delete_expired_access(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::delete(sessions::table.filter(sessions::expires_at.le(ms(now)))).execute(conn)?;
     diesel::delete(sign_in_links::table.filter(sign_in_links::expires_at.le(ms(now)))).execute(conn).map(drop)
-}
-
-impl ApiKeyRow {
-    fn into_api_key(self) -> QueryResult<ApiKey> {
-        Ok(ApiKey {
-            id: self.id,
-            name: self.name,
-            ending: self.ending,
-            created_at: timestamp_from_ms(self.created_at)?,
-            last_used_at: self.last_used_at.map(timestamp_from_ms).transpose()?,
-        })
-    }
 }

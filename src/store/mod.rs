@@ -5,6 +5,7 @@ pub mod audit;
 pub mod boot;
 pub mod clock_step;
 mod codec;
+mod column_types;
 pub mod confirmation;
 pub mod console;
 pub mod console_access;
@@ -15,6 +16,10 @@ pub mod memory;
 pub mod people;
 pub mod privacy;
 pub mod queue;
+#[cfg_attr(
+    not(test),
+    expect(clippy::wildcard_imports, reason = "the generated tables name their column types")
+)]
 mod schema;
 pub mod stream;
 pub mod turns;

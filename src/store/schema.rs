@@ -1,22 +1,26 @@
 // @generated automatically by Diesel CLI.
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     additions (id) {
         id -> BigInt,
         user_id -> BigInt,
-        kind -> Text,
+        kind -> QuotaKind,
         amount -> BigInt,
         tool_call_id -> Nullable<BigInt>,
-        at -> BigInt,
+        at -> Timestamp,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     agent_responses (id) {
         id -> BigInt,
         turn_id -> Nullable<BigInt>,
         source -> Text,
-        scope -> Text,
+        scope -> RecallScope,
         owner -> Text,
         user_id -> Nullable<BigInt>,
         group_id -> Nullable<BigInt>,
@@ -26,81 +30,91 @@ diesel::table! {
         summary -> Text,
         topics -> Text,
         keywords -> Text,
-        response_type -> Nullable<Text>,
+        response_type -> Nullable<ResponseType>,
         importance -> Float,
-        extracted_by -> Nullable<Text>,
-        for_everyone -> Text,
+        extracted_by -> Nullable<AnnotationSource>,
+        for_everyone -> SharingState,
         times -> BigInt,
         likeness -> BigInt,
-        state -> Text,
+        state -> AnswerState,
         attempts -> BigInt,
-        not_before -> BigInt,
+        not_before -> Timestamp,
         embed_model -> Nullable<Text>,
         embed_attempts -> BigInt,
         embed_failed_by -> Nullable<Text>,
         revision -> BigInt,
-        created_at -> BigInt,
-        processed_at -> Nullable<BigInt>,
+        created_at -> Timestamp,
+        processed_at -> Nullable<Timestamp>,
         trigger_vec -> Nullable<Binary>,
         response_vec -> Nullable<Binary>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     api_keys (id) {
         id -> BigInt,
         name -> Text,
         key_hash -> Binary,
         ending -> Text,
-        created_at -> BigInt,
-        last_used_at -> Nullable<BigInt>,
-        revoked_at -> Nullable<BigInt>,
+        created_at -> Timestamp,
+        last_used_at -> Nullable<Timestamp>,
+        revoked_at -> Nullable<Timestamp>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     approvals (id) {
         id -> BigInt,
-        kind -> Text,
+        kind -> StoredApprovalKind,
         user_id -> BigInt,
         code -> Text,
         misses -> BigInt,
         tool_call_id -> Nullable<BigInt>,
         instance -> Nullable<Text>,
-        item_kind -> Nullable<Text>,
+        item_kind -> Nullable<MediaKind>,
         item_id -> Nullable<BigInt>,
         fingerprint -> Nullable<Text>,
-        state -> Text,
+        state -> ApprovalState,
         run_call_id -> Nullable<BigInt>,
-        created_at -> BigInt,
-        expires_at -> BigInt,
-        settled_at -> Nullable<BigInt>,
+        created_at -> Timestamp,
+        expires_at -> Timestamp,
+        settled_at -> Nullable<Timestamp>,
         settled_by -> Nullable<BigInt>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     arr_cursors (instance) {
         instance -> Text,
-        read_until -> BigInt,
+        read_until -> Timestamp,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     arr_events (id) {
         id -> BigInt,
         instance -> Text,
         matter -> Text,
         event -> Text,
-        received_at -> BigInt,
-        handled_at -> Nullable<BigInt>,
+        received_at -> Timestamp,
+        handled_at -> Nullable<Timestamp>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     audit_log (id) {
         id -> BigInt,
-        at -> BigInt,
+        at -> Timestamp,
         epoch -> BigInt,
         user_id -> Nullable<BigInt>,
         kind -> Text,
@@ -110,122 +124,140 @@ diesel::table! {
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     blocks (turn_id, idx) {
         turn_id -> BigInt,
         idx -> BigInt,
         step -> BigInt,
         attempt -> BigInt,
         #[sql_name = "type"]
-        type_ -> Text,
+        type_ -> BlockKind,
         content -> Text,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     console_password (id) {
         id -> BigInt,
         hash -> Text,
-        changed_at -> BigInt,
+        changed_at -> Timestamp,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     conversations (id) {
         id -> BigInt,
         user_id -> BigInt,
         name -> Text,
-        started_at -> BigInt,
-        last_activity_at -> BigInt,
-        ended_at -> Nullable<BigInt>,
-        end_reason -> Nullable<Text>,
+        started_at -> Timestamp,
+        last_activity_at -> Timestamp,
+        ended_at -> Nullable<Timestamp>,
+        end_reason -> Nullable<EndReason>,
         stream_floor -> BigInt,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     delivery_events (provider_sid, status) {
         provider_sid -> Text,
         status -> Text,
         outbox_id -> Nullable<BigInt>,
         attempt -> Nullable<BigInt>,
         error_code -> Nullable<BigInt>,
-        received_at -> BigInt,
+        received_at -> Timestamp,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     follows (id) {
         id -> BigInt,
         user_id -> BigInt,
         instance -> Text,
-        kind -> Text,
+        kind -> MediaKind,
         catalog_id -> BigInt,
         season -> Nullable<BigInt>,
-        created_at -> BigInt,
-        ended_at -> Nullable<BigInt>,
-        explicit -> BigInt,
+        created_at -> Timestamp,
+        ended_at -> Nullable<Timestamp>,
+        explicit -> Bool,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     inbound_events (id) {
         id -> BigInt,
-        channel -> Text,
+        channel -> ChannelKind,
         external_id -> Text,
         user_id -> BigInt,
         to_addr -> Text,
         body -> Text,
         media -> Nullable<Text>,
-        provider_at -> BigInt,
-        received_at -> BigInt,
-        via -> Text,
-        state -> Text,
-        outcome -> Nullable<Text>,
+        provider_at -> Timestamp,
+        received_at -> Timestamp,
+        via -> MessageSource,
+        state -> InboundState,
+        outcome -> Nullable<InboundOutcome>,
         outcome_reason -> Nullable<Text>,
         attempts -> BigInt,
-        not_before -> BigInt,
+        not_before -> Timestamp,
         turn_id -> Nullable<BigInt>,
-        updated_at -> BigInt,
+        updated_at -> Timestamp,
         carrier_word -> Nullable<Text>,
-        over_limit -> BigInt,
-        wants_answer -> BigInt,
+        over_limit -> Bool,
+        wants_answer -> Bool,
         conversation_id -> Nullable<BigInt>,
-        authority -> Text,
+        authority -> FieldAuthority,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     instance (id) {
         id -> BigInt,
         epoch -> BigInt,
-        started_at -> BigInt,
-        clean_shutdown_at -> Nullable<BigInt>,
-        seen_at -> Nullable<BigInt>,
-        counted_start_at -> Nullable<BigInt>,
+        started_at -> Timestamp,
+        clean_shutdown_at -> Nullable<Timestamp>,
+        seen_at -> Nullable<Timestamp>,
+        counted_start_at -> Nullable<Timestamp>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     llm_steps (turn_id, step, attempt) {
         turn_id -> BigInt,
         step -> BigInt,
         attempt -> BigInt,
-        state -> Text,
+        state -> AttemptState,
         epoch -> BigInt,
-        brain -> Text,
+        brain -> Responder,
         model -> Text,
         provider_response_id -> Nullable<Text>,
         finish_reason -> Nullable<Text>,
         tokens_in -> Nullable<BigInt>,
         tokens_out -> Nullable<BigInt>,
         error -> Nullable<Text>,
-        started_at -> BigInt,
-        finished_at -> Nullable<BigInt>,
+        started_at -> Timestamp,
+        finished_at -> Nullable<Timestamp>,
         tokens_cached -> Nullable<BigInt>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     memory_group_members (user_id, group_id) {
         user_id -> BigInt,
         group_id -> BigInt,
@@ -233,6 +265,8 @@ diesel::table! {
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     memory_groups (id) {
         id -> BigInt,
         members -> Text,
@@ -240,50 +274,56 @@ diesel::table! {
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     notices (id) {
         id -> BigInt,
         user_id -> BigInt,
         matter -> Text,
         outbox_id -> Nullable<BigInt>,
         words -> Nullable<Text>,
-        created_at -> BigInt,
+        created_at -> Timestamp,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     offsets (source) {
         source -> Text,
-        cursor_at -> BigInt,
-        updated_at -> BigInt,
+        cursor_at -> Timestamp,
+        updated_at -> Timestamp,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     outbox (id) {
         id -> BigInt,
         dedupe_key -> Text,
         user_id -> BigInt,
         turn_id -> Nullable<BigInt>,
-        kind -> Text,
+        kind -> OutboundKind,
         to_addr -> Text,
         from_addr -> Text,
         body -> Text,
         segments -> BigInt,
-        state -> Text,
+        state -> OutboxState,
         attempts -> BigInt,
         looks -> BigInt,
-        attempt_at -> Nullable<BigInt>,
-        unknown_at -> Nullable<BigInt>,
-        deadline_at -> BigInt,
-        not_before -> BigInt,
+        attempt_at -> Nullable<Timestamp>,
+        unknown_at -> Nullable<Timestamp>,
+        deadline_at -> Timestamp,
+        not_before -> Timestamp,
         provider_sid -> Nullable<Text>,
-        provider_created_at -> Nullable<BigInt>,
-        delivery -> Nullable<Text>,
+        provider_created_at -> Nullable<Timestamp>,
+        delivery -> Nullable<DeliveryStatus>,
         error -> Nullable<Text>,
         epoch -> Nullable<BigInt>,
-        created_at -> BigInt,
-        updated_at -> BigInt,
-        accepted_at -> Nullable<BigInt>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+        accepted_at -> Nullable<Timestamp>,
         media_url -> Nullable<Text>,
         conversation_id -> Nullable<BigInt>,
         callback_word -> Nullable<Text>,
@@ -292,16 +332,20 @@ diesel::table! {
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     pauses (id) {
         id -> BigInt,
-        begun_at -> BigInt,
+        begun_at -> Timestamp,
         begun_by -> BigInt,
-        ended_at -> Nullable<BigInt>,
+        ended_at -> Nullable<Timestamp>,
         ended_by -> Nullable<BigInt>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     pending_actions (id) {
         id -> BigInt,
         user_id -> BigInt,
@@ -311,47 +355,53 @@ diesel::table! {
         code -> Nullable<Text>,
         repeats -> BigInt,
         prompt_outbox_id -> BigInt,
-        created_at -> BigInt,
-        armed_at -> Nullable<BigInt>,
-        expires_at -> Nullable<BigInt>,
+        created_at -> Timestamp,
+        armed_at -> Nullable<Timestamp>,
+        expires_at -> Nullable<Timestamp>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     reactions (id) {
         id -> BigInt,
         user_id -> BigInt,
-        author -> Text,
+        author -> ReactionAuthor,
         event_id -> Nullable<BigInt>,
         outbox_id -> Nullable<BigInt>,
         said_in -> Nullable<BigInt>,
         emoji -> Nullable<Text>,
-        created_at -> BigInt,
-        removed_at -> Nullable<BigInt>,
+        created_at -> Timestamp,
+        removed_at -> Nullable<Timestamp>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     requests (id) {
         id -> BigInt,
         user_id -> BigInt,
         tool_call_id -> Nullable<BigInt>,
         instance -> Text,
-        kind -> Text,
+        kind -> MediaKind,
         catalog_id -> BigInt,
         title -> Text,
         year -> BigInt,
         seasons -> Nullable<Text>,
-        state -> Text,
+        state -> RequestState,
         arguments -> Nullable<Text>,
         tries -> BigInt,
-        next_try_at -> Nullable<BigInt>,
-        created_at -> BigInt,
-        settled_at -> Nullable<BigInt>,
+        next_try_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        settled_at -> Nullable<Timestamp>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     reservations (turn_id) {
         turn_id -> BigInt,
         day -> Text,
@@ -364,24 +414,30 @@ diesel::table! {
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     sessions (token_hash) {
         token_hash -> Binary,
-        created_at -> BigInt,
-        last_seen_at -> BigInt,
-        expires_at -> BigInt,
+        created_at -> Timestamp,
+        last_seen_at -> Timestamp,
+        expires_at -> Timestamp,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     sign_in_links (token_hash) {
         token_hash -> Binary,
-        created_at -> BigInt,
-        expires_at -> BigInt,
-        used_at -> Nullable<BigInt>,
+        created_at -> Timestamp,
+        expires_at -> Timestamp,
+        used_at -> Nullable<Timestamp>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     stream_events (seq) {
         seq -> BigInt,
         conversation_id -> BigInt,
@@ -391,39 +447,45 @@ diesel::table! {
         state -> Nullable<Text>,
         step -> Nullable<BigInt>,
         attempt -> Nullable<BigInt>,
-        block_type -> Nullable<Text>,
+        block_type -> Nullable<BlockKind>,
         ord -> Nullable<BigInt>,
         delta -> Nullable<Text>,
-        created_at -> BigInt,
+        created_at -> Timestamp,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     sweeps (name) {
         name -> Text,
         last_id -> BigInt,
-        updated_at -> BigInt,
+        updated_at -> Timestamp,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     tool_call_items (tool_call_id, ord) {
         tool_call_id -> BigInt,
         ord -> BigInt,
         instance -> Text,
-        kind -> Text,
+        kind -> MediaKind,
         item_id -> BigInt,
-        delete_files -> BigInt,
+        delete_files -> Bool,
         fingerprint -> Text,
-        state -> Text,
+        state -> DeletionItemPhase,
         result -> Nullable<Text>,
         attempts -> BigInt,
-        started_at -> Nullable<BigInt>,
+        started_at -> Nullable<Timestamp>,
         extent -> Nullable<Text>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     tool_calls (id) {
         id -> BigInt,
         turn_id -> BigInt,
@@ -431,49 +493,53 @@ diesel::table! {
         ord -> BigInt,
         call_id -> Text,
         tool_name -> Text,
-        effect -> Text,
-        state -> Text,
+        effect -> EffectLevel,
+        state -> CallPhase,
         attempts -> BigInt,
         request -> Text,
         response -> Nullable<Text>,
         error -> Nullable<Text>,
-        reconciled -> BigInt,
+        reconciled -> Bool,
         run_turn_id -> Nullable<BigInt>,
         confirmed_by -> Nullable<BigInt>,
         epoch -> Nullable<BigInt>,
-        created_at -> BigInt,
-        started_at -> Nullable<BigInt>,
-        unknown_at -> Nullable<BigInt>,
-        updated_at -> BigInt,
-        finished_at -> Nullable<BigInt>,
+        created_at -> Timestamp,
+        started_at -> Nullable<Timestamp>,
+        unknown_at -> Nullable<Timestamp>,
+        updated_at -> Timestamp,
+        finished_at -> Nullable<Timestamp>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     turns (id) {
         id -> BigInt,
         user_id -> BigInt,
         conversation_id -> BigInt,
-        kind -> Text,
-        state -> Text,
+        kind -> TurnKind,
+        state -> StreamTurnState,
         error -> Nullable<Text>,
         attempts -> BigInt,
         step -> BigInt,
         prompt -> Text,
         response_text -> Nullable<Text>,
-        cancel_requested_at -> Nullable<BigInt>,
-        deadline_at -> BigInt,
-        not_before -> BigInt,
-        created_at -> BigInt,
-        updated_at -> BigInt,
-        finished_at -> Nullable<BigInt>,
-        triage -> Nullable<Text>,
+        cancel_requested_at -> Nullable<Timestamp>,
+        deadline_at -> Timestamp,
+        not_before -> Timestamp,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+        finished_at -> Nullable<Timestamp>,
+        triage -> Nullable<TriageState>,
         runs -> BigInt,
         work_failures -> BigInt,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     usage (day, user_id) {
         day -> Text,
         user_id -> BigInt,
@@ -487,49 +553,53 @@ diesel::table! {
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     user_facts (id) {
         id -> BigInt,
         user_id -> BigInt,
-        kind -> Text,
+        kind -> FactKind,
         key -> Text,
         value -> Text,
         number -> Nullable<BigInt>,
-        state -> Text,
-        source -> Text,
+        state -> FactState,
+        source -> StoredFactSource,
         event_id -> Nullable<BigInt>,
-        created_at -> BigInt,
-        ended_at -> Nullable<BigInt>,
+        created_at -> Timestamp,
+        ended_at -> Nullable<Timestamp>,
     }
 }
 
 diesel::table! {
+    use crate::store::column_types::*;
+
     users (id) {
         id -> BigInt,
         phone -> Text,
         display_name -> Nullable<Text>,
-        status -> Text,
-        role -> Text,
-        can_add -> BigInt,
-        can_delete -> BigInt,
-        can_4k -> BigInt,
-        opted_out_at -> Nullable<BigInt>,
-        created_at -> BigInt,
-        updated_at -> BigInt,
+        status -> UserStatus,
+        role -> UserRole,
+        can_add -> Bool,
+        can_delete -> Bool,
+        can_4k -> Bool,
+        opted_out_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
         name_asks -> BigInt,
-        waiting_since -> Nullable<BigInt>,
-        answered_at -> Nullable<BigInt>,
+        waiting_since -> Nullable<Timestamp>,
+        answered_at -> Nullable<Timestamp>,
         movie_limit -> Nullable<BigInt>,
         season_limit -> Nullable<BigInt>,
-        forgotten_at -> Nullable<BigInt>,
-        opt_word_at -> Nullable<BigInt>,
-        notify -> BigInt,
+        forgotten_at -> Nullable<Timestamp>,
+        opt_word_at -> Nullable<Timestamp>,
+        notify -> Bool,
         quiet_from -> Nullable<BigInt>,
         quiet_to -> Nullable<BigInt>,
-        test -> BigInt,
+        test -> Bool,
         code_misses -> BigInt,
         code_misses_day -> Nullable<Text>,
         first_request -> Nullable<Text>,
-        first_request_at -> Nullable<BigInt>,
+        first_request_at -> Nullable<Timestamp>,
     }
 }
 

@@ -79,12 +79,20 @@ pub trait Tool: Send + Sync {
     async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError>;
 
     /// Fetches each item again and freezes the contents of the confirmation prompt. Used only by destructive tools.
-    async fn preview_items(&self, _arguments: &ToolArguments) -> Result<Vec<DeletionTarget>, ToolError> {
+    async fn preview_items(
+        &self,
+        _arguments: &ToolArguments,
+        _world: &ToolContext,
+    ) -> Result<Vec<DeletionTarget>, ToolError> {
         Err(ToolError::Fatal(anyhow::anyhow!("preview a tool that is not destructive")))
     }
 
     /// Returns the same items in their current state, for a new confirmation prompt. Used only by destructive tools.
-    async fn refresh_items(&self, _items: &[DeletionTarget]) -> Result<Vec<DeletionTarget>, ToolError> {
+    async fn refresh_items(
+        &self,
+        _items: &[DeletionTarget],
+        _world: &ToolContext,
+    ) -> Result<Vec<DeletionTarget>, ToolError> {
         Ok(Vec::new())
     }
 

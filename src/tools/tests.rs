@@ -132,7 +132,7 @@ impl House {
     }
 
     async fn preview_removal(&self, args: Value) -> Result<Vec<DeletionTarget>, ToolError> {
-        self.tool("remove_media").preview_items(&arguments(args)).await
+        self.tool("remove_media").preview_items(&arguments(args), &world()).await
     }
 
     async fn remove(&self, item: &DeletionTarget) -> Result<CallResult, ToolError> {

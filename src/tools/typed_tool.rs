@@ -240,11 +240,19 @@ impl<T: DeletionTool> Tool for DeletionAdapter<T> {
         T::delete_item(frozen_item(call)?, &self.0.library).await.map(ToolOutput::from)
     }
 
-    async fn preview_items(&self, arguments: &ToolArguments) -> Result<Vec<DeletionTarget>, ToolError> {
+    async fn preview_items(
+        &self,
+        arguments: &ToolArguments,
+        _world: &ToolContext,
+    ) -> Result<Vec<DeletionTarget>, ToolError> {
         self.0.parse(arguments)?.preview_items(&self.0.library).await
     }
 
-    async fn refresh_items(&self, items: &[DeletionTarget]) -> Result<Vec<DeletionTarget>, ToolError> {
+    async fn refresh_items(
+        &self,
+        items: &[DeletionTarget],
+        _world: &ToolContext,
+    ) -> Result<Vec<DeletionTarget>, ToolError> {
         let mut fresh = Vec::new();
         for item in items {
             fresh.extend(T::refresh_item(item, &self.0.library).await?);

@@ -79,7 +79,7 @@ fn conversation_table(conversations: &[ConversationOverview], zone: &TimeZone) -
         [
             format_moment(conversation.started_at, zone),
             conversation.ended_at.map_or_else(no_users_text, |at| format_moment(at, zone)),
-            conversation.end_reason.clone().unwrap_or_else(no_users_text),
+            conversation.end_reason.map_or_else(no_users_text, str::to_owned),
             conversation.message_count.to_string(),
             conversation.name.clone(),
         ]

@@ -229,10 +229,7 @@ impl Turn {
             let same = calls.iter().filter(|other| other.is_same_request(call)).count();
             call.effect_level == EffectLevel::Read && same >= limits.parallel_reads
         };
-        let bad = |call: &&ToolCall| match &call.state {
-            CallState::Failed(failure) => failure.code == FailureCode::BadArguments,
-            _ => false,
-        };
+        let bad = |call: &&ToolCall| matches!(&call.state, CallState::Failed(failure) if failure.code == FailureCode::BadArguments);
         let hopeless = |call: &&ToolCall| {
             calls.iter().filter(|other| other.name == call.name).filter(|other| bad(other)).count() >= 3
         };

@@ -195,7 +195,7 @@ impl DeletionRunner {
         // Only the member can repeat their removal request.
         let fresh = match wish {
             None if !is_stopped(&scene.turn, &self.settings.limits) => {
-                self.preview_changed_items(&claimed, &changed).await
+                self.preview_changed_items(scene, &claimed, &changed).await?
             }
             Some(_) | None => Vec::new(),
         };
@@ -211,13 +211,15 @@ impl DeletionRunner {
     /// Fetches the current state of the changed items; empty if a fetch fails.
     async fn preview_changed_items(
         &self,
+        scene: &TurnContext,
         claimed: &ClaimedDeletion,
         changed: &[DeletionTarget],
-    ) -> Vec<DeletionTarget> {
+    ) -> anyhow::Result<Vec<DeletionTarget>> {
         let Some(tool) = self.tools.registry().get(claimed.tool()).filter(|_| !changed.is_empty()) else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        match tokio::time::timeout(tool.timeout(), tool.refresh_items(changed)).await {
+        let world = self.tools.load_context(scene, EffectLevel::Destructive).await?;
+        Ok(match tokio::time::timeout(tool.timeout(), tool.refresh_items(changed, &world)).await {
             Ok(Ok(items)) => items,
             Ok(Err(error)) => {
                 tracing::warn!(
@@ -227,6 +229,6 @@ impl DeletionRunner {
                 Vec::new()
             }
             Err(_) => Vec::new(),
-        }
+        })
     }
 }

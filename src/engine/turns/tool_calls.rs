@@ -162,7 +162,8 @@ impl ToolCallRunner {
         (tool, uses): (&Arc<dyn Tool>, &CallReferences),
     ) -> anyhow::Result<TurnProgress> {
         let world = self.tools.load_context(scene, call.effect_level).await?;
-        let previewed = tokio::time::timeout(tool.timeout(), tool.preview_items(&call.arguments)).await;
+        let previewed =
+            tokio::time::timeout(tool.timeout(), tool.preview_items(&call.arguments, &world)).await;
         let items = match previewed {
             Ok(Ok(items)) => items,
             Ok(Err(ToolError::CallFailed(failure))) => {

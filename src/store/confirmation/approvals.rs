@@ -6,11 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
 use crate::conversation::people::admin_commands::ApprovalCode;
-use crate::conversation::transcript::{CallRow, UserId};
+use crate::conversation::transcript::{CallRow, MediaKind, UserId};
 use crate::store::Conn;
-use crate::store::codec::{
-    fingerprint_json, if_readable, kind, kind_word, ms, parse_fingerprint, unreadable_column,
-};
+use crate::store::codec::{fingerprint_json, if_readable, ms, parse_fingerprint, unreadable_column};
+use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::approvals;
 
@@ -38,10 +37,10 @@ pub struct Approval {
     pub code: ApprovalCode,
     /// Outcome; `None` while the approval is open.
     outcome: Option<ApprovalOutcome>,
-    settled_at: Option<i64>,
+    settled_at: Option<Timestamp>,
     settled_by: Option<UserId>,
     misses: i64,
-    expires_at: i64,
+    expires_at: Timestamp,
 }
 
 /// Outcome of an approval.
@@ -57,34 +56,58 @@ pub enum ApprovalOutcome {
     Replaced,
 }
 
-impl ApprovalOutcome {
-    fn as_str(self) -> &'static str {
+stored_enum! {
+    /// Stored part of an [`ApprovalKind`].
+    pub enum StoredApprovalKind {
+        Join = "join",
+        Delete = "delete",
+    }
+}
+
+stored_enum! {
+    /// State of an approval: open, or one of the outcomes.
+    pub enum ApprovalState {
+        Open = "open",
+        Approved = "approved",
+        Denied = "denied",
+        Blocked = "blocked",
+        Expired = "expired",
+        Withdrawn = "withdrawn",
+        Replaced = "replaced",
+    }
+}
+
+impl ApprovalState {
+    fn outcome(self) -> Option<ApprovalOutcome> {
         match self {
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Blocked => "blocked",
-            Self::Expired => "expired",
-            Self::Withdrawn => "withdrawn",
-            Self::Replaced => "replaced",
+            Self::Open => None,
+            Self::Approved => Some(ApprovalOutcome::Approved),
+            Self::Denied => Some(ApprovalOutcome::Denied),
+            Self::Blocked => Some(ApprovalOutcome::Blocked),
+            Self::Expired => Some(ApprovalOutcome::Expired),
+            Self::Withdrawn => Some(ApprovalOutcome::Withdrawn),
+            Self::Replaced => Some(ApprovalOutcome::Replaced),
         }
     }
+}
 
-    fn parse_state(word: &str) -> QueryResult<Option<Self>> {
-        if word == "open" {
-            return Ok(None);
+impl From<ApprovalOutcome> for ApprovalState {
+    fn from(outcome: ApprovalOutcome) -> Self {
+        match outcome {
+            ApprovalOutcome::Approved => Self::Approved,
+            ApprovalOutcome::Denied => Self::Denied,
+            ApprovalOutcome::Blocked => Self::Blocked,
+            ApprovalOutcome::Expired => Self::Expired,
+            ApprovalOutcome::Withdrawn => Self::Withdrawn,
+            ApprovalOutcome::Replaced => Self::Replaced,
         }
-        [Self::Approved, Self::Denied, Self::Blocked, Self::Expired, Self::Withdrawn, Self::Replaced]
-            .into_iter()
-            .find(|end| end.as_str() == word)
-            .map(Some)
-            .ok_or_else(|| unreadable_column("approval state"))
     }
 }
 
 impl Approval {
     /// Returns whether the approval has expired, even if maintenance has not ended it yet.
     pub fn has_expired(&self, now: Timestamp) -> bool {
-        self.expires_at <= ms(now)
+        self.expires_at <= now
     }
 }
 
@@ -92,30 +115,30 @@ impl Approval {
 #[diesel(table_name = approvals)]
 struct ApprovalRow {
     id: i64,
-    kind: String,
-    user_id: i64,
+    kind: StoredApprovalKind,
+    user_id: UserId,
     code: String,
     misses: i64,
     instance: Option<String>,
-    item_kind: Option<String>,
+    item_kind: Option<MediaKind>,
     item_id: Option<i64>,
     fingerprint: Option<String>,
-    state: String,
-    expires_at: i64,
-    settled_at: Option<i64>,
-    settled_by: Option<i64>,
+    state: ApprovalState,
+    expires_at: Timestamp,
+    settled_at: Option<Timestamp>,
+    settled_by: Option<UserId>,
 }
 
 impl ApprovalRow {
     fn into_approval(self) -> QueryResult<Approval> {
         let missing = || unreadable_column("approval");
-        let matter = match self.kind.as_str() {
-            "join" => ApprovalKind::Join,
-            "delete" => {
+        let matter = match self.kind {
+            StoredApprovalKind::Join => ApprovalKind::Join,
+            StoredApprovalKind::Delete => {
                 let fingerprint = parse_fingerprint(&self.fingerprint.ok_or_else(missing)?)?;
                 ApprovalKind::Delete(Box::new(DeletionTarget {
                     instance: self.instance.ok_or_else(missing)?,
-                    kind: kind(&self.item_kind.ok_or_else(missing)?)?,
+                    kind: self.item_kind.ok_or_else(missing)?,
                     id: self.item_id.ok_or_else(missing)?,
                     // Unknown files are never deleted: a fingerprint without a size has no known files.
                     delete_files: fingerprint.size_bytes > 0,
@@ -123,16 +146,15 @@ impl ApprovalRow {
                     fingerprint,
                 }))
             }
-            _ => return Err(missing()),
         };
         Ok(Approval {
             id: self.id,
-            user: UserId(self.user_id),
+            user: self.user_id,
             kind: matter,
             code: ApprovalCode::parse(&self.code).ok_or_else(missing)?,
-            outcome: ApprovalOutcome::parse_state(&self.state)?,
+            outcome: self.state.outcome(),
             settled_at: self.settled_at,
-            settled_by: self.settled_by.map(UserId),
+            settled_by: self.settled_by,
             misses: self.misses,
             expires_at: self.expires_at,
         })
@@ -157,7 +179,7 @@ pub enum About {
 
 impl ApprovalRow {
     fn ended(self) -> QueryResult<EndedApproval> {
-        let (id, user, is_join) = (self.id, UserId(self.user_id), self.kind == "join");
+        let (id, user, is_join) = (self.id, self.user_id, self.kind == StoredApprovalKind::Join);
         let about = match if_readable(self.into_approval())?.map(|approval| approval.kind) {
             Some(ApprovalKind::Delete(item)) => About::Removal(item),
             Some(ApprovalKind::Join) => About::Join,
@@ -185,22 +207,22 @@ pub fn request_approval(
     now: Timestamp,
 ) -> QueryResult<Approval> {
     let code = draw_free_code(conn, draw, now)?;
-    let item = match new.kind {
-        ApprovalKind::Join => None,
-        ApprovalKind::Delete(item) => Some(item),
+    let (kind, item) = match new.kind {
+        ApprovalKind::Join => (StoredApprovalKind::Join, None),
+        ApprovalKind::Delete(item) => (StoredApprovalKind::Delete, Some(item)),
     };
     let print = item.map(|item| fingerprint_json(&item.fingerprint)).transpose()?;
     diesel::insert_into(approvals::table)
         .values((
-            approvals::kind.eq(if item.is_some() { "delete" } else { "join" }),
-            approvals::user_id.eq(new.user.0),
+            approvals::kind.eq(kind),
+            approvals::user_id.eq(new.user),
             approvals::code.eq(code.as_str()),
-            approvals::tool_call_id.eq(new.call.map(|call| call.0)),
+            approvals::tool_call_id.eq(new.call),
             approvals::instance.eq(item.map(|item| &item.instance)),
-            approvals::item_kind.eq(item.map(|item| kind_word(item.kind))),
+            approvals::item_kind.eq(item.map(|item| item.kind)),
             approvals::item_id.eq(item.map(|item| item.id)),
             approvals::fingerprint.eq(print),
-            approvals::state.eq("open"),
+            approvals::state.eq(ApprovalState::Open),
             approvals::created_at.eq(ms(now)),
             approvals::expires_at.eq(ms(now + LASTS)),
         ))
@@ -217,7 +239,7 @@ fn draw_free_code(
 ) -> QueryResult<ApprovalCode> {
     loop {
         let code = draw();
-        let lately = approvals::state.eq("open").or(approvals::expires_at.gt(ms(now)));
+        let lately = approvals::state.eq(ApprovalState::Open).or(approvals::expires_at.gt(ms(now)));
         let taken: Option<i64> = approvals::table
             .filter(approvals::code.eq(code.as_str()).and(lately))
             .select(approvals::id)
@@ -254,9 +276,9 @@ pub fn find_approval_by_code(
     let Some(found) = row.map(ApprovalRow::into_approval).transpose()? else {
         return Ok(CodeLookup::Unknown);
     };
-    let lately = |at: i64| at > ms(now - LASTS);
+    let lately = |at: Timestamp| at > now - LASTS;
     Ok(match (found.outcome, found.settled_at) {
-        (None, _) if found.expires_at <= ms(now) => CodeLookup::Ended(ApprovalOutcome::Expired, None),
+        (None, _) if found.expires_at <= now => CodeLookup::Ended(ApprovalOutcome::Expired, None),
         (None, _) if found.misses >= MOST_MISSES => CodeLookup::Disabled,
         (None, _) => CodeLookup::Open(found),
         (Some(end), Some(at)) if lately(at) => CodeLookup::Ended(end, found.settled_by),
@@ -287,11 +309,11 @@ pub fn settle_approval(
     by: Option<UserId>,
     now: Timestamp,
 ) -> QueryResult<SettleApprovalOutcome> {
-    let settled = diesel::update(approvals::table.find(id).filter(approvals::state.eq("open")))
+    let settled = diesel::update(approvals::table.find(id).filter(approvals::state.eq(ApprovalState::Open)))
         .set((
-            approvals::state.eq(end.as_str()),
+            approvals::state.eq(ApprovalState::from(end)),
             approvals::settled_at.eq(ms(now)),
-            approvals::settled_by.eq(by.map(|by| by.0)),
+            approvals::settled_by.eq(by),
         ))
         .execute(conn)?;
     Ok(if settled == 1 { SettleApprovalOutcome::Settled } else { SettleApprovalOutcome::TooLate })
@@ -299,13 +321,13 @@ pub fn settle_approval(
 
 /// Links an approved removal request to the call that executes it.
 pub fn link_executing_call(conn: &mut Conn, id: i64, call: CallRow) -> QueryResult<()> {
-    diesel::update(approvals::table.find(id)).set(approvals::run_call_id.eq(call.0)).execute(conn).map(drop)
+    diesel::update(approvals::table.find(id)).set(approvals::run_call_id.eq(call)).execute(conn).map(drop)
 }
 
 /// Loads the approval that `call` executes, if there is one.
 pub fn load_executed_approval(conn: &mut Conn, call: CallRow) -> QueryResult<Option<Approval>> {
     approvals::table
-        .filter(approvals::run_call_id.eq(call.0))
+        .filter(approvals::run_call_id.eq(call))
         .select(ApprovalRow::as_select())
         .first(conn)
         .optional()?
@@ -316,7 +338,7 @@ pub fn load_executed_approval(conn: &mut Conn, call: CallRow) -> QueryResult<Opt
 /// Loads the removal request that `call` executes, as far as it can be read; `None` if there is none.
 pub fn requested_through(conn: &mut Conn, call: CallRow) -> QueryResult<Option<EndedApproval>> {
     approvals::table
-        .filter(approvals::run_call_id.eq(call.0))
+        .filter(approvals::run_call_id.eq(call))
         .select(ApprovalRow::as_select())
         .first(conn)
         .optional()?
@@ -339,14 +361,14 @@ pub fn load_open_approvals_about(conn: &mut Conn, user: UserId) -> QueryResult<V
 
 /// Loads the ids of all approvals about a user, open or not.
 pub fn load_approval_ids_about(conn: &mut Conn, user: UserId) -> QueryResult<Vec<i64>> {
-    approvals::table.filter(approvals::user_id.eq(user.0)).select(approvals::id).load(conn)
+    approvals::table.filter(approvals::user_id.eq(user)).select(approvals::id).load(conn)
 }
 
 /// Returns the number of join requests of this user that were sent to the admins.
 pub fn count_join_requests(conn: &mut Conn, user: UserId) -> QueryResult<i64> {
     approvals::table
-        .filter(approvals::user_id.eq(user.0).and(approvals::kind.eq("join")))
-        .filter(approvals::state.ne(ApprovalOutcome::Replaced.as_str()))
+        .filter(approvals::user_id.eq(user).and(approvals::kind.eq(StoredApprovalKind::Join)))
+        .filter(approvals::state.ne(ApprovalState::Replaced))
         .count()
         .get_result(conn)
 }
@@ -364,15 +386,15 @@ pub fn replace_disabled_code(
     draw: &mut dyn FnMut() -> ApprovalCode,
     now: Timestamp,
 ) -> QueryResult<Approval> {
-    let call: Option<i64> = approvals::table.find(dead.id).select(approvals::tool_call_id).first(conn)?;
+    let call: Option<CallRow> = approvals::table.find(dead.id).select(approvals::tool_call_id).first(conn)?;
     diesel::update(approvals::table.find(dead.id))
-        .set(approvals::tool_call_id.eq(None::<i64>))
+        .set(approvals::tool_call_id.eq(None::<CallRow>))
         .execute(conn)?;
     settle_approval(conn, dead.id, ApprovalOutcome::Replaced, None, now)?;
-    let new = NewApproval { user: dead.user, kind: &dead.kind, call: call.map(CallRow) };
+    let new = NewApproval { user: dead.user, kind: &dead.kind, call };
     let fresh = request_approval(conn, &new, draw, now)?;
     diesel::update(approvals::table.find(fresh.id))
-        .set(approvals::expires_at.eq(dead.expires_at))
+        .set(approvals::expires_at.eq(ms(dead.expires_at)))
         .execute(conn)?;
     Ok(Approval { expires_at: dead.expires_at, ..fresh })
 }
@@ -408,7 +430,7 @@ fn end_as_expired(
 /// Ends the open approvals about a user who has left or was blocked.
 pub fn withdraw_approvals(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     let open: Vec<i64> =
-        approvals::table.filter(OPEN.and(approvals::user_id.eq(user.0))).select(approvals::id).load(conn)?;
+        approvals::table.filter(OPEN.and(approvals::user_id.eq(user))).select(approvals::id).load(conn)?;
     open.into_iter()
         .try_for_each(|id| settle_approval(conn, id, ApprovalOutcome::Withdrawn, None, now).map(drop))
 }

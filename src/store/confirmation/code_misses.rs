@@ -37,7 +37,7 @@ impl CodeMisses {
 
 pub fn load_code_misses(conn: &mut Conn, user: UserId) -> QueryResult<CodeMisses> {
     let (count, day) =
-        users::table.find(user.0).select((users::code_misses, users::code_misses_day)).first(conn)?;
+        users::table.find(user).select((users::code_misses, users::code_misses_day)).first(conn)?;
     Ok(CodeMisses { count, day })
 }
 
@@ -72,7 +72,7 @@ pub fn count_miss(conn: &mut Conn, user: UserId, today: &Day, now: Timestamp) ->
 }
 
 fn store_code_misses(conn: &mut Conn, user: UserId, misses: &CodeMisses) -> QueryResult<()> {
-    diesel::update(users::table.find(user.0))
+    diesel::update(users::table.find(user))
         .set((users::code_misses.eq(misses.count), users::code_misses_day.eq(&misses.day)))
         .execute(conn)
         .map(drop)
@@ -118,13 +118,13 @@ pub fn lift_suspension(
 
 /// Loads the users who are suspended today, longest known first.
 pub fn load_suspended_users(conn: &mut Conn, today: &Day) -> QueryResult<Vec<User>> {
-    let ids: Vec<i64> = users::table
+    let ids: Vec<UserId> = users::table
         .filter(users::code_misses.ge(MOST).and(users::code_misses_day.ge(today.as_str())))
         .filter(users::forgotten_at.is_null())
         .order(users::id)
         .select(users::id)
         .load(conn)?;
-    ids.into_iter().map(|id| people::load_user(conn, UserId(id))).collect()
+    ids.into_iter().map(|id| people::load_user(conn, id)).collect()
 }
 
 #[cfg(test)]

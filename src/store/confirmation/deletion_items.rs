@@ -6,8 +6,23 @@ use jiff::Timestamp;
 use crate::conversation::deletion::deletion_messages::ItemOutcome;
 use crate::conversation::transcript::CallRow;
 use crate::store::Conn;
-use crate::store::codec::{ms, outcome_word, to_json};
+use crate::store::codec::{ms, to_json};
+use crate::store::column_types::{StoredEnum, stored_enum};
 use crate::store::schema::tool_call_items;
+
+stored_enum! {
+    /// Stored state of an item.
+    pub enum DeletionItemPhase {
+        Held = "held",
+        Running = "running",
+        /// The program stopped while the item was running.
+        Unknown = "unknown",
+        /// The item is gone.
+        Complete = "complete",
+        Error = "error",
+        Canceled = "canceled",
+    }
+}
 
 /// Outcome of starting an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,38 +33,41 @@ pub enum ItemStartOutcome {
 
 /// Starts an item by writing the intent to delete it.
 pub fn start_item(conn: &mut Conn, call: CallRow, ord: i64, now: Timestamp) -> QueryResult<ItemStartOutcome> {
-    let started =
-        diesel::update(tool_call_items::table.find((call.0, ord)).filter(tool_call_items::state.eq("held")))
-            .set((
-                tool_call_items::state.eq("running"),
-                tool_call_items::started_at.eq(ms(now)),
-                tool_call_items::attempts.eq(tool_call_items::attempts + 1),
-            ))
-            .execute(conn)?;
+    let started = diesel::update(
+        tool_call_items::table.find((call, ord)).filter(tool_call_items::state.eq(DeletionItemPhase::Held)),
+    )
+    .set((
+        tool_call_items::state.eq(DeletionItemPhase::Running),
+        tool_call_items::started_at.eq(ms(now)),
+        tool_call_items::attempts.eq(tool_call_items::attempts + 1),
+    ))
+    .execute(conn)?;
     Ok(if started == 1 { ItemStartOutcome::Started } else { ItemStartOutcome::NotStartable })
 }
 
 /// Resets an item that is known to have had no effect, so that the item may be started again.
 pub fn reset_item(conn: &mut Conn, call: CallRow, ord: i64) -> QueryResult<()> {
-    let open = tool_call_items::state.eq("running").or(tool_call_items::state.eq("unknown"));
-    diesel::update(tool_call_items::table.find((call.0, ord)).filter(open))
-        .set(tool_call_items::state.eq("held"))
+    let open = tool_call_items::state
+        .eq(DeletionItemPhase::Running)
+        .or(tool_call_items::state.eq(DeletionItemPhase::Unknown));
+    diesel::update(tool_call_items::table.find((call, ord)).filter(open))
+        .set(tool_call_items::state.eq(DeletionItemPhase::Held))
         .execute(conn)
         .map(drop)
 }
 
 pub fn finish_item(conn: &mut Conn, call: CallRow, ord: i64, outcome: ItemOutcome) -> QueryResult<()> {
     let state = match outcome {
-        ItemOutcome::Deleted | ItemOutcome::AlreadyGone => "complete",
+        ItemOutcome::Deleted | ItemOutcome::AlreadyGone => DeletionItemPhase::Complete,
         ItemOutcome::Changed
         | ItemOutcome::Failed
         | ItemOutcome::NotPermitted
         | ItemOutcome::Stopped
         | ItemOutcome::StillThere
-        | ItemOutcome::Unknown => "error",
+        | ItemOutcome::Unknown => DeletionItemPhase::Error,
     };
-    let stored = to_json(&outcome_word(outcome))?;
-    diesel::update(tool_call_items::table.find((call.0, ord)))
+    let stored = to_json(&outcome.as_text())?;
+    diesel::update(tool_call_items::table.find((call, ord)))
         .set((tool_call_items::state.eq(state), tool_call_items::result.eq(stored)))
         .execute(conn)
         .map(drop)

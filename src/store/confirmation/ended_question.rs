@@ -8,8 +8,9 @@ use crate::conversation::deletion::claimed_deletion::DeletionItemState;
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome, PromptOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::routing::route::EndedPrompt;
+use crate::conversation::stream_events::CallPhase;
 use crate::conversation::text::message_format::{self, EmojiPolicy};
-use crate::conversation::transcript::{CallRow, Responder, TurnId, UserId};
+use crate::conversation::transcript::{CallRow, OutboxId, Responder, TurnId, UserId};
 use crate::store::Conn;
 use crate::store::codec::{from_json, if_readable, ms};
 use crate::store::database::literal_sql::LiteralSql;
@@ -62,11 +63,19 @@ struct EndedCall {
     ending: PromptOutcome,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = tool_calls)]
+struct EndedCallRow {
+    id: CallRow,
+    turn_id: TurnId,
+    state: CallPhase,
+    error: Option<String>,
+}
+
 fn load_last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<Option<EndedCall>> {
-    type EndedCallColumns = (i64, i64, String, Option<String>);
-    let rows: Vec<EndedCallColumns> = tool_calls::table
+    let rows: Vec<EndedCallRow> = tool_calls::table
         .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
-        .filter(turns::user_id.eq(user.0))
+        .filter(turns::user_id.eq(user))
         .filter(LiteralSql("tool_calls.effect = 'destructive'"))
         .filter(tool_calls::finished_at.ge(ms(now - REMEMBERED)))
         .filter(diesel::dsl::exists(
@@ -74,21 +83,24 @@ fn load_last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryR
         ))
         .order(tool_calls::finished_at.desc())
         .limit(QUESTIONS_SEARCHED)
-        .select((tool_calls::id, tool_calls::turn_id, tool_calls::state, tool_calls::error))
+        .select(EndedCallRow::as_select())
         .load(conn)?;
     // Ordered by the call: the time of an end may be ahead of a clock that was set back.
-    let newest = rows.into_iter().max_by_key(|(call, ..)| *call);
-    let Some((call, turn, state, error)) = newest else { return Ok(None) };
-    let ending = match state.as_str() {
-        "complete" => PromptOutcome::Done,
-        "canceled" => match from_json::<CloseReason>("reason", error.as_deref().unwrap_or_default())? {
-            CloseReason::Denied => PromptOutcome::Denied,
-            CloseReason::Expired => PromptOutcome::Expired,
-            CloseReason::Dropped | CloseReason::Replaced => PromptOutcome::Dropped,
-        },
-        _ => PromptOutcome::Failed,
+    let Some(row) = rows.into_iter().max_by_key(|row| row.id) else { return Ok(None) };
+    let ending = match row.state {
+        CallPhase::Complete => PromptOutcome::Done,
+        CallPhase::Canceled => {
+            match from_json::<CloseReason>("reason", row.error.as_deref().unwrap_or_default())? {
+                CloseReason::Denied => PromptOutcome::Denied,
+                CloseReason::Expired => PromptOutcome::Expired,
+                CloseReason::Dropped | CloseReason::Replaced => PromptOutcome::Dropped,
+            }
+        }
+        CallPhase::Created | CallPhase::Held | CallPhase::Running | CallPhase::Unknown | CallPhase::Error => {
+            PromptOutcome::Failed
+        }
     };
-    Ok(Some(EndedCall { call: CallRow(call), asked_in: TurnId(turn), ending }))
+    Ok(Some(EndedCall { call: row.id, asked_in: row.turn_id, ending }))
 }
 
 /// Outbound message to which a message of the user is most likely a reply.
@@ -113,10 +125,11 @@ enum LastMessageKind {
 /// Loads the newest accepted message, by the time of acceptance. Notifications that expect no reply are skipped: no
 /// user replies yes or no to them.
 fn load_last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMessage>> {
-    type LastMessageRow = (i64, Option<i64>, String, String, Option<(i64, String, String)>);
+    type LastMessageRow =
+        (OutboxId, Option<Timestamp>, OutboundKind, String, Option<(TurnId, TurnKind, String)>);
     let rows: Vec<LastMessageRow> = outbox::table
         .left_join(turns::table)
-        .filter(outbox::user_id.eq(user.0).and(outbox::accepted_at.is_not_null()))
+        .filter(outbox::user_id.eq(user).and(outbox::accepted_at.is_not_null()))
         .order(outbox::id.desc())
         .limit(MESSAGES_SEARCHED)
         .select((
@@ -127,16 +140,15 @@ fn load_last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMe
             (turns::id, turns::kind, turns::prompt).nullable(),
         ))
         .load(conn)?;
-    let answerable = rows.into_iter().filter(|(_, _, kind, body, _)| !messages::expects_no_reply(kind, body));
+    let answerable =
+        rows.into_iter().filter(|(_, _, kind, body, _)| !messages::expects_no_reply(*kind, body));
     let newest = answerable.max_by_key(|(id, at, ..)| (*at, *id));
     let Some((_, _, kind, body, turn)) = newest else { return Ok(None) };
-    let sort = match (messages::parse_outbound_kind(&kind)?, turn) {
-        (OutboundKind::ConfirmPrompt, Some((turn, ..))) => LastMessageKind::Prompt(TurnId(turn)),
-        (OutboundKind::Reply, Some((turn, kind, plan))) => LastMessageKind::Reply {
-            turn: TurnId(turn),
-            kind: turn_rows::parse_turn_kind(&kind)?,
-            brain: turn_rows::parse_plan_responder(&plan)?,
-        },
+    let sort = match (kind, turn) {
+        (OutboundKind::ConfirmPrompt, Some((turn, ..))) => LastMessageKind::Prompt(turn),
+        (OutboundKind::Reply, Some((turn, kind, plan))) => {
+            LastMessageKind::Reply { turn, kind, brain: turn_rows::parse_plan_responder(&plan)? }
+        }
         (OutboundKind::ConfirmPrompt | OutboundKind::Reply | OutboundKind::Notice, _) => {
             LastMessageKind::Other
         }

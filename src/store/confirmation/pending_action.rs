@@ -4,22 +4,25 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::deletion_items::DeletionItemPhase;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
 use crate::conversation::routing::transport::MessageTransport;
+use crate::conversation::stream_events::CallPhase;
 use crate::conversation::transcript::{
-    Address, CallFailure, CallResult, CallRow, ConversationId, EventId, FailureCode, MediaKind, TurnId,
-    UserId,
+    Address, CallFailure, CallResult, CallRow, ConversationId, EventId, FailureCode, MediaKind, OutboxId,
+    TurnId, UserId,
 };
 use crate::store::Conn;
 use crate::store::codec::{
-    call_failure_json, call_result_json, convert_integer, extent_json, fingerprint_json, from_json, kind,
-    kind_word, ms, outcome, parse_extent, parse_fingerprint, timestamp_from_ms, to_json, unreadable_column,
+    call_failure_json, call_result_json, convert_integer, extent_json, fingerprint_json, from_json, ms,
+    parse_extent, parse_fingerprint, to_json,
 };
+use crate::store::column_types::StoredEnum;
 use crate::store::queue::inbound_messages::MessageOutcome;
-use crate::store::queue::outbox::{self, NewOutboundMessage};
+use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind, OutboxState};
 use crate::store::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls};
 use crate::store::turns::model_steps;
 use crate::store::turns::turn_lifecycle::{self as turn_rows, TurnEnd};
@@ -57,19 +60,19 @@ pub fn hold_deletion(
         return Ok(HoldOutcome::Canceled);
     }
     close_pending_action(conn, question.user, CloseReason::Replaced, now)?;
-    diesel::update(tool_calls::table.find(call.0).filter(tool_calls::state.eq("created")))
-        .set((tool_calls::state.eq("held"), tool_calls::updated_at.eq(ms(now))))
+    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Created)))
+        .set((tool_calls::state.eq(CallPhase::Held), tool_calls::updated_at.eq(ms(now))))
         .execute(conn)?;
     insert_items(conn, call, &question.items)?;
     let prompt = outbox::queue_message(conn, &question.prompt, now)?;
     diesel::insert_into(pending_actions::table)
         .values((
-            pending_actions::user_id.eq(question.user.0),
-            pending_actions::tool_call_id.eq(call.0),
-            pending_actions::conversation_id.eq(question.conversation.0),
+            pending_actions::user_id.eq(question.user),
+            pending_actions::tool_call_id.eq(call),
+            pending_actions::conversation_id.eq(question.conversation),
             pending_actions::summary.eq(&question.summary),
             pending_actions::code.eq(&question.code),
-            pending_actions::prompt_outbox_id.eq(prompt.0),
+            pending_actions::prompt_outbox_id.eq(prompt),
             pending_actions::created_at.eq(ms(now)),
         ))
         .execute(conn)?;
@@ -83,15 +86,15 @@ fn insert_items(conn: &mut Conn, call: CallRow, items: &[DeletionTarget]) -> Que
     for (ord, item) in (0_i64..).zip(items) {
         diesel::insert_into(tool_call_items::table)
             .values((
-                tool_call_items::tool_call_id.eq(call.0),
+                tool_call_items::tool_call_id.eq(call),
                 tool_call_items::ord.eq(ord),
                 tool_call_items::instance.eq(&item.instance),
-                tool_call_items::kind.eq(kind_word(item.kind)),
+                tool_call_items::kind.eq(item.kind),
                 tool_call_items::item_id.eq(item.id),
-                tool_call_items::delete_files.eq(i64::from(item.delete_files)),
+                tool_call_items::delete_files.eq(item.delete_files),
                 tool_call_items::extent.eq(extent_json(&item.scope)?),
                 tool_call_items::fingerprint.eq(fingerprint_json(&item.fingerprint)?),
-                tool_call_items::state.eq("held"),
+                tool_call_items::state.eq(DeletionItemPhase::Held),
             ))
             .execute(conn)?;
     }
@@ -122,46 +125,46 @@ impl PendingAction {
     }
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = pending_actions)]
+struct PendingActionRow {
+    tool_call_id: CallRow,
+    summary: String,
+    /// An unreadable code is an error, so that it does not allow a bare yes.
+    code: Option<ConfirmationCode>,
+    repeats: i64,
+    prompt_outbox_id: OutboxId,
+    armed_at: Option<Timestamp>,
+}
+
 pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<PendingAction>> {
-    type PendingActionRow = (i64, String, Option<String>, i64, i64, Option<i64>);
     let row: Option<PendingActionRow> = pending_actions::table
-        .filter(pending_actions::user_id.eq(user.0))
-        .select((
-            pending_actions::tool_call_id,
-            pending_actions::summary,
-            pending_actions::code,
-            pending_actions::repeats,
-            pending_actions::prompt_outbox_id,
-            pending_actions::armed_at,
-        ))
+        .filter(pending_actions::user_id.eq(user))
+        .select(PendingActionRow::as_select())
         .first(conn)
         .optional()?;
-    let Some((call, question, code, repeats, prompt, armed_at)) = row else { return Ok(None) };
+    let Some(row) = row else { return Ok(None) };
     let sent_since: i64 = outbox_rows::table
-        .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::id.gt(prompt)))
-        .filter(outbox_rows::state.ne_all(["failed", "suppressed"]))
+        .filter(outbox_rows::user_id.eq(user).and(outbox_rows::id.gt(row.prompt_outbox_id)))
+        .filter(outbox_rows::state.ne_all([OutboxState::Failed, OutboxState::Suppressed]))
         // A queued notification waits for the reply, so it was not sent after the prompt.
-        .filter(outbox_rows::kind.ne("notice").or(outbox_rows::state.ne("queued")))
+        .filter(outbox_rows::kind.ne(OutboundKind::Notice).or(outbox_rows::state.ne(OutboxState::Queued)))
         .count()
         .get_result(conn)?;
     // After a repeat, only a reply to the repeat counts.
-    let (from, accepted_at): (String, Option<i64>) = outbox_rows::table
-        .find(prompt)
+    let (from, accepted_at): (Address, Option<Timestamp>) = outbox_rows::table
+        .find(row.prompt_outbox_id)
         .select((outbox_rows::from_addr, outbox_rows::accepted_at))
         .first(conn)?;
-    let armed_at = armed_at.zip(accepted_at).map(|(armed, accepted)| armed.max(accepted));
-    let items = load_deletion_items(conn, CallRow(call))?;
+    let items = load_deletion_items(conn, row.tool_call_id)?;
     Ok(Some(PendingAction {
-        call: CallRow(call),
-        summary: question,
-        // An unreadable code must not allow a bare yes.
-        code: code
-            .map(|code| ConfirmationCode::parse(&code).ok_or_else(|| unreadable_column("code")))
-            .transpose()?,
-        repeats: convert_integer(repeats)?,
-        armed_at: armed_at.map(timestamp_from_ms).transpose()?,
+        call: row.tool_call_id,
+        summary: row.summary,
+        code: row.code,
+        repeats: convert_integer(row.repeats)?,
+        armed_at: row.armed_at.zip(accepted_at).map(|(armed, accepted)| armed.max(accepted)),
         disturbed: sent_since > 0,
-        transport: Address::new(from).transport(),
+        transport: from.transport(),
         names: items.iter().map(|item| deletion_messages::format_target_name(&item.target)).collect(),
         items: items.iter().map(|item| (item.target.kind, item.target.id)).collect(),
     }))
@@ -169,13 +172,13 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
 
 /// Closes the user's pending action if it has expired, with the time of expiry as the end.
 pub fn expire_pending_action(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    let over: Option<Option<i64>> = pending_actions::table
-        .filter(pending_actions::user_id.eq(user.0).and(pending_actions::expires_at.le(ms(now))))
+    let over: Option<Option<Timestamp>> = pending_actions::table
+        .filter(pending_actions::user_id.eq(user).and(pending_actions::expires_at.le(ms(now))))
         .select(pending_actions::expires_at)
         .first(conn)
         .optional()?;
     match over.flatten() {
-        Some(at) => close_pending_action(conn, user, CloseReason::Expired, timestamp_from_ms(at)?),
+        Some(at) => close_pending_action(conn, user, CloseReason::Expired, at),
         None => Ok(()),
     }
 }
@@ -188,10 +191,10 @@ pub fn repeat_prompt(
     now: Timestamp,
 ) -> QueryResult<()> {
     let prompt = outbox::queue_message(conn, text, now)?;
-    diesel::update(pending_actions::table.filter(pending_actions::user_id.eq(user.0)))
+    diesel::update(pending_actions::table.filter(pending_actions::user_id.eq(user)))
         .set((
             pending_actions::repeats.eq(pending_actions::repeats + 1),
-            pending_actions::prompt_outbox_id.eq(prompt.0),
+            pending_actions::prompt_outbox_id.eq(prompt),
         ))
         .execute(conn)
         .map(drop)
@@ -215,18 +218,18 @@ pub fn close_pending_action(
     why: CloseReason,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let call: Option<i64> =
-        diesel::delete(pending_actions::table.filter(pending_actions::user_id.eq(user.0)))
+    let call: Option<CallRow> =
+        diesel::delete(pending_actions::table.filter(pending_actions::user_id.eq(user)))
             .returning(pending_actions::tool_call_id)
             .get_result(conn)
             .optional()?;
     let Some(call) = call else { return Ok(()) };
     diesel::update(tool_call_items::table.filter(tool_call_items::tool_call_id.eq(call)))
-        .set(tool_call_items::state.eq("canceled"))
+        .set(tool_call_items::state.eq(DeletionItemPhase::Canceled))
         .execute(conn)?;
-    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq("held")))
+    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Held)))
         .set((
-            tool_calls::state.eq("canceled"),
+            tool_calls::state.eq(CallPhase::Canceled),
             tool_calls::error.eq(to_json(&why)?),
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
@@ -256,17 +259,17 @@ pub fn claim_pending_action(
     let prompt = outbox_rows::id.eq(pending_actions::prompt_outbox_id);
     let accepted = outbox_rows::table.filter(prompt.and(outbox_rows::accepted_at.is_not_null()));
     let open = pending_actions::table
-        .filter(pending_actions::user_id.eq(user.0))
+        .filter(pending_actions::user_id.eq(user))
         .filter(diesel::dsl::exists(accepted))
         .filter(pending_actions::armed_at.is_not_null().and(pending_actions::expires_at.gt(ms(now))));
-    let call: Option<i64> =
+    let call: Option<CallRow> =
         diesel::delete(open).returning(pending_actions::tool_call_id).get_result(conn).optional()?;
     let Some(call) = call else { return Ok(ActionClaimOutcome::Lost) };
-    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq("held")))
+    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Held)))
         .set((
-            tool_calls::state.eq("created"),
-            tool_calls::confirmed_by.eq(yes.0),
-            tool_calls::run_turn_id.eq(turn.0),
+            tool_calls::state.eq(CallPhase::Created),
+            tool_calls::confirmed_by.eq(yes),
+            tool_calls::run_turn_id.eq(turn),
             tool_calls::updated_at.eq(ms(now)),
         ))
         .execute(conn)?;
@@ -291,71 +294,73 @@ pub fn create_approved_call(
 ) -> QueryResult<CallRow> {
     let call = model_steps::add_call(conn, approved.turn, approved.tool, now)?;
     insert_items(conn, call, std::slice::from_ref(approved.item))?;
-    diesel::update(tool_calls::table.find(call.0))
-        .set((tool_calls::confirmed_by.eq(approved.yes.0), tool_calls::run_turn_id.eq(approved.turn.0)))
+    diesel::update(tool_calls::table.find(call))
+        .set((tool_calls::confirmed_by.eq(approved.yes), tool_calls::run_turn_id.eq(approved.turn)))
         .execute(conn)?;
     Ok(call)
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = tool_call_items)]
+struct DeletionItemRow {
+    ord: i64,
+    instance: String,
+    kind: MediaKind,
+    item_id: i64,
+    delete_files: bool,
+    extent: Option<String>,
+    fingerprint: String,
+    state: DeletionItemPhase,
+    result: Option<String>,
+    attempts: i64,
+    started_at: Option<Timestamp>,
+}
+
+impl DeletionItemRow {
+    fn into_deletion_item(self) -> QueryResult<DeletionItem> {
+        let state = match self.state {
+            DeletionItemPhase::Held => DeletionItemState::Held,
+            DeletionItemPhase::Running | DeletionItemPhase::Unknown => DeletionItemState::Running,
+            DeletionItemPhase::Canceled => DeletionItemState::Canceled,
+            DeletionItemPhase::Complete | DeletionItemPhase::Error => {
+                let word: String = from_json("outcome", &self.result.unwrap_or_default())?;
+                DeletionItemState::Ended(ItemOutcome::from_text(&word)?)
+            }
+        };
+        let target = DeletionTarget {
+            instance: self.instance,
+            kind: self.kind,
+            id: self.item_id,
+            delete_files: self.delete_files,
+            scope: parse_extent(self.extent.as_deref())?,
+            fingerprint: parse_fingerprint(&self.fingerprint)?,
+        };
+        let attempts = convert_integer(self.attempts)?;
+        Ok(DeletionItem { ord: self.ord, target, state, attempts, started_at: self.started_at })
+    }
 }
 
 pub(in crate::store) fn load_deletion_items(
     conn: &mut Conn,
     call: CallRow,
 ) -> QueryResult<Vec<DeletionItem>> {
-    type DeletionItemRow =
-        (i64, String, String, i64, i64, Option<String>, String, String, Option<String>, i64, Option<i64>);
-    let rows: Vec<DeletionItemRow> = tool_call_items::table
-        .filter(tool_call_items::tool_call_id.eq(call.0))
+    let rows = tool_call_items::table
+        .filter(tool_call_items::tool_call_id.eq(call))
         .order(tool_call_items::ord)
-        .select((
-            tool_call_items::ord,
-            tool_call_items::instance,
-            tool_call_items::kind,
-            tool_call_items::item_id,
-            tool_call_items::delete_files,
-            tool_call_items::extent,
-            tool_call_items::fingerprint,
-            tool_call_items::state,
-            tool_call_items::result,
-            tool_call_items::attempts,
-            tool_call_items::started_at,
-        ))
+        .select(DeletionItemRow::as_select())
         .load(conn)?;
-    let read = |row: DeletionItemRow| {
-        let (ord, instance, word, id, delete_files, of_it, print, state, result, attempts, started_at) = row;
-        let state = match state.as_str() {
-            "held" => DeletionItemState::Held,
-            "running" | "unknown" => DeletionItemState::Running,
-            "canceled" => DeletionItemState::Canceled,
-            "complete" | "error" => {
-                let word: String = from_json("outcome", &result.unwrap_or_default())?;
-                DeletionItemState::Ended(outcome(&word)?)
-            }
-            _ => return Err(unreadable_column("item state")),
-        };
-        let item = DeletionTarget {
-            instance,
-            kind: kind(&word)?,
-            id,
-            delete_files: delete_files == 1,
-            scope: parse_extent(of_it.as_deref())?,
-            fingerprint: parse_fingerprint(&print)?,
-        };
-        let started_at = started_at.map(timestamp_from_ms).transpose()?;
-        Ok(DeletionItem { ord, target: item, state, attempts: convert_integer(attempts)?, started_at })
-    };
-    rows.into_iter().map(read).collect()
+    rows.into_iter().map(DeletionItemRow::into_deletion_item).collect()
 }
 
 /// Loads the deletion that `turn` executes. No other function creates a [`ClaimedDeletion`]: it exists only for a call
 /// that references the yes that claimed it.
 pub fn load_claimed_deletion(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<ClaimedDeletion>> {
-    let row: Option<(i64, String)> = tool_calls::table
-        .filter(tool_calls::run_turn_id.eq(turn.0).and(tool_calls::confirmed_by.is_not_null()))
+    let row: Option<(CallRow, String)> = tool_calls::table
+        .filter(tool_calls::run_turn_id.eq(turn).and(tool_calls::confirmed_by.is_not_null()))
         .select((tool_calls::id, tool_calls::tool_name))
         .first(conn)
         .optional()?;
     let Some((call, tool)) = row else { return Ok(None) };
-    let call = CallRow(call);
     Ok(Some(ClaimedDeletion::from_confirmed_call(call, tool, load_deletion_items(conn, call)?)))
 }
 
@@ -374,9 +379,9 @@ pub fn finish_claimed_deletion(
     }
     let for_model = serde_json::json!({ "told_the_user": report });
     let result = CallResult { for_model, for_user: report.to_owned(), shown: Vec::new() };
-    diesel::update(tool_calls::table.find(claimed.call().0))
+    diesel::update(tool_calls::table.find(claimed.call()))
         .set((
-            tool_calls::state.eq("complete"),
+            tool_calls::state.eq(CallPhase::Complete),
             tool_calls::response.eq(call_result_json(&result)?),
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
@@ -388,9 +393,9 @@ pub fn finish_claimed_deletion(
 fn fail_claimed(conn: &mut Conn, call: CallRow, report: &str, now: Timestamp) -> QueryResult<()> {
     let for_model = serde_json::json!({ "told_the_user": report });
     let failure = CallFailure { code: FailureCode::NotDeleted, for_model, for_user: Some(report.to_owned()) };
-    diesel::update(tool_calls::table.find(call.0))
+    diesel::update(tool_calls::table.find(call))
         .set((
-            tool_calls::state.eq("error"),
+            tool_calls::state.eq(CallPhase::Error),
             tool_calls::error.eq(call_failure_json(&failure)?),
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
@@ -406,12 +411,12 @@ pub fn abandon_claimed(
     report: &str,
     now: Timestamp,
 ) -> QueryResult<Option<CallRow>> {
-    let call: Option<i64> = tool_calls::table
-        .filter(tool_calls::run_turn_id.eq(turn.0).and(tool_calls::confirmed_by.is_not_null()))
+    let call: Option<CallRow> = tool_calls::table
+        .filter(tool_calls::run_turn_id.eq(turn).and(tool_calls::confirmed_by.is_not_null()))
         .select(tool_calls::id)
         .first(conn)
         .optional()?;
-    let Some(call) = call.map(CallRow) else { return Ok(None) };
+    let Some(call) = call else { return Ok(None) };
     fail_claimed(conn, call, report, now)?;
     Ok(Some(call))
 }
@@ -422,7 +427,6 @@ mod tests {
     use crate::conversation::transcript::{PhoneNumber, Responder};
     use crate::store::conversation::conversations;
     use crate::store::people::users::{self, FirstContactRole};
-    use crate::store::queue::outbox::OutboundKind;
     use crate::store::scratch;
     use crate::store::turns::turn_lifecycle::{NewTurn, TurnKind, TurnPlan};
 

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
 use crate::conversation::transcript::{Address, CallRow, UserId};
 use crate::store::Conn;
-use crate::store::codec::{ms, unreadable_column};
 use crate::store::schema::{outbox, pending_actions};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,39 +21,40 @@ pub struct AnswerablePrompt {
     pub is_armed: bool,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = pending_actions)]
+struct AnswerablePromptRow {
+    user_id: UserId,
+    tool_call_id: CallRow,
+    /// An unreadable code is an error, so that it does not allow a bare yes.
+    code: Option<ConfirmationCode>,
+    repeats: i64,
+    expires_at: Option<Timestamp>,
+    #[diesel(select_expression = outbox::from_addr)]
+    from_addr: Address,
+    #[diesel(select_expression = outbox::accepted_at)]
+    accepted_at: Option<Timestamp>,
+}
+
 /// Loads the pending action with this id; `None` if it is closed or has expired.
 pub fn load_answerable_prompt(
     conn: &mut Conn,
     id: i64,
     now: Timestamp,
 ) -> QueryResult<Option<AnswerablePrompt>> {
-    type AnswerablePromptRow = (i64, i64, Option<String>, i64, Option<i64>, (String, Option<i64>));
     let row: Option<AnswerablePromptRow> = pending_actions::table
         .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
         .filter(pending_actions::id.eq(id))
-        .select((
-            pending_actions::user_id,
-            pending_actions::tool_call_id,
-            pending_actions::code,
-            pending_actions::repeats,
-            pending_actions::expires_at,
-            (outbox::from_addr, outbox::accepted_at),
-        ))
+        .select(AnswerablePromptRow::as_select())
         .first(conn)
         .optional()?;
-    let Some((user, call, code, repeats, expires_at, (from, accepted_at))) = row else { return Ok(None) };
-    if expires_at.is_some_and(|at| at <= ms(now)) {
-        return Ok(None);
-    }
-    Ok(Some(AnswerablePrompt {
-        user: UserId(user),
-        call: CallRow(call),
-        // An unreadable code must not allow a bare yes.
-        code: code
-            .map(|code| ConfirmationCode::parse(&code).ok_or_else(|| unreadable_column("code")))
-            .transpose()?,
-        from: Address::new(from),
-        repeats,
-        is_armed: expires_at.is_some() && accepted_at.is_some(),
+    let open = row.filter(|row| row.expires_at.is_none_or(|at| at > now));
+    Ok(open.map(|row| AnswerablePrompt {
+        user: row.user_id,
+        call: row.tool_call_id,
+        code: row.code,
+        from: row.from_addr,
+        repeats: row.repeats,
+        is_armed: row.expires_at.is_some() && row.accepted_at.is_some(),
     }))
 }

@@ -5,13 +5,12 @@ use jiff::Timestamp;
 
 use super::NEWEST;
 use super::user_ref::{self, UserRef};
-use crate::conversation::transcript::{ConversationId, User, UserId};
-use crate::store::codec::timestamp_from_ms;
+use crate::conversation::transcript::{ConversationId, TurnId, User, UserId};
 use crate::store::confirmation::approvals::{self, Approval, ApprovalKind};
 use crate::store::confirmation::code_misses;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::people::{join_requests, users as people};
-use crate::store::queue::outbox as texts;
+use crate::store::queue::outbox::{self as texts, OutboxState};
 use crate::store::schema::{conversations, outbox, pauses, tool_calls, turns};
 use crate::store::turns::daily_budget::Day;
 use crate::store::{Conn, QueryResult};
@@ -68,7 +67,7 @@ pub fn load_attention_items(
     today: &Day,
     now: Timestamp,
 ) -> QueryResult<AttentionItems> {
-    let paused: Option<i64> = pauses::table.filter(PAUSED).select(pauses::begun_at).first(conn).optional()?;
+    let paused_since = pauses::table.filter(PAUSED).select(pauses::begun_at).first(conn).optional()?;
     let named = join_requests::load_named_newcomers(conn)?;
     let newcomers = named.into_iter().map(|id| people::load_user(conn, id)).collect::<QueryResult<_>>()?;
     let mut wishes = Vec::new();
@@ -80,7 +79,7 @@ pub fn load_attention_items(
     }
     let silent_admins = people::load_admins(conn)?.into_iter().filter(|admin| admin.opted_out).collect();
     Ok(AttentionItems {
-        paused_since: paused.map(timestamp_from_ms).transpose()?,
+        paused_since,
         newcomers,
         removal_requests: wishes,
         silent_admins,
@@ -91,34 +90,30 @@ pub fn load_attention_items(
 }
 
 fn load_unresolved_effects(conn: &mut Conn) -> QueryResult<Vec<UnresolvedEffect>> {
-    let lost: Vec<(i64, Option<i64>)> = outbox::table
-        .filter(texts::OPEN.and(outbox::state.eq("unknown")))
+    let lost: Vec<(Timestamp, Option<TurnId>)> = outbox::table
+        .filter(texts::OPEN.and(outbox::state.eq(OutboxState::Unknown)))
         .select((outbox::unknown_at.assume_not_null(), outbox::turn_id))
         .load(conn)?;
-    let calls: Vec<(i64, i64, String)> = tool_calls::table
+    let calls: Vec<(Timestamp, TurnId, String)> = tool_calls::table
         .filter(UNKNOWN_CALL)
         .select((tool_calls::unknown_at.assume_not_null(), tool_calls::turn_id, tool_calls::tool_name))
         .load(conn)?;
     let lost = lost.into_iter().map(|(at, turn)| (at, turn, UnresolvedEffectKind::Message));
     let calls = calls.into_iter().map(|(at, turn, tool)| (at, Some(turn), UnresolvedEffectKind::Call(tool)));
     let mut unknown = Vec::new();
-    for (at, turn, what) in lost.chain(calls) {
-        let conversation: Option<i64> = match turn {
+    for (since, turn, kind) in lost.chain(calls) {
+        let conversation = match turn {
             Some(turn) => Some(turns::table.find(turn).select(turns::conversation_id).first(conn)?),
             None => None,
         };
-        unknown.push(UnresolvedEffect {
-            kind: what,
-            since: timestamp_from_ms(at)?,
-            conversation: conversation.map(ConversationId),
-        });
+        unknown.push(UnresolvedEffect { kind, since, conversation });
     }
     unknown.sort_by_key(|unknown| std::cmp::Reverse(unknown.since));
     Ok(unknown)
 }
 
 fn load_failed_turns(conn: &mut Conn, since: Timestamp) -> QueryResult<Vec<FailedTurnSummary>> {
-    let rows: Vec<(i64, i64, i64)> = turns::table
+    let rows: Vec<(ConversationId, UserId, Timestamp)> = turns::table
         .filter(FAILED_TURN.and(turns::id.lt(NEWEST)))
         .order(turns::id.desc())
         .limit(TURNS)
@@ -127,13 +122,8 @@ fn load_failed_turns(conn: &mut Conn, since: Timestamp) -> QueryResult<Vec<Faile
     let mut broken = Vec::with_capacity(rows.len());
     for (id, user, at) in rows {
         let name = conversations::table.find(id).select(conversations::name).first(conn)?;
-        let who = user_ref::load_user_ref(conn, UserId(user))?;
-        broken.push(FailedTurnSummary {
-            conversation: ConversationId(id),
-            name,
-            user: who,
-            at: timestamp_from_ms(at)?,
-        });
+        let who = user_ref::load_user_ref(conn, user)?;
+        broken.push(FailedTurnSummary { conversation: id, name, user: who, at });
     }
     Ok(broken.into_iter().filter(|turn| turn.at >= since).collect())
 }

@@ -8,7 +8,7 @@ use super::user_ref::{self, UserRef};
 use super::{ResultPage, query_limit};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
 use crate::store::audit::KEY;
-use crate::store::codec::{from_json, timestamp_from_ms};
+use crate::store::codec::from_json;
 use crate::store::console_access;
 use crate::store::schema::{api_keys, approvals, audit_log, conversations, tool_calls, turns};
 use crate::store::{Conn, QueryResult};
@@ -64,6 +64,17 @@ pub struct ConversationLink {
     pub user: UserRef,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = audit_log)]
+struct AuditEntryRow {
+    id: i64,
+    at: Timestamp,
+    user_id: Option<UserId>,
+    kind: String,
+    subject: String,
+    detail: String,
+}
+
 /// Loads entries, newest first, below `before`; with a `kind`, only entries of that kind.
 pub fn load_audit_entries(
     conn: &mut Conn,
@@ -71,28 +82,20 @@ pub fn load_audit_entries(
     before: i64,
     fits: usize,
 ) -> QueryResult<ResultPage<AuditEntry>> {
-    type AuditEntryRow = (i64, i64, Option<i64>, String, String, String);
     let lines = audit_log::table
         .filter(audit_log::id.lt(before))
         .order(audit_log::id.desc())
         .limit(query_limit(fits))
-        .select((
-            audit_log::id,
-            audit_log::at,
-            audit_log::user_id,
-            audit_log::kind,
-            audit_log::subject,
-            audit_log::detail,
-        ));
+        .select(AuditEntryRow::as_select());
     let rows: Vec<AuditEntryRow> = match kind {
         Some(kind) => lines.filter(audit_log::kind.eq(kind)).load(conn)?,
         None => lines.load(conn)?,
     };
     let mut read = Vec::with_capacity(rows.len());
-    for (id, at, user, kind, about, detail) in rows {
+    for AuditEntryRow { id, at, user_id, kind, subject, detail } in rows {
         let detail: Value = from_json("detail", &detail)?;
-        let by = match (user, detail["by"].as_str()) {
-            (Some(user), _) => AuditActor::User(user_ref::load_user_ref(conn, UserId(user))?),
+        let actor = match (user_id, detail["by"].as_str()) {
+            (Some(user), _) => AuditActor::User(user_ref::load_user_ref(conn, user)?),
             (None, Some("shell")) => AuditActor::Shell,
             (None, Some("console")) => AuditActor::Console,
             (None, Some(by)) => match by.strip_prefix(KEY).and_then(|id| id.parse().ok()) {
@@ -101,8 +104,8 @@ pub fn load_audit_entries(
             },
             (None, None) => AuditActor::Dialarr,
         };
-        let subject = resolve_subject(conn, about)?;
-        read.push(AuditEntry { id, at: timestamp_from_ms(at)?, actor: by, kind, subject, detail });
+        let subject = resolve_subject(conn, subject)?;
+        read.push(AuditEntry { id, at, actor, kind, subject, detail });
     }
     Ok(ResultPage::from_rows(read, fits, |line| line.id))
 }
@@ -124,17 +127,17 @@ fn resolve_subject(conn: &mut Conn, about: String) -> QueryResult<AuditEntrySubj
 fn resolve_numbered_subject(conn: &mut Conn, what: &str, id: i64) -> QueryResult<Option<AuditEntrySubject>> {
     Ok(match what {
         "user" => Some(AuditEntrySubject::User(user_ref::load_user_ref(conn, UserId(id))?)),
-        "turn" => Some(AuditEntrySubject::Turn(load_conversation_link(conn, id)?)),
+        "turn" => Some(AuditEntrySubject::Turn(load_conversation_link(conn, TurnId(id))?)),
         "tool_call" => {
-            let (tool, turn): (String, i64) = tool_calls::table
+            let (tool, turn): (String, TurnId) = tool_calls::table
                 .find(id)
                 .select((tool_calls::tool_name, tool_calls::turn_id))
                 .first(conn)?;
             Some(AuditEntrySubject::Call { tool, at: load_conversation_link(conn, turn)? })
         }
         "approval" => {
-            let user: i64 = approvals::table.find(id).select(approvals::user_id).first(conn)?;
-            Some(AuditEntrySubject::Approval(user_ref::load_user_ref(conn, UserId(user))?))
+            let user: UserId = approvals::table.find(id).select(approvals::user_id).first(conn)?;
+            Some(AuditEntrySubject::Approval(user_ref::load_user_ref(conn, user)?))
         }
         "api_key" => {
             Some(AuditEntrySubject::Key(api_keys::table.find(id).select(api_keys::name).first(conn)?))
@@ -143,12 +146,12 @@ fn resolve_numbered_subject(conn: &mut Conn, what: &str, id: i64) -> QueryResult
     })
 }
 
-fn load_conversation_link(conn: &mut Conn, turn: i64) -> QueryResult<ConversationLink> {
-    let (conversation, name, user): (i64, String, i64) = turns::table
+fn load_conversation_link(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationLink> {
+    let (conversation, name, user): (ConversationId, String, UserId) = turns::table
         .inner_join(conversations::table.on(conversations::id.eq(turns::conversation_id)))
         .filter(turns::id.eq(turn))
         .select((conversations::id, conversations::name, turns::user_id))
         .first(conn)?;
-    let with = user_ref::load_user_ref(conn, UserId(user))?;
-    Ok(ConversationLink { conversation: ConversationId(conversation), name, turn: TurnId(turn), user: with })
+    let user = user_ref::load_user_ref(conn, user)?;
+    Ok(ConversationLink { conversation, name, turn, user })
 }

@@ -160,7 +160,7 @@ fn load_footer(
 /// Loads the input tokens of the newest turn that called a model.
 fn load_last_prompt_tokens(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<i64>> {
     let newest = turns::table
-        .filter(turns::conversation_id.eq(conversation.0))
+        .filter(turns::conversation_id.eq(conversation))
         .order(turns::id.desc())
         .limit(TURNS_SEARCHED)
         .select(turns::id);

@@ -1,10 +1,12 @@
 //! Lists of conversations: as the API lists them, and as summaries with the last message for the console.
 
 use diesel::prelude::*;
+use jiff::Timestamp;
 
 use super::user_ref::{self, UserRef};
 use super::{NEWEST, ResultPage, query_limit};
-use crate::conversation::transcript::{TurnId, UserId};
+use crate::conversation::transcript::{ConversationId, TurnId, UserId};
+use crate::store::codec::ms;
 use crate::store::conversation::conversations::OPEN;
 use crate::store::conversation::record::conversations::ConversationRecord;
 use crate::store::schema::{conversations, inbound_events, outbox, turns, users};
@@ -41,7 +43,7 @@ pub fn load_conversations(
         .select(ConversationRecord::as_select())
         .into_boxed();
     if let Some(user) = user {
-        query = query.filter(conversations::user_id.eq(user.0));
+        query = query.filter(conversations::user_id.eq(user));
     }
     query = match which {
         ConversationFilter::All => query,
@@ -53,16 +55,16 @@ pub fn load_conversations(
     Ok(ResultPage::from_rows(query.load(conn)?, fits, |row: &ConversationRecord| row.id.0))
 }
 
-fn load_open_ids(conn: &mut Conn) -> QueryResult<Vec<i64>> {
+fn load_open_ids(conn: &mut Conn) -> QueryResult<Vec<ConversationId>> {
     conversations::table
-        .filter(OPEN.and(conversations::last_activity_at.lt(i64::MAX)))
+        .filter(OPEN.and(conversations::last_activity_at.lt(ms(Timestamp::MAX))))
         .select(conversations::id)
         .load(conn)
 }
 
 /// Loads the test users, of whom there are at most a hundred.
-fn load_test_users(conn: &mut Conn) -> QueryResult<Vec<i64>> {
-    users::table.filter(users::test.eq(1)).select(users::id).load(conn)
+fn load_test_users(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
+    users::table.filter(users::test.eq(true)).select(users::id).load(conn)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +106,7 @@ pub fn load_conversation_summaries(
 
 fn load_open_conversations(conn: &mut Conn) -> QueryResult<Vec<ConversationRecord>> {
     conversations::table
-        .filter(OPEN.and(conversations::last_activity_at.lt(i64::MAX)))
+        .filter(OPEN.and(conversations::last_activity_at.lt(ms(Timestamp::MAX))))
         .order(conversations::last_activity_at.desc())
         .limit(MOST_OPEN)
         .select(ConversationRecord::as_select())
@@ -113,14 +115,14 @@ fn load_open_conversations(conn: &mut Conn) -> QueryResult<Vec<ConversationRecor
 
 /// Loads the conversations that began last, after those with a running turn, however old.
 pub fn load_latest_conversations(conn: &mut Conn, fits: usize) -> QueryResult<Vec<ConversationSummary>> {
-    let live: Vec<i64> =
+    let live: Vec<ConversationId> =
         turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
     let mut latest = Vec::with_capacity(fits);
     for id in live.iter().copied().take(fits) {
         latest.push(conversations::table.find(id).select(ConversationRecord::as_select()).first(conn)?);
     }
     let newest = load_conversations(conn, None, ConversationFilter::All, NEWEST, fits)?;
-    latest.extend(newest.rows.into_iter().filter(|row| !live.contains(&row.id.0)));
+    latest.extend(newest.rows.into_iter().filter(|row| !live.contains(&row.id)));
     latest.truncate(fits);
     Ok(summarize_page(conn, ResultPage { rows: latest, older: None })?.rows)
 }
@@ -145,8 +147,8 @@ fn summarize_page(
 }
 
 fn summarize(conn: &mut Conn, conversation: ConversationRecord) -> QueryResult<ConversationSummary> {
-    let last: Option<(TurnId, Option<i64>)> = turns::table
-        .filter(turns::conversation_id.eq(conversation.id.0))
+    let last: Option<(TurnId, Option<Timestamp>)> = turns::table
+        .filter(turns::conversation_id.eq(conversation.id))
         .order(turns::id.desc())
         .select((turns::id, turns::finished_at))
         .first(conn)
@@ -170,7 +172,7 @@ fn summarize(conn: &mut Conn, conversation: ConversationRecord) -> QueryResult<C
 /// Loads the text of the last message in a turn; `None` if it is erased.
 fn load_last_message_text(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<LastMessageText>> {
     let ours: Option<String> = outbox::table
-        .filter(outbox::turn_id.eq(turn.0))
+        .filter(outbox::turn_id.eq(turn))
         .order(outbox::id.desc())
         .select(outbox::body)
         .first(conn)
@@ -179,7 +181,7 @@ fn load_last_message_text(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<L
         return Ok(Some(LastMessageText::FromAssistant(ours)));
     }
     let theirs: Option<String> = inbound_events::table
-        .filter(inbound_events::turn_id.eq(turn.0))
+        .filter(inbound_events::turn_id.eq(turn))
         .order(inbound_events::id.desc())
         .select(inbound_events::body)
         .first(conn)

@@ -52,14 +52,14 @@ pub fn load_delivery_summaries(
         DeliveryFilter::All => rows.filter(below).load(conn)?,
         DeliveryFilter::Waiting => rows.filter(texts::OPEN.and(below)).load(conn)?,
         DeliveryFilter::Failed => rows.filter(FAILED.and(below)).load(conn)?,
-        DeliveryFilter::To(user) => rows.filter(outbox::user_id.eq(user.0).and(below)).load(conn)?,
+        DeliveryFilter::To(user) => rows.filter(outbox::user_id.eq(user).and(below)).load(conn)?,
     };
     let mut failures = delivery::load_delivery_failures(conn, rows.iter().map(|(message, _)| message))?;
     let summary = |(message, to): (OutboundRecord, UserRefRow)| {
         Ok(DeliverySummary {
-            to: to.into_user_ref()?,
+            to: to.into(),
             conversation: match message.turn {
-                Some(turn) => Some(turns::table.find(turn.0).select(turns::conversation_id).first(conn)?),
+                Some(turn) => Some(turns::table.find(turn).select(turns::conversation_id).first(conn)?),
                 None => None,
             },
             failure: failures.remove(&message.id).unwrap_or_default(),

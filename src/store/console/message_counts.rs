@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use super::NEWEST;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::routing::transport::MessageTransport;
-use crate::store::codec::{ms, timestamp_from_ms};
+use crate::conversation::transcript::{Address, ChannelKind};
+use crate::store::codec::ms;
 use crate::store::conversation::record::delivery::DeliveryColumns;
 use crate::store::schema::{inbound_events, outbox, users};
 use crate::store::{Conn, QueryResult};
@@ -26,7 +27,7 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
         .select(inbound_events::id)
         .first(conn)
         .optional()?;
-    let first = find_first_id_since(newest.unwrap_or(0), ms(from), |id| {
+    let first = find_first_id_since(newest.unwrap_or(0), from, |id| {
         inbound_events::table
             .filter(inbound_events::id.ge(id))
             .order(inbound_events::id)
@@ -34,9 +35,9 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
             .first(conn)
             .optional()
     })?;
-    let received: Vec<i64> = inbound_events::table
+    let received = inbound_events::table
         .filter(inbound_events::id.ge(first).and(inbound_events::received_at.ge(ms(from))))
-        .filter(inbound_events::channel.ne("console"))
+        .filter(inbound_events::channel.ne(ChannelKind::Console))
         .select(inbound_events::received_at)
         .load(conn)?;
     let newest: Option<i64> = outbox::table
@@ -45,7 +46,7 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
         .select(outbox::id)
         .first(conn)
         .optional()?;
-    let first = find_first_id_since(newest.unwrap_or(0), ms(from), |id| {
+    let first = find_first_id_since(newest.unwrap_or(0), from, |id| {
         outbox::table
             .filter(outbox::id.ge(id))
             .order(outbox::id)
@@ -53,29 +54,24 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
             .first(conn)
             .optional()
     })?;
-    let sent: Vec<(i64, String, DeliveryColumns)> = outbox::table
+    let sent: Vec<(Timestamp, String, DeliveryColumns)> = outbox::table
         .inner_join(users::table.on(users::id.eq(outbox::user_id)))
         .filter(outbox::id.ge(first).and(outbox::created_at.ge(ms(from))))
-        .filter(users::test.eq(0).and(outbox::from_addr.ne("console")))
+        .filter(users::test.eq(false).and(outbox::from_addr.ne(Address::console().as_str())))
         .select((outbox::created_at, outbox::from_addr, DeliveryColumns::as_select()))
         .load(conn)?;
-    Ok(MessageTimes {
-        received: received.into_iter().map(timestamp_from_ms).collect::<QueryResult<_>>()?,
-        sent: sent
-            .into_iter()
-            .map(|(at, from, delivery)| {
-                Ok((timestamp_from_ms(at)?, delivery.status(MessageTransport::from_sender(&from))))
-            })
-            .collect::<QueryResult<_>>()?,
-    })
+    let status = |(at, from, delivery): (Timestamp, String, DeliveryColumns)| {
+        (at, delivery.status(MessageTransport::from_sender(&from)))
+    };
+    Ok(MessageTimes { received, sent: sent.into_iter().map(status).collect() })
 }
 
 /// Returns the smallest id from which rows are dated `from` or later. `at_or_after` returns the first row at or after
 /// an id.
-fn find_first_id_since(
+fn find_first_id_since<T: PartialOrd + Copy>(
     newest: i64,
-    from: i64,
-    mut at_or_after: impl FnMut(i64) -> QueryResult<Option<(i64, i64)>>,
+    from: T,
+    mut at_or_after: impl FnMut(i64) -> QueryResult<Option<(i64, T)>>,
 ) -> QueryResult<i64> {
     let (mut low, mut high) = (0, newest + 1);
     while low < high {

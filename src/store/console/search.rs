@@ -6,7 +6,8 @@ use jiff::Timestamp;
 
 use super::user_ref::{self, UserRef};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
-use crate::store::codec::timestamp_from_ms;
+use crate::store::codec::ms;
+use crate::store::column_types;
 use crate::store::schema::turns;
 use crate::store::{Conn, QueryResult};
 
@@ -92,15 +93,15 @@ struct SearchMatchRow {
     #[diesel(sql_type = BigInt)]
     id: i64,
     #[diesel(sql_type = BigInt)]
-    user_id: i64,
+    user_id: UserId,
     #[diesel(sql_type = Nullable<BigInt>)]
-    turn_id: Option<i64>,
+    turn_id: Option<TurnId>,
     #[diesel(sql_type = Nullable<BigInt>)]
-    conversation_id: Option<i64>,
+    conversation_id: Option<ConversationId>,
     #[diesel(sql_type = Nullable<Text>)]
     name: Option<String>,
-    #[diesel(sql_type = BigInt)]
-    at: i64,
+    #[diesel(sql_type = column_types::Timestamp)]
+    at: Timestamp,
     #[diesel(sql_type = Text)]
     words: String,
 }
@@ -168,9 +169,9 @@ fn load_match_rows(
 impl SearchMatchRow {
     fn into_match(self, conn: &mut Conn, by: MessageAuthor) -> QueryResult<SearchMatch> {
         let talk = self.conversation_id.zip(self.name);
-        let talk = talk.map(|(id, name)| MatchedConversation { id: ConversationId(id), name });
+        let talk = talk.map(|(id, name)| MatchedConversation { id, name });
         let stands = match (talk, self.turn_id) {
-            (Some(talk), Some(turn)) => MatchLocation::InTurn(talk, TurnId(turn)),
+            (Some(talk), Some(turn)) => MatchLocation::InTurn(talk, turn),
             (Some(talk), None) => {
                 let next = load_next_turn(conn, talk.id, self.at)?;
                 MatchLocation::BeforeTurn(talk, next)
@@ -180,22 +181,24 @@ impl SearchMatchRow {
         Ok(SearchMatch {
             id: self.id,
             location: stands,
-            user: user_ref::load_user_ref(conn, UserId(self.user_id))?,
+            user: user_ref::load_user_ref(conn, self.user_id)?,
             author: by,
-            at: timestamp_from_ms(self.at)?,
+            at: self.at,
             spans: split_match_spans(&self.words),
         })
     }
 }
 
 /// Loads the first turn of a conversation that began after a given time.
-fn load_next_turn(conn: &mut Conn, conversation: ConversationId, at: i64) -> QueryResult<Option<TurnId>> {
-    let of_it = || turns::table.filter(turns::conversation_id.eq(conversation.0)).select(turns::id);
+fn load_next_turn(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    at: Timestamp,
+) -> QueryResult<Option<TurnId>> {
+    let of_it = || turns::table.filter(turns::conversation_id.eq(conversation)).select(turns::id);
     let before: Option<i64> =
-        of_it().filter(turns::created_at.le(at)).order(turns::id.desc()).first(conn).optional()?;
-    let next: Option<i64> =
-        of_it().filter(turns::id.gt(before.unwrap_or(0))).order(turns::id).first(conn).optional()?;
-    Ok(next.map(TurnId))
+        of_it().filter(turns::created_at.le(ms(at))).order(turns::id.desc()).first(conn).optional()?;
+    of_it().filter(turns::id.gt(before.unwrap_or(0))).order(turns::id).first(conn).optional()
 }
 
 fn split_match_spans(words: &str) -> Vec<MatchSpan> {

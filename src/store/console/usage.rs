@@ -72,7 +72,7 @@ pub fn load_usage_report(conn: &mut Conn, first: &str) -> QueryResult<UsageRepor
 /// Loads the usage of one user from the day `first` on.
 pub fn load_user_usage(conn: &mut Conn, user: UserId, first: &str) -> QueryResult<UsageTotals> {
     let rows: Vec<UsageSums> = usage::table
-        .filter(usage::user_id.eq(user.0).and(usage::day.ge(first)))
+        .filter(usage::user_id.eq(user).and(usage::day.ge(first)))
         .select(usage_sum_columns())
         .load(conn)?;
     rows.into_iter()

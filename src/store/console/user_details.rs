@@ -7,8 +7,9 @@ use super::{ResultPage, query_limit};
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::QuotaKind;
 use crate::conversation::transcript::{MediaKind, UserId};
-use crate::store::codec::{convert_integer, from_json, kind, timestamp_from_ms};
+use crate::store::codec::{convert_integer, from_json};
 use crate::store::library::quotas::{self, QuotaOverride};
+use crate::store::library::title_requests::RequestState;
 use crate::store::people::user_admin::{self, UserAccount};
 use crate::store::schema::{requests, users};
 use crate::store::{Conn, QueryResult};
@@ -44,13 +45,13 @@ pub fn load_user_summaries(
     (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
     now: Timestamp,
 ) -> QueryResult<Vec<UserSummary>> {
-    let test: Vec<i64> = users::table.filter(users::test.eq(1)).select(users::id).load(conn)?;
+    let test: Vec<UserId> = users::table.filter(users::test.eq(true)).select(users::id).load(conn)?;
     let everyone = user_admin::load_user_accounts(conn)?;
     let mut listed = Vec::with_capacity(everyone.len());
     for person in everyone {
         let id = person.user.id;
         listed.push(UserSummary {
-            is_test: test.contains(&id.0),
+            is_test: test.contains(&id),
             movies: load_added_amount(conn, id, (QuotaKind::Movies, movies), now)?,
             seasons: load_added_amount(conn, id, (QuotaKind::Seasons, seasons), now)?,
             account: person,
@@ -71,6 +72,17 @@ fn load_added_amount(
     Ok(counted.iter().fold(0, |sum, (_, amount)| sum.saturating_add(*amount)))
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = users)]
+struct UserDetailsRow {
+    test: bool,
+    created_at: Timestamp,
+    opted_out_at: Option<Timestamp>,
+    notify: bool,
+    quiet_from: Option<i64>,
+    quiet_to: Option<i64>,
+}
+
 /// Loads one user; `None` if the user is unknown or forgotten.
 pub fn load_user_details(
     conn: &mut Conn,
@@ -81,28 +93,17 @@ pub fn load_user_details(
     if user_admin::find_known_user(conn, id)?.is_none() {
         return Ok(None);
     }
-    type UserDetailsRow = (i64, i64, Option<i64>, i64, Option<i64>, Option<i64>);
-    let (test, since, opted_out, notify, from, to): UserDetailsRow = users::table
-        .find(id.0)
-        .select((
-            users::test,
-            users::created_at,
-            users::opted_out_at,
-            users::notify,
-            users::quiet_from,
-            users::quiet_to,
-        ))
-        .first(conn)?;
-    let quiet = match from.zip(to) {
+    let row: UserDetailsRow = users::table.find(id).select(UserDetailsRow::as_select()).first(conn)?;
+    let quiet = match row.quiet_from.zip(row.quiet_to) {
         Some((from, to)) => Some((convert_integer(from)?, convert_integer(to)?)),
         None => None,
     };
     Ok(Some(UserDetails {
         account: user_admin::load_user_account(conn, id)?,
-        is_test: test == 1,
-        since: timestamp_from_ms(since)?,
-        opted_out_at: opted_out.map(timestamp_from_ms).transpose()?,
-        wants_notifications: notify == 1,
+        is_test: row.test,
+        since: row.created_at,
+        opted_out_at: row.opted_out_at,
+        wants_notifications: row.notify,
         quiet_hours: quiet,
         movies: load_added_amount(conn, id, (QuotaKind::Movies, movies), now)?,
         seasons: load_added_amount(conn, id, (QuotaKind::Seasons, seasons), now)?,
@@ -132,6 +133,18 @@ pub enum UserTitleRequestState {
     GivenUp,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = requests)]
+struct UserTitleRequestRow {
+    id: i64,
+    kind: MediaKind,
+    title: String,
+    year: i64,
+    seasons: Option<String>,
+    state: RequestState,
+    created_at: Timestamp,
+}
+
 /// Loads the titles a user requested, newest first, below `before`.
 pub fn load_user_title_requests(
     conn: &mut Conn,
@@ -139,34 +152,25 @@ pub fn load_user_title_requests(
     before: i64,
     fits: usize,
 ) -> QueryResult<ResultPage<UserTitleRequest>> {
-    type UserTitleRequestRow = (i64, String, String, i64, Option<String>, String, i64);
     let rows: Vec<UserTitleRequestRow> = requests::table
-        .filter(requests::user_id.eq(user.0).and(requests::id.lt(before)))
+        .filter(requests::user_id.eq(user).and(requests::id.lt(before)))
         .order(requests::id.desc())
         .limit(query_limit(fits))
-        .select((
-            requests::id,
-            requests::kind,
-            requests::title,
-            requests::year,
-            requests::seasons,
-            requests::state,
-            requests::created_at,
-        ))
+        .select(UserTitleRequestRow::as_select())
         .load(conn)?;
-    let read = |(id, word, title, year, seasons, state, at): UserTitleRequestRow| {
+    let read = |row: UserTitleRequestRow| {
         Ok(UserTitleRequest {
-            id,
-            kind: kind(&word)?,
-            title,
-            year: convert_integer(year)?,
-            seasons: seasons.as_deref().map(|seasons| from_json("seasons", seasons)).transpose()?,
-            state: match state.as_str() {
-                "added" => UserTitleRequestState::Added,
-                "given_up" => UserTitleRequestState::GivenUp,
-                _ => UserTitleRequestState::Waiting,
+            id: row.id,
+            kind: row.kind,
+            title: row.title,
+            year: convert_integer(row.year)?,
+            seasons: row.seasons.as_deref().map(|seasons| from_json("seasons", seasons)).transpose()?,
+            state: match row.state {
+                RequestState::Added => UserTitleRequestState::Added,
+                RequestState::GivenUp => UserTitleRequestState::GivenUp,
+                RequestState::Queued | RequestState::Adding => UserTitleRequestState::Waiting,
             },
-            at: timestamp_from_ms(at)?,
+            at: row.created_at,
         })
     };
     let wanted: Vec<UserTitleRequest> = rows.into_iter().map(read).collect::<QueryResult<_>>()?;

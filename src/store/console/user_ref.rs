@@ -1,9 +1,9 @@
 //! Reference to a user, as lists show it.
 
 use diesel::prelude::*;
+use jiff::Timestamp;
 
 use crate::conversation::transcript::{PhoneNumber, UserId};
-use crate::store::codec::unreadable_column;
 use crate::store::schema::users;
 use crate::store::{Conn, QueryResult};
 
@@ -28,24 +28,23 @@ pub enum UserIdentity {
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub(super) struct UserRefRow {
-    id: i64,
+    id: UserId,
     display_name: Option<String>,
-    phone: String,
-    test: i64,
-    forgotten_at: Option<i64>,
+    phone: PhoneNumber,
+    test: bool,
+    forgotten_at: Option<Timestamp>,
 }
 
-impl UserRefRow {
-    pub(super) fn into_user_ref(self) -> QueryResult<UserRef> {
-        let phone = PhoneNumber::parse(&self.phone).map_err(|_| unreadable_column("phone number"))?;
-        let known = match self.forgotten_at {
-            None => UserIdentity::Known { name: self.display_name, phone },
+impl From<UserRefRow> for UserRef {
+    fn from(row: UserRefRow) -> Self {
+        let identity = match row.forgotten_at {
+            None => UserIdentity::Known { name: row.display_name, phone: row.phone },
             Some(_) => UserIdentity::Forgotten,
         };
-        Ok(UserRef { id: UserId(self.id), identity: known, is_test: self.test == 1 })
+        Self { id: row.id, identity, is_test: row.test }
     }
 }
 
 pub fn load_user_ref(conn: &mut Conn, id: UserId) -> QueryResult<UserRef> {
-    users::table.find(id.0).select(UserRefRow::as_select()).first(conn).and_then(UserRefRow::into_user_ref)
+    users::table.find(id).select(UserRefRow::as_select()).first(conn).map(UserRef::from)
 }

@@ -6,42 +6,36 @@ use jiff::{SignedDuration, Timestamp};
 use crate::conversation::lifecycle::{self, ConversationLifecycle, OpenConversation};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
 use crate::store::Conn;
-use crate::store::codec::{ms, timestamp_from_ms, unreadable_column, words};
+use crate::store::codec::ms;
+use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{conversations, inbound_events, turns};
+use crate::store::turns::turn_lifecycle::TurnKind;
 
 /// Maximum number of conversations that one maintenance run ends.
 const ENDED_TOGETHER: i64 = 500;
 
 pub(in crate::store) const OPEN: LiteralSql = LiteralSql("conversations.ended_at IS NULL");
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndReason {
-    Idle,
-    Cleared,
-    /// The user was blocked.
-    Blocked,
-    /// The operator reopened another conversation of the user.
-    Operator,
-}
-
-words! {
-    EndReason: end_reason_word, end_reason {
-        Idle = "idle", Cleared = "cleared", Blocked = "blocked", Operator = "admin",
+stored_enum! {
+    pub enum EndReason {
+        Idle = "idle",
+        Cleared = "cleared",
+        /// The user was blocked.
+        Blocked = "blocked",
+        /// The operator reopened another conversation of the user.
+        Operator = "admin",
     }
 }
 
 pub fn load_open_conversation(conn: &mut Conn, user: UserId) -> QueryResult<Option<OpenConversation>> {
-    let row: Option<(i64, i64)> = conversations::table
-        .filter(conversations::user_id.eq(user.0).and(conversations::ended_at.is_null()))
+    let row: Option<(ConversationId, Timestamp)> = conversations::table
+        .filter(conversations::user_id.eq(user).and(conversations::ended_at.is_null()))
         .select((conversations::id, conversations::last_activity_at))
         .first(conn)
         .optional()?;
-    row.map(|(id, at)| {
-        Ok(OpenConversation { id: ConversationId(id), last_activity_at: timestamp_from_ms(at)? })
-    })
-    .transpose()
+    Ok(row.map(|(id, last_activity_at)| OpenConversation { id, last_activity_at }))
 }
 
 /// User and state of a conversation.
@@ -53,11 +47,11 @@ pub struct ConversationRef {
 
 /// Loads the user and the state of a conversation; returns an error if the conversation does not exist.
 pub fn load_conversation_ref(conn: &mut Conn, id: ConversationId) -> QueryResult<ConversationRef> {
-    let (user, ended_at): (i64, Option<i64>) = conversations::table
-        .find(id.0)
+    let (user, ended_at): (UserId, Option<Timestamp>) = conversations::table
+        .find(id)
         .select((conversations::user_id, conversations::ended_at))
         .first(conn)?;
-    Ok(ConversationRef { user: UserId(user), is_ended: ended_at.is_some() })
+    Ok(ConversationRef { user, is_ended: ended_at.is_some() })
 }
 
 pub fn start_conversation(
@@ -68,18 +62,17 @@ pub fn start_conversation(
 ) -> QueryResult<ConversationId> {
     diesel::insert_into(conversations::table)
         .values((
-            conversations::user_id.eq(user.0),
+            conversations::user_id.eq(user),
             conversations::name.eq(name),
             conversations::started_at.eq(ms(now)),
             conversations::last_activity_at.eq(ms(now)),
         ))
         .returning(conversations::id)
         .get_result(conn)
-        .map(ConversationId)
 }
 
 pub fn record_activity(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(conversations::table.find(id.0))
+    diesel::update(conversations::table.find(id))
         .set(conversations::last_activity_at.eq(ms(now)))
         .cached()
         .execute(conn)
@@ -88,10 +81,10 @@ pub fn record_activity(conn: &mut Conn, id: ConversationId, now: Timestamp) -> Q
 
 /// Reopens a conversation that has ended. The idle period after which the conversation ends starts over.
 pub fn reopen_conversation(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(conversations::table.find(id.0))
+    diesel::update(conversations::table.find(id))
         .set((
-            conversations::ended_at.eq(None::<i64>),
-            conversations::end_reason.eq(None::<String>),
+            conversations::ended_at.eq(None::<Timestamp>),
+            conversations::end_reason.eq(None::<EndReason>),
             conversations::last_activity_at.eq(ms(now)),
         ))
         .cached()
@@ -106,12 +99,12 @@ pub fn end_conversation(
     now: Timestamp,
 ) -> QueryResult<()> {
     let topic = load_first_message(conn, id)?.as_deref().and_then(lifecycle::format_topic);
-    let name: String = conversations::table.find(id.0).select(conversations::name).first(conn)?;
-    diesel::update(conversations::table.find(id.0))
+    let name: String = conversations::table.find(id).select(conversations::name).first(conn)?;
+    diesel::update(conversations::table.find(id))
         .set((
             conversations::name.eq(topic.unwrap_or(name)),
             conversations::ended_at.eq(ms(now)),
-            conversations::end_reason.eq(end_reason_word(reason)),
+            conversations::end_reason.eq(reason),
         ))
         .cached()
         .execute(conn)
@@ -120,8 +113,8 @@ pub fn end_conversation(
 
 /// Loads the first message of the first chat turn of a conversation, if there is such a turn.
 fn load_first_message(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<String>> {
-    let first: Option<i64> = turns::table
-        .filter(turns::conversation_id.eq(id.0).and(turns::kind.eq("chat")))
+    let first: Option<TurnId> = turns::table
+        .filter(turns::conversation_id.eq(id).and(turns::kind.eq(TurnKind::Chat)))
         .order(turns::id)
         .select(turns::id)
         .first(conn)
@@ -137,54 +130,49 @@ fn load_first_message(conn: &mut Conn, id: ConversationId) -> QueryResult<Option
 
 /// Ends every conversation that has been idle for `idle` at `now`, with the time of expiry as the end.
 pub fn end_idle_conversations(conn: &mut Conn, idle: SignedDuration, now: Timestamp) -> QueryResult<()> {
-    let live: Vec<i64> =
+    let live: Vec<ConversationId> =
         turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
-    let over: Vec<(i64, i64)> = conversations::table
+    let over: Vec<(ConversationId, Timestamp)> = conversations::table
         .filter(OPEN.and(conversations::last_activity_at.le(ms(now - idle))))
         .order(conversations::last_activity_at)
         .limit(ENDED_TOGETHER)
         .select((conversations::id, conversations::last_activity_at))
         .load(conn)?;
     for (id, last_activity_at) in over.into_iter().filter(|(id, _)| !live.contains(id)) {
-        end_conversation(
-            conn,
-            ConversationId(id),
-            EndReason::Idle,
-            timestamp_from_ms(last_activity_at)? + idle,
-        )?;
+        end_conversation(conn, id, EndReason::Idle, last_activity_at + idle)?;
     }
     Ok(())
 }
 
 /// Loads the conversation lifecycle from the last answer to a user.
 pub fn load_last_lifecycle(conn: &mut Conn, user: UserId) -> QueryResult<Option<ConversationLifecycle>> {
-    let talk: Option<i64> = conversations::table
-        .filter(conversations::user_id.eq(user.0))
+    let talk: Option<ConversationId> = conversations::table
+        .filter(conversations::user_id.eq(user))
         .order(conversations::id.desc())
         .select(conversations::id)
         .first(conn)
         .optional()?;
     let Some(talk) = talk else { return Ok(None) };
-    let last: Option<i64> = turns::table
+    let last: Option<TurnId> = turns::table
         .filter(turns::conversation_id.eq(talk).and(turns::response_text.is_not_null()))
         .order(turns::id.desc())
         .select(turns::id)
         .first(conn)
         .optional()?;
-    last.map(|turn| load_lifecycle(conn, TurnId(turn))).transpose()
+    last.map(|turn| load_lifecycle(conn, turn)).transpose()
 }
 
 /// Loads the conversation lifecycle from the answer of a turn.
 pub fn load_lifecycle(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationLifecycle> {
-    let id: i64 = turns::table.find(turn.0).select(turns::conversation_id).first(conn)?;
-    let (name, started_at): (String, i64) =
+    let id: ConversationId = turns::table.find(turn).select(turns::conversation_id).first(conn)?;
+    let (name, started_at): (String, Timestamp) =
         conversations::table.find(id).select((conversations::name, conversations::started_at)).first(conn)?;
-    let first: i64 =
+    let first: TurnId =
         turns::table.filter(turns::conversation_id.eq(id)).order(turns::id).select(turns::id).first(conn)?;
     Ok(ConversationLifecycle {
-        is_new_conversation: first == turn.0,
-        conversation_id: ConversationId(id),
+        is_new_conversation: first == turn,
+        conversation_id: id,
         conversation_name: name,
-        started_at: timestamp_from_ms(started_at)?,
+        started_at,
     })
 }

@@ -8,12 +8,13 @@ use super::record::turn_range::{TurnRange, select_turn_ids};
 use crate::conversation::people::facts::is_fact_call;
 use crate::conversation::prompt::PastTurn;
 use crate::conversation::routing::route::{LastListSource, MessageRef, RecentMessage};
+use crate::conversation::stream_events::{CallPhase, StreamTurnState};
 use crate::conversation::transcript::{
-    ConversationId, EventId, ModelStep, OutboxId, Responder, TurnId, UserId,
+    ConversationId, EffectLevel, EventId, ModelStep, OutboxId, Responder, TurnId, UserId,
 };
 use crate::store::Conn;
 use crate::store::codec::{if_readable, ms, parse_call_result};
-use crate::store::queue::outbox as messages;
+use crate::store::queue::outbox::{self as messages, OutboundKind};
 use crate::store::schema::{conversations, inbound_events, outbox, reactions, tool_calls, turns};
 
 /// Maximum number of finished turns that are read for a window. The prompt may shorten the window further.
@@ -41,13 +42,13 @@ pub fn load_conversation_window(
 ) -> QueryResult<ConversationWindow> {
     let mut rows = load_window_answers(conn, conversation)?;
     rows.reverse();
-    let Some(oldest) = rows.first().map(|(id, _)| TurnId(*id)) else {
+    let Some(oldest) = rows.first().map(|(id, _)| *id) else {
         return Ok(ConversationWindow::default());
     };
     let turns = TurnRange::from_turn(conversation, oldest);
     let mut steps = steps::load_steps(conn, turns, LoadedBlocks::Text)?;
     let reaction = reactions::table.filter(reactions::said_in.eq(inbound_events::id.nullable()));
-    let texts: Vec<(Option<i64>, String)> = inbound_events::table
+    let texts: Vec<(Option<TurnId>, String)> = inbound_events::table
         .filter(diesel::dsl::not(diesel::dsl::exists(reaction)))
         .filter(inbound_events::turn_id.eq_any(select_turn_ids(turns).nullable()))
         .order((inbound_events::provider_at, inbound_events::id))
@@ -57,7 +58,7 @@ pub fn load_conversation_window(
         .into_iter()
         .map(|(id, answer)| {
             let texts = texts.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone());
-            let steps = read_model_steps(steps.remove(&TurnId(id)))?;
+            let steps = read_model_steps(steps.remove(&id))?;
             Ok(PastTurn { texts: texts.collect(), steps, answer })
         })
         .collect::<QueryResult<Vec<PastTurn>>>()?
@@ -80,13 +81,13 @@ fn read_model_steps(steps: Option<Vec<StepRecord>>) -> QueryResult<Vec<ModelStep
 fn load_window_answers(
     conn: &mut Conn,
     conversation: ConversationId,
-) -> QueryResult<Vec<(i64, Option<String>)>> {
+) -> QueryResult<Vec<(TurnId, Option<String>)>> {
     turns::table
         .filter(
             turns::conversation_id
-                .eq(conversation.0)
+                .eq(conversation)
                 .and(turns::finished_at.is_not_null())
-                .and(turns::state.ne("CANCELED")),
+                .and(turns::state.ne(StreamTurnState::Canceled)),
         )
         .order(turns::id.desc())
         .limit(TURNS_READ)
@@ -101,8 +102,8 @@ fn load_last_turn(
     conversation: ConversationId,
 ) -> QueryResult<Option<(TurnId, Option<String>)>> {
     turns::table
-        .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
-        .filter(turns::state.ne("COMPLETED").or(turns::response_text.is_not_null()))
+        .filter(turns::conversation_id.eq(conversation).and(turns::finished_at.is_not_null()))
+        .filter(turns::state.ne(StreamTurnState::Completed).or(turns::response_text.is_not_null()))
         .order(turns::id.desc())
         .select((turns::id, turns::response_text))
         .first(conn)
@@ -142,9 +143,9 @@ pub fn load_last_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Rece
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = outbox)]
 struct SentMessageRow {
-    id: i64,
-    accepted_at: Option<i64>,
-    kind: String,
+    id: OutboxId,
+    accepted_at: Option<Timestamp>,
+    kind: OutboundKind,
     body: String,
 }
 
@@ -152,25 +153,25 @@ struct SentMessageRow {
 /// the user.
 fn load_recent_messages(conn: &mut Conn, user: UserId, count: i64) -> QueryResult<Vec<RecentMessage>> {
     let mut ours: Vec<SentMessageRow> = outbox::table
-        .filter(outbox::user_id.eq(user.0).and(outbox::accepted_at.is_not_null()))
+        .filter(outbox::user_id.eq(user).and(outbox::accepted_at.is_not_null()))
         .order(outbox::id.desc())
         .limit(QUOTABLE_TEXTS)
         .select(SentMessageRow::as_select())
         .load(conn)?;
     ours.sort_by_key(|sent| std::cmp::Reverse((sent.accepted_at, sent.id)));
-    let theirs: Vec<(i64, String)> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0))
+    let theirs: Vec<(EventId, String)> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user))
         .order(inbound_events::id.desc())
         .limit(count)
         .select((inbound_events::id, inbound_events::body))
         .load(conn)?;
     let ours = ours.into_iter().map(|sent| RecentMessage {
-        message: MessageRef::Outbound(OutboxId(sent.id)),
-        asks_nothing: messages::expects_no_reply(&sent.kind, &sent.body),
+        message: MessageRef::Outbound(sent.id),
+        asks_nothing: messages::expects_no_reply(sent.kind, &sent.body),
         body: sent.body,
     });
     let theirs = theirs.into_iter().map(|(id, body)| RecentMessage {
-        message: MessageRef::Inbound(EventId(id)),
+        message: MessageRef::Inbound(id),
         body,
         asks_nothing: false,
     });
@@ -185,8 +186,8 @@ pub fn load_earlier_changes(
     conversation: ConversationId,
     since: Timestamp,
 ) -> QueryResult<Vec<String>> {
-    let earlier: Vec<i64> = conversations::table
-        .filter(conversations::user_id.eq(user.0).and(conversations::id.lt(conversation.0)))
+    let earlier: Vec<ConversationId> = conversations::table
+        .filter(conversations::user_id.eq(user).and(conversations::id.lt(conversation)))
         .filter(conversations::last_activity_at.ge(ms(since)))
         .order(conversations::id.desc())
         .limit(CONVERSATIONS_A_DAY)
@@ -195,7 +196,7 @@ pub fn load_earlier_changes(
     let mut done = Vec::new();
     for conversation in earlier {
         // Separate query, because a join would read every call in the table.
-        let turns: Vec<i64> = turns::table
+        let turns: Vec<TurnId> = turns::table
             .filter(turns::conversation_id.eq(conversation).and(turns::finished_at.ge(ms(since))))
             .order(turns::id.desc())
             .limit(TURNS_A_DAY)
@@ -203,7 +204,7 @@ pub fn load_earlier_changes(
             .load(conn)?;
         let results: Vec<Option<String>> = tool_calls::table
             .filter(tool_calls::turn_id.eq_any(turns))
-            .filter(tool_calls::effect.ne("read").and(tool_calls::state.eq("complete")))
+            .filter(tool_calls::effect.ne(EffectLevel::Read).and(tool_calls::state.eq(CallPhase::Complete)))
             .order(tool_calls::id.desc())
             .limit(CHANGES_READ)
             .select(tool_calls::response)

@@ -7,10 +7,12 @@ use super::conversations;
 use super::record::steps::ToolCallRecord;
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::lifecycle::ConversationLifecycle;
+use crate::conversation::stream_events::{CallPhase, StreamTurnState};
 use crate::conversation::transcript::{CallRow, ChannelKind, EventId, TurnId, UserId};
 use crate::conversation::turn::model_action::{self, Emoji};
 use crate::store::Conn;
-use crate::store::codec::{channel_word, timestamp_from_ms};
+use crate::store::column_types::StoredEnum;
+use crate::store::queue::inbound_messages::InboundOutcome;
 use crate::store::schema::{inbound_events, outbox, tool_calls, turns};
 
 /// Stored message, found by the id that its source gave it.
@@ -26,11 +28,11 @@ pub struct StoredMessage {
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = inbound_events)]
 struct StoredMessageRow {
-    id: i64,
-    user_id: i64,
+    id: EventId,
+    user_id: UserId,
     body: String,
-    wants_answer: i64,
-    received_at: i64,
+    wants_answer: bool,
+    received_at: Timestamp,
 }
 
 pub fn find_stored_message(
@@ -38,17 +40,15 @@ pub fn find_stored_message(
     channel: ChannelKind,
     external_id: &str,
 ) -> QueryResult<Option<StoredMessage>> {
-    let same =
-        inbound_events::channel.eq(channel_word(channel)).and(inbound_events::external_id.eq(external_id));
+    let same = inbound_events::channel.eq(channel).and(inbound_events::external_id.eq(external_id));
     let row: Option<StoredMessageRow> =
         inbound_events::table.filter(same).select(StoredMessageRow::as_select()).first(conn).optional()?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(StoredMessage {
-        event: EventId(row.id),
-        user: UserId(row.user_id),
+    Ok(row.map(|row| StoredMessage {
+        event: row.id,
+        user: row.user_id,
         body: row.body,
-        wants: if row.wants_answer == 0 { TriageDecision::NoAnswer } else { TriageDecision::Answer },
-        received_at: timestamp_from_ms(row.received_at)?,
+        wants: if row.wants_answer { TriageDecision::Answer } else { TriageDecision::NoAnswer },
+        received_at: row.received_at,
     }))
 }
 
@@ -57,7 +57,7 @@ pub fn find_stored_message(
 pub struct MessageResult {
     pub progress: MessageProgress,
     /// Turn that processed the message, if there is one, and the state of the turn.
-    pub turn: Option<(TurnId, String)>,
+    pub turn: Option<(TurnId, &'static str)>,
     pub content: String,
     pub actions: Vec<MessageAction>,
     pub lifecycle: Option<ConversationLifecycle>,
@@ -79,14 +79,14 @@ pub enum MessageAction {
 
 /// Loads the result of a message; `None` if the message does not exist.
 pub fn load_message_result(conn: &mut Conn, event: EventId) -> QueryResult<Option<MessageResult>> {
-    let row: Option<(Option<String>, Option<i64>, i64)> = inbound_events::table
-        .find(event.0)
+    let row: Option<(Option<InboundOutcome>, Option<TurnId>, UserId)> = inbound_events::table
+        .find(event)
         .select((inbound_events::outcome, inbound_events::turn_id, inbound_events::user_id))
         .first(conn)
         .optional()?;
     let Some((outcome, turn, user)) = row else { return Ok(None) };
     let progress = if outcome.is_some() { MessageProgress::Finished } else { MessageProgress::InProgress };
-    let Some(turn) = turn.map(TurnId) else {
+    let Some(turn) = turn else {
         let content = load_code_reply(conn, event)?;
         return Ok(Some(MessageResult {
             progress,
@@ -96,13 +96,13 @@ pub fn load_message_result(conn: &mut Conn, event: EventId) -> QueryResult<Optio
             lifecycle: None,
         }));
     };
-    let (state, answer): (String, Option<String>) =
-        turns::table.find(turn.0).select((turns::state, turns::response_text)).first(conn)?;
+    let (state, answer): (StreamTurnState, Option<String>) =
+        turns::table.find(turn).select((turns::state, turns::response_text)).first(conn)?;
     Ok(Some(MessageResult {
         progress,
-        turn: Some((turn, state)),
+        turn: Some((turn, state.as_text())),
         content: answer.unwrap_or_default(),
-        actions: load_message_actions(conn, turn, UserId(user))?,
+        actions: load_message_actions(conn, turn, user)?,
         lifecycle: Some(conversations::load_lifecycle(conn, turn)?),
     }))
 }
@@ -119,7 +119,7 @@ fn load_code_reply(conn: &mut Conn, event: EventId) -> QueryResult<String> {
 
 fn load_message_actions(conn: &mut Conn, turn: TurnId, user: UserId) -> QueryResult<Vec<MessageAction>> {
     let calls: Vec<ToolCallRecord> = tool_calls::table
-        .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("complete")))
+        .filter(tool_calls::turn_id.eq(turn).and(tool_calls::state.eq(CallPhase::Complete)))
         .order((tool_calls::step, tool_calls::ord))
         .select(ToolCallRecord::as_select())
         .load(conn)?;

@@ -10,7 +10,15 @@ use crate::conversation::transcript::{EventId, OutboxId, UserId};
 use crate::conversation::turn::model_action::Emoji;
 use crate::store::Conn;
 use crate::store::codec::ms;
+use crate::store::column_types::stored_enum;
 use crate::store::schema::reactions;
+
+stored_enum! {
+    pub enum ReactionAuthor {
+        User = "user",
+        Assistant = "assistant",
+    }
+}
 
 /// Reaction that was received as a message.
 #[derive(Debug, Clone, Copy)]
@@ -33,33 +41,33 @@ pub fn store_user_reaction(
     now: Timestamp,
 ) -> QueryResult<()> {
     let (event, outbox) = match received.target {
-        Some(MessageRef::Inbound(event)) => (Some(event.0), None),
-        Some(MessageRef::Outbound(outbox)) => (None, Some(outbox.0)),
+        Some(MessageRef::Inbound(event)) => (Some(event), None),
+        Some(MessageRef::Outbound(outbox)) => (None, Some(outbox)),
         None => (None, None),
     };
     // A user has one reaction to a message: the last one.
-    let theirs = reactions::author.eq("user").and(reactions::removed_at.is_null());
+    let theirs = reactions::author.eq(ReactionAuthor::User).and(reactions::removed_at.is_null());
     match received.target {
         Some(MessageRef::Inbound(event)) => {
-            let before = reactions::table.filter(reactions::event_id.eq(event.0).and(theirs));
+            let before = reactions::table.filter(reactions::event_id.eq(event).and(theirs));
             diesel::update(before).set(reactions::removed_at.eq(ms(now))).execute(conn)?;
         }
         Some(MessageRef::Outbound(outbox)) => {
-            let before = reactions::table.filter(reactions::outbox_id.eq(outbox.0).and(theirs));
+            let before = reactions::table.filter(reactions::outbox_id.eq(outbox).and(theirs));
             diesel::update(before).set(reactions::removed_at.eq(ms(now))).execute(conn)?;
         }
         None => {}
     }
     diesel::insert_into(reactions::table)
         .values((
-            reactions::user_id.eq(received.user.0),
-            reactions::author.eq("user"),
+            reactions::user_id.eq(received.user),
+            reactions::author.eq(ReactionAuthor::User),
             reactions::event_id.eq(event),
             reactions::outbox_id.eq(outbox),
-            reactions::said_in.eq(received.said_in.0),
+            reactions::said_in.eq(received.said_in),
             reactions::emoji.eq(received.emoji),
             reactions::created_at.eq(ms(now)),
-            reactions::removed_at.eq(received.removal.then(|| ms(now))),
+            reactions::removed_at.eq(received.removal.then_some(now)),
         ))
         .on_conflict_do_nothing()
         .execute(conn)
@@ -74,15 +82,15 @@ pub fn store_own_reaction(
     emoji: &Emoji,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let ours = reactions::event_id.eq(on.0).and(reactions::author.eq("assistant"));
+    let ours = reactions::event_id.eq(on).and(reactions::author.eq(ReactionAuthor::Assistant));
     diesel::update(reactions::table.filter(ours.and(reactions::removed_at.is_null())))
         .set(reactions::removed_at.eq(ms(now)))
         .execute(conn)?;
     diesel::insert_into(reactions::table)
         .values((
-            reactions::user_id.eq(user.0),
-            reactions::author.eq("assistant"),
-            reactions::event_id.eq(on.0),
+            reactions::user_id.eq(user),
+            reactions::author.eq(ReactionAuthor::Assistant),
+            reactions::event_id.eq(on),
             reactions::emoji.eq(emoji.as_str()),
             reactions::created_at.eq(ms(now)),
         ))
@@ -112,7 +120,7 @@ impl Reactions {
         let mut given = Self::default();
         if !theirs.is_empty() {
             let rows: Vec<(EventId, i64, Option<String>)> = reactions::table
-                .filter(reactions::event_id.eq_any(theirs.into_iter().map(|id| Some(id.0))).and(active))
+                .filter(reactions::event_id.eq_any(theirs.into_iter().map(Some)).and(active))
                 .order(reactions::id)
                 .select((reactions::event_id.assume_not_null(), reactions::id, reactions::emoji))
                 .load(conn)?;
@@ -120,7 +128,7 @@ impl Reactions {
         }
         if !ours.is_empty() {
             let rows: Vec<(OutboxId, i64, Option<String>)> = reactions::table
-                .filter(reactions::outbox_id.eq_any(ours.into_iter().map(|id| Some(id.0))).and(active))
+                .filter(reactions::outbox_id.eq_any(ours.into_iter().map(Some)).and(active))
                 .order(reactions::id)
                 .select((reactions::outbox_id.assume_not_null(), reactions::id, reactions::emoji))
                 .load(conn)?;
@@ -141,12 +149,11 @@ impl Reactions {
 
 /// Returns the message to which a reaction was made; `None` for a reaction to a picture.
 pub fn load_reaction_target(conn: &mut Conn, reaction: i64) -> QueryResult<Option<MessageRef>> {
-    let row: Option<(Option<i64>, Option<i64>)> = reactions::table
+    let row: Option<(Option<EventId>, Option<OutboxId>)> = reactions::table
         .find(reaction)
         .select((reactions::event_id, reactions::outbox_id))
         .first(conn)
         .optional()?;
     let (event, outbox) = row.unwrap_or_default();
-    let theirs = event.map(|id| MessageRef::Inbound(EventId(id)));
-    Ok(theirs.or(outbox.map(|id| MessageRef::Outbound(OutboxId(id)))))
+    Ok(event.map(MessageRef::Inbound).or(outbox.map(MessageRef::Outbound)))
 }

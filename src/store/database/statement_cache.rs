@@ -95,6 +95,7 @@ mod tests {
     use diesel::sql_query;
 
     use super::*;
+    use crate::store::conversation::conversations::EndReason;
     use crate::store::schema::conversations;
     use crate::store::scratch;
 
@@ -142,8 +143,10 @@ mod tests {
              INSERT INTO conversations(id, user_id, name, started_at, last_activity_at) VALUES (1, 1, 'A', 0, 0);",
         )
         .unwrap();
-        let end = diesel::update(conversations::table)
-            .set((conversations::ended_at.eq(1), conversations::end_reason.eq("cleared")));
+        let end = diesel::update(conversations::table).set((
+            conversations::ended_at.eq(Some(jiff::Timestamp::UNIX_EPOCH)),
+            conversations::end_reason.eq(EndReason::Cleared),
+        ));
         assert_eq!(end.cached().execute(&mut conn), Ok(1));
     }
 }

@@ -1,6 +1,7 @@
 //! Events from Sonarr and Radarr, each stored once and until every user is notified, and the history cursor of each
 //! instance: the time up to which its history was read.
 
+use diesel::connection::DefaultLoadingMode;
 use diesel::prelude::*;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use crate::conversation::notifications::arr_events::{
     ArrEvent, ArrTitle, ImportKind, KeyedArrEvent, PendingArrEvent,
 };
 use crate::store::Conn;
-use crate::store::codec::{from_json, if_readable, ms, timestamp_from_ms, to_json};
+use crate::store::codec::{from_json, if_readable, ms, to_json};
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::{arr_cursors, arr_events};
 
@@ -47,20 +48,29 @@ pub fn is_event_known(conn: &mut Conn, instance: &str, matter: &str) -> QueryRes
     Ok(known.is_some())
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = arr_events)]
+struct ArrEventRow {
+    id: i64,
+    instance: String,
+    event: String,
+    received_at: Timestamp,
+}
+
 /// Loads the oldest events for which no notification was sent yet. An event that cannot be read does not block the
 /// others.
 pub fn load_unreported_events(conn: &mut Conn, limit: i64) -> QueryResult<Vec<PendingArrEvent>> {
-    let rows: Vec<(i64, String, String, i64)> = arr_events::table
+    let rows = arr_events::table
         .filter(OPEN)
         .order(arr_events::id)
         .limit(limit)
-        .select((arr_events::id, arr_events::instance, arr_events::event, arr_events::received_at))
-        .load(conn)?;
-    let read = |(id, instance, event, received_at): (i64, String, String, i64)| {
-        let report = from_json::<StoredEvent>("report", &event)?.into();
-        Ok(PendingArrEvent { id, instance, event: report, received_at: timestamp_from_ms(received_at)? })
+        .select(ArrEventRow::as_select())
+        .load_iter::<ArrEventRow, DefaultLoadingMode>(conn)?;
+    let read = |row: ArrEventRow| {
+        let event = from_json::<StoredEvent>("report", &row.event)?.into();
+        Ok(PendingArrEvent { id: row.id, instance: row.instance, event, received_at: row.received_at })
     };
-    rows.into_iter().filter_map(|row| if_readable(read(row)).transpose()).collect()
+    rows.filter_map(|row| if_readable(row.and_then(read)).transpose()).collect()
 }
 
 /// Outcome of claiming events.
@@ -94,9 +104,7 @@ pub fn delete_reported_events(conn: &mut Conn, before: Timestamp) -> QueryResult
 
 /// Returns the time up to which the history of an instance was read; `None` if it never was.
 pub fn load_history_cursor(conn: &mut Conn, instance: &str) -> QueryResult<Option<Timestamp>> {
-    let until: Option<i64> =
-        arr_cursors::table.find(instance).select(arr_cursors::read_until).first(conn).optional()?;
-    until.map(timestamp_from_ms).transpose()
+    arr_cursors::table.find(instance).select(arr_cursors::read_until).first(conn).optional()
 }
 
 pub fn store_history_cursor(conn: &mut Conn, instance: &str, until: Timestamp) -> QueryResult<()> {

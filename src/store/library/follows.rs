@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::conversation::transcript::{MediaKind, UserId};
 use crate::store::Conn;
-use crate::store::codec::{convert_integer, kind_word, ms, timestamp_from_ms};
+use crate::store::codec::{convert_integer, ms};
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::{follows, users};
 
@@ -53,15 +53,15 @@ pub fn follow_title(
     now: Timestamp,
 ) -> QueryResult<()> {
     let open = follows::table
-        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(OPEN.and(follows::kind.eq(what.kind)))
         .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
-        .filter(follows::user_id.eq(user.0).and(follows::season.is(what.season.map(i64::from))));
+        .filter(follows::user_id.eq(user).and(follows::season.is(what.season.map(i64::from))));
     if diesel::update(open).set(follows::created_at.eq(ms(now))).execute(conn)? == 0 {
         diesel::insert_into(follows::table)
             .values((
-                follows::user_id.eq(user.0),
+                follows::user_id.eq(user),
                 follows::instance.eq(&what.instance),
-                follows::kind.eq(kind_word(what.kind)),
+                follows::kind.eq(what.kind),
                 follows::catalog_id.eq(what.catalog_id),
                 follows::season.eq(what.season.map(i64::from)),
                 follows::created_at.eq(ms(now)),
@@ -69,7 +69,7 @@ pub fn follow_title(
             .execute(conn)?;
     }
     if reason == FollowReason::Notification {
-        diesel::update(open).set(follows::explicit.eq(1)).execute(conn)?;
+        diesel::update(open).set(follows::explicit.eq(true)).execute(conn)?;
     }
     Ok(())
 }
@@ -79,12 +79,12 @@ pub fn follow_title(
 /// then.
 pub fn load_followers(conn: &mut Conn, what: &FollowedTitle) -> QueryResult<Vec<UserId>> {
     let season = what.season.map(i64::from);
-    let mut ids: Vec<i64> = follows::table
+    let mut ids: Vec<UserId> = follows::table
         .inner_join(users::table)
-        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(OPEN.and(follows::kind.eq(what.kind)))
         .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
         .filter(follows::season.is_null().or(follows::season.is(season)))
-        .filter(users::notify.eq(1).or(follows::explicit.eq(1)))
+        .filter(users::notify.eq(true).or(follows::explicit.eq(true)))
         .order(follows::id)
         .select(follows::user_id)
         .load(conn)?;
@@ -95,21 +95,30 @@ pub fn load_followers(conn: &mut Conn, what: &FollowedTitle) -> QueryResult<Vec<
             true
         }
     });
-    Ok(ids.into_iter().map(UserId).collect())
+    Ok(ids)
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = follows)]
+struct ShowFollowRow {
+    user_id: UserId,
+    catalog_id: i64,
+    season: Option<i64>,
+    created_at: Timestamp,
 }
 
 /// Loads the follows of shows in one library, for the users to notify, as in [`load_followers`].
 pub fn of_shows(conn: &mut Conn, instance: &str) -> QueryResult<Vec<ShowFollow>> {
-    let rows: Vec<(i64, i64, Option<i64>, i64)> = follows::table
+    let rows: Vec<ShowFollowRow> = follows::table
         .inner_join(users::table)
-        .filter(OPEN.and(follows::kind.eq(kind_word(MediaKind::Series))).and(follows::instance.eq(instance)))
-        .filter(users::notify.eq(1).or(follows::explicit.eq(1)))
+        .filter(OPEN.and(follows::kind.eq(MediaKind::Series)).and(follows::instance.eq(instance)))
+        .filter(users::notify.eq(true).or(follows::explicit.eq(true)))
         .order(follows::id)
-        .select((follows::user_id, follows::catalog_id, follows::season, follows::created_at))
+        .select(ShowFollowRow::as_select())
         .load(conn)?;
-    let read = |(user, catalog_id, season, since): (i64, i64, Option<i64>, i64)| {
-        let season = season.map(convert_integer).transpose()?;
-        Ok(ShowFollow { user: UserId(user), catalog_id, season, since: timestamp_from_ms(since)? })
+    let read = |row: ShowFollowRow| {
+        let season = row.season.map(convert_integer).transpose()?;
+        Ok(ShowFollow { user: row.user_id, catalog_id: row.catalog_id, season, since: row.created_at })
     };
     rows.into_iter().map(read).collect()
 }
@@ -121,35 +130,34 @@ pub fn load_follow_time(
     what: &FollowedTitle,
 ) -> QueryResult<Option<Timestamp>> {
     let season = what.season.map(i64::from);
-    let at: Option<i64> = follows::table
-        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+    follows::table
+        .filter(OPEN.and(follows::kind.eq(what.kind)))
         .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
-        .filter(follows::user_id.eq(user.0).and(follows::season.is_null().or(follows::season.is(season))))
+        .filter(follows::user_id.eq(user).and(follows::season.is_null().or(follows::season.is(season))))
         .select(diesel::dsl::max(follows::created_at))
-        .first(conn)?;
-    at.map(timestamp_from_ms).transpose()
+        .first(conn)
 }
 
 /// Ends every follow of exactly this title and season. Returns the users to notify, as in [`load_followers`].
 pub fn end_follows(conn: &mut Conn, what: &FollowedTitle, now: Timestamp) -> QueryResult<Vec<UserId>> {
     let season = what.season.map(i64::from);
     let open = follows::table
-        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(OPEN.and(follows::kind.eq(what.kind)))
         .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
         .filter(follows::season.is(season));
-    let notified: Vec<i64> = open
+    let notified = open
         .inner_join(users::table)
-        .filter(users::notify.eq(1).or(follows::explicit.eq(1)))
+        .filter(users::notify.eq(true).or(follows::explicit.eq(true)))
         .select(follows::user_id)
         .load(conn)?;
     diesel::update(open).set(follows::ended_at.eq(ms(now))).execute(conn)?;
-    Ok(notified.into_iter().map(UserId).collect())
+    Ok(notified)
 }
 
 /// Mutes every follow of a user while the user's notifications are off.
 pub fn mute_follows(conn: &mut Conn, user: UserId) -> QueryResult<()> {
-    diesel::update(follows::table.filter(OPEN.and(follows::user_id.eq(user.0))))
-        .set(follows::explicit.eq(0))
+    diesel::update(follows::table.filter(OPEN.and(follows::user_id.eq(user))))
+        .set(follows::explicit.eq(false))
         .execute(conn)
         .map(drop)
 }
@@ -162,9 +170,9 @@ pub fn unfollow_title(
     now: Timestamp,
 ) -> QueryResult<()> {
     let open = follows::table
-        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(OPEN.and(follows::kind.eq(what.kind)))
         .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
-        .filter(follows::user_id.eq(user.0));
+        .filter(follows::user_id.eq(user));
     let ended = follows::ended_at.eq(ms(now));
     match what.season {
         Some(season) => {
@@ -247,8 +255,8 @@ mod tests {
         let follow = |user, season| ShowFollow { user, catalog_id: 371_980, season, since: NOW };
         assert_eq!(of_shows(&mut conn, "sonarr"), Ok(vec![follow(ann, None), follow(bob, Some(2))]));
         assert_eq!(of_shows(&mut conn, "sonarr-4k"), Ok(vec![]));
-        let bob_is_silent = users_table::table.find(bob.0);
-        diesel::update(bob_is_silent).set(users_table::notify.eq(0)).execute(&mut conn).unwrap();
+        let bob_is_silent = users_table::table.find(bob);
+        diesel::update(bob_is_silent).set(users_table::notify.eq(false)).execute(&mut conn).unwrap();
         assert_eq!(of_shows(&mut conn, "sonarr"), Ok(vec![follow(ann, None)]));
     }
 
@@ -268,7 +276,7 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
-        diesel::update(users_table::table).set(users_table::notify.eq(0)).execute(&mut conn).unwrap();
+        diesel::update(users_table::table).set(users_table::notify.eq(false)).execute(&mut conn).unwrap();
         assert_eq!(load_followers(&mut conn, &season(Some(2))), Ok(vec![]));
         follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Notification, NOW).unwrap();
         follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();

@@ -5,15 +5,8 @@ use jiff::Timestamp;
 
 use crate::conversation::transcript::{CallRow, QuotaKind, QuotaUse, UserId};
 use crate::store::Conn;
-use crate::store::codec::{convert_integer, ms, timestamp_from_ms};
+use crate::store::codec::{convert_integer, ms};
 use crate::store::schema::{additions, users};
-
-fn counted_word(counted: QuotaKind) -> &'static str {
-    match counted {
-        QuotaKind::Movies => "movie",
-        QuotaKind::Seasons => "season",
-    }
-}
 
 /// Counts the additions of a call. A repeated count of the same call has no effect.
 pub fn count_additions(
@@ -48,10 +41,10 @@ fn insert_addition(
     }
     diesel::insert_into(additions::table)
         .values((
-            additions::user_id.eq(user.0),
-            additions::kind.eq(counted_word(added.kind)),
+            additions::user_id.eq(user),
+            additions::kind.eq(added.kind),
             additions::amount.eq(i64::from(added.amount)),
-            additions::tool_call_id.eq(call.map(|call| call.0)),
+            additions::tool_call_id.eq(call),
             additions::at.eq(ms(now)),
         ))
         .on_conflict_do_nothing()
@@ -66,13 +59,13 @@ pub fn load_counted_additions(
     what: QuotaKind,
     since: Timestamp,
 ) -> QueryResult<Vec<(Timestamp, u32)>> {
-    let rows: Vec<(i64, i64)> = additions::table
-        .filter(additions::user_id.eq(user.0).and(additions::kind.eq(counted_word(what))))
+    let rows: Vec<(Timestamp, i64)> = additions::table
+        .filter(additions::user_id.eq(user).and(additions::kind.eq(what)))
         .filter(additions::at.gt(ms(since)))
         .order(additions::at)
         .select((additions::at, additions::amount))
         .load(conn)?;
-    rows.into_iter().map(|(at, amount)| Ok((timestamp_from_ms(at)?, convert_integer(amount)?))).collect()
+    rows.into_iter().map(|(at, amount)| Ok((at, convert_integer(amount)?))).collect()
 }
 
 /// Quota of one user, which replaces the household's quota.
@@ -84,7 +77,7 @@ pub struct QuotaOverride {
 
 pub fn load_quota_override(conn: &mut Conn, user: UserId) -> QueryResult<QuotaOverride> {
     let (movies, seasons): (Option<i64>, Option<i64>) =
-        users::table.find(user.0).select((users::movie_limit, users::season_limit)).first(conn)?;
+        users::table.find(user).select((users::movie_limit, users::season_limit)).first(conn)?;
     Ok(QuotaOverride {
         movies: movies.map(convert_integer).transpose()?,
         seasons: seasons.map(convert_integer).transpose()?,
@@ -97,7 +90,7 @@ pub fn store_quota_override(
     own: QuotaOverride,
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(users::table.find(user.0))
+    diesel::update(users::table.find(user))
         .set((
             users::movie_limit.eq(own.movies.map(i64::from)),
             users::season_limit.eq(own.seasons.map(i64::from)),

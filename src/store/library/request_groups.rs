@@ -4,7 +4,9 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::title_requests::{self as rows, DeferredAddition, SettleRequestOutcome, TitleRequestOutcome};
+use super::title_requests::{
+    self as rows, DeferredAddition, RequestState, SettleRequestOutcome, TitleRequestOutcome,
+};
 use crate::conversation::title_requests::{DeferredAdditionState, QueuedRequest};
 use crate::store::Conn;
 use crate::store::codec::ms;
@@ -97,13 +99,14 @@ pub fn load_request_group(conn: &mut Conn, due: DeferredAddition) -> QueryResult
 
 /// Writes the intent to add. If one of the additions is no longer waiting, none is started.
 pub fn start_addition(conn: &mut Conn, ids: &[i64]) -> QueryResult<CallStartOutcome> {
-    let waiting = || requests::table.filter(requests::id.eq_any(ids)).filter(requests::state.eq("queued"));
+    let waiting =
+        || requests::table.filter(requests::id.eq_any(ids)).filter(requests::state.eq(RequestState::Queued));
     let count: i64 = waiting().count().get_result(conn)?;
     if usize::try_from(count) != Ok(ids.len()) {
         return Ok(CallStartOutcome::NotStartable);
     }
     diesel::update(waiting())
-        .set((requests::state.eq("adding"), requests::tries.eq(requests::tries + 1)))
+        .set((requests::state.eq(RequestState::Adding), requests::tries.eq(requests::tries + 1)))
         .execute(conn)?;
     Ok(CallStartOutcome::Started)
 }
@@ -113,7 +116,7 @@ pub fn schedule_next_try(conn: &mut Conn, ids: &[i64], at: Timestamp) -> QueryRe
     diesel::update(
         requests::table.filter(requests::id.eq_any(ids)).filter(requests::next_try_at.is_not_null()),
     )
-    .set((requests::state.eq("queued"), requests::next_try_at.eq(ms(at))))
+    .set((requests::state.eq(RequestState::Queued), requests::next_try_at.eq(ms(at))))
     .execute(conn)
     .map(drop)
 }

@@ -7,14 +7,25 @@ use jiff::Timestamp;
 use crate::conversation::title_requests::{
     Coverage, DeferredAdditionState, QueuedRequest, RequestStatus, RequestedTitle, retry_pause,
 };
-use crate::conversation::transcript::{CallRow, ToolArguments, UserId};
+use crate::conversation::transcript::{CallRow, MediaKind, ToolArguments, UserId};
 use crate::store::Conn;
 use crate::store::codec::{
-    arguments_json, convert_integer, from_json, if_readable, kind, kind_word, ms, parse_arguments,
-    timestamp_from_ms, to_json, unreadable_column,
+    arguments_json, convert_integer, from_json, if_readable, ms, parse_arguments, to_json, unreadable_column,
 };
+use crate::store::column_types::{Millis, stored_enum};
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::requests;
+
+stored_enum! {
+    /// State of a title request.
+    pub enum RequestState {
+        Queued = "queued",
+        /// The title is being added, with an unknown outcome.
+        Adding = "adding",
+        Added = "added",
+        GivenUp = "given_up",
+    }
+}
 
 /// Condition of the index of additions that are still to be tried.
 const DUE: LiteralSql = LiteralSql("requests.next_try_at IS NOT NULL");
@@ -41,11 +52,11 @@ pub fn record_title_request(
     }
     diesel::insert_into(requests::table)
         .values((
-            (requests::user_id.eq(user.0), requests::tool_call_id.eq(call.0)),
-            (requests::instance.eq(&wanted.instance), requests::kind.eq(kind_word(wanted.kind))),
+            (requests::user_id.eq(user), requests::tool_call_id.eq(call)),
+            (requests::instance.eq(&wanted.instance), requests::kind.eq(wanted.kind)),
             (requests::catalog_id.eq(wanted.catalog_id), requests::title.eq(&wanted.title)),
             (requests::year.eq(i64::from(wanted.year)), requests::seasons.eq(seasons_json(wanted)?)),
-            (requests::state.eq("added"), requests::tries.eq(0)),
+            (requests::state.eq(RequestState::Added), requests::tries.eq(0)),
             (requests::created_at.eq(ms(now)), requests::settled_at.eq(ms(now))),
         ))
         .on_conflict_do_nothing()
@@ -82,9 +93,9 @@ pub fn queue_addition(conn: &mut Conn, new: &NewDeferredAddition<'_>, now: Times
     diesel::insert_into(requests::table)
         .values((
             addition_columns(new, &later, now)?,
-            (requests::user_id.eq(user.0), requests::instance.eq(&wanted.instance)),
-            (requests::kind.eq(kind_word(wanted.kind)), requests::catalog_id.eq(wanted.catalog_id)),
-            (requests::state.eq("queued"), requests::next_try_at.eq(ms(now + retry_pause(0)))),
+            (requests::user_id.eq(user), requests::instance.eq(&wanted.instance)),
+            (requests::kind.eq(wanted.kind), requests::catalog_id.eq(wanted.catalog_id)),
+            (requests::state.eq(RequestState::Queued), requests::next_try_at.eq(ms(now + retry_pause(0)))),
         ))
         .execute(conn)
         .map(drop)
@@ -94,13 +105,13 @@ pub fn queue_addition(conn: &mut Conn, new: &NewDeferredAddition<'_>, now: Times
 #[derive(AsChangeset, Insertable)]
 #[diesel(table_name = requests)]
 struct DeferredAdditionColumns {
-    tool_call_id: i64,
+    tool_call_id: CallRow,
     title: String,
     year: i64,
     #[diesel(treat_none_as_null = true)]
     seasons: Option<String>,
     arguments: String,
-    created_at: i64,
+    created_at: Millis,
 }
 
 fn addition_columns(
@@ -110,7 +121,7 @@ fn addition_columns(
 ) -> QueryResult<DeferredAdditionColumns> {
     let QueuedRequest { wanted, arguments } = request;
     Ok(DeferredAdditionColumns {
-        tool_call_id: new.call.0,
+        tool_call_id: new.call,
         title: wanted.title.clone(),
         year: i64::from(wanted.year),
         seasons: seasons_json(wanted)?,
@@ -126,8 +137,8 @@ pub(in crate::store) fn load_waiting_additions(
     wanted: &RequestedTitle,
 ) -> QueryResult<Vec<DeferredAddition>> {
     let rows: Vec<TitleRequestRow> = requests::table
-        .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
-        .filter(requests::instance.eq(&wanted.instance).and(requests::user_id.eq(user.0)))
+        .filter(requests::kind.eq(wanted.kind).and(requests::catalog_id.eq(wanted.catalog_id)))
+        .filter(requests::instance.eq(&wanted.instance).and(requests::user_id.eq(user)))
         .filter(requests::next_try_at.is_not_null())
         .order(requests::id)
         .select(TitleRequestRow::as_select())
@@ -140,8 +151,8 @@ pub(in crate::store) fn load_waiting_additions(
 /// received it before.
 pub fn may_still_arrive(conn: &mut Conn, wanted: &RequestedTitle) -> QueryResult<bool> {
     let others: Vec<TitleRequestRow> = requests::table
-        .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
-        .filter(requests::instance.eq(&wanted.instance).and(requests::state.ne("given_up")))
+        .filter(requests::kind.eq(wanted.kind).and(requests::catalog_id.eq(wanted.catalog_id)))
+        .filter(requests::instance.eq(&wanted.instance).and(requests::state.ne(RequestState::GivenUp)))
         .select(TitleRequestRow::as_select())
         .load(conn)?;
     for other in others {
@@ -159,14 +170,9 @@ pub fn may_still_arrive(conn: &mut Conn, wanted: &RequestedTitle) -> QueryResult
 
 /// Loads the id of the next addition to try, with its time.
 pub fn load_next_addition(conn: &mut Conn) -> QueryResult<Option<(i64, Timestamp)>> {
-    let next: Option<(i64, Option<i64>)> = requests::table
-        .filter(DUE)
-        .order((requests::next_try_at, requests::id))
-        .select((requests::id, requests::next_try_at))
-        .first(conn)
-        .optional()?;
-    let Some((id, at)) = next else { return Ok(None) };
-    let at = if_readable(at.ok_or_else(|| unreadable_column("request")).and_then(timestamp_from_ms))?;
+    let next = requests::table.filter(DUE).order((requests::next_try_at, requests::id));
+    let Some(id) = next.select(requests::id).first(conn).optional()? else { return Ok(None) };
+    let at = if_readable(next.select(requests::next_try_at.assume_not_null()).first(conn))?;
     // A row whose time cannot be read counts as due, so that it does not block the others.
     Ok(Some((id, at.unwrap_or(Timestamp::MIN))))
 }
@@ -194,25 +200,25 @@ impl DeferredAddition {
 #[diesel(table_name = requests)]
 struct TitleRequestRow {
     id: i64,
-    user_id: i64,
-    tool_call_id: Option<i64>,
+    user_id: UserId,
+    tool_call_id: Option<CallRow>,
     instance: String,
-    kind: String,
+    kind: MediaKind,
     catalog_id: i64,
     title: String,
     year: i64,
     seasons: Option<String>,
-    state: String,
+    state: RequestState,
     arguments: Option<String>,
     tries: i64,
-    created_at: i64,
+    created_at: Timestamp,
 }
 
 impl TitleRequestRow {
     fn requested_title(&self) -> QueryResult<RequestedTitle> {
         Ok(RequestedTitle {
             instance: self.instance.clone(),
-            kind: kind(&self.kind)?,
+            kind: self.kind,
             catalog_id: self.catalog_id,
             title: self.title.clone(),
             year: convert_integer(self.year)?,
@@ -221,17 +227,17 @@ impl TitleRequestRow {
     }
 
     fn into_deferred_addition(self) -> QueryResult<Option<DeferredAddition>> {
-        let Some(trying) = trying(&self.state)? else { return Ok(None) };
+        let Some(state) = self.state.deferred() else { return Ok(None) };
         let missing = || unreadable_column("request");
         Ok(Some(DeferredAddition {
             wanted: self.requested_title()?,
             id: self.id,
-            user: UserId(self.user_id),
-            call: CallRow(self.tool_call_id.ok_or_else(missing)?),
+            user: self.user_id,
+            call: self.tool_call_id.ok_or_else(missing)?,
             arguments: parse_arguments(&self.arguments.ok_or_else(missing)?)?,
-            state: trying,
+            state,
             tries: convert_integer(self.tries)?,
-            asked_at: timestamp_from_ms(self.created_at)?,
+            asked_at: self.created_at,
         }))
     }
 }
@@ -243,12 +249,14 @@ pub fn load_open_addition(conn: &mut Conn, id: i64) -> QueryResult<Option<Deferr
     row.map_or(Ok(None), TitleRequestRow::into_deferred_addition)
 }
 
-fn trying(state: &str) -> QueryResult<Option<DeferredAdditionState>> {
-    match state {
-        "queued" => Ok(Some(DeferredAdditionState::Waiting)),
-        "adding" => Ok(Some(DeferredAdditionState::InProgress)),
-        "added" | "given_up" => Ok(None),
-        _ => Err(unreadable_column("request state")),
+impl RequestState {
+    /// Returns the state of an open addition; `None` for a settled request.
+    fn deferred(self) -> Option<DeferredAdditionState> {
+        match self {
+            Self::Queued => Some(DeferredAdditionState::Waiting),
+            Self::Adding => Some(DeferredAdditionState::InProgress),
+            Self::Added | Self::GivenUp => None,
+        }
     }
 }
 
@@ -266,10 +274,10 @@ pub fn unreadable_request(conn: &mut Conn, id: i64) -> QueryResult<Option<Unread
     let row: Option<TitleRequestRow> =
         requests::table.find(id).select(TitleRequestRow::as_select()).first(conn).optional()?;
     let Some(row) = row else { return Ok(None) };
-    let Some(trying) = trying(&row.state)? else { return Ok(None) };
+    let Some(trying) = row.state.deferred() else { return Ok(None) };
     let year: u16 = if_readable(convert_integer(row.year))?.unwrap_or_default();
     let row = TitleRequestRow { seasons: None, year: i64::from(year), ..row };
-    Ok(Some(UnreadableRequest { user: UserId(row.user_id), wanted: row.requested_title()?, trying }))
+    Ok(Some(UnreadableRequest { user: row.user_id, wanted: row.requested_title()?, trying }))
 }
 
 /// Outcome of a request.
@@ -296,7 +304,7 @@ pub fn settle_title_request(
 ) -> QueryResult<SettleRequestOutcome> {
     let open = requests::table.find(id).filter(requests::next_try_at.is_not_null());
     let settled = (
-        requests::next_try_at.eq(None::<i64>),
+        requests::next_try_at.eq(None::<Timestamp>),
         requests::arguments.eq(None::<String>),
         requests::settled_at.eq(ms(now)),
     );
@@ -304,12 +312,12 @@ pub fn settle_title_request(
         TitleRequestOutcome::Added(wanted) => diesel::update(open)
             .set((
                 settled,
-                (requests::state.eq("added"), requests::title.eq(&wanted.title)),
+                (requests::state.eq(RequestState::Added), requests::title.eq(&wanted.title)),
                 (requests::year.eq(i64::from(wanted.year)), requests::seasons.eq(seasons_json(wanted)?)),
             ))
             .execute(conn)?,
         TitleRequestOutcome::GivenUp => {
-            diesel::update(open).set((settled, requests::state.eq("given_up"))).execute(conn)?
+            diesel::update(open).set((settled, requests::state.eq(RequestState::GivenUp))).execute(conn)?
         }
     };
     Ok(if changed == 1 { SettleRequestOutcome::Settled } else { SettleRequestOutcome::Withdrawn })
@@ -319,7 +327,7 @@ pub fn settle_title_request(
 pub fn withdraw_additions(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     // A user has only a few waiting additions.
     let waiting: Vec<i64> =
-        requests::table.filter(DUE.and(requests::user_id.eq(user.0))).select(requests::id).load(conn)?;
+        requests::table.filter(DUE.and(requests::user_id.eq(user))).select(requests::id).load(conn)?;
     for id in waiting {
         settle_title_request(conn, id, &TitleRequestOutcome::GivenUp, now)?;
     }
@@ -340,21 +348,20 @@ pub fn load_recent_title_requests(conn: &mut Conn) -> QueryResult<Vec<RecentTitl
     let last: Option<i64> = requests::table.select(max(requests::id)).first(conn)?;
     let rows: Vec<TitleRequestRow> = requests::table
         .filter(requests::id.gt(last.unwrap_or(0) - LATELY))
-        .filter(requests::state.ne("given_up"))
+        .filter(requests::state.ne(RequestState::GivenUp))
         .order(requests::id)
         .select(TitleRequestRow::as_select())
         .load(conn)?;
     let read = |row: TitleRequestRow| {
-        let stage = match row.state.as_str() {
-            "queued" | "adding" => RequestStatus::Waiting,
-            "added" => RequestStatus::InLibrary,
-            _ => return Err(unreadable_column("request state")),
+        let stage = match row.state.deferred() {
+            Some(_) => RequestStatus::Waiting,
+            None => RequestStatus::InLibrary,
         };
         Ok(RecentTitleRequest {
-            user: UserId(row.user_id),
+            user: row.user_id,
             wanted: row.requested_title()?,
             stage,
-            at: timestamp_from_ms(row.created_at)?,
+            at: row.created_at,
         })
     };
     // Every tool receives these requests, so an unreadable request must not fail the tools.
@@ -396,7 +403,7 @@ mod tests {
         RequestedTitle { seasons: Some(listed.to_vec()), ..severance }
     }
 
-    fn waiting_seasons(conn: &mut Conn) -> Vec<(String, Option<String>)> {
+    fn waiting_seasons(conn: &mut Conn) -> Vec<(RequestState, Option<String>)> {
         requests::table
             .filter(DUE)
             .order(requests::id)
@@ -421,7 +428,7 @@ mod tests {
         .unwrap();
     }
 
-    fn states(conn: &mut Conn) -> Vec<(i64, String, String)> {
+    fn states(conn: &mut Conn) -> Vec<(UserId, RequestState, String)> {
         requests::table
             .order(requests::id)
             .select((requests::user_id, requests::state, requests::title))
@@ -436,7 +443,7 @@ mod tests {
         for (user, call, title) in [(ann, 1, ""), (ann, 2, "Dune"), (bob, 3, "")] {
             queues(&mut conn, user, call, &wanted(title));
         }
-        let one = |user: UserId, title: &str| (user.0, "queued".to_owned(), title.to_owned());
+        let one = |user: UserId, title: &str| (user, RequestState::Queued, title.to_owned());
         assert_eq!(states(&mut conn), [one(ann, "Dune"), one(bob, "")]);
         assert_eq!(load_next_addition(&mut conn).unwrap(), Some((1, NOW + retry_pause(0))));
     }
@@ -458,7 +465,7 @@ mod tests {
             settle_title_request(&mut conn, 1, &TitleRequestOutcome::GivenUp, NOW).unwrap(),
             SettleRequestOutcome::Withdrawn
         );
-        assert_eq!(states(&mut conn), [(ann.0, "added".to_owned(), "Dune".to_owned())]);
+        assert_eq!(states(&mut conn), [(ann, RequestState::Added, "Dune".to_owned())]);
         assert_eq!(
             (load_open_addition(&mut conn, 1).unwrap(), load_next_addition(&mut conn).unwrap()),
             (None, None)
@@ -498,7 +505,7 @@ mod tests {
             request_groups::start_addition(&mut conn, &group.request_ids()).unwrap(),
             CallStartOutcome::Started
         );
-        let row = |seasons: &str| ("adding".to_owned(), Some(seasons.to_owned()));
+        let row = |seasons: &str| (RequestState::Adding, Some(seasons.to_owned()));
         assert_eq!(waiting_seasons(&mut conn), [row("[1]"), row("[2]")]);
 
         let closed =
@@ -561,7 +568,9 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &wanted(""));
-        diesel::update(requests::table).set(requests::next_try_at.eq(i64::MAX)).execute(&mut conn).unwrap();
+        diesel::sql_query("UPDATE requests SET next_try_at = 9223372036854775807")
+            .execute(&mut conn)
+            .unwrap();
         assert_eq!(load_next_addition(&mut conn).unwrap(), Some((1, Timestamp::MIN)));
     }
 
@@ -585,8 +594,11 @@ mod tests {
         request_groups::start_addition(&mut conn, &[1]).unwrap();
         queues(&mut conn, ann, 2, &seasons(&[1]));
         queues(&mut conn, ann, 3, &seasons(&[2]));
-        let row = |state: &str, seasons: &str| (state.to_owned(), Some(seasons.to_owned()));
-        assert_eq!(waiting_seasons(&mut conn), [row("adding", "[1]"), row("queued", "[2]")]);
+        let row = |state: RequestState, seasons: &str| (state, Some(seasons.to_owned()));
+        assert_eq!(
+            waiting_seasons(&mut conn),
+            [row(RequestState::Adding, "[1]"), row(RequestState::Queued, "[2]")]
+        );
     }
 
     #[test]

@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use crate::conversation::people::facts::{FactKind, MAX_FACTS_PER_USER, StoredFact, UserFact, UserFacts};
 use crate::conversation::transcript::{EventId, UserId};
 use crate::store::Conn;
-use crate::store::codec::{convert_integer, fact_kind, fact_kind_word, ms, timestamp_from_ms};
+use crate::store::codec::{convert_integer, ms};
+use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::user_facts;
 
@@ -23,6 +24,28 @@ const ACTIVE: LiteralSql = LiteralSql("user_facts.state = 'active'");
 const SUGGESTED: LiteralSql = LiteralSql("user_facts.state = 'suggested'");
 /// Facts that have ended and still have their text.
 const ENDED: LiteralSql = LiteralSql("user_facts.ended_at IS NOT NULL AND user_facts.value <> ''");
+
+stored_enum! {
+    /// State of a fact.
+    pub enum FactState {
+        Active = "active",
+        /// A newer fact of the same kind and key has replaced the fact.
+        Superseded = "superseded",
+        /// The text of the fact is erased.
+        Forgotten = "forgotten",
+        Suggested = "suggested",
+        Dismissed = "dismissed",
+    }
+}
+
+stored_enum! {
+    /// Stored part of a [`FactSource`].
+    pub enum StoredFactSource {
+        Stated = "said",
+        Operator = "operator",
+        Inferred = "noticed",
+    }
+}
 
 /// Source of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +83,22 @@ pub struct FactSuggestion {
     pub at: Timestamp,
 }
 
-type FactRow = (i64, Option<i64>, String, String, String, i64);
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = user_facts)]
+struct FactRow {
+    id: i64,
+    number: Option<i64>,
+    kind: FactKind,
+    key: String,
+    value: String,
+    created_at: Timestamp,
+}
+
+impl FactRow {
+    fn into_fact(self) -> UserFact {
+        UserFact { kind: self.kind, key: self.key, value: self.value }
+    }
+}
 
 /// Loads the facts about a user, by number.
 pub fn load_facts(conn: &mut Conn, user: UserId) -> QueryResult<UserFacts> {
@@ -91,21 +129,21 @@ pub fn record_fact(
         supersede_fact(conn, id, now)?;
     }
     end_suggestions(conn, user, fact, now)?;
-    let (word, event) = match source {
-        FactSource::Stated(event) => ("said", event),
-        FactSource::Operator => ("operator", None),
-        FactSource::Inferred => ("noticed", None),
+    let (source, event) = match source {
+        FactSource::Stated(event) => (StoredFactSource::Stated, event),
+        FactSource::Operator => (StoredFactSource::Operator, None),
+        FactSource::Inferred => (StoredFactSource::Inferred, None),
     };
     diesel::insert_into(user_facts::table)
         .values((
-            user_facts::user_id.eq(user.0),
-            user_facts::kind.eq(fact_kind_word(fact.kind)),
+            user_facts::user_id.eq(user),
+            user_facts::kind.eq(fact.kind),
             user_facts::key.eq(&fact.key),
             user_facts::value.eq(&fact.value),
             user_facts::number.eq(i64::from(number)),
-            user_facts::state.eq("active"),
-            user_facts::source.eq(word),
-            user_facts::event_id.eq(event.map(|event| event.0)),
+            user_facts::state.eq(FactState::Active),
+            user_facts::source.eq(source),
+            user_facts::event_id.eq(event),
             user_facts::created_at.eq(ms(now)),
         ))
         .execute(conn)?;
@@ -129,13 +167,14 @@ pub fn forget_fact(
         return Ok(None);
     };
     let of_its_kind: Vec<FactRow> = user_facts::table
-        .filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("forgotten")))
-        .filter(user_facts::kind.eq(fact_kind_word(fact.kind)))
-        .select(ROW)
+        .filter(user_facts::user_id.eq(user).and(user_facts::state.ne(FactState::Forgotten)))
+        .filter(user_facts::kind.eq(fact.kind))
+        .select(FactRow::as_select())
         .load(conn)?;
     let mut ids = Vec::new();
-    for (id, _, _, key, value, _) in of_its_kind {
-        if fact.has_same_subject(&(UserFact { kind: fact.kind, key, value })) {
+    for row in of_its_kind {
+        let id = row.id;
+        if fact.has_same_subject(&row.into_fact()) {
             ids.push(id);
         }
     }
@@ -146,9 +185,9 @@ pub fn forget_fact(
 /// Suggests a fact to the operator, unless it is already known, or was suggested before and not accepted.
 pub fn suggest_fact(conn: &mut Conn, user: UserId, fact: &UserFact, now: Timestamp) -> QueryResult<()> {
     let alike: i64 = user_facts::table
-        .filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("superseded")))
-        .filter(user_facts::kind.eq(fact_kind_word(fact.kind)).and(user_facts::key.eq(&fact.key)))
-        .filter(user_facts::value.eq(&fact.value).or(user_facts::state.eq("suggested")))
+        .filter(user_facts::user_id.eq(user).and(user_facts::state.ne(FactState::Superseded)))
+        .filter(user_facts::kind.eq(fact.kind).and(user_facts::key.eq(&fact.key)))
+        .filter(user_facts::value.eq(&fact.value).or(user_facts::state.eq(FactState::Suggested)))
         .count()
         .get_result(conn)?;
     if alike > 0 {
@@ -159,12 +198,12 @@ pub fn suggest_fact(conn: &mut Conn, user: UserId, fact: &UserFact, now: Timesta
     }
     diesel::insert_into(user_facts::table)
         .values((
-            user_facts::user_id.eq(user.0),
-            user_facts::kind.eq(fact_kind_word(fact.kind)),
+            user_facts::user_id.eq(user),
+            user_facts::kind.eq(fact.kind),
             user_facts::key.eq(&fact.key),
             user_facts::value.eq(&fact.value),
-            user_facts::state.eq("suggested"),
-            user_facts::source.eq("noticed"),
+            user_facts::state.eq(FactState::Suggested),
+            user_facts::source.eq(StoredFactSource::Inferred),
             user_facts::created_at.eq(ms(now)),
         ))
         .execute(conn)
@@ -173,18 +212,12 @@ pub fn suggest_fact(conn: &mut Conn, user: UserId, fact: &UserFact, now: Timesta
 
 pub fn load_fact_suggestions(conn: &mut Conn, user: UserId) -> QueryResult<Vec<FactSuggestion>> {
     let rows: Vec<FactRow> = user_facts::table
-        .filter(SUGGESTED.and(user_facts::user_id.eq(user.0)))
+        .filter(SUGGESTED.and(user_facts::user_id.eq(user)))
         .order(user_facts::id)
-        .select(ROW)
+        .select(FactRow::as_select())
         .load(conn)?;
-    let suggestion = |(id, _, kind, key, value, at): FactRow| {
-        Ok(FactSuggestion {
-            id,
-            fact: UserFact { kind: fact_kind(&kind)?, key, value },
-            at: timestamp_from_ms(at)?,
-        })
-    };
-    rows.into_iter().map(suggestion).collect()
+    let suggestion = |row: FactRow| FactSuggestion { id: row.id, at: row.created_at, fact: row.into_fact() };
+    Ok(rows.into_iter().map(suggestion).collect())
 }
 
 /// Accepts a suggestion for the operator: its fact is known from then on. Returns the fact, if the suggestion was still
@@ -209,9 +242,9 @@ pub fn accept_suggestion(
 
 /// Dismisses a suggestion for the operator. Returns whether the suggestion was still open.
 pub fn dismiss_suggestion(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryResult<bool> {
-    let waiting = user_facts::table.find(id).filter(SUGGESTED.and(user_facts::user_id.eq(user.0)));
+    let waiting = user_facts::table.find(id).filter(SUGGESTED.and(user_facts::user_id.eq(user)));
     let dismissed = diesel::update(waiting)
-        .set((user_facts::state.eq("dismissed"), user_facts::ended_at.eq(ms(now))))
+        .set((user_facts::state.eq(FactState::Dismissed), user_facts::ended_at.eq(ms(now))))
         .execute(conn)?;
     Ok(dismissed > 0)
 }
@@ -226,8 +259,8 @@ fn end_suggestions(conn: &mut Conn, user: UserId, fact: &UserFact, now: Timestam
 
 /// Erases all facts about a user, with all of their text.
 pub fn erase_facts(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    let theirs =
-        user_facts::table.filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("forgotten")));
+    let theirs = user_facts::table
+        .filter(user_facts::user_id.eq(user).and(user_facts::state.ne(FactState::Forgotten)));
     let ids = theirs.select(user_facts::id).load(conn)?;
     clear_fact_text(conn, &ids, now)
 }
@@ -251,38 +284,16 @@ pub fn erase_ended_facts(conn: &mut Conn, before: Timestamp, limit: i64, now: Ti
     Ok(i64::try_from(ended.len().max(suggested.len())).unwrap_or(limit))
 }
 
-const ROW: (
-    user_facts::id,
-    user_facts::number,
-    user_facts::kind,
-    user_facts::key,
-    user_facts::value,
-    user_facts::created_at,
-) = (
-    user_facts::id,
-    user_facts::number,
-    user_facts::kind,
-    user_facts::key,
-    user_facts::value,
-    user_facts::created_at,
-);
-
 fn load_active_facts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<(i64, StoredFact)>> {
     let rows: Vec<FactRow> = user_facts::table
-        .filter(ACTIVE.and(user_facts::user_id.eq(user.0)))
+        .filter(ACTIVE.and(user_facts::user_id.eq(user)))
         .order(user_facts::number)
-        .select(ROW)
+        .select(FactRow::as_select())
         .load(conn)?;
-    let known = |(id, of_list, kind, key, value, at): FactRow| {
-        let fact = UserFact { kind: fact_kind(&kind)?, key, value };
-        Ok((
-            id,
-            StoredFact {
-                number: convert_integer(of_list.unwrap_or_default())?,
-                fact,
-                since: timestamp_from_ms(at)?,
-            },
-        ))
+    let known = |row: FactRow| {
+        let (id, since) = (row.id, row.created_at);
+        let number = convert_integer(row.number.unwrap_or_default())?;
+        Ok((id, StoredFact { number, fact: row.into_fact(), since }))
     };
     rows.into_iter().map(known).collect()
 }
@@ -300,7 +311,7 @@ fn contradicts(older: &UserFact, newer: &UserFact) -> bool {
 fn supersede_fact(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
     diesel::update(user_facts::table.find(id))
         .set((
-            user_facts::state.eq("superseded"),
+            user_facts::state.eq(FactState::Superseded),
             user_facts::number.eq(None::<i64>),
             user_facts::ended_at.eq(ms(now)),
         ))
@@ -310,12 +321,12 @@ fn supersede_fact(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
 
 fn clear_fact_text(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<()> {
     for id in ids {
-        let ended: Option<i64> = user_facts::table.find(id).select(user_facts::ended_at).first(conn)?;
+        let ended: Option<Timestamp> = user_facts::table.find(id).select(user_facts::ended_at).first(conn)?;
         diesel::update(user_facts::table.find(id))
             .set((
-                (user_facts::state.eq("forgotten"), user_facts::number.eq(None::<i64>)),
+                (user_facts::state.eq(FactState::Forgotten), user_facts::number.eq(None::<i64>)),
                 (user_facts::key.eq(""), user_facts::value.eq("")),
-                user_facts::ended_at.eq(ended.unwrap_or(ms(now))),
+                user_facts::ended_at.eq(ended.or(Some(now))),
             ))
             .execute(conn)?;
     }
@@ -327,7 +338,7 @@ fn clear_fact_text(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<
 /// passes its number on.
 fn find_free_number(conn: &mut Conn, user: UserId, active: &[(i64, StoredFact)]) -> QueryResult<u32> {
     let forgotten: i64 = user_facts::table
-        .filter(user_facts::user_id.eq(user.0).and(user_facts::state.eq("forgotten")))
+        .filter(user_facts::user_id.eq(user).and(user_facts::state.eq(FactState::Forgotten)))
         .select(count_star())
         .first(conn)?;
     let taken: BTreeSet<u32> = active.iter().map(|(_, known)| known.number).collect();
@@ -340,6 +351,7 @@ fn find_free_number(conn: &mut Conn, user: UserId, active: &[(i64, StoredFact)])
 mod tests {
     use super::*;
     use crate::conversation::transcript::PhoneNumber;
+    use crate::store::column_types::StoredEnum;
     use crate::store::people::users::{self, FirstContactRole};
     use crate::store::scratch;
 
@@ -372,12 +384,14 @@ mod tests {
 
     /// Formats every row as `state key=value`.
     fn rows(conn: &mut Conn) -> Vec<String> {
-        let rows: Vec<(String, String, String)> = user_facts::table
+        let rows: Vec<(FactState, String, String)> = user_facts::table
             .order(user_facts::id)
             .select((user_facts::state, user_facts::key, user_facts::value))
             .load(conn)
             .unwrap();
-        rows.into_iter().map(|(state, key, value)| format!("{state} {key}={value}")).collect()
+        rows.into_iter()
+            .map(|(state, key, value)| format!("{} {key}={value}", StoredEnum::as_text(state)))
+            .collect()
     }
 
     #[test]

@@ -52,30 +52,30 @@ pub fn remember_shared_message(
 
 fn ensure_group(conn: &mut Conn, members: &[UserId]) -> QueryResult<GroupId> {
     let key = members.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-    let known: Option<i64> = memory_groups::table
+    let known: Option<GroupId> = memory_groups::table
         .filter(memory_groups::members.eq(&key))
         .select(memory_groups::id)
         .first(conn)
         .optional()?;
     if let Some(id) = known {
-        return Ok(GroupId(id));
+        return Ok(id);
     }
-    let id: i64 = diesel::insert_into(memory_groups::table)
+    let id: GroupId = diesel::insert_into(memory_groups::table)
         .values(memory_groups::members.eq(key))
         .returning(memory_groups::id)
         .get_result(conn)?;
     for member in members {
         diesel::insert_into(memory_group_members::table)
-            .values((memory_group_members::user_id.eq(member.0), memory_group_members::group_id.eq(id)))
+            .values((memory_group_members::user_id.eq(member), memory_group_members::group_id.eq(id)))
             .execute(conn)?;
     }
-    Ok(GroupId(id))
+    Ok(id)
 }
 
 #[derive(QueryableByName)]
 struct GroupRow {
     #[diesel(sql_type = BigInt)]
-    group_id: i64,
+    group_id: GroupId,
 }
 
 /// Loads a user's groups, beginning with the one that received something most recently.
@@ -84,20 +84,20 @@ pub(super) fn load_user_groups(conn: &mut Conn, user: UserId) -> QueryResult<Vec
         "SELECT group_id FROM memory_group_members WHERE user_id = ? ORDER BY \
          (SELECT max(revision) FROM agent_responses WHERE owner = 'g' || memory_group_members.group_id) DESC",
     )
-    .bind::<BigInt, _>(user.0)
+    .bind::<BigInt, _>(user)
     .cached()
     .load(conn)?;
-    Ok(groups.into_iter().map(|row| GroupId(row.group_id)).collect())
+    Ok(groups.into_iter().map(|row| row.group_id).collect())
 }
 
 /// Removes the user from all groups. The other members can still find texts that they received together with this user;
 /// the next text to the same recipients starts another group.
 pub fn leave_groups(conn: &mut Conn, user: UserId) -> QueryResult<()> {
     for group in load_user_groups(conn, user)? {
-        diesel::update(memory_groups::table.find(group.0))
+        diesel::update(memory_groups::table.find(group))
             .set(memory_groups::members.eq(format!("left:{}", group.0)))
             .execute(conn)?;
     }
-    let theirs = memory_group_members::table.filter(memory_group_members::user_id.eq(user.0));
+    let theirs = memory_group_members::table.filter(memory_group_members::user_id.eq(user));
     diesel::delete(theirs).execute(conn).map(drop)
 }

@@ -4,12 +4,14 @@
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
-use super::responses::next_revision;
+use super::responses::{AnswerState, SharingState, next_revision};
 use super::shared_answers;
-use crate::conversation::memory::answer_metadata::{AnswerMetadata, RECOMMEND, ResponseType, TurnEffect};
-use crate::conversation::transcript::{TurnId, UserId};
+use crate::conversation::memory::answer_metadata::{AnswerMetadata, RECOMMEND, TurnEffect};
+use crate::conversation::stream_events::CallPhase;
+use crate::conversation::transcript::{EffectLevel, TurnId, UserId};
 use crate::memory::vector::UnitVector;
 use crate::store::codec::{convert_integer, ms, to_json};
+use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{agent_responses, tool_calls};
@@ -36,11 +38,12 @@ pub struct IndexingJob {
     pub attempt: u32,
 }
 
-/// Source of the notes on an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnnotationSource {
-    Model,
-    Code,
+stored_enum! {
+    /// Source of the notes on an answer.
+    pub enum AnnotationSource {
+        Model = "model",
+        Code = "code",
+    }
 }
 
 /// Vectors of an answer, computed by one model.
@@ -69,43 +72,41 @@ pub enum IndexingOutcome {
     NotPending,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_responses)]
+struct IndexingJobRow {
+    id: i64,
+    user_id: Option<UserId>,
+    turn_id: Option<TurnId>,
+    trigger_text: String,
+    response_text: String,
+    attempts: i64,
+}
+
 /// Claims the oldest rows that are due. The attempt is counted before it is made, so that a row that crashes the
 /// program is not retried forever.
 pub fn claim_indexing_jobs(conn: &mut Conn, most: i64, now: Timestamp) -> QueryResult<Vec<IndexingJob>> {
-    type IndexingJobRow = (i64, Option<i64>, Option<i64>, String, String, i64);
     let rows: Vec<IndexingJobRow> = agent_responses::table
         .filter(PENDING.and(agent_responses::not_before.le(ms(now))))
         .order((agent_responses::not_before, agent_responses::id))
         .limit(most)
-        .select((
-            agent_responses::id,
-            agent_responses::user_id,
-            agent_responses::turn_id,
-            agent_responses::trigger_text,
-            agent_responses::response_text,
-            agent_responses::attempts,
-        ))
+        .select(IndexingJobRow::as_select())
         .load(conn)?;
     let mut taken = Vec::new();
-    for (id, user, turn, question, answer, attempts) in rows {
-        diesel::update(agent_responses::table.find(id))
-            .set((
-                agent_responses::attempts.eq(attempts + 1),
-                agent_responses::not_before.eq(ms(now + PAUSE)),
-            ))
+    for row in rows {
+        let attempt = row.attempts + 1;
+        diesel::update(agent_responses::table.find(row.id))
+            .set((agent_responses::attempts.eq(attempt), agent_responses::not_before.eq(ms(now + PAUSE))))
             .cached()
             .execute(conn)?;
-        let turn = turn.map(TurnId);
-        let done = load_turn_effect(conn, turn)?;
-        let user = user.map(UserId);
         taken.push(IndexingJob {
-            id,
-            user,
-            turn,
-            question,
-            answer,
-            effect: done,
-            attempt: convert_integer(attempts + 1)?,
+            id: row.id,
+            user: row.user_id,
+            turn: row.turn_id,
+            question: row.trigger_text,
+            answer: row.response_text,
+            effect: load_turn_effect(conn, row.turn_id)?,
+            attempt: convert_integer(attempt)?,
         });
     }
     Ok(taken)
@@ -115,12 +116,13 @@ pub fn claim_indexing_jobs(conn: &mut Conn, most: i64, now: Timestamp) -> QueryR
 fn load_turn_effect(conn: &mut Conn, turn: Option<TurnId>) -> QueryResult<TurnEffect> {
     let Some(turn) = turn else { return Ok(TurnEffect::NoToolCall) };
     // A confirmed deletion was called in an earlier turn and ran in this one.
-    let of_turn = tool_calls::turn_id.eq(turn.0).or(tool_calls::run_turn_id.eq(turn.0));
-    let calls: Vec<(String, String, String)> = tool_calls::table
+    let of_turn = tool_calls::turn_id.eq(turn).or(tool_calls::run_turn_id.eq(turn));
+    let calls: Vec<(String, EffectLevel, CallPhase)> = tool_calls::table
         .filter(of_turn)
         .select((tool_calls::tool_name, tool_calls::effect, tool_calls::state))
         .load(conn)?;
-    let changed = calls.iter().any(|(_, effect, state)| effect != "read" && state == "complete");
+    let changed =
+        calls.iter().any(|(_, effect, state)| *effect != EffectLevel::Read && *state == CallPhase::Complete);
     let recommended = calls.iter().any(|(name, _, _)| name == RECOMMEND);
     Ok(match (changed, recommended, calls.is_empty()) {
         (true, _, _) => TurnEffect::Changed,
@@ -146,10 +148,19 @@ pub fn release_indexing_job(conn: &mut Conn, id: i64, now: Timestamp) -> QueryRe
 /// Excludes a row, such as a greeting or a bare reply, from search.
 pub fn exclude_answer(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<IndexingOutcome> {
     let skipped = diesel::update(agent_responses::table.find(id).filter(PENDING))
-        .set((agent_responses::state.eq("skipped"), agent_responses::processed_at.eq(ms(now))))
+        .set((agent_responses::state.eq(AnswerState::Skipped), agent_responses::processed_at.eq(ms(now))))
         .cached()
         .execute(conn)?;
     Ok(if skipped == 0 { IndexingOutcome::NotPending } else { IndexingOutcome::Recorded })
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_responses)]
+struct PendingAnswerRow {
+    owner: String,
+    likeness: i64,
+    trigger_text: String,
+    response_text: String,
 }
 
 /// Records the result for a row, with vectors and state in one update.
@@ -159,34 +170,29 @@ pub fn complete_indexing_job(
     learned: &IndexingResult,
     now: Timestamp,
 ) -> QueryResult<IndexingOutcome> {
-    let of_row: Option<(String, i64, String, String)> = agent_responses::table
+    let row: Option<PendingAnswerRow> = agent_responses::table
         .find(id)
         .filter(PENDING)
-        .select((
-            agent_responses::owner,
-            agent_responses::likeness,
-            agent_responses::trigger_text,
-            agent_responses::response_text,
-        ))
+        .select(PendingAnswerRow::as_select())
         .first(conn)
         .optional()?;
-    let Some((owner, likeness, question, answer)) = of_row else { return Ok(IndexingOutcome::NotPending) };
-    let before = retire_earlier_copies(conn, &owner, likeness, now)?;
+    let Some(row) = row else { return Ok(IndexingOutcome::NotPending) };
+    let before = retire_earlier_copies(conn, &row.owner, row.likeness, now)?;
     let revision = next_revision(conn)?;
     let AnswerMetadata { summary, topics, keywords, kind, importance, .. } = &learned.extraction;
     let vectors = learned.vectors.as_ref();
     diesel::update(agent_responses::table.find(id))
         .set((
             (
-                agent_responses::state.eq("done"),
+                agent_responses::state.eq(AnswerState::Done),
                 agent_responses::summary.eq(summary),
                 agent_responses::topics.eq(to_json(topics)?),
                 agent_responses::keywords.eq(to_json(keywords)?),
-                agent_responses::response_type.eq(response_type_word(*kind)),
+                agent_responses::response_type.eq(*kind),
                 agent_responses::importance.eq(importance),
-                agent_responses::extracted_by.eq(annotation_source_word(learned.source)),
+                agent_responses::extracted_by.eq(learned.source),
                 agent_responses::times.eq(before.times + 1),
-                before.refused.then_some(agent_responses::for_everyone.eq("refused")),
+                before.refused.then_some(agent_responses::for_everyone.eq(SharingState::Refused)),
             ),
             (
                 agent_responses::embed_model.eq(vectors.map(|vectors| vectors.model.as_str())),
@@ -200,7 +206,7 @@ pub fn complete_indexing_job(
         .cached()
         .execute(conn)?;
     if learned.is_shareable {
-        shared_answers::suggest_answer(conn, id, &question, &answer)?;
+        shared_answers::suggest_answer(conn, id, &row.trigger_text, &row.response_text)?;
     }
     Ok(IndexingOutcome::Recorded)
 }
@@ -222,18 +228,18 @@ fn retire_earlier_copies(
     likeness: i64,
     now: Timestamp,
 ) -> QueryResult<EarlierCopies> {
-    let same: Vec<(i64, i64, String)> = agent_responses::table
+    let same: Vec<(i64, i64, SharingState)> = agent_responses::table
         .filter(DONE.and(agent_responses::likeness.eq(likeness)).and(agent_responses::owner.eq(owner)))
         .select((agent_responses::id, agent_responses::times, agent_responses::for_everyone))
         .load(conn)?;
     let mut before = EarlierCopies::default();
     for (id, said, for_everyone) in same {
         before.times += said;
-        before.refused |= for_everyone == "refused";
+        before.refused |= for_everyone == SharingState::Refused;
         let revision = next_revision(conn)?;
         diesel::update(agent_responses::table.find(id))
             .set((
-                agent_responses::state.eq("repeated"),
+                agent_responses::state.eq(AnswerState::Repeated),
                 agent_responses::embed_model.eq(None::<String>),
                 agent_responses::trigger_vec.eq(None::<Vec<u8>>),
                 agent_responses::response_vec.eq(None::<Vec<u8>>),
@@ -325,21 +331,4 @@ pub fn count_failed_embedding(conn: &mut Conn, id: i64, model: &str) -> QueryRes
         .cached()
         .execute(conn)
         .map(drop)
-}
-
-pub(super) fn response_type_word(kind: ResponseType) -> &'static str {
-    match kind {
-        ResponseType::Greeting => "greeting",
-        ResponseType::Explanation => "explanation",
-        ResponseType::Recommendation => "recommendation",
-        ResponseType::Opinion => "opinion",
-        ResponseType::Action => "action",
-    }
-}
-
-fn annotation_source_word(by: AnnotationSource) -> &'static str {
-    match by {
-        AnnotationSource::Model => "model",
-        AnnotationSource::Code => "code",
-    }
 }

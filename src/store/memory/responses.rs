@@ -7,11 +7,16 @@ use sha2::{Digest, Sha256};
 
 use super::groups::GroupId;
 use crate::conversation::memory::answer_metadata::is_informative;
+use crate::conversation::memory::recall::RecallScope;
 use crate::conversation::people::facts::{FORGET, REMEMBER};
+use crate::conversation::stream_events::CallPhase;
 use crate::conversation::text::normalization::normalize_title;
-use crate::conversation::transcript::{TurnId, UserId};
+use crate::conversation::transcript::{Responder, TurnId, UserId};
 use crate::store::codec::ms;
+use crate::store::column_types::{StoredEnum, stored_enum};
+use crate::store::conversation::record::steps::AttemptState;
 use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls, turns};
+use crate::store::turns::turn_lifecycle::TurnKind;
 use crate::store::{Conn, QueryResult};
 
 /// Maximum length of the stored texts of an exchange, in characters.
@@ -20,6 +25,33 @@ const MAX_ANSWER_CHARS: usize = 2_000;
 
 /// Agent of the answers that the operator added by hand.
 pub const OPERATOR: &str = "operator";
+
+stored_enum! {
+    /// State of a stored answer.
+    pub enum AnswerState {
+        /// The answer waits for its metadata. Its words can be found.
+        Pending = "pending",
+        Done = "done",
+        /// The answer is excluded from search.
+        Skipped = "skipped",
+        /// A newer copy has replaced the answer.
+        Repeated = "repeated",
+        Erased = "erased",
+    }
+}
+
+/// States of the answers that can be found.
+pub(super) const FINDABLE: [AnswerState; 2] = [AnswerState::Pending, AnswerState::Done];
+
+stored_enum! {
+    /// Decision whether an answer is shared with everyone.
+    pub enum SharingState {
+        No = "no",
+        Suggested = "suggested",
+        Approved = "approved",
+        Refused = "refused",
+    }
+}
 
 /// Owner of an answer: the users who may find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +71,11 @@ impl AnswerOwner {
         }
     }
 
-    fn scope_word(self) -> &'static str {
+    fn scope(self) -> RecallScope {
         match self {
-            Self::User(_) => "user",
-            Self::Group(_) => "group",
-            Self::Everyone => "global",
+            Self::User(_) => RecallScope::User,
+            Self::Group(_) => RecallScope::Group,
+            Self::Everyone => RecallScope::Global,
         }
     }
 }
@@ -67,26 +99,26 @@ pub struct NewAnswer {
 pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult<()> {
     let (question, answer) =
         (truncate_chars(&new.question, MAX_QUESTION_CHARS), truncate_chars(&new.answer, MAX_ANSWER_CHARS));
-    let approved = if new.owner == AnswerOwner::Everyone { "approved" } else { "no" };
+    let approved = if new.owner == AnswerOwner::Everyone { SharingState::Approved } else { SharingState::No };
     let group = match new.owner {
-        AnswerOwner::Group(group) => Some(group.0),
+        AnswerOwner::Group(group) => Some(group),
         AnswerOwner::User(_) | AnswerOwner::Everyone => None,
     };
     let revision = next_revision(conn)?;
     diesel::insert_into(agent_responses::table)
         .values((
             agent_responses::source.eq(&new.source),
-            agent_responses::scope.eq(new.owner.scope_word()),
+            agent_responses::scope.eq(new.owner.scope()),
             agent_responses::owner.eq(new.owner.column_value()),
-            agent_responses::user_id.eq(new.user.map(|user| user.0)),
-            agent_responses::turn_id.eq(new.turn.map(|turn| turn.0)),
+            agent_responses::user_id.eq(new.user),
+            agent_responses::turn_id.eq(new.turn),
             agent_responses::group_id.eq(group),
             agent_responses::agent.eq(&new.agent),
             agent_responses::trigger_text.eq(question),
             agent_responses::response_text.eq(answer),
             agent_responses::likeness.eq(text_hash(question, answer)),
             agent_responses::for_everyone.eq(approved),
-            agent_responses::state.eq("pending"),
+            agent_responses::state.eq(AnswerState::Pending),
             agent_responses::revision.eq(revision),
             agent_responses::created_at.eq(ms(now)),
         ))
@@ -120,38 +152,37 @@ pub(in crate::store) fn store_turn_answer(
     answer: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let (user, kind): (i64, String) =
-        turns::table.find(turn.0).select((turns::user_id, turns::kind)).first(conn)?;
+    let (user, kind): (UserId, TurnKind) =
+        turns::table.find(turn).select((turns::user_id, turns::kind)).first(conn)?;
     let asks: i64 = tool_calls::table
-        .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("held")))
+        .filter(tool_calls::turn_id.eq(turn).and(tool_calls::state.eq(CallPhase::Held)))
         .select(count_star())
         .first(conn)?;
     // A fact that the turn recorded is stored with the user's facts, and must be erased when the user has it forgotten.
     let of_facts: i64 = tool_calls::table
-        .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::tool_name.eq_any([REMEMBER, FORGET])))
+        .filter(tool_calls::turn_id.eq(turn).and(tool_calls::tool_name.eq_any([REMEMBER, FORGET])))
         .select(count_star())
         .first(conn)?;
-    let is_answer = matches!(kind.as_str(), "chat" | "confirm") && is_informative(answer);
+    let is_answer = matches!(kind, TurnKind::Chat | TurnKind::Confirm) && is_informative(answer);
     if !is_answer || asks > 0 || of_facts > 0 {
         return Ok(());
     }
     let texts: Vec<String> = inbound_events::table
-        .filter(inbound_events::turn_id.eq(turn.0))
+        .filter(inbound_events::turn_id.eq(turn))
         .order((inbound_events::provider_at, inbound_events::id))
         .select(inbound_events::body)
         .load(conn)?;
-    let step: Option<(String, String)> = llm_steps::table
-        .filter(llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("complete")))
+    let step: Option<(Responder, String)> = llm_steps::table
+        .filter(llm_steps::turn_id.eq(turn).and(llm_steps::state.eq(AttemptState::Complete)))
         .order(llm_steps::step.desc())
         .select((llm_steps::brain, llm_steps::model))
         .first(conn)
         .optional()?;
     let agent = match step {
-        Some((brain, _)) if brain == "keyword" => brain,
-        Some((_, model)) => model,
+        Some((Responder::Keyword, _)) => Responder::Keyword.as_text().to_owned(),
+        Some((Responder::Model, model)) => model,
         None => "code".to_owned(),
     };
-    let user = UserId(user);
     let new = NewAnswer {
         source: format!("turn:{turn}"),
         owner: AnswerOwner::User(user),

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
+use jiff::Timestamp;
 
 use super::groups;
-use super::responses::AnswerOwner;
+use super::responses::{AnswerOwner, FINDABLE};
 use crate::conversation::memory::answer_metadata::ResponseType;
 use crate::conversation::memory::recall::{RecallCandidate, RecallScope};
 use crate::conversation::transcript::{TurnId, UserId};
 use crate::memory::index::{RowVectors, VectorChange};
 use crate::memory::vector::UnitVector;
-use crate::store::codec::{timestamp_from_ms, unreadable_column};
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::agent_responses;
 use crate::store::{Conn, QueryResult};
@@ -124,17 +124,18 @@ pub struct VectorQuery<'a> {
     pub vector: &'a UnitVector,
 }
 
-#[derive(Queryable)]
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_responses)]
 struct AnswerRow {
     id: i64,
-    scope: String,
-    question: String,
-    answer: String,
+    scope: RecallScope,
+    trigger_text: String,
+    response_text: String,
     summary: String,
     keywords: String,
-    kind: Option<String>,
+    response_type: Option<ResponseType>,
     importance: f32,
-    created_at: i64,
+    created_at: Timestamp,
     embed_model: Option<String>,
     trigger_vec: Option<Vec<u8>>,
     response_vec: Option<Vec<u8>>,
@@ -149,30 +150,16 @@ pub fn load_candidates(
     sought: Option<VectorQuery<'_>>,
     but_from: Option<TurnId>,
 ) -> QueryResult<Vec<RecallCandidate>> {
-    let findable = agent_responses::owner
-        .eq_any(pad_list(owners.keys()))
-        .and(agent_responses::state.eq_any(["pending", "done"]));
+    let findable =
+        agent_responses::owner.eq_any(pad_list(owners.keys())).and(agent_responses::state.eq_any(FINDABLE));
     let but_from = but_from.map_or(i64::MAX, |turn| turn.0);
     let elsewhere = agent_responses::turn_id.is_null().or(agent_responses::turn_id.lt(but_from));
     let rows: Vec<AnswerRow> = agent_responses::table
         .filter(agent_responses::id.eq_any(pad_list(ids)).and(findable).and(elsewhere))
-        .select((
-            agent_responses::id,
-            agent_responses::scope,
-            agent_responses::trigger_text,
-            agent_responses::response_text,
-            agent_responses::summary,
-            agent_responses::keywords,
-            agent_responses::response_type,
-            agent_responses::importance,
-            agent_responses::created_at,
-            agent_responses::embed_model,
-            agent_responses::trigger_vec,
-            agent_responses::response_vec,
-        ))
+        .select(AnswerRow::as_select())
         .cached()
         .load(conn)?;
-    rows.into_iter().map(|row| build_candidate(row, sought)).collect()
+    Ok(rows.into_iter().map(|row| build_candidate(row, sought)).collect())
 }
 
 /// Pads a list with copies of its last value: with few list lengths there are few statements to cache.
@@ -184,46 +171,36 @@ fn pad_list<T: Clone>(values: &[T]) -> Vec<T> {
     padded
 }
 
-fn build_candidate(row: AnswerRow, sought: Option<VectorQuery<'_>>) -> QueryResult<RecallCandidate> {
+fn build_candidate(row: AnswerRow, sought: Option<VectorQuery<'_>>) -> RecallCandidate {
     // Vectors of different models are never compared.
     let sought = sought.filter(|sought| row.embed_model.as_deref() == Some(sought.model));
     let likeness = |stored: Option<&Vec<u8>>| {
         let (sought, stored) = (sought?, stored?);
         UnitVector::from_bytes(stored).map(|stored| stored.cosine(sought.vector))
     };
-    Ok(RecallCandidate {
+    RecallCandidate {
         id: row.id,
-        scope: parse_scope(&row.scope)?,
-        kind: row.kind.as_deref().map(parse_response_type).transpose()?,
+        scope: row.scope,
+        kind: row.response_type,
         importance: row.importance,
-        answered_at: timestamp_from_ms(row.created_at)?,
+        answered_at: row.created_at,
         question_similarity: likeness(row.trigger_vec.as_ref()),
         answer_similarity: likeness(row.response_vec.as_ref()),
-        question: row.question,
-        answer: row.answer,
+        question: row.trigger_text,
+        answer: row.response_text,
         summary: row.summary,
         keywords: row.keywords,
-    })
-}
-
-fn parse_scope(word: &str) -> QueryResult<RecallScope> {
-    match word {
-        "user" => Ok(RecallScope::User),
-        "group" => Ok(RecallScope::Group),
-        "global" => Ok(RecallScope::Global),
-        _ => Err(unreadable_column("scope")),
     }
 }
 
-pub(super) fn parse_response_type(word: &str) -> QueryResult<ResponseType> {
-    match word {
-        "greeting" => Ok(ResponseType::Greeting),
-        "explanation" => Ok(ResponseType::Explanation),
-        "recommendation" => Ok(ResponseType::Recommendation),
-        "opinion" => Ok(ResponseType::Opinion),
-        "action" => Ok(ResponseType::Action),
-        _ => Err(unreadable_column("response type")),
-    }
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_responses)]
+struct VectorChangeRow {
+    id: i64,
+    revision: i64,
+    embed_model: Option<String>,
+    trigger_vec: Option<Vec<u8>>,
+    response_vec: Option<Vec<u8>>,
 }
 
 /// Loads the changes to an owner's rows after a revision, in order, for an index of this model's vectors.
@@ -234,24 +211,18 @@ pub fn load_vector_changes(
     after: i64,
     most: i64,
 ) -> QueryResult<Vec<VectorChange>> {
-    type VectorChangeRow = (i64, i64, Option<String>, Option<Vec<u8>>, Option<Vec<u8>>);
     let rows: Vec<VectorChangeRow> = agent_responses::table
         .filter(agent_responses::owner.eq(owner).and(agent_responses::revision.gt(after)))
         .order(agent_responses::revision)
         .limit(most)
-        .select((
-            agent_responses::id,
-            agent_responses::revision,
-            agent_responses::embed_model,
-            agent_responses::trigger_vec,
-            agent_responses::response_vec,
-        ))
+        .select(VectorChangeRow::as_select())
         .load(conn)?;
-    let read = |(id, revision, of, trigger, response): VectorChangeRow| {
-        let response =
-            response.as_deref().filter(|_| of.as_deref() == Some(model)).and_then(UnitVector::from_bytes);
-        let trigger = trigger.as_deref().and_then(UnitVector::from_bytes);
-        VectorChange { id, revision, vectors: response.map(|response| RowVectors { trigger, response }) }
+    let read = |row: VectorChangeRow| {
+        let response = row.response_vec.filter(|_| row.embed_model.as_deref() == Some(model));
+        let response = response.as_deref().and_then(UnitVector::from_bytes);
+        let trigger = row.trigger_vec.as_deref().and_then(UnitVector::from_bytes);
+        let vectors = response.map(|response| RowVectors { trigger, response });
+        VectorChange { id: row.id, revision: row.revision, vectors }
     };
     Ok(rows.into_iter().map(read).collect())
 }

@@ -4,10 +4,10 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::responses::{AnswerOwner, next_revision};
+use super::responses::{AnswerOwner, FINDABLE, SharingState, next_revision};
+use crate::conversation::memory::recall::RecallScope;
 use crate::conversation::text::normalization::normalize_title;
 use crate::conversation::transcript::UserId;
-use crate::store::codec::timestamp_from_ms;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::people::users;
 use crate::store::schema::agent_responses;
@@ -20,11 +20,15 @@ const DONE: LiteralSql = LiteralSql("agent_responses.state = 'done'");
 const LOOKED_AT: i64 = 200;
 
 /// Answer that waits for an admin's decision, or that everyone may find.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = agent_responses)]
 pub struct SharedAnswer {
     pub id: i64,
+    #[diesel(column_name = trigger_text)]
     pub question: String,
+    #[diesel(column_name = response_text)]
     pub answer: String,
+    #[diesel(column_name = created_at)]
     pub answered_at: Timestamp,
 }
 
@@ -38,58 +42,39 @@ pub enum ReviewOutcome {
 
 pub fn load_suggested_answers(conn: &mut Conn) -> QueryResult<Vec<SharedAnswer>> {
     let suggested = agent_responses::table.filter(SUGGESTED).order(agent_responses::id.desc());
-    answers_from_rows(suggested.limit(LOOKED_AT).select(COLUMNS).load(conn)?)
+    suggested.limit(LOOKED_AT).select(SharedAnswer::as_select()).load(conn)
 }
 
 /// Loads the answers that everyone may find, most recently changed first.
 pub fn load_shared_answers(conn: &mut Conn) -> QueryResult<Vec<SharedAnswer>> {
-    let findable = agent_responses::state.eq_any(["pending", "done"]);
+    let findable = agent_responses::state.eq_any(FINDABLE);
     let shared = agent_responses::table
         .filter(agent_responses::owner.eq(AnswerOwner::Everyone.column_value()).and(findable))
         .order(agent_responses::revision.desc());
-    answers_from_rows(shared.limit(LOOKED_AT).select(COLUMNS).load(conn)?)
-}
-
-const COLUMNS: (
-    agent_responses::id,
-    agent_responses::trigger_text,
-    agent_responses::response_text,
-    agent_responses::created_at,
-) = (
-    agent_responses::id,
-    agent_responses::trigger_text,
-    agent_responses::response_text,
-    agent_responses::created_at,
-);
-
-fn answers_from_rows(rows: Vec<(i64, String, String, i64)>) -> QueryResult<Vec<SharedAnswer>> {
-    let general = |(id, question, answer, at)| {
-        Ok(SharedAnswer { id, question, answer, answered_at: timestamp_from_ms(at)? })
-    };
-    rows.into_iter().map(general).collect()
+    shared.limit(LOOKED_AT).select(SharedAnswer::as_select()).load(conn)
 }
 
 /// Suggests an answer to the admins. If another user asked the same question and got the same answer, word for word, it
 /// is shared with everyone from then on. An answer to a test user is never shared.
 pub(super) fn suggest_answer(conn: &mut Conn, id: i64, question: &str, answer: &str) -> QueryResult<()> {
-    let (user, likeness): (Option<i64>, i64) = agent_responses::table
+    let (user, likeness): (Option<UserId>, i64) = agent_responses::table
         .find(id)
         .select((agent_responses::user_id, agent_responses::likeness))
         .first(conn)?;
-    if user.map(|user| users::load_user(conn, UserId(user))).transpose()?.is_some_and(|user| user.test) {
+    if user.map(|user| users::load_user(conn, user)).transpose()?.is_some_and(|user| user.test) {
         return Ok(());
     }
     let same_words = DONE.and(agent_responses::likeness.eq(likeness));
     let shared = agent_responses::owner.eq(AnswerOwner::Everyone.column_value());
     let settled: i64 = agent_responses::table
-        .filter(same_words.and(agent_responses::for_everyone.eq("refused").or(shared)))
+        .filter(same_words.and(agent_responses::for_everyone.eq(SharingState::Refused).or(shared)))
         .count()
         .get_result(conn)?;
     // The decision of an admin applies to this wording, for every user who receives it later.
     if settled > 0 {
         return Ok(());
     }
-    let others: Vec<(Option<i64>, String, String)> = agent_responses::table
+    let others: Vec<(Option<UserId>, String, String)> = agent_responses::table
         .filter(SUGGESTED.and(agent_responses::id.ne(id)))
         .order(agent_responses::id.desc())
         .limit(LOOKED_AT)
@@ -99,8 +84,9 @@ pub(super) fn suggest_answer(conn: &mut Conn, id: i64, question: &str, answer: &
     let agreed = others.iter().any(|(other, asked, told)| {
         *other != user && other.is_some() && user.is_some() && same(asked, question) && same(told, answer)
     });
-    let suggested = agent_responses::table.find(id).filter(agent_responses::for_everyone.eq("no"));
-    diesel::update(suggested).set(agent_responses::for_everyone.eq("suggested")).execute(conn)?;
+    let suggested =
+        agent_responses::table.find(id).filter(agent_responses::for_everyone.eq(SharingState::No));
+    diesel::update(suggested).set(agent_responses::for_everyone.eq(SharingState::Suggested)).execute(conn)?;
     if agreed {
         approve_answer(conn, id)?;
     }
@@ -114,8 +100,8 @@ pub fn approve_answer(conn: &mut Conn, id: i64) -> QueryResult<ReviewOutcome> {
     let row = agent_responses::table.find(id).filter(SUGGESTED);
     let changed = diesel::update(row)
         .set((
-            agent_responses::for_everyone.eq("approved"),
-            agent_responses::scope.eq("global"),
+            agent_responses::for_everyone.eq(SharingState::Approved),
+            agent_responses::scope.eq(RecallScope::Global),
             agent_responses::owner.eq(AnswerOwner::Everyone.column_value()),
             agent_responses::revision.eq(revision),
         ))
@@ -123,7 +109,7 @@ pub fn approve_answer(conn: &mut Conn, id: i64) -> QueryResult<ReviewOutcome> {
     if changed == 0 {
         return Ok(ReviewOutcome::TooLate);
     }
-    settle_copies(conn, id, "approved")?;
+    settle_copies(conn, id, SharingState::Approved)?;
     Ok(ReviewOutcome::Applied)
 }
 
@@ -136,14 +122,15 @@ pub fn refuse_future_copies(conn: &mut Conn, id: i64) -> QueryResult<()> {
         )
         .count()
         .get_result(conn)?;
-    if shared > 0 { settle_copies(conn, id, "refused") } else { Ok(()) }
+    if shared > 0 { settle_copies(conn, id, SharingState::Refused) } else { Ok(()) }
 }
 
 /// Applies the decision on one answer to copies in the same wording that only their own users find.
-fn settle_copies(conn: &mut Conn, id: i64, settled: &str) -> QueryResult<()> {
+fn settle_copies(conn: &mut Conn, id: i64, settled: SharingState) -> QueryResult<()> {
     let likeness: i64 = agent_responses::table.find(id).select(agent_responses::likeness).first(conn)?;
-    let same = DONE.and(agent_responses::likeness.eq(likeness)).and(agent_responses::scope.eq("user"));
-    let open = agent_responses::for_everyone.eq_any(["suggested", "approved"]);
+    let same =
+        DONE.and(agent_responses::likeness.eq(likeness)).and(agent_responses::scope.eq(RecallScope::User));
+    let open = agent_responses::for_everyone.eq_any([SharingState::Suggested, SharingState::Approved]);
     diesel::update(agent_responses::table.filter(same.and(open)))
         .set(agent_responses::for_everyone.eq(settled))
         .execute(conn)
@@ -152,18 +139,17 @@ fn settle_copies(conn: &mut Conn, id: i64, settled: &str) -> QueryResult<()> {
 
 pub fn refuse_answer(conn: &mut Conn, id: i64) -> QueryResult<ReviewOutcome> {
     let changed = diesel::update(agent_responses::table.find(id).filter(SUGGESTED))
-        .set(agent_responses::for_everyone.eq("refused"))
+        .set(agent_responses::for_everyone.eq(SharingState::Refused))
         .execute(conn)?;
     if changed == 0 {
         return Ok(ReviewOutcome::TooLate);
     }
-    settle_copies(conn, id, "refused")?;
+    settle_copies(conn, id, SharingState::Refused)?;
     Ok(ReviewOutcome::Applied)
 }
 
 /// Loads the user who asked the suggested question, for the reviewer of the suggestion.
 pub fn load_asking_user(conn: &mut Conn, id: i64) -> QueryResult<Option<UserId>> {
-    let user: Option<Option<i64>> =
-        agent_responses::table.find(id).select(agent_responses::user_id).first(conn).optional()?;
-    Ok(user.flatten().map(UserId))
+    let asking = agent_responses::table.find(id).select(agent_responses::user_id);
+    Ok(asking.first(conn).optional()?.flatten())
 }

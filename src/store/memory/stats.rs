@@ -6,7 +6,11 @@ use diesel::dsl::count_star;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use crate::store::codec::timestamp_from_ms;
+use super::facts::FactState;
+use super::responses::{AnswerState, FINDABLE};
+use crate::conversation::memory::answer_metadata::ResponseType;
+use crate::conversation::memory::recall::RecallScope;
+use crate::store::column_types::StoredEnum;
 use crate::store::schema::{agent_responses, user_facts};
 use crate::store::{Conn, QueryResult};
 
@@ -30,8 +34,18 @@ pub struct StoredAnswerStats {
     pub last_worked_at: Option<Timestamp>,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_responses)]
+struct AnswerCountRow {
+    state: AnswerState,
+    scope: RecallScope,
+    response_type: Option<ResponseType>,
+    embed_model: Option<String>,
+    #[diesel(select_expression = count_star())]
+    count: i64,
+}
+
 pub fn load_answer_stats(conn: &mut Conn) -> QueryResult<StoredAnswerStats> {
-    type AnswerCountRow = (String, String, Option<String>, Option<String>, i64);
     let rows: Vec<AnswerCountRow> = agent_responses::table
         .group_by((
             agent_responses::state,
@@ -39,51 +53,46 @@ pub fn load_answer_stats(conn: &mut Conn) -> QueryResult<StoredAnswerStats> {
             agent_responses::response_type,
             agent_responses::embed_model,
         ))
-        .select((
-            agent_responses::state,
-            agent_responses::scope,
-            agent_responses::response_type,
-            agent_responses::embed_model,
-            count_star(),
-        ))
+        .select(AnswerCountRow::as_select())
         .load(conn)?;
     let mut stats = StoredAnswerStats::default();
-    for (state, scope, kind, model, count) in rows {
-        let findable = matches!(state.as_str(), "pending" | "done");
-        *stats.by_state.entry(state).or_default() += count;
-        if !findable {
+    for AnswerCountRow { state, scope, response_type, embed_model, count } in rows {
+        *stats.by_state.entry(state.as_text().to_owned()).or_default() += count;
+        if !FINDABLE.contains(&state) {
             continue;
         }
-        *stats.by_scope.entry(scope).or_default() += count;
-        *stats.by_model.entry(model.unwrap_or_default()).or_default() += count;
-        if let Some(kind) = kind {
-            *stats.by_type.entry(kind).or_default() += count;
+        *stats.by_scope.entry(scope.as_text().to_owned()).or_default() += count;
+        *stats.by_model.entry(embed_model.unwrap_or_default()).or_default() += count;
+        if let Some(kind) = response_type {
+            *stats.by_type.entry(kind.as_text().to_owned()).or_default() += count;
         }
     }
     for (model, count) in stats.by_model.iter().filter(|(model, _)| !model.is_empty()) {
         stats.vector_bytes += 2 * count * vector_size(conn, model)?;
     }
     stats.failing = agent_responses::table
-        .filter(agent_responses::state.eq("pending").and(agent_responses::attempts.gt(0)))
+        .filter(agent_responses::state.eq(AnswerState::Pending).and(agent_responses::attempts.gt(0)))
         .select(count_star())
         .first(conn)?;
     stats.facts =
-        user_facts::table.filter(user_facts::state.eq("active")).select(count_star()).first(conn)?;
+        user_facts::table.filter(user_facts::state.eq(FactState::Active)).select(count_star()).first(conn)?;
     // An erased answer keeps its time and gets a new revision.
-    let last: Option<Option<i64>> = agent_responses::table
-        .filter(agent_responses::processed_at.is_not_null().and(agent_responses::state.ne("erased")))
+    let last: Option<Option<Timestamp>> = agent_responses::table
+        .filter(
+            agent_responses::processed_at.is_not_null().and(agent_responses::state.ne(AnswerState::Erased)),
+        )
         .order(agent_responses::revision.desc())
         .select(agent_responses::processed_at)
         .first(conn)
         .optional()?;
-    stats.last_worked_at = last.flatten().map(timestamp_from_ms).transpose()?;
+    stats.last_worked_at = last.flatten();
     Ok(stats)
 }
 
 /// Returns the size in bytes of one vector of a model: all vectors of a model have the same length.
 fn vector_size(conn: &mut Conn, model: &str) -> QueryResult<i64> {
     let vector: Option<Option<Vec<u8>>> = agent_responses::table
-        .filter(agent_responses::state.eq("done").and(agent_responses::embed_model.eq(model)))
+        .filter(agent_responses::state.eq(AnswerState::Done).and(agent_responses::embed_model.eq(model)))
         .select(agent_responses::response_vec)
         .first(conn)
         .optional()?;

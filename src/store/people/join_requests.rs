@@ -10,7 +10,7 @@ use crate::conversation::people::naming::UserName;
 use crate::conversation::people::onboarding::{DISMISS_AFTER, Newcomer, WaitingRoom};
 use crate::conversation::transcript::{UserId, UserStatus};
 use crate::store::Conn;
-use crate::store::codec::{convert_integer, ms, status_word, timestamp_from_ms};
+use crate::store::codec::{convert_integer, ms};
 use crate::store::confirmation::approvals::{self, ApprovalKind};
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::users;
@@ -20,17 +20,22 @@ const WAITS: LiteralSql = LiteralSql("users.waiting_since IS NOT NULL");
 const ASKED_FIRST: LiteralSql = LiteralSql("users.first_request_at IS NOT NULL");
 const WAS_ANSWERED: LiteralSql = LiteralSql("users.answered_at IS NOT NULL");
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = users)]
+struct NewcomerRow {
+    display_name: Option<String>,
+    name_asks: i64,
+    waiting_since: Option<Timestamp>,
+    answered_at: Option<Timestamp>,
+}
+
 pub fn load_newcomer(conn: &mut Conn, id: UserId) -> QueryResult<Newcomer> {
-    type NewcomerRow = (Option<String>, i64, Option<i64>, Option<i64>);
-    let (name, asked, waiting_since, answered_at): NewcomerRow = users::table
-        .find(id.0)
-        .select((users::display_name, users::name_asks, users::waiting_since, users::answered_at))
-        .first(conn)?;
+    let row: NewcomerRow = users::table.find(id).select(NewcomerRow::as_select()).first(conn)?;
     Ok(Newcomer {
-        name,
-        name_requests: convert_integer(asked)?,
-        has_slot: waiting_since.is_some(),
-        answered_at: answered_at.map(timestamp_from_ms).transpose()?,
+        name: row.display_name,
+        name_requests: convert_integer(row.name_asks)?,
+        has_slot: row.waiting_since.is_some(),
+        answered_at: row.answered_at,
         admin_requests: approvals::count_join_requests(conn, id)?,
         admin_request_is_open: approvals::load_open_approvals_about(conn, id)?
             .iter()
@@ -54,10 +59,10 @@ pub fn load_waiting_room(conn: &mut Conn, now: Timestamp) -> QueryResult<Waiting
 
 /// Records that a newcomer was asked for their name. The newcomer has a slot from now on.
 pub fn record_name_prompt(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(users::table.find(id.0).filter(users::waiting_since.is_null()))
+    diesel::update(users::table.find(id).filter(users::waiting_since.is_null()))
         .set(users::waiting_since.eq(ms(now)))
         .execute(conn)?;
-    diesel::update(users::table.find(id.0))
+    diesel::update(users::table.find(id))
         .set((
             users::name_asks.eq(users::name_asks + 1),
             users::answered_at.eq(ms(now)),
@@ -74,7 +79,7 @@ pub fn store_first_request(
     request: &FirstRequest,
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(users::table.find(id.0))
+    diesel::update(users::table.find(id))
         .set((users::first_request.eq(request.as_str()), users::first_request_at.eq(ms(now))))
         .execute(conn)
         .map(drop)
@@ -83,7 +88,7 @@ pub fn store_first_request(
 /// Loads the title request in a newcomer's first message, if it is still stored.
 pub fn load_first_request(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<Option<FirstRequest>> {
     let title: Option<Option<String>> = users::table
-        .find(id.0)
+        .find(id)
         .filter(users::first_request_at.gt(ms(now - RETENTION)))
         .select(users::first_request)
         .first(conn)
@@ -93,8 +98,8 @@ pub fn load_first_request(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryR
 
 /// Erases the first request of a newcomer, after the request was answered or the newcomer was blocked or forgotten.
 pub fn erase_first_request(conn: &mut Conn, id: UserId) -> QueryResult<()> {
-    diesel::update(users::table.find(id.0))
-        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
+    diesel::update(users::table.find(id))
+        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<Timestamp>)))
         .execute(conn)
         .map(drop)
 }
@@ -102,14 +107,14 @@ pub fn erase_first_request(conn: &mut Conn, id: UserId) -> QueryResult<()> {
 /// Erases first requests that have exceeded their retention period.
 pub fn erase_old_first_requests(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.filter(ASKED_FIRST.and(users::first_request_at.le(ms(now - RETENTION)))))
-        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
+        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<Timestamp>)))
         .execute(conn)
         .map(drop)
 }
 
 /// Restarts the wait of a newcomer when the admins are asked again.
 pub fn restart_wait(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(users::table.find(id.0)).set(users::waiting_since.eq(ms(now))).execute(conn).map(drop)
+    diesel::update(users::table.find(id)).set(users::waiting_since.eq(ms(now))).execute(conn).map(drop)
 }
 
 /// Records the name of a newcomer, who now waits for an admin.
@@ -120,10 +125,10 @@ pub fn record_introduction(conn: &mut Conn, id: UserId, name: &UserName, now: Ti
 
 /// Ends the wait of a newcomer who was admitted or refused.
 pub fn end_wait(conn: &mut Conn, id: UserId, status: UserStatus, now: Timestamp) -> QueryResult<()> {
-    diesel::update(users::table.find(id.0))
+    diesel::update(users::table.find(id))
         .set((
-            users::status.eq(status_word(status)),
-            users::waiting_since.eq(None::<i64>),
+            users::status.eq(status),
+            users::waiting_since.eq(None::<Timestamp>),
             users::updated_at.eq(ms(now)),
         ))
         .execute(conn)
@@ -133,14 +138,14 @@ pub fn end_wait(conn: &mut Conn, id: UserId, status: UserStatus, now: Timestamp)
 /// Dismisses newcomers a week after their last contact, to make room, unless a join request for them is open. The
 /// number of times that they were asked for their name is not reset.
 pub fn dismiss_idle_newcomers(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    let long: Vec<i64> = users::table
+    let long: Vec<UserId> = users::table
         .filter(WAITS.and(users::waiting_since.le(ms(now - DISMISS_AFTER))))
         .select(users::id)
         .load(conn)?;
     for id in long {
-        if approvals::load_open_approvals_about(conn, UserId(id))?.is_empty() {
+        if approvals::load_open_approvals_about(conn, id)?.is_empty() {
             diesel::update(users::table.find(id))
-                .set((users::waiting_since.eq(None::<i64>), users::updated_at.eq(ms(now))))
+                .set((users::waiting_since.eq(None::<Timestamp>), users::updated_at.eq(ms(now))))
                 .execute(conn)?;
         }
     }
@@ -149,10 +154,9 @@ pub fn dismiss_idle_newcomers(conn: &mut Conn, now: Timestamp) -> QueryResult<()
 
 /// Loads the waiting newcomers who have given their name, longest wait first.
 pub fn load_named_newcomers(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
-    let named: Vec<i64> = users::table
-        .filter(WAITS.and(users::display_name.is_not_null()).and(users::status.eq("pending")))
+    users::table
+        .filter(WAITS.and(users::display_name.is_not_null()).and(users::status.eq(UserStatus::Pending)))
         .order(users::waiting_since)
         .select(users::id)
-        .load(conn)?;
-    Ok(named.into_iter().map(UserId).collect())
+        .load(conn)
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::conversation::transcript::UserId;
 use crate::store::Conn;
 use crate::store::audit::Actor;
-use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::codec::ms;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::queue::outbox;
 use crate::store::schema::pauses;
@@ -30,7 +30,7 @@ pub fn start_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<P
         return Ok(PauseOutcome::Unchanged);
     }
     diesel::insert_into(pauses::table)
-        .values((pauses::begun_at.eq(ms(now)), pauses::begun_by.eq(by.0)))
+        .values((pauses::begun_at.eq(ms(now)), pauses::begun_by.eq(by)))
         .execute(conn)?;
     Ok(PauseOutcome::Changed)
 }
@@ -41,14 +41,13 @@ pub fn end_pause(conn: &mut Conn, by: Actor, now: Timestamp) -> QueryResult<Paus
         outbox::suppress_messages_by_key(conn, &format!("pause:{pause}"), now)?;
     }
     let ended = diesel::update(pauses::table.filter(OPEN))
-        .set((pauses::ended_at.eq(ms(now)), pauses::ended_by.eq(by.user().map(|by| by.0))))
+        .set((pauses::ended_at.eq(ms(now)), pauses::ended_by.eq(by.user())))
         .execute(conn)?;
     Ok(if ended == 0 { PauseOutcome::Unchanged } else { PauseOutcome::Changed })
 }
 
 /// Returns the time at which the last pause ended.
 pub fn load_resumed_at(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
-    let last: Option<Option<i64>> =
-        pauses::table.order(pauses::id.desc()).select(pauses::ended_at).first(conn).optional()?;
-    last.flatten().map(timestamp_from_ms).transpose()
+    let last = pauses::table.order(pauses::id.desc()).select(pauses::ended_at);
+    Ok(last.first(conn).optional()?.flatten())
 }

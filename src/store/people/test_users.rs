@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use crate::conversation::transcript::UserId;
+use crate::conversation::transcript::{UserId, UserRole, UserStatus};
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::schema::{conversations, users};
@@ -17,8 +17,8 @@ pub fn find_free_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Optio
     let busy = conversations::table
         .filter(conversations::user_id.eq(users::id).and(conversations::ended_at.is_null()))
         .select(conversations::id);
-    let free: Option<i64> = users::table
-        .filter(users::test.eq(1).and(users::status.eq("active")))
+    let free: Option<UserId> = users::table
+        .filter(users::test.eq(true).and(users::status.eq(UserStatus::Active)))
         .filter(users::forgotten_at.is_null().and(users::opted_out_at.is_null()))
         .filter(diesel::dsl::not(diesel::dsl::exists(busy)))
         .order(users::id)
@@ -26,7 +26,7 @@ pub fn find_free_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Optio
         .first(conn)
         .optional()?;
     match free {
-        Some(id) => Ok(Some(UserId(id))),
+        Some(id) => Ok(Some(id)),
         None => create_test_user(conn, now),
     }
 }
@@ -34,16 +34,16 @@ pub fn find_free_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Optio
 /// Creates a test user with permission to add and delete, so that everything can be tried.
 fn create_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
     for (place, number) in (1..).zip(NUMBERS) {
-        let made: Option<i64> = diesel::insert_into(users::table)
+        let made: Option<UserId> = diesel::insert_into(users::table)
             .values((
                 users::phone.eq(format!("+155501001{number:02}")),
                 users::display_name.eq(format!("Test user {place}")),
-                users::status.eq("active"),
-                users::role.eq("member"),
-                users::can_add.eq(1),
-                users::can_delete.eq(1),
-                users::can_4k.eq(0),
-                users::test.eq(1),
+                users::status.eq(UserStatus::Active),
+                users::role.eq(UserRole::Member),
+                users::can_add.eq(true),
+                users::can_delete.eq(true),
+                users::can_4k.eq(false),
+                users::test.eq(true),
                 users::created_at.eq(ms(now)),
                 users::updated_at.eq(ms(now)),
             ))
@@ -51,8 +51,8 @@ fn create_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserI
             .returning(users::id)
             .get_result(conn)
             .optional()?;
-        if let Some(id) = made {
-            return Ok(Some(UserId(id)));
+        if made.is_some() {
+            return Ok(made);
         }
     }
     Ok(None)
@@ -62,7 +62,7 @@ fn create_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserI
 mod tests {
     use super::super::users::{self as people, FirstContactRole};
     use super::*;
-    use crate::conversation::transcript::{PhoneNumber, UserRole};
+    use crate::conversation::transcript::PhoneNumber;
     use crate::store::conversation::conversations as talks;
     use crate::store::scratch;
 
@@ -89,7 +89,7 @@ mod tests {
     fn admin_role_does_not_apply_to_test_users() {
         let mut conn = scratch();
         let id = find_free_test_user(&mut conn, NOW).unwrap().unwrap();
-        diesel::update(users::table).set(users::role.eq("admin")).execute(&mut conn).unwrap();
+        diesel::update(users::table).set(users::role.eq(UserRole::Admin)).execute(&mut conn).unwrap();
         assert_eq!(people::load_user(&mut conn, id).unwrap().rights.role, UserRole::Member);
         assert_eq!(people::load_admins(&mut conn).unwrap(), []);
     }

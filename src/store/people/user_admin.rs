@@ -6,11 +6,12 @@ use serde_json::{Map, Value, json};
 
 use super::users as people;
 use crate::conversation::people::naming::UserName;
-use crate::conversation::transcript::{PhoneNumber, User, UserId, UserRights, UserRole};
+use crate::conversation::transcript::{ConversationId, PhoneNumber, User, UserId, UserRights, UserRole};
 use crate::store::Conn;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
-use crate::store::codec::{role_word, timestamp_from_ms};
+use crate::store::column_types::StoredEnum;
 use crate::store::confirmation::code_misses::{self, CodeMisses};
+use crate::store::conversation::conversations::EndReason;
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::schema::{conversations, inbound_events, turns, users};
 
@@ -38,22 +39,21 @@ pub fn load_user_accounts(conn: &mut Conn) -> QueryResult<Vec<UserAccount>> {
 }
 
 pub fn find_user_id_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
-    let id: Option<i64> = users::table
+    users::table
         .filter(users::phone.eq(phone.as_str()).and(users::forgotten_at.is_null()))
         .select(users::id)
         .first(conn)
-        .optional()?;
-    Ok(id.map(UserId))
+        .optional()
 }
 
 /// Loads a user; `None` if the user is unknown or forgotten.
 pub fn find_known_user(conn: &mut Conn, id: UserId) -> QueryResult<Option<User>> {
-    let known: Option<i64> = users::table
-        .filter(users::id.eq(id.0).and(users::forgotten_at.is_null()))
+    let known: Option<UserId> = users::table
+        .filter(users::id.eq(id).and(users::forgotten_at.is_null()))
         .select(users::id)
         .first(conn)
         .optional()?;
-    known.map(|id| people::load_user(conn, UserId(id))).transpose()
+    known.map(|id| people::load_user(conn, id)).transpose()
 }
 
 pub fn load_user_account(conn: &mut Conn, id: UserId) -> QueryResult<UserAccount> {
@@ -63,14 +63,13 @@ pub fn load_user_account(conn: &mut Conn, id: UserId) -> QueryResult<UserAccount
 
 fn account_with_limits(conn: &mut Conn, user: User) -> QueryResult<UserAccount> {
     let own = quotas::load_quota_override(conn, user.id)?;
-    let last: Option<i64> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.id.0))
+    let last_text: Option<Timestamp> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.id))
         .order(inbound_events::id.desc())
         .select(inbound_events::received_at)
         .first(conn)
         .optional()?;
     let limit = |own: Option<u32>| own.map_or(UserLimit::Household, UserLimit::Own);
-    let last_text = last.map(timestamp_from_ms).transpose()?;
     let code_misses = code_misses::load_code_misses(conn, user.id)?;
     Ok(UserAccount {
         code_misses,
@@ -87,9 +86,19 @@ pub struct ConversationOverview {
     pub name: String,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    pub end_reason: Option<String>,
+    pub end_reason: Option<&'static str>,
     /// Number of the user's messages that were processed by turns.
     pub message_count: i64,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = conversations)]
+struct ConversationOverviewRow {
+    id: ConversationId,
+    name: String,
+    started_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    end_reason: Option<EndReason>,
 }
 
 /// Loads the last conversations of a user, newest first.
@@ -98,28 +107,25 @@ pub fn load_recent_conversations(
     user: UserId,
     limit: i64,
 ) -> QueryResult<Vec<ConversationOverview>> {
-    type ConversationOverviewRow = (i64, String, i64, Option<i64>, Option<String>);
     let rows: Vec<ConversationOverviewRow> = conversations::table
-        .filter(conversations::user_id.eq(user.0))
+        .filter(conversations::user_id.eq(user))
         .order(conversations::id.desc())
         .limit(limit)
-        .select((
-            conversations::id,
-            conversations::name,
-            conversations::started_at,
-            conversations::ended_at,
-            conversations::end_reason,
-        ))
+        .select(ConversationOverviewRow::as_select())
         .load(conn)?;
-    let talk = |(id, name, started_at, ended_at, end_reason): ConversationOverviewRow| {
-        let turns = turns::table.filter(turns::conversation_id.eq(id)).select(turns::id);
+    let talk = |row: ConversationOverviewRow| {
+        let turns = turns::table.filter(turns::conversation_id.eq(row.id)).select(turns::id);
         let texts: i64 = inbound_events::table
             .filter(inbound_events::turn_id.eq_any(turns.nullable()))
             .count()
             .get_result(conn)?;
-        let (started_at, ended_at) =
-            (timestamp_from_ms(started_at)?, ended_at.map(timestamp_from_ms).transpose()?);
-        Ok(ConversationOverview { name, started_at, ended_at, end_reason, message_count: texts })
+        Ok(ConversationOverview {
+            name: row.name,
+            started_at: row.started_at,
+            ended_at: row.ended_at,
+            end_reason: row.end_reason.map(StoredEnum::as_text),
+            message_count: texts,
+        })
     };
     rows.into_iter().map(talk).collect()
 }
@@ -186,7 +192,7 @@ impl UserChanges {
     fn audit_detail(&self) -> Value {
         let limit = |limit: UserLimit| limit.override_value().map_or(json!("household"), |own| json!(own));
         let changed = [
-            ("role", self.role.map(|role| json!(role_word(role)))),
+            ("role", self.role.map(|role| json!(role.as_text()))),
             ("name", self.name.as_ref().map(|_| json!("changed"))),
             ("add", self.add.map(Value::from)),
             ("delete", self.delete.map(Value::from)),

@@ -4,45 +4,47 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use crate::conversation::people::naming::UserName;
-use crate::conversation::transcript::{Address, PhoneNumber, User, UserId, UserRights, UserRole, UserStatus};
+use crate::conversation::transcript::{
+    Address, ChannelKind, PhoneNumber, User, UserId, UserRights, UserRole, UserStatus,
+};
 use crate::store::Conn;
-use crate::store::codec::{ms, role, role_word, status, status_word, unreadable_column};
+use crate::store::codec::ms;
 use crate::store::library::title_requests;
 use crate::store::schema::{inbound_events, users};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = users)]
 struct UserRow {
-    id: i64,
-    phone: String,
+    id: UserId,
+    phone: PhoneNumber,
     display_name: Option<String>,
-    status: String,
-    role: String,
-    can_add: i64,
-    can_delete: i64,
-    can_4k: i64,
-    opted_out_at: Option<i64>,
-    test: i64,
+    status: UserStatus,
+    role: UserRole,
+    can_add: bool,
+    can_delete: bool,
+    can_4k: bool,
+    opted_out_at: Option<Timestamp>,
+    test: bool,
 }
 
-impl UserRow {
-    fn into_user(self) -> QueryResult<User> {
-        Ok(User {
-            id: UserId(self.id),
-            phone: PhoneNumber::parse(&self.phone).map_err(|_| unreadable_column("phone number"))?,
-            name: self.display_name,
-            status: status(&self.status)?,
+impl From<UserRow> for User {
+    fn from(row: UserRow) -> Self {
+        Self {
+            id: row.id,
+            phone: row.phone,
+            name: row.display_name,
+            status: row.status,
             rights: UserRights {
                 // A test user is always a member, even if another role is stored: a fictional user must not decide
                 // anything for real users.
-                role: if self.test == 1 { UserRole::Member } else { role(&self.role)? },
-                add: self.can_add == 1,
-                delete: self.can_delete == 1,
-                four_k: self.can_4k == 1,
+                role: if row.test { UserRole::Member } else { row.role },
+                add: row.can_add,
+                delete: row.can_delete,
+                four_k: row.can_4k,
             },
-            opted_out: self.opted_out_at.is_some(),
-            test: self.test == 1,
-        })
+            opted_out: row.opted_out_at.is_some(),
+            test: row.test,
+        }
     }
 }
 
@@ -55,17 +57,12 @@ pub enum FirstContactRole {
 }
 
 pub fn load_user(conn: &mut Conn, id: UserId) -> QueryResult<User> {
-    users::table.find(id.0).select(UserRow::as_select()).first(conn).and_then(UserRow::into_user)
+    users::table.find(id).select(UserRow::as_select()).first(conn).map(User::from)
 }
 
 pub fn find_user_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<User>> {
-    users::table
-        .filter(users::phone.eq(phone.as_str()))
-        .select(UserRow::as_select())
-        .first(conn)
-        .optional()?
-        .map(UserRow::into_user)
-        .transpose()
+    let user = users::table.filter(users::phone.eq(phone.as_str())).select(UserRow::as_select());
+    Ok(user.first(conn).optional()?.map(User::from))
 }
 
 /// Returns the user with this number, and creates the user if the number is unknown. The role and status of a known
@@ -88,17 +85,16 @@ pub fn ensure_user(
     diesel::insert_into(users::table)
         .values((
             users::phone.eq(phone.as_str()),
-            users::status.eq(status_word(status)),
-            users::role.eq(role_word(role)),
-            users::can_add.eq(1),
-            users::can_delete.eq(0),
-            users::can_4k.eq(0),
+            users::status.eq(status),
+            users::role.eq(role),
+            users::can_add.eq(true),
+            users::can_delete.eq(false),
+            users::can_4k.eq(false),
             users::created_at.eq(ms(now)),
             users::updated_at.eq(ms(now)),
         ))
         .returning(users::id)
         .get_result(conn)
-        .map(UserId)
 }
 
 /// Loads the names of all users who are not forgotten, to distinguish text about a user from text about no user.
@@ -114,17 +110,22 @@ pub fn load_known_users(conn: &mut Conn) -> QueryResult<Vec<User>> {
         .order(users::id)
         .select(UserRow::as_select())
         .load(conn)?;
-    rows.into_iter().map(UserRow::into_user).collect()
+    Ok(rows.into_iter().map(User::from).collect())
 }
 
 /// Loads the active admins, longest known first.
 pub fn load_admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
     let rows: Vec<UserRow> = users::table
-        .filter(users::role.eq("admin").and(users::status.eq("active")).and(users::test.eq(0)))
+        .filter(
+            users::role
+                .eq(UserRole::Admin)
+                .and(users::status.eq(UserStatus::Active))
+                .and(users::test.eq(false)),
+        )
         .order(users::id)
         .select(UserRow::as_select())
         .load(conn)?;
-    rows.into_iter().map(UserRow::into_user).collect()
+    Ok(rows.into_iter().map(User::from).collect())
 }
 
 /// Returns whether this user is the only admin who can let users in.
@@ -135,35 +136,32 @@ pub fn is_last_admin(conn: &mut Conn, id: UserId) -> QueryResult<bool> {
 
 /// Returns Dialarr's number to which the user last sent a message by phone: messages to the user are sent from it.
 pub fn load_last_address(conn: &mut Conn, id: UserId) -> QueryResult<Option<Address>> {
-    let address: Option<String> = inbound_events::table
-        .filter(inbound_events::user_id.eq(id.0).and(inbound_events::channel.eq("twilio")))
+    inbound_events::table
+        .filter(inbound_events::user_id.eq(id).and(inbound_events::channel.eq(ChannelKind::Twilio)))
         .order(inbound_events::id.desc())
         .select(inbound_events::to_addr)
         .first(conn)
-        .optional()?;
-    Ok(address.map(Address::new))
+        .optional()
 }
 
 fn find_user_id(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
-    let id: Option<i64> =
-        users::table.filter(users::phone.eq(phone.as_str())).select(users::id).first(conn).optional()?;
-    Ok(id.map(UserId))
+    users::table.filter(users::phone.eq(phone.as_str())).select(users::id).first(conn).optional()
 }
 
 pub fn set_name(conn: &mut Conn, id: UserId, name: &UserName, now: Timestamp) -> QueryResult<()> {
-    diesel::update(users::table.find(id.0))
+    diesel::update(users::table.find(id))
         .set((users::display_name.eq(name.as_str()), users::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)
 }
 
 pub fn set_rights(conn: &mut Conn, id: UserId, rights: UserRights, now: Timestamp) -> QueryResult<()> {
-    diesel::update(users::table.find(id.0))
+    diesel::update(users::table.find(id))
         .set((
-            users::role.eq(role_word(rights.role)),
-            users::can_add.eq(i64::from(rights.add)),
-            users::can_delete.eq(i64::from(rights.delete)),
-            users::can_4k.eq(i64::from(rights.four_k)),
+            users::role.eq(rights.role),
+            users::can_add.eq(rights.add),
+            users::can_delete.eq(rights.delete),
+            users::can_4k.eq(rights.four_k),
             users::updated_at.eq(ms(now)),
         ))
         .execute(conn)
@@ -171,8 +169,8 @@ pub fn set_rights(conn: &mut Conn, id: UserId, rights: UserRights, now: Timestam
 }
 
 pub fn set_status(conn: &mut Conn, id: UserId, status: UserStatus, now: Timestamp) -> QueryResult<()> {
-    diesel::update(users::table.find(id.0))
-        .set((users::status.eq(status_word(status)), users::updated_at.eq(ms(now))))
+    diesel::update(users::table.find(id))
+        .set((users::status.eq(status), users::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)
 }
@@ -188,7 +186,7 @@ pub enum OptOutcome {
 /// Opts a user out, and gives up the user's waiting additions. `said_at` is the time at which the keyword was sent,
 /// which may be long before it was received.
 pub fn opt_out(conn: &mut Conn, id: UserId, said_at: Timestamp, now: Timestamp) -> QueryResult<OptOutcome> {
-    let change = set_opted_out(conn, id, Some(ms(now)), (said_at, now))?;
+    let change = set_opted_out(conn, id, Some(now), (said_at, now))?;
     if change == OptOutcome::Changed {
         title_requests::withdraw_additions(conn, id, now)?;
     }
@@ -202,14 +200,14 @@ pub fn opt_in(conn: &mut Conn, id: UserId, said_at: Timestamp, now: Timestamp) -
 fn set_opted_out(
     conn: &mut Conn,
     id: UserId,
-    at: Option<i64>,
+    at: Option<Timestamp>,
     (said_at, now): (Timestamp, Timestamp),
 ) -> QueryResult<OptOutcome> {
     // The sender's time comes from the carrier. If Dialarr's clock is behind it, later keywords would count as earlier
     // ones.
     let said_at = ms(said_at.min(now));
     let latest = users::opt_word_at.is_null().or(users::opt_word_at.le(said_at));
-    let changed = diesel::update(users::table.find(id.0).filter(latest))
+    let changed = diesel::update(users::table.find(id).filter(latest))
         .set((users::opted_out_at.eq(at), users::opt_word_at.eq(said_at), users::updated_at.eq(ms(now))))
         .execute(conn)?;
     Ok(if changed == 1 { OptOutcome::Changed } else { OptOutcome::Overtaken })

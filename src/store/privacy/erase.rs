@@ -8,20 +8,24 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::text_index;
+use crate::conversation::stream_events::CallPhase;
 use crate::conversation::transcript::{CallResult, ToolArguments, UserId};
+use crate::store::confirmation::approvals::ApprovalState;
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::conversations::{self as talk_rows, EndReason};
-use crate::store::memory::responses::{self, OPERATOR};
+use crate::store::memory::responses::{self, AnswerState, OPERATOR};
 use crate::store::memory::{facts, groups, shared_answers};
 use crate::store::people::join_requests;
+use crate::store::queue::inbound_messages::InboundState;
 use crate::store::queue::notifications as notice_rows;
+use crate::store::queue::outbox::SETTLED;
 use crate::store::schema::{
     agent_responses, approvals, blocks, conversations, follows, inbound_events, llm_steps, notices, outbox,
     reactions, requests as asked_titles, stream_events, tool_call_items, tool_calls, turns,
 };
 use crate::store::stream::pruning;
 use crate::store::turns::{model_steps, turn_lifecycle as turn_rows};
-use crate::store::{Conn, QueryResult, codec};
+use crate::store::{Conn, QueryResult, codec, column_types};
 
 /// Name of an erased conversation.
 const FORGOTTEN: &str = "Forgotten";
@@ -42,7 +46,7 @@ macro_rules! ids {
     ($table:ident, $scope:expr) => {{
         let ids = $table::table.select($table::id).into_boxed::<Sqlite>();
         match $scope {
-            ErasureScope::User(user) => ids.filter($table::user_id.eq(user.0)),
+            ErasureScope::User(user) => ids.filter($table::user_id.eq(user)),
             ErasureScope::Rows { after, up_to } => ids.filter($table::id.gt(after).and($table::id.le(up_to))),
         }
     }};
@@ -74,7 +78,7 @@ pub fn erase_conversations(conn: &mut Conn, user: UserId, now: Timestamp) -> Que
     groups::leave_groups(conn, user)?;
     facts::erase_facts(conn, user, now)?;
     join_requests::erase_first_request(conn, user)?;
-    diesel::delete(follows::table.filter(follows::user_id.eq(user.0))).execute(conn).map(drop)
+    diesel::delete(follows::table.filter(follows::user_id.eq(user))).execute(conn).map(drop)
 }
 
 /// Replaces the names of ended conversations, which are derived from their first message.
@@ -97,7 +101,7 @@ fn erase_conversation_names(conn: &mut Conn, scope: ErasureScope) -> QueryResult
 
 pub(super) fn erase_inbound_messages(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
     let texts = inbound_events::id.eq_any(ids!(inbound_events, scope));
-    diesel::update(inbound_events::table.filter(texts.and(inbound_events::state.ne("pending"))))
+    diesel::update(inbound_events::table.filter(texts.and(inbound_events::state.ne(InboundState::Pending))))
         .set((inbound_events::body.eq(""), inbound_events::media.eq(None::<String>)))
         .execute(conn)
         .map(drop)
@@ -105,7 +109,7 @@ pub(super) fn erase_inbound_messages(conn: &mut Conn, scope: ErasureScope) -> Qu
 
 pub(super) fn erase_outbound_messages(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
     let texts = outbox::id.eq_any(ids!(outbox, scope));
-    let settled = outbox::state.eq_any(["accepted", "failed", "suppressed"]);
+    let settled = outbox::state.eq_any(SETTLED);
     diesel::update(outbox::table.filter(texts.and(settled)))
         .set((outbox::body.eq(""), outbox::media_url.eq(None::<String>)))
         .execute(conn)
@@ -122,7 +126,7 @@ pub(super) fn erase_reactions(conn: &mut Conn, scope: ErasureScope) -> QueryResu
 /// Erases the titles in requests to admins, except in a request that is being executed.
 pub(super) fn erase_approval_titles(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
     let asked = approvals::id.eq_any(ids!(approvals, scope));
-    let settled = approvals::state.ne("open").and(approvals::fingerprint.is_not_null());
+    let settled = approvals::state.ne(ApprovalState::Open).and(approvals::fingerprint.is_not_null());
     let carried_out = tool_calls::table
         .filter(tool_calls::id.nullable().eq(approvals::run_call_id))
         .filter(tool_calls::finished_at.is_null());
@@ -169,13 +173,13 @@ fn erase_selected_answers(
     conn: &mut Conn,
     ids: agent_responses::BoxedQuery<'_, Sqlite, BigInt>,
 ) -> QueryResult<usize> {
-    let to_go = agent_responses::id.eq_any(ids).and(agent_responses::state.ne("erased"));
+    let to_go = agent_responses::id.eq_any(ids).and(agent_responses::state.ne(AnswerState::Erased));
     let revision = responses::next_revision(conn)?;
     let nothing = || None::<Vec<u8>>;
     diesel::update(agent_responses::table.filter(to_go))
         .set((
             (
-                agent_responses::state.eq("erased"),
+                agent_responses::state.eq(AnswerState::Erased),
                 agent_responses::trigger_text.eq(""),
                 agent_responses::response_text.eq(""),
                 agent_responses::summary.eq(""),
@@ -188,7 +192,7 @@ fn erase_selected_answers(
                 agent_responses::trigger_vec.eq(nothing()),
                 agent_responses::response_vec.eq(nothing()),
                 agent_responses::processed_at
-                    .eq(sql::<Nullable<BigInt>>("coalesce(processed_at, created_at)")),
+                    .eq(sql::<Nullable<column_types::Timestamp>>("coalesce(processed_at, created_at)")),
                 // Each row gets its own revision, so that a reader that continues from any revision misses no row.
                 agent_responses::revision.eq(agent_responses::id + revision),
             ),
@@ -223,9 +227,11 @@ fn select_turn_ids(scope: ErasureScope) -> turns::BoxedQuery<'static, Sqlite, Bi
     let ids = turns::table.select(turns::id).into_boxed();
     match scope {
         // Selected through their conversations: turns have no index by user.
-        ErasureScope::User(user) => ids.filter(turns::conversation_id.eq_any(
-            conversations::table.filter(conversations::user_id.eq(user.0)).select(conversations::id),
-        )),
+        ErasureScope::User(user) => {
+            ids.filter(turns::conversation_id.eq_any(
+                conversations::table.filter(conversations::user_id.eq(user)).select(conversations::id),
+            ))
+        }
         ErasureScope::Rows { after, up_to } => ids.filter(turns::id.gt(after).and(turns::id.le(up_to))),
     }
 }
@@ -241,7 +247,7 @@ fn erase_tool_calls(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
     diesel::update(tool_calls::table.filter(theirs().and(tool_calls::response.is_not_null())))
         .set(tool_calls::response.eq(codec::call_result_json(&nothing_told)?))
         .execute(conn)?;
-    diesel::update(tool_calls::table.filter(theirs().and(tool_calls::state.eq("error"))))
+    diesel::update(tool_calls::table.filter(theirs().and(tool_calls::state.eq(CallPhase::Error))))
         .set(tool_calls::error.eq(sql::<Nullable<Text>>(codec::FAILURE_WITHOUT_WORDS)))
         .execute(conn)?;
     let items =

@@ -98,7 +98,7 @@ macro_rules! user_rows {
 pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
     let (other_texts_received, other_texts_sent) = messages::load_user_messages_without_turn(conn, user)?;
     Ok(UserExport {
-        person: users::table.find(user.0).select(ExportUserRow::as_select()).first(conn)?,
+        person: users::table.find(user).select(ExportUserRow::as_select()).first(conn)?,
         conversations: export_conversations(conn, user)?,
         other_texts_received,
         other_texts_sent,
@@ -112,12 +112,12 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
         facts: user_rows!(conn, user, user_facts)?,
         additions: user_rows!(conn, user, additions)?,
         usage_by_day: usage::table
-            .filter(usage::user_id.eq(user.0))
+            .filter(usage::user_id.eq(user))
             .order(usage::day)
             .select(ExportUsageRow::as_select())
             .load(conn)?,
         audit: audit_log::table
-            .filter(audit_log::user_id.eq(user.0).or(audit_log::subject.eq(format!("user:{user}"))))
+            .filter(audit_log::user_id.eq(user).or(audit_log::subject.eq(format!("user:{user}"))))
             .order(audit_log::id)
             .select(ExportAuditRow::as_select())
             .load(conn)?,

@@ -1,26 +1,24 @@
 //! Rows of an export outside conversations: columns under readable names, with times and JSON in their own types.
 
-use diesel::deserialize::{self, FromSql, FromSqlRow};
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
-use diesel::sqlite::Sqlite;
+use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::conversation::transcript::CallRow;
-use crate::store::conversation::record::columns::{StoredJson, StoredTime};
+use crate::conversation::memory::answer_metadata::ResponseType;
+use crate::conversation::memory::recall::RecallScope;
+use crate::conversation::people::facts::FactKind;
+use crate::conversation::transcript::{CallRow, MediaKind, QuotaKind, UserRole, UserStatus};
+use crate::store::column_types::StoredJson;
+use crate::store::confirmation::approvals::{ApprovalState, StoredApprovalKind};
+use crate::store::confirmation::deletion_items::DeletionItemPhase;
+use crate::store::conversation::reactions::ReactionAuthor;
+use crate::store::library::title_requests::RequestState;
+use crate::store::memory::facts::{FactState, StoredFactSource};
+use crate::store::memory::responses::AnswerState;
 use crate::store::schema::{
     additions, agent_responses, approvals, audit_log, follows, notices, reactions, requests, tool_call_items,
     usage, user_facts, users,
 };
-
-#[derive(Debug, FromSqlRow, Serialize)]
-pub(super) struct ExportFlag(bool);
-
-impl FromSql<BigInt, Sqlite> for ExportFlag {
-    fn from_sql(bytes: <Sqlite as diesel::backend::Backend>::RawValue<'_>) -> deserialize::Result<Self> {
-        Ok(Self(<i64 as FromSql<BigInt, Sqlite>>::from_sql(bytes)? == 1))
-    }
-}
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = users)]
@@ -28,20 +26,20 @@ pub(super) struct ExportUserRow {
     phone: String,
     #[diesel(column_name = display_name)]
     name: Option<String>,
-    status: String,
-    role: String,
+    status: UserStatus,
+    role: UserRole,
     #[diesel(column_name = can_add)]
-    may_add: ExportFlag,
+    may_add: bool,
     #[diesel(column_name = can_delete)]
-    may_delete: ExportFlag,
+    may_delete: bool,
     #[diesel(column_name = can_4k)]
-    may_add_4k: ExportFlag,
+    may_add_4k: bool,
     movie_limit: Option<i64>,
     season_limit: Option<i64>,
-    opted_out_at: Option<StoredTime>,
+    opted_out_at: Option<Timestamp>,
     #[diesel(column_name = created_at)]
-    known_since: StoredTime,
-    forgotten_at: Option<StoredTime>,
+    known_since: Timestamp,
+    forgotten_at: Option<Timestamp>,
     first_request: Option<String>,
 }
 
@@ -51,74 +49,74 @@ pub(super) struct ExportDeletionItemRow {
     #[serde(skip)]
     pub(super) tool_call_id: CallRow,
     instance: String,
-    kind: String,
+    kind: MediaKind,
     item_id: i64,
     #[diesel(column_name = delete_files)]
-    with_files: ExportFlag,
+    with_files: bool,
     extent: Option<StoredJson>,
     #[diesel(column_name = fingerprint)]
     item: StoredJson,
-    state: String,
+    state: DeletionItemPhase,
     result: Option<StoredJson>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = reactions)]
 pub(super) struct ExportReactionRow {
-    author: String,
+    author: ReactionAuthor,
     emoji: Option<String>,
     #[diesel(column_name = event_id)]
     to_text_received: Option<i64>,
     #[diesel(column_name = outbox_id)]
     to_text_sent: Option<i64>,
-    created_at: StoredTime,
-    removed_at: Option<StoredTime>,
+    created_at: Timestamp,
+    removed_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = approvals)]
 pub(super) struct ExportApprovalRow {
-    kind: String,
-    state: String,
+    kind: StoredApprovalKind,
+    state: ApprovalState,
     instance: Option<String>,
-    item_kind: Option<String>,
+    item_kind: Option<MediaKind>,
     item_id: Option<i64>,
     #[diesel(column_name = fingerprint)]
     item: Option<StoredJson>,
-    created_at: StoredTime,
-    expires_at: StoredTime,
-    settled_at: Option<StoredTime>,
+    created_at: Timestamp,
+    expires_at: Timestamp,
+    settled_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = requests)]
 pub(super) struct ExportTitleRequestRow {
     instance: String,
-    kind: String,
+    kind: MediaKind,
     catalog_id: i64,
     title: String,
     year: i64,
     seasons: Option<StoredJson>,
-    state: String,
+    state: RequestState,
     #[diesel(column_name = arguments)]
     as_it_is_tried: Option<StoredJson>,
     tries: i64,
-    next_try_at: Option<StoredTime>,
+    next_try_at: Option<Timestamp>,
     #[diesel(column_name = created_at)]
-    asked_at: StoredTime,
-    settled_at: Option<StoredTime>,
+    asked_at: Timestamp,
+    settled_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = follows)]
 pub(super) struct ExportFollowRow {
     instance: String,
-    kind: String,
+    kind: MediaKind,
     catalog_id: i64,
     season: Option<i64>,
     #[diesel(column_name = created_at)]
-    since: StoredTime,
-    ended_at: Option<StoredTime>,
+    since: Timestamp,
+    ended_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -126,13 +124,13 @@ pub(super) struct ExportFollowRow {
 pub(super) struct ExportNotificationRow {
     matter: String,
     #[diesel(column_name = created_at)]
-    told_at: StoredTime,
+    told_at: Timestamp,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = agent_responses)]
 pub(super) struct ExportAnswerRow {
-    scope: String,
+    scope: RecallScope,
     #[diesel(column_name = trigger_text)]
     question: String,
     #[diesel(column_name = response_text)]
@@ -140,35 +138,35 @@ pub(super) struct ExportAnswerRow {
     summary: String,
     topics: StoredJson,
     keywords: StoredJson,
-    response_type: Option<String>,
-    state: String,
+    response_type: Option<ResponseType>,
+    state: AnswerState,
     #[diesel(column_name = created_at)]
-    said_at: StoredTime,
+    said_at: Timestamp,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = user_facts)]
 pub(super) struct ExportFactRow {
-    kind: String,
+    kind: FactKind,
     #[diesel(column_name = key)]
     about: String,
     value: String,
     number: Option<i64>,
-    state: String,
-    source: String,
+    state: FactState,
+    source: StoredFactSource,
     #[diesel(column_name = event_id)]
     said_in_text: Option<i64>,
     #[diesel(column_name = created_at)]
-    known_since: StoredTime,
-    ended_at: Option<StoredTime>,
+    known_since: Timestamp,
+    ended_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = additions)]
 pub(super) struct ExportAdditionRow {
-    kind: String,
+    kind: QuotaKind,
     amount: i64,
-    at: StoredTime,
+    at: Timestamp,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -186,7 +184,7 @@ pub(super) struct ExportUsageRow {
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = audit_log)]
 pub(super) struct ExportAuditRow {
-    at: StoredTime,
+    at: Timestamp,
     kind: String,
     subject: String,
     detail: StoredJson,

@@ -8,12 +8,12 @@ use serde_json::json;
 use super::erase::erase_conversations;
 use crate::conversation::transcript::{PhoneNumber, UserId, UserRole, UserStatus};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
-use crate::store::codec::{ms, role_word, status_word};
+use crate::store::codec::ms;
 use crate::store::confirmation::approvals;
 use crate::store::people::users as people;
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::outbox as outbox_rows;
-use crate::store::queue::outbox::OPEN;
+use crate::store::queue::outbox::{OPEN, OutboxState};
 use crate::store::schema::{audit_log, outbox, users};
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
@@ -54,7 +54,7 @@ pub fn forget_user(conn: &mut Conn, user: UserId, by: Actor, now: Timestamp) -> 
     suppress_user_texts(conn, user, now)?;
     erase_conversations(conn, user, now)?;
     erase_phone_number(conn, &phone)?;
-    diesel::update(audit_log::table.filter(audit_log::user_id.eq(user.0)))
+    diesel::update(audit_log::table.filter(audit_log::user_id.eq(user)))
         .set(audit_log::detail.eq("{}"))
         .execute(conn)?;
     anonymize_user(conn, user, now)?;
@@ -64,10 +64,10 @@ pub fn forget_user(conn: &mut Conn, user: UserId, by: Actor, now: Timestamp) -> 
 /// Suppresses the user's outbound messages, including those being sent: the delivery of such a message no longer
 /// matters, and a suppressed row is neither looked up nor resent.
 fn suppress_user_texts(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user.0))))
-        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+    diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user))))
+        .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
         .execute(conn)?;
-    diesel::update(outbox::table.filter(outbox::user_id.eq(user.0)))
+    diesel::update(outbox::table.filter(outbox::user_id.eq(user)))
         .set(outbox::to_addr.eq(placeholder_number(user)))
         .execute(conn)
         .map(drop)
@@ -122,13 +122,13 @@ fn placeholder_number(user: UserId) -> String {
 }
 
 fn anonymize_user(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(users::table.find(user.0))
+    diesel::update(users::table.find(user))
         .set((
             (users::phone.eq(placeholder_number(user)), users::display_name.eq(None::<String>)),
-            (users::status.eq(status_word(UserStatus::Blocked)), users::role.eq(role_word(UserRole::Member))),
-            (users::can_add.eq(0), users::can_delete.eq(0), users::can_4k.eq(0)),
+            (users::status.eq(UserStatus::Blocked), users::role.eq(UserRole::Member)),
+            (users::can_add.eq(false), users::can_delete.eq(false), users::can_4k.eq(false)),
             (users::movie_limit.eq(None::<i64>), users::season_limit.eq(None::<i64>)),
-            (users::opted_out_at.eq(None::<i64>), users::waiting_since.eq(None::<i64>)),
+            (users::opted_out_at.eq(None::<Timestamp>), users::waiting_since.eq(None::<Timestamp>)),
             (users::code_misses.eq(0), users::code_misses_day.eq(None::<String>)),
             (users::forgotten_at.eq(ms(now)), users::updated_at.eq(ms(now))),
         ))

@@ -9,10 +9,12 @@ use jiff::Timestamp;
 use super::erase::{self, ErasureScope};
 use super::text_index;
 use crate::conversation::transcript::UserId;
-use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::codec::ms;
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::memory::facts;
 use crate::store::people::join_requests;
+use crate::store::queue::inbound_messages::InboundOutcome;
+use crate::store::queue::outbox::{OutboxState, SETTLED};
 use crate::store::schema::{
     agent_responses, approvals, follows, inbound_events, notices, outbox, pending_actions, reactions,
     requests, sweeps, tool_calls, turns,
@@ -48,7 +50,7 @@ pub fn erase_expired_text(
         let after = load_sweep_cursor(conn, table.name())?.unwrap_or(0);
         let rows = table.load_rows(conn, after, limit)?;
         // An unsettled row blocks the rows after it, so that no row is skipped permanently.
-        let ready = rows.iter().take_while(|row| row.over_at.is_some_and(|at| at < ms(before)));
+        let ready = rows.iter().take_while(|row| row.over_at.is_some_and(|at| at < before));
         let (count, last) = ready.fold((0, None), |(count, _), row| (count + 1, Some(row.id)));
         let Some(up_to) = last else { continue };
         table.erase_rows(conn, ErasureScope::Rows { after, up_to })?;
@@ -66,7 +68,7 @@ pub fn erase_expired_text(
 /// Closes the confirmation prompts that expired before `before`, and those created before then whose message failed or
 /// was suppressed.
 fn close_overdue_prompts(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
-    let open: Vec<(i64, Option<i64>, i64, String)> = pending_actions::table
+    let open: Vec<(UserId, Option<Timestamp>, Timestamp, OutboxState)> = pending_actions::table
         .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
         .select((
             pending_actions::user_id,
@@ -76,18 +78,13 @@ fn close_overdue_prompts(conn: &mut Conn, before: Timestamp) -> QueryResult<()> 
         ))
         .load(conn)?;
     for (user, expires_at, created_at, state) in open {
-        let over_at = match (expires_at, state.as_str()) {
+        let over_at = match (expires_at, state) {
             (Some(at), _) => Some(at),
-            (None, "failed" | "suppressed") => Some(created_at),
+            (None, OutboxState::Failed | OutboxState::Suppressed) => Some(created_at),
             (None, _) => None,
         };
-        if let Some(at) = over_at.filter(|at| *at < ms(before)) {
-            pending_action::close_pending_action(
-                conn,
-                UserId(user),
-                CloseReason::Expired,
-                timestamp_from_ms(at)?,
-            )?;
+        if let Some(at) = over_at.filter(|at| *at < before) {
+            pending_action::close_pending_action(conn, user, CloseReason::Expired, at)?;
         }
     }
     Ok(())
@@ -122,9 +119,10 @@ enum RetentionTable {
 }
 
 /// Row of a table, with the time since which the row is settled.
+#[derive(Queryable)]
 struct RetentionRow {
     id: i64,
-    over_at: Option<i64>,
+    over_at: Option<Timestamp>,
 }
 
 impl RetentionTable {
@@ -189,7 +187,7 @@ impl RetentionTable {
 }
 
 fn load_inbound_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
-    let rows: Vec<(i64, i64, Option<String>)> = inbound_events::table
+    let rows: Vec<(i64, Timestamp, Option<InboundOutcome>)> = inbound_events::table
         .filter(inbound_events::id.gt(after))
         .order(inbound_events::id)
         .limit(limit)
@@ -211,78 +209,75 @@ fn load_turn_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Re
         .select(tool_calls::turn_id)
         .load(conn)?;
     let unsettled: HashSet<i64> = asking.into_iter().chain(deleting).collect();
-    let rows: Vec<(i64, Option<i64>)> = turns::table
+    let mut rows: Vec<RetentionRow> = turns::table
         .filter(turns::id.gt(after))
         .order(turns::id)
         .limit(limit)
         .select((turns::id, turns::finished_at))
         .load(conn)?;
-    let row =
-        |(id, at): (i64, Option<i64>)| RetentionRow { id, over_at: at.filter(|_| !unsettled.contains(&id)) };
-    Ok(rows.into_iter().map(row).collect())
+    for row in &mut rows {
+        row.over_at = row.over_at.filter(|_| !unsettled.contains(&row.id));
+    }
+    Ok(rows)
 }
 
 fn load_outbound_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
-    let rows: Vec<(i64, i64, String)> = outbox::table
+    let rows: Vec<(i64, Timestamp, OutboxState)> = outbox::table
         .filter(outbox::id.gt(after))
         .order(outbox::id)
         .limit(limit)
         .select((outbox::id, outbox::created_at, outbox::state))
         .load(conn)?;
-    let is_settled = |state: &str| matches!(state, "accepted" | "failed" | "suppressed");
-    let row =
-        |(id, at, state): (i64, i64, String)| RetentionRow { id, over_at: is_settled(&state).then_some(at) };
+    let row = |(id, at, state): (i64, Timestamp, OutboxState)| RetentionRow {
+        id,
+        over_at: SETTLED.contains(&state).then_some(at),
+    };
     Ok(rows.into_iter().map(row).collect())
 }
 
 fn load_reaction_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
-    let rows: Vec<(i64, i64)> = reactions::table
+    reactions::table
         .filter(reactions::id.gt(after))
         .order(reactions::id)
         .limit(limit)
-        .select((reactions::id, reactions::created_at))
-        .load(conn)?;
-    Ok(rows.into_iter().map(|(id, at)| RetentionRow { id, over_at: Some(at) }).collect())
+        .select((reactions::id, reactions::created_at.nullable()))
+        .load(conn)
 }
 
 fn load_approval_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
-    let rows: Vec<(i64, Option<i64>)> = approvals::table
+    approvals::table
         .filter(approvals::id.gt(after))
         .order(approvals::id)
         .limit(limit)
         .select((approvals::id, approvals::settled_at))
-        .load(conn)?;
-    Ok(rows.into_iter().map(|(id, over_at)| RetentionRow { id, over_at }).collect())
+        .load(conn)
 }
 
 fn load_title_request_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
-    let rows: Vec<(i64, Option<i64>)> = requests::table
+    requests::table
         .filter(requests::id.gt(after))
         .order(requests::id)
         .limit(limit)
         .select((requests::id, requests::settled_at))
-        .load(conn)?;
-    Ok(rows.into_iter().map(|(id, over_at)| RetentionRow { id, over_at }).collect())
+        .load(conn)
 }
 
 fn load_notification_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
-    let rows: Vec<(i64, i64)> = notices::table
+    notices::table
         .filter(notices::id.gt(after))
         .order(notices::id)
         .limit(limit)
-        .select((notices::id, notices::created_at))
-        .load(conn)?;
-    Ok(rows.into_iter().map(|(id, at)| RetentionRow { id, over_at: Some(at) }).collect())
+        .select((notices::id, notices::created_at.nullable()))
+        .load(conn)
 }
 
 fn load_answer_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
-    let rows: Vec<(i64, i64)> = agent_responses::table
+    agent_responses::table
         .filter(agent_responses::id.gt(after))
         .order(agent_responses::id)
         .limit(limit)
-        .select((agent_responses::id, agent_responses::created_at))
-        .load(conn)?;
-    Ok(rows.into_iter().map(|(id, at)| RetentionRow { id, over_at: Some(at) }).collect())
+        .select((agent_responses::id, agent_responses::created_at.nullable()))
+        .load(conn)
 }
 
 /// Returns the id of the last row that the retention run has processed.

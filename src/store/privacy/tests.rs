@@ -223,7 +223,7 @@ fn steps_with_calls(conn: &mut Conn, turn: TurnId) -> Vec<crate::conversation::t
 
 fn conversation_of(conn: &mut Conn, turn: TurnId) -> ConversationId {
     use crate::store::schema::turns;
-    turns::table.find(turn.0).select(turns::conversation_id).first(conn).map(ConversationId).unwrap()
+    turns::table.find(turn).select(turns::conversation_id).first(conn).unwrap()
 }
 
 /// Answers a message from Sam, with every kind of row that a turn may create.

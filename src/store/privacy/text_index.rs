@@ -9,7 +9,6 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::retention::{self, RetentionProgress};
 use crate::conversation::transcript::UserId;
-use crate::store::codec::ms;
 use crate::store::schema::{agent_responses, inbound_events, outbox, sweeps};
 use crate::store::{Conn, QueryResult};
 
@@ -53,14 +52,19 @@ pub(super) fn schedule_index_rebuilds(conn: &mut Conn, now: Timestamp) -> QueryR
 /// in the index's row of `sweeps`.
 fn schedule_index_rebuild(conn: &mut Conn, index: &str, due: Timestamp, now: Timestamp) -> QueryResult<()> {
     let known = retention::load_sweep_cursor(conn, index)?;
-    retention::store_sweep_cursor(conn, index, known.map_or(ms(due), |known| known.min(ms(due))), now)
+    retention::store_sweep_cursor(
+        conn,
+        index,
+        known.map_or(due.as_millisecond(), |known| known.min(due.as_millisecond())),
+        now,
+    )
 }
 
 fn has_few_messages(conn: &mut Conn, user: UserId) -> QueryResult<bool> {
     macro_rules! count {
         ($table:ident) => {
             $table::table
-                .filter($table::user_id.eq(user.0))
+                .filter($table::user_id.eq(user))
                 .limit(FEW)
                 .select($table::id)
                 .load::<i64>(conn)?
@@ -81,7 +85,7 @@ fn set_secure_delete(conn: &mut Conn, on: &str) -> QueryResult<()> {
 /// the rebuild, about 0.03 ms for each stored message.
 pub fn rebuild_due_index(conn: &mut Conn, now: Timestamp) -> QueryResult<RetentionProgress> {
     for index in INDEXES {
-        if retention::load_sweep_cursor(conn, index)?.is_some_and(|due| due <= ms(now)) {
+        if retention::load_sweep_cursor(conn, index)?.is_some_and(|due| due <= now.as_millisecond()) {
             conn.batch_execute(rebuild_index_sql(index))?;
             diesel::delete(sweeps::table.find(index)).execute(conn)?;
             return Ok(RetentionProgress::More);

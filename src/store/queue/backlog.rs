@@ -6,9 +6,9 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::inbound_messages::PENDING;
-use super::outbox::{OPEN, SEND_WITHIN};
+use super::outbox::{OPEN, OutboundKind, SEND_WITHIN};
 use crate::store::Conn;
-use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::codec::ms;
 use crate::store::people::pauses;
 use crate::store::schema::{inbound_events, outbox, turns};
 
@@ -37,30 +37,24 @@ pub enum AssistantState {
 }
 
 pub fn load_backlog(conn: &mut Conn, now: Timestamp) -> QueryResult<Backlog> {
-    let waiting: (i64, Option<i64>) = inbound_events::table
+    let (length, oldest) = inbound_events::table
         .filter(PENDING)
         .select((count_star(), min(inbound_events::received_at)))
         .first(conn)?;
+    let waiting = QueueDepth { length, oldest };
     // A notification may wait for the morning or for a reply. After the first try it counts like any other message.
-    let due = outbox::not_before.le(ms(now)).and(outbox::kind.ne("notice"));
-    let unsent: (i64, Option<i64>) = outbox::table
+    let due = outbox::not_before.le(ms(now)).and(outbox::kind.ne(OutboundKind::Notice));
+    let (length, deadline): (i64, Option<Timestamp>) = outbox::table
         .filter(OPEN.and(due.or(outbox::attempts.gt(0))))
         .select((count_star(), min(outbox::deadline_at)))
         .first(conn)?;
-    let within = i64::try_from(SEND_WITHIN.as_millis()).unwrap_or(i64::MAX);
     // The age counts from the due time: a notification may have been written the evening before.
-    let unsent = (unsent.0, unsent.1.map(|deadline| deadline - within));
-    let live = turns::table.filter(turns::finished_at.is_null()).count().get_result(conn)?;
-    let queue = |(length, oldest): (i64, Option<i64>)| {
-        Ok::<_, diesel::result::Error>(QueueDepth {
-            length,
-            oldest: oldest.map(timestamp_from_ms).transpose()?,
-        })
-    };
+    let unsent = QueueDepth { length, oldest: deadline.map(|deadline| deadline - SEND_WITHIN) };
+    let live_turns = turns::table.filter(turns::finished_at.is_null()).count().get_result(conn)?;
     let assistant = if pauses::load_current_pause(conn)?.is_some() {
         AssistantState::Paused
     } else {
         AssistantState::Running
     };
-    Ok(Backlog { waiting: queue(waiting)?, unsent: queue(unsent)?, live_turns: live, assistant })
+    Ok(Backlog { waiting, unsent, live_turns, assistant })
 }

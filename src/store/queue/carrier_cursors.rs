@@ -5,13 +5,12 @@ use diesel::upsert::excluded;
 use jiff::Timestamp;
 
 use crate::store::Conn;
-use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::codec::ms;
 use crate::store::schema::offsets;
 
 /// Loads the cursor; `None` before the list was first read.
 pub fn load_carrier_cursor(conn: &mut Conn, source: &str) -> QueryResult<Option<Timestamp>> {
-    let at: Option<i64> = offsets::table.find(source).select(offsets::cursor_at).first(conn).optional()?;
-    at.map(timestamp_from_ms).transpose()
+    offsets::table.find(source).select(offsets::cursor_at).first(conn).optional()
 }
 
 /// Stores the cursor. Call this function only after every message up to `at` was admitted.

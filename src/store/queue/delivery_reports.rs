@@ -53,7 +53,7 @@ pub enum ReportOutcome {
 #[diesel(table_name = rows)]
 struct ReportedMessageRow {
     attempts: i64,
-    to_addr: String,
+    to_addr: Address,
     provider_sid: Option<String>,
     callback_word: Option<String>,
 }
@@ -65,7 +65,7 @@ impl ReportedMessageRow {
         let word =
             self.callback_word.as_deref().is_some_and(|word| CallbackWord::from_stored(word) == key.word);
         let attempt = (1..=self.attempts).contains(&i64::from(key.attempt));
-        let receiver = is_same_party(&Address::new(self.to_addr.as_str()), &report.to);
+        let receiver = is_same_party(&self.to_addr, &report.to);
         let sid = self.provider_sid.as_ref().is_none_or(|sid| *sid == report.sid);
         word && attempt && receiver && sid
     }
@@ -80,7 +80,7 @@ pub fn record_delivery_report(
 ) -> QueryResult<ReportOutcome> {
     let Some(key) = &report.key else { return Ok(ReportOutcome::Unbound) };
     let row: Option<ReportedMessageRow> =
-        rows::table.find(key.outbox.0).select(ReportedMessageRow::as_select()).first(conn).optional()?;
+        rows::table.find(key.outbox).select(ReportedMessageRow::as_select()).first(conn).optional()?;
     if !row.is_some_and(|row| row.matches_report(report, key)) {
         return Ok(ReportOutcome::Unbound);
     }
@@ -88,7 +88,7 @@ pub fn record_delivery_report(
         .values((
             delivery_events::provider_sid.eq(&report.sid),
             delivery_events::status.eq(&report.status),
-            delivery_events::outbox_id.eq(key.outbox.0),
+            delivery_events::outbox_id.eq(key.outbox),
             delivery_events::attempt.eq(i64::from(key.attempt)),
             delivery_events::error_code.eq(report.error_code.map(i64::from)),
             delivery_events::received_at.eq(ms(now)),
@@ -115,19 +115,18 @@ pub(in crate::store) fn advance_delivery(
     now: Timestamp,
 ) -> QueryResult<Option<DeliveryStatus>> {
     let Some(reported) = DeliveryStatus::from_carrier_word(status) else { return Ok(None) };
-    let known: Option<Option<String>> = rows::table
-        .find(id.0)
+    let known: Option<Option<DeliveryStatus>> = rows::table
+        .find(id)
         .filter(rows::provider_sid.eq(sid))
         .select(rows::delivery)
         .first(conn)
         .optional()?;
     let Some(known) = known else { return Ok(None) };
-    let known = known.as_deref().and_then(DeliveryStatus::from_carrier_word);
     if known.is_some_and(|known| known.carrier_progress() >= reported.carrier_progress()) {
         return Ok(None);
     }
-    diesel::update(rows::table.find(id.0))
-        .set((rows::delivery.eq(status), rows::updated_at.eq(ms(now))))
+    diesel::update(rows::table.find(id))
+        .set((rows::delivery.eq(reported), rows::updated_at.eq(ms(now))))
         .cached()
         .execute(conn)?;
     let was_over = known.is_some_and(DeliveryStatus::is_final_report);

@@ -1,29 +1,31 @@
 //! Row of a received message, as loaded for routing.
 
 use diesel::prelude::*;
+use jiff::Timestamp;
 
 use crate::conversation::grammar::triage::TriageDecision;
-use crate::conversation::routing::inbound_message::InboundEvent;
+use crate::conversation::routing::inbound_message::{InboundEvent, MessageSource};
 use crate::conversation::routing::message_origin::MessageOrigin;
-use crate::conversation::transcript::{Address, EventId, OptWord};
-use crate::store::codec::{authority, channel, parse_media, timestamp_from_ms, unreadable_column, via};
+use crate::conversation::routing::verification::FieldAuthority;
+use crate::conversation::transcript::{Address, ChannelKind, EventId, OptWord};
+use crate::store::codec::{parse_media, unreadable_column};
 use crate::store::schema::inbound_events;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = inbound_events)]
 pub(super) struct InboundMessageRow {
-    id: i64,
-    channel: String,
+    id: EventId,
+    channel: ChannelKind,
     pub(super) external_id: String,
-    pub(super) to_addr: String,
+    pub(super) to_addr: Address,
     pub(super) body: String,
     pub(super) media: Option<String>,
-    via: String,
-    authority: String,
+    via: MessageSource,
+    authority: FieldAuthority,
     carrier_word: Option<String>,
-    provider_at: i64,
-    received_at: i64,
-    wants_answer: i64,
+    provider_at: Timestamp,
+    received_at: Timestamp,
+    wants_answer: bool,
 }
 
 /// Returns the keyword that the carrier reports; the carrier reports only these three.
@@ -42,16 +44,15 @@ impl InboundMessageRow {
     }
 
     pub(super) fn into_event(self) -> QueryResult<InboundEvent> {
-        let channel = channel(&self.channel)?;
         Ok(InboundEvent {
-            id: EventId(self.id),
-            channel,
-            origin: MessageOrigin::from_message_id(channel, &self.external_id),
-            to: Address::new(self.to_addr),
+            id: self.id,
+            channel: self.channel,
+            origin: MessageOrigin::from_message_id(self.channel, &self.external_id),
+            to: self.to_addr,
             body: self.body,
             media: parse_media(self.media.as_deref())?,
-            via: via(&self.via)?,
-            authority: authority(&self.authority)?,
+            via: self.via,
+            authority: self.authority,
             carrier_word: match self.carrier_word.as_deref() {
                 None => None,
                 Some("stop") => Some(OptWord::Out),
@@ -59,9 +60,9 @@ impl InboundMessageRow {
                 Some("help") => Some(OptWord::Help),
                 Some(_) => return Err(unreadable_column("carrier word")),
             },
-            sent_at: timestamp_from_ms(self.provider_at)?,
-            received_at: timestamp_from_ms(self.received_at)?,
-            triage: if self.wants_answer == 0 { TriageDecision::NoAnswer } else { TriageDecision::Answer },
+            sent_at: self.provider_at,
+            received_at: self.received_at,
+            triage: if self.wants_answer { TriageDecision::Answer } else { TriageDecision::NoAnswer },
         })
     }
 }

@@ -1,9 +1,10 @@
 //! Log of received messages. Admission is the promise to answer: after admission Dialarr is responsible for the
 //! message.
 
+use diesel::connection::DefaultLoadingMode;
 use diesel::dsl::min;
 use diesel::prelude::*;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::inbound_message_row::{InboundMessageRow, carrier_word};
 use crate::conversation::grammar::triage::TriageDecision;
@@ -12,9 +13,8 @@ use crate::conversation::routing::message_origin::BUTTON;
 use crate::conversation::routing::verification::{FieldAuthority, MessageFields, VerificationOutcome};
 use crate::conversation::transcript::{Address, ChannelKind, EventId, TurnId, UserId};
 use crate::store::Conn;
-use crate::store::codec::{
-    authority_word, channel_word, media_json, ms, parse_media, timestamp_from_ms, via_word,
-};
+use crate::store::codec::{media_json, ms, parse_media};
+use crate::store::column_types::{Millis, stored_enum};
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::users::{self, FirstContactRole};
@@ -44,8 +44,8 @@ pub fn admit_message(
     received: &ReceivedMessage,
     pace: DebouncePolicy,
 ) -> QueryResult<AdmissionOutcome> {
-    let at = ms(received.received_at);
-    let admission = insert_inbound_message(conn, received, TriageDecision::Answer, at + pace.quiet_ms)?;
+    let not_before = received.received_at + SignedDuration::from_millis(pace.quiet_ms);
+    let admission = insert_inbound_message(conn, received, TriageDecision::Answer, not_before)?;
     if let AdmissionOutcome::New { user, .. } = admission {
         debounce_messages(conn, user, received, pace)?;
     }
@@ -58,14 +58,14 @@ pub fn admit_unanswered_message(
     conn: &mut Conn,
     received: &ReceivedMessage,
 ) -> QueryResult<AdmissionOutcome> {
-    insert_inbound_message(conn, received, TriageDecision::NoAnswer, ms(received.received_at))
+    insert_inbound_message(conn, received, TriageDecision::NoAnswer, received.received_at)
 }
 
 fn insert_inbound_message(
     conn: &mut Conn,
     received: &ReceivedMessage,
     wants: TriageDecision,
-    not_before: i64,
+    not_before: Timestamp,
 ) -> QueryResult<AdmissionOutcome> {
     let user = match received.channel {
         // Newcomers arrive through the channels that users have. A console message is written in the name of a known
@@ -77,30 +77,29 @@ fn insert_inbound_message(
     };
     let Some(user) = user else { return Ok(AdmissionOutcome::NoUser) };
     let at = ms(received.received_at);
-    let event: Option<i64> = diesel::insert_into(inbound_events::table)
+    let event: Option<EventId> = diesel::insert_into(inbound_events::table)
         .values((
-            inbound_events::channel.eq(channel_word(received.channel)),
+            inbound_events::channel.eq(received.channel),
             inbound_events::external_id.eq(&received.external_id),
-            inbound_events::user_id.eq(user.0),
+            inbound_events::user_id.eq(user),
             inbound_events::to_addr.eq(received.to.as_str()),
             inbound_events::body.eq(&received.body),
             inbound_events::media.eq(media_json(&received.media)?),
             inbound_events::provider_at.eq(ms(received.provider_at)),
             inbound_events::received_at.eq(at),
-            inbound_events::via.eq(via_word(received.via)),
-            inbound_events::authority.eq(authority_word(received.authority)),
+            inbound_events::via.eq(received.via),
+            inbound_events::authority.eq(received.authority),
             inbound_events::carrier_word.eq(carrier_word(received.carrier_word)),
-            inbound_events::state.eq("pending"),
-            inbound_events::not_before.eq(not_before),
-            inbound_events::wants_answer.eq(i64::from(wants == TriageDecision::Answer)),
+            inbound_events::state.eq(InboundState::Pending),
+            inbound_events::not_before.eq(ms(not_before)),
+            inbound_events::wants_answer.eq(wants == TriageDecision::Answer),
             inbound_events::updated_at.eq(at),
         ))
         .on_conflict_do_nothing()
         .returning(inbound_events::id)
         .get_result(conn)
         .optional()?;
-    Ok(event
-        .map_or(AdmissionOutcome::Duplicate, |event| AdmissionOutcome::New { user, event: EventId(event) }))
+    Ok(event.map_or(AdmissionOutcome::Duplicate, |event| AdmissionOutcome::New { user, event }))
 }
 
 /// Returns the messages of `received` that were never admitted, in the same order.
@@ -111,9 +110,8 @@ pub fn filter_unadmitted(
     let mut unknown = Vec::new();
     // Each message is a separate query on the unique index: a statement with a list is prepared again at each use.
     for text in received {
-        let same = inbound_events::channel
-            .eq(channel_word(text.channel))
-            .and(inbound_events::external_id.eq(&text.external_id));
+        let same =
+            inbound_events::channel.eq(text.channel).and(inbound_events::external_id.eq(&text.external_id));
         let known: Option<i64> =
             inbound_events::table.filter(same).select(inbound_events::id).first(conn).optional()?;
         if known.is_none() {
@@ -134,24 +132,25 @@ fn debounce_messages(
     received: &ReceivedMessage,
     pace: DebouncePolicy,
 ) -> QueryResult<()> {
-    let at = ms(received.received_at);
     let waiting = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
-        .filter(inbound_events::to_addr.eq(received.to.as_str()).and(inbound_events::wants_answer.eq(1)));
-    let times: Vec<i64> = waiting.select(inbound_events::received_at).limit(2).load(conn)?;
+        .filter(inbound_events::user_id.eq(user).and(PENDING))
+        .filter(inbound_events::to_addr.eq(received.to.as_str()).and(inbound_events::wants_answer.eq(true)));
+    let times: Vec<Timestamp> = waiting.select(inbound_events::received_at).limit(2).load(conn)?;
     if times.len() < 2 {
         // No other message waits, and this message already has its start time.
         return Ok(());
     }
-    let first: Option<i64> = waiting.select(min(inbound_events::received_at)).first(conn)?;
-    let begin = (at + pace.quiet_ms).min(first.unwrap_or(at) + pace.at_most_ms);
-    diesel::update(waiting).set(inbound_events::not_before.eq(begin)).cached().execute(conn).map(drop)
+    let first: Option<Timestamp> = waiting.select(min(inbound_events::received_at)).first(conn)?;
+    let at = received.received_at;
+    let latest = first.unwrap_or(at) + SignedDuration::from_millis(pace.at_most_ms);
+    let begin = latest.min(at + SignedDuration::from_millis(pace.quiet_ms));
+    diesel::update(waiting).set(inbound_events::not_before.eq(ms(begin))).cached().execute(conn).map(drop)
 }
 
 /// Loads a user's messages that no turn has processed, in the order they were sent; at most `limit`.
 pub fn load_waiting_messages(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<InboundEvent>> {
     let rows = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .filter(inbound_events::user_id.eq(user).and(PENDING))
         .order((inbound_events::provider_at, inbound_events::id))
         .limit(limit)
         .select(InboundMessageRow::as_select())
@@ -169,7 +168,7 @@ pub fn load_due_messages(
     now: Timestamp,
 ) -> QueryResult<Vec<InboundEvent>> {
     let next: Option<InboundMessageRow> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .filter(inbound_events::user_id.eq(user).and(PENDING))
         .filter(inbound_events::not_before.le(ms(now)))
         .order((inbound_events::provider_at, inbound_events::id))
         .select(InboundMessageRow::as_select())
@@ -180,15 +179,15 @@ pub fn load_due_messages(
         return Ok(vec![next]);
     }
     let rows = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
-        .filter(inbound_events::to_addr.eq(next.to.as_str()).and(inbound_events::wants_answer.eq(1)))
+        .filter(inbound_events::user_id.eq(user).and(PENDING))
+        .filter(inbound_events::to_addr.eq(next.to.as_str()).and(inbound_events::wants_answer.eq(true)))
         .order((inbound_events::provider_at, inbound_events::id))
         .limit(limit)
         .select(InboundMessageRow::as_select())
-        .load(conn)?;
+        .load_iter::<InboundMessageRow, DefaultLoadingMode>(conn)?;
     let mut texts = Vec::new();
     for row in rows {
-        match row.into_event() {
+        match row.and_then(InboundMessageRow::into_event) {
             Ok(text) => texts.push(text),
             Err(error) if texts.is_empty() => return Err(error),
             // The readable messages before an unreadable one are still processed.
@@ -200,20 +199,19 @@ pub fn load_due_messages(
 
 /// Returns the time from which the first of the user's waiting messages may be processed.
 pub fn load_due_time(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
-    let due: Option<i64> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+    inbound_events::table
+        .filter(inbound_events::user_id.eq(user).and(PENDING))
         .select(min(inbound_events::not_before))
-        .first(conn)?;
-    due.map(timestamp_from_ms).transpose()
+        .first(conn)
 }
 
 /// Loads every user with a waiting message or an unfinished turn.
 pub fn load_users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
-    let waiting: Vec<i64> =
+    let mut users: Vec<UserId> =
         inbound_events::table.filter(PENDING).select(inbound_events::user_id).distinct().load(conn)?;
-    let running: Vec<i64> =
+    let running: Vec<UserId> =
         turns::table.filter(turns::finished_at.is_null()).select(turns::user_id).distinct().load(conn)?;
-    let mut users: Vec<UserId> = waiting.into_iter().chain(running).map(UserId).collect();
+    users.extend(running);
     users.sort_unstable();
     users.dedup();
     Ok(users)
@@ -221,17 +219,17 @@ pub fn load_users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
 
 /// Loads the fields that an ambiguous message claims, with the carrier's id of the message.
 pub fn load_claimed_fields(conn: &mut Conn, event: EventId) -> QueryResult<Option<(String, MessageFields)>> {
-    let row: Option<(InboundMessageRow, String)> = inbound_events::table
-        .find(event.0)
-        .filter(inbound_events::authority.eq(authority_word(FieldAuthority::Ambiguous)))
+    let row: Option<(InboundMessageRow, Address)> = inbound_events::table
+        .find(event)
+        .filter(inbound_events::authority.eq(FieldAuthority::Ambiguous))
         .inner_join(people::table)
         .select((InboundMessageRow::as_select(), people::phone))
         .first(conn)
         .optional()?;
-    let Some((row, phone)) = row else { return Ok(None) };
+    let Some((row, from)) = row else { return Ok(None) };
     let fields = MessageFields {
-        from: Address::new(phone),
-        to: Address::new(row.to_addr),
+        from,
+        to: row.to_addr,
         body: row.body,
         media_count: parse_media(row.media.as_deref())?.len(),
     };
@@ -245,20 +243,17 @@ pub fn record_verification(
     outcome: VerificationOutcome,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let ambiguous = inbound_events::authority.eq(authority_word(FieldAuthority::Ambiguous));
-    diesel::update(inbound_events::table.find(event.0).filter(ambiguous))
-        .set((
-            inbound_events::authority.eq(authority_word(outcome.authority())),
-            inbound_events::updated_at.eq(ms(now)),
-        ))
+    let ambiguous = inbound_events::authority.eq(FieldAuthority::Ambiguous);
+    diesel::update(inbound_events::table.find(event).filter(ambiguous))
+        .set((inbound_events::authority.eq(outcome.authority()), inbound_events::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)
 }
 
 /// Returns whether the outcome of a message is final.
 pub fn is_message_finished(conn: &mut Conn, event: EventId) -> QueryResult<bool> {
-    let outcome: Option<String> =
-        inbound_events::table.find(event.0).select(inbound_events::outcome).first(conn)?;
+    let outcome: Option<InboundOutcome> =
+        inbound_events::table.find(event).select(inbound_events::outcome).first(conn)?;
     Ok(outcome.is_some())
 }
 
@@ -266,10 +261,10 @@ pub fn is_message_finished(conn: &mut Conn, event: EventId) -> QueryResult<bool>
 pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -> QueryResult<()> {
     // Each message is a separate update: a statement with a list is prepared again at each use.
     events.iter().try_for_each(|event| {
-        diesel::update(inbound_events::table.find(event.0))
+        diesel::update(inbound_events::table.find(event))
             .set((
-                inbound_events::state.eq("processing"),
-                inbound_events::turn_id.eq(turn.0),
+                inbound_events::state.eq(InboundState::Processing),
+                inbound_events::turn_id.eq(turn),
                 inbound_events::updated_at.eq(ms(now)),
             ))
             .cached()
@@ -294,8 +289,8 @@ pub fn count_message_failure(
     user: UserId,
     now: Timestamp,
 ) -> QueryResult<Option<FailedMessage>> {
-    let next: Option<(i64, String)> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+    let next: Option<(EventId, Address)> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user).and(PENDING))
         .filter(inbound_events::not_before.le(ms(now)))
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::id, inbound_events::to_addr))
@@ -310,7 +305,7 @@ pub fn count_message_failure(
         .returning(inbound_events::attempts)
         .cached()
         .get_result(conn)?;
-    Ok(Some(FailedMessage { event: EventId(event), to: Address::new(to), failures }))
+    Ok(Some(FailedMessage { event, to, failures }))
 }
 
 /// Loads the user's messages that were processed before `event`, were sent to the same address and counted towards a
@@ -324,23 +319,20 @@ pub fn load_counted_before(
     most: u32,
 ) -> QueryResult<Vec<(Timestamp, String)>> {
     inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::state.ne("pending")))
+        .filter(inbound_events::user_id.eq(user).and(inbound_events::state.ne(InboundState::Pending)))
         .filter(inbound_events::to_addr.eq(event.to.as_str()))
         .filter(inbound_events::external_id.not_like(format!("{BUTTON}%")))
-        .filter(inbound_events::over_limit.eq(0).and(inbound_events::wants_answer.eq(1)))
+        .filter(inbound_events::over_limit.eq(false).and(inbound_events::wants_answer.eq(true)))
         .order(inbound_events::id.desc())
         .limit(2 * i64::from(most))
         .select((inbound_events::provider_at, inbound_events::body))
-        .load::<(i64, String)>(conn)?
-        .into_iter()
-        .map(|(at, body)| Ok((timestamp_from_ms(at)?, body)))
-        .collect()
+        .load(conn)
 }
 
 /// Marks a message as exceeding the limit.
 pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
-    diesel::update(inbound_events::table.find(event.0))
-        .set(inbound_events::over_limit.eq(1))
+    diesel::update(inbound_events::table.find(event))
+        .set(inbound_events::over_limit.eq(true))
         .cached()
         .execute(conn)
         .map(drop)
@@ -355,14 +347,35 @@ pub fn was_notified_of_limit(
     since: Timestamp,
 ) -> QueryResult<bool> {
     let told: Option<i64> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::provider_at.gt(ms(since))))
+        .filter(inbound_events::user_id.eq(user).and(inbound_events::provider_at.gt(ms(since))))
         .filter(inbound_events::to_addr.eq(event.to.as_str()))
-        .filter(inbound_events::over_limit.eq(1).and(inbound_events::outcome.eq("replied")))
+        .filter(inbound_events::over_limit.eq(true).and(inbound_events::outcome.eq(InboundOutcome::Replied)))
         .order(inbound_events::id.desc())
         .select(inbound_events::id)
         .first(conn)
         .optional()?;
     Ok(told.is_some())
+}
+
+stored_enum! {
+    /// State of a received message.
+    pub enum InboundState {
+        /// No turn has processed the message.
+        Pending = "pending",
+        /// A turn that is not finished processes the message.
+        Processing = "processing",
+        Completed = "completed",
+        Failed = "failed",
+    }
+}
+
+stored_enum! {
+    /// Stored part of a [`MessageOutcome`].
+    pub enum InboundOutcome {
+        Replied = "replied",
+        FailedNotified = "failed_notified",
+        Skipped = "skipped",
+    }
 }
 
 /// Final outcome of a received message.
@@ -381,20 +394,24 @@ pub enum MessageOutcome {
 #[derive(AsChangeset)]
 #[diesel(table_name = inbound_events)]
 struct MessageOutcomeColumns {
-    state: &'static str,
-    outcome: &'static str,
+    state: InboundState,
+    outcome: InboundOutcome,
     outcome_reason: Option<&'static str>,
-    updated_at: i64,
+    updated_at: Millis,
 }
 
 impl MessageOutcomeColumns {
     fn from_outcome(outcome: MessageOutcome, now: Timestamp) -> Self {
         let (state, outcome, outcome_reason) = match outcome {
-            MessageOutcome::Replied => ("completed", "replied", None),
-            MessageOutcome::Reacted => ("completed", "skipped", Some("reacted")),
-            MessageOutcome::Remembered => ("completed", "skipped", Some("remembered")),
-            MessageOutcome::FailedNotified => ("failed", "failed_notified", None),
-            MessageOutcome::Skipped(reason) => ("completed", "skipped", Some(reason)),
+            MessageOutcome::Replied => (InboundState::Completed, InboundOutcome::Replied, None),
+            MessageOutcome::Reacted => (InboundState::Completed, InboundOutcome::Skipped, Some("reacted")),
+            MessageOutcome::Remembered => {
+                (InboundState::Completed, InboundOutcome::Skipped, Some("remembered"))
+            }
+            MessageOutcome::FailedNotified => (InboundState::Failed, InboundOutcome::FailedNotified, None),
+            MessageOutcome::Skipped(reason) => {
+                (InboundState::Completed, InboundOutcome::Skipped, Some(reason))
+            }
         };
         Self { state, outcome, outcome_reason, updated_at: ms(now) }
     }
@@ -408,7 +425,7 @@ pub fn end_message(
     now: Timestamp,
 ) -> QueryResult<()> {
     let ending = MessageOutcomeColumns::from_outcome(outcome, now);
-    diesel::update(inbound_events::table.find(event.0)).set(ending).cached().execute(conn).map(drop)
+    diesel::update(inbound_events::table.find(event)).set(ending).cached().execute(conn).map(drop)
 }
 
 /// Ends the messages of a turn.
@@ -419,14 +436,14 @@ pub fn end_turn_messages(
     now: Timestamp,
 ) -> QueryResult<()> {
     let (texts, ending) =
-        (inbound_events::turn_id.eq(turn.0), MessageOutcomeColumns::from_outcome(outcome, now));
+        (inbound_events::turn_id.eq(turn), MessageOutcomeColumns::from_outcome(outcome, now));
     diesel::update(inbound_events::table.filter(texts)).set(ending).cached().execute(conn).map(drop)
 }
 
 /// Loads the messages of a turn, in the order they were sent.
 pub fn load_turn_messages(conn: &mut Conn, turn: TurnId) -> QueryResult<Vec<InboundEvent>> {
     let rows = inbound_events::table
-        .filter(inbound_events::turn_id.eq(turn.0))
+        .filter(inbound_events::turn_id.eq(turn))
         .order((inbound_events::provider_at, inbound_events::id))
         .select(InboundMessageRow::as_select())
         .load(conn)?;
@@ -442,7 +459,7 @@ pub fn load_bodies_up_to(
 ) -> QueryResult<Vec<String>> {
     let last = last.map_or(i64::MAX, |event| event.0);
     inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.le(last)))
+        .filter(inbound_events::user_id.eq(user).and(inbound_events::id.le(last)))
         .order(inbound_events::id.desc())
         .limit(limit)
         .select(inbound_events::body)

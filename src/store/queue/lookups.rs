@@ -5,11 +5,13 @@
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
-use super::outbox::{DueMessage, DueMessageRow, NewOutboundMessage, OPEN, SendFailure, fail_message};
+use super::outbox::{
+    DueMessage, DueMessageRow, NewOutboundMessage, OPEN, OutboxState, SendFailure, fail_message,
+};
 use crate::conversation::routing::transport::MessageTransport;
-use crate::conversation::transcript::OutboxId;
+use crate::conversation::transcript::{OutboxId, TurnId};
 use crate::store::Conn;
-use crate::store::codec::{ms, timestamp_from_ms};
+use crate::store::codec::ms;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{delivery_events, instance, outbox, turns};
@@ -39,7 +41,7 @@ pub(in crate::store) const NOT_LOOKED_UP: LiteralSql = LiteralSql("outbox.lookup
 /// Requires a lookup before sending for messages that are unsent when the program starts.
 pub(in crate::store) fn require_lookup_for_queued(conn: &mut Conn) -> QueryResult<()> {
     let by_phone = LiteralSql("outbox.from_addr NOT IN ('local','console')");
-    diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq("queued")).and(by_phone)))
+    diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)).and(by_phone)))
         .set(outbox::lookups_left.eq(NOT_BEGUN))
         .execute(conn)
         .map(drop)
@@ -49,8 +51,8 @@ pub(in crate::store) fn require_lookup_for_queued(conn: &mut Conn) -> QueryResul
 /// this start, since a run that this database does not know of may have ended such a turn and sent its message.
 pub(in crate::store) fn count_needed_lookups(conn: &mut Conn, text: &NewOutboundMessage) -> QueryResult<i64> {
     let (Some(turn), MessageTransport::Carrier) = (text.turn, text.from.transport()) else { return Ok(0) };
-    let begun: i64 = turns::table.find(turn.0).select(turns::created_at).first(conn)?;
-    let started: Option<i64> = instance::table.select(instance::started_at).first(conn).optional()?;
+    let begun: Timestamp = turns::table.find(turn).select(turns::created_at).first(conn)?;
+    let started: Option<Timestamp> = instance::table.select(instance::started_at).first(conn).optional()?;
     Ok(if started.is_some_and(|started| begun < started) { NOT_BEGUN } else { 0 })
 }
 
@@ -61,10 +63,12 @@ pub fn start_lookup_before_sending(
     id: OutboxId,
     now: Timestamp,
 ) -> QueryResult<Option<UnresolvedMessage>> {
-    let waits =
-        outbox::state.eq("queued").and(outbox::lookups_left.gt(USED_UP)).and(outbox::not_before.le(ms(now)));
-    let begun: Option<(DueMessageRow, i64, Option<i64>)> =
-        diesel::update(outbox::table.find(id.0).filter(waits))
+    let waits = outbox::state
+        .eq(OutboxState::Queued)
+        .and(outbox::lookups_left.gt(USED_UP))
+        .and(outbox::not_before.le(ms(now)));
+    let begun: Option<(DueMessageRow, Timestamp, Option<TurnId>)> =
+        diesel::update(outbox::table.find(id).filter(waits))
             .set((
                 outbox::lookups_left.eq(outbox::lookups_left - 1),
                 outbox::not_before.eq(ms(now + LOOKUP_PAUSE)),
@@ -74,17 +78,17 @@ pub fn start_lookup_before_sending(
             .get_result(conn)
             .optional()?;
     let Some((due, created_at, turn)) = begun else { return Ok(None) };
-    let begun: Option<i64> = match turn {
+    let begun: Option<Timestamp> = match turn {
         Some(turn) => turns::table.find(turn).select(turns::created_at).first(conn).optional()?,
         None => None,
     };
-    let since = timestamp_from_ms(begun.map_or(created_at, |begun| begun.min(created_at)))?;
+    let since = begun.map_or(created_at, |begun| begun.min(created_at));
     Ok(Some(UnresolvedMessage { due: due.into_due_message()?, since, reported: None, looks: 0 }))
 }
 
 /// Allows a message to be sent after the list was read and does not contain the message.
 pub fn allow_sending(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("queued")))
+    diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Queued)))
         .set((outbox::lookups_left.eq(0), outbox::not_before.eq(ms(now)), outbox::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)
@@ -103,24 +107,19 @@ pub struct UnresolvedMessage {
 }
 
 pub fn load_unresolved_message(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<UnresolvedMessage>> {
-    let row: Option<(DueMessageRow, i64, i64)> = outbox::table
-        .find(id.0)
-        .filter(outbox::state.eq("unknown"))
+    let row: Option<(DueMessageRow, Timestamp, i64)> = outbox::table
+        .find(id)
+        .filter(outbox::state.eq(OutboxState::Unknown))
         .select((DueMessageRow::as_select(), outbox::created_at, outbox::looks))
         .first(conn)
         .optional()?;
-    let Some((due, created_at, looks)) = row else { return Ok(None) };
+    let Some((due, since, looks)) = row else { return Ok(None) };
     let reported: Option<String> = delivery_events::table
-        .filter(delivery_events::outbox_id.eq(id.0))
+        .filter(delivery_events::outbox_id.eq(id))
         .select(delivery_events::provider_sid)
         .first(conn)
         .optional()?;
-    Ok(Some(UnresolvedMessage {
-        due: due.into_due_message()?,
-        since: timestamp_from_ms(created_at)?,
-        reported,
-        looks,
-    }))
+    Ok(Some(UnresolvedMessage { due: due.into_due_message()?, since, reported, looks }))
 }
 
 /// Outcome of counting a lookup that found nothing.
@@ -148,8 +147,8 @@ pub fn record_unsuccessful_lookup(
     looks: LookupCount,
     now: Timestamp,
 ) -> QueryResult<LookupOutcome> {
-    let same = outbox::state.eq("unknown").and(outbox::looks.eq(looks.before));
-    let counted: Option<i64> = diesel::update(outbox::table.find(id.0).filter(same))
+    let same = outbox::state.eq(OutboxState::Unknown).and(outbox::looks.eq(looks.before));
+    let counted: Option<i64> = diesel::update(outbox::table.find(id).filter(same))
         .set((outbox::looks.eq(outbox::looks + 1), outbox::updated_at.eq(ms(now))))
         .returning(outbox::looks)
         .cached()
@@ -159,9 +158,9 @@ pub fn record_unsuccessful_lookup(
     if usize::try_from(counted).is_ok_and(|counted| counted < looks.enough) {
         return Ok(LookupOutcome::LookAgain);
     }
-    diesel::update(outbox::table.find(id.0))
+    diesel::update(outbox::table.find(id))
         .set((
-            outbox::state.eq("queued"),
+            outbox::state.eq(OutboxState::Queued),
             outbox::looks.eq(0),
             outbox::not_before.eq(ms(now)),
             outbox::updated_at.eq(ms(now)),
@@ -173,7 +172,7 @@ pub fn record_unsuccessful_lookup(
 
 /// Postpones a lookup because the carrier's list could not be read: this lookup does not count.
 pub fn postpone_lookup(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) -> QueryResult<()> {
-    let unknown = outbox::table.find(id.0).filter(outbox::state.eq("unknown"));
+    let unknown = outbox::table.find(id).filter(outbox::state.eq(OutboxState::Unknown));
     let too_old: i64 = unknown.filter(outbox::deadline_at.lt(ms(now))).count().get_result(conn)?;
     if too_old > 0 {
         return fail_message(

@@ -6,12 +6,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::delivery_reports::AcceptancePolicy;
 use super::lookups;
-use super::outbox::{self, NewOutboundMessage};
+use super::outbox::{self, NewOutboundMessage, OutboundKind, OutboxState};
 use crate::conversation::notifications::arr_events::NotificationTopic;
 use crate::conversation::notifications::quiet_hours::{NotificationPreference, QuietHours};
 use crate::conversation::transcript::{OutboxId, UserId};
 use crate::store::Conn;
-use crate::store::codec::{convert_integer, ms, timestamp_from_ms, unreadable_column};
+use crate::store::codec::{convert_integer, ms, unreadable_column};
 use crate::store::library::follows;
 use crate::store::schema::{notices, outbox as texts, users};
 
@@ -28,11 +28,10 @@ pub enum NotificationSetting {
 }
 
 pub fn load_notification_setting(conn: &mut Conn, user: UserId) -> QueryResult<NotificationSetting> {
-    let notify: i64 = users::table.find(user.0).select(users::notify).first(conn)?;
-    Ok(if notify == 0 {
-        NotificationSetting::Off
-    } else {
+    Ok(if users::table.find(user).select(users::notify).first(conn)? {
         NotificationSetting::On(load_quiet_hours(conn, user)?)
+    } else {
+        NotificationSetting::Off
     })
 }
 
@@ -40,7 +39,7 @@ pub fn load_notification_setting(conn: &mut Conn, user: UserId) -> QueryResult<N
 /// quiet hours too.
 pub fn load_quiet_hours(conn: &mut Conn, user: UserId) -> QueryResult<Option<QuietHours>> {
     let (from, to): (Option<i64>, Option<i64>) =
-        users::table.find(user.0).select((users::quiet_from, users::quiet_to)).first(conn)?;
+        users::table.find(user).select((users::quiet_from, users::quiet_to)).first(conn)?;
     match (from, to) {
         (Some(from), Some(to)) => {
             let hours = QuietHours::new(convert_integer(from)?, convert_integer(to)?);
@@ -57,19 +56,21 @@ pub fn store_notification_preference(
     wish: NotificationPreference,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let person = users::table.find(user.0);
+    let person = users::table.find(user);
     let hours = |quiet: QuietHours| {
         let (from, to) = (Some(i64::from(quiet.start_hour())), Some(i64::from(quiet.end_hour())));
         (users::quiet_from.eq(from), users::quiet_to.eq(to), users::updated_at.eq(ms(now)))
     };
     match wish {
-        NotificationPreference::On => {
-            diesel::update(person).set((users::notify.eq(1), users::updated_at.eq(ms(now)))).execute(conn)?
-        }
+        NotificationPreference::On => diesel::update(person)
+            .set((users::notify.eq(true), users::updated_at.eq(ms(now))))
+            .execute(conn)?,
         NotificationPreference::Off => {
             suppress_unsolicited(conn, user, now)?;
             follows::mute_follows(conn, user)?;
-            diesel::update(person).set((users::notify.eq(0), users::updated_at.eq(ms(now)))).execute(conn)?
+            diesel::update(person)
+                .set((users::notify.eq(false), users::updated_at.eq(ms(now))))
+                .execute(conn)?
         }
         NotificationPreference::Quiet(quiet) => diesel::update(person).set(hours(quiet)).execute(conn)?,
         NotificationPreference::NeverQuiet => {
@@ -94,19 +95,19 @@ pub fn record_notification(
     since: Timestamp,
     now: Timestamp,
 ) -> QueryResult<RecordOutcome> {
-    let known: Option<(i64, i64)> = notices::table
-        .filter(notices::user_id.eq(user.0).and(notices::matter.eq(matter)))
+    let known: Option<(i64, Timestamp)> = notices::table
+        .filter(notices::user_id.eq(user).and(notices::matter.eq(matter)))
         .select((notices::id, notices::created_at))
         .first(conn)
         .optional()?;
     match known {
-        Some((_, at)) if at >= ms(since) => return Ok(RecordOutcome::Known),
+        Some((_, at)) if at >= since => return Ok(RecordOutcome::Known),
         Some((id, _)) => {
             diesel::delete(notices::table.find(id)).execute(conn)?;
         }
         None => {}
     }
-    let row = (notices::user_id.eq(user.0), notices::matter.eq(matter), notices::created_at.eq(ms(now)));
+    let row = (notices::user_id.eq(user), notices::matter.eq(matter), notices::created_at.eq(ms(now)));
     diesel::insert_into(notices::table)
         .values(row)
         .returning(notices::id)
@@ -116,23 +117,22 @@ pub fn record_notification(
 
 /// Returns whether a user was notified of a subject since `since`.
 pub fn was_notified(conn: &mut Conn, user: UserId, matter: &str, since: Timestamp) -> QueryResult<bool> {
-    let at: Option<i64> = notices::table
-        .filter(notices::user_id.eq(user.0).and(notices::matter.eq(matter)))
+    let at: Option<Timestamp> = notices::table
+        .filter(notices::user_id.eq(user).and(notices::matter.eq(matter)))
         .select(notices::created_at)
         .first(conn)
         .optional()?;
-    Ok(at.is_some_and(|at| at >= ms(since)))
+    Ok(at.is_some_and(|at| at >= since))
 }
 
 /// Returns the time at which a user was last notified of a subject with this prefix.
 pub fn load_last_notified(conn: &mut Conn, user: UserId, beginning: &str) -> QueryResult<Option<Timestamp>> {
     // The semicolon is the character after the colon, which ends every prefix.
     let end = format!("{};", beginning.trim_end_matches(':'));
-    let last: Option<i64> = notices::table
-        .filter(notices::user_id.eq(user.0).and(notices::matter.ge(beginning)).and(notices::matter.lt(end)))
+    notices::table
+        .filter(notices::user_id.eq(user).and(notices::matter.ge(beginning)).and(notices::matter.lt(end)))
         .select(diesel::dsl::max(notices::created_at))
-        .first(conn)?;
-    last.map(timestamp_from_ms).transpose()
+        .first(conn)
 }
 
 /// Loads the distinct times of a user's notifications since `since`, excluding `but`.
@@ -142,8 +142,8 @@ pub fn load_notification_times(
     since: Timestamp,
     but: Option<OutboxId>,
 ) -> QueryResult<Vec<Timestamp>> {
-    let rows: Vec<(Option<i64>, i64)> = notices::table
-        .filter(notices::user_id.eq(user.0).and(notices::created_at.gt(ms(since))))
+    let rows: Vec<(Option<OutboxId>, Timestamp)> = notices::table
+        .filter(notices::user_id.eq(user).and(notices::created_at.gt(ms(since))))
         .order(notices::id)
         .select((notices::outbox_id, notices::created_at))
         .load(conn)?;
@@ -151,11 +151,11 @@ pub fn load_notification_times(
     let mut times = Vec::new();
     for (text, at) in rows {
         if let Some(text) = text
-            && but.is_none_or(|but| but.0 != text)
+            && but != Some(text)
             && !seen.contains(&text)
         {
             seen.push(text);
-            times.push(timestamp_from_ms(at)?);
+            times.push(at);
         }
     }
     Ok(times)
@@ -176,9 +176,14 @@ pub fn find_waiting_notification(
     topic: NotificationTopic,
     now: Timestamp,
 ) -> QueryResult<Option<WaitingNotification>> {
-    let waiting: Option<(i64, i64)> = texts::table
-        .filter(outbox::OPEN.and(texts::user_id.eq(user.0)).and(texts::kind.eq("notice")))
-        .filter(texts::state.eq("queued").and(texts::attempts.eq(0)).and(texts::not_before.gt(ms(now))))
+    let waiting: Option<(OutboxId, Timestamp)> = texts::table
+        .filter(outbox::OPEN.and(texts::user_id.eq(user)).and(texts::kind.eq(OutboundKind::Notice)))
+        .filter(
+            texts::state
+                .eq(OutboxState::Queued)
+                .and(texts::attempts.eq(0))
+                .and(texts::not_before.gt(ms(now))),
+        )
         .filter(lookups::NOT_LOOKED_UP)
         .filter(texts::dedupe_key.ge(format!("{}:", topic_word(topic))))
         .filter(texts::dedupe_key.lt(format!("{};", topic_word(topic))))
@@ -187,14 +192,14 @@ pub fn find_waiting_notification(
         .optional()?;
     let Some((id, created_at)) = waiting else { return Ok(None) };
     let words: Vec<Option<String>> = notices::table
-        .filter(notices::user_id.eq(user.0).and(notices::created_at.ge(created_at)))
+        .filter(notices::user_id.eq(user).and(notices::created_at.ge(ms(created_at))))
         .filter(notices::outbox_id.eq(id))
         .order(notices::id)
         .select(notices::words)
         .load(conn)?;
     let phrases: Vec<String> = words.into_iter().flatten().collect();
     // A message whose text was erased cannot be extended.
-    Ok((!phrases.is_empty()).then_some(WaitingNotification { id: OutboxId(id), phrases }))
+    Ok((!phrases.is_empty()).then_some(WaitingNotification { id, phrases }))
 }
 
 /// Returns the key of a message: the prefix of its topic and the id of its first notification, which makes the key
@@ -230,7 +235,7 @@ pub fn append_phrase(
     (ids, phrase): (&[i64], &str),
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(texts::table.find(held.0))
+    diesel::update(texts::table.find(held))
         .set((texts::body.eq(body), texts::segments.eq(i64::from(segments)), texts::updated_at.eq(ms(now))))
         .execute(conn)?;
     link_notifications(conn, held, ids, phrase)
@@ -240,7 +245,7 @@ fn link_notifications(conn: &mut Conn, text: OutboxId, ids: &[i64], phrase: &str
     for (place, id) in ids.iter().enumerate() {
         let words = (place == 0).then_some(phrase);
         diesel::update(notices::table.find(id))
-            .set((notices::outbox_id.eq(text.0), notices::words.eq(words)))
+            .set((notices::outbox_id.eq(text), notices::words.eq(words)))
             .execute(conn)?;
     }
     Ok(())
@@ -253,10 +258,10 @@ pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResul
     let of_requests = texts::dedupe_key.ge("approval:").and(texts::dedupe_key.lt("approval;"));
     diesel::update(
         texts::table
-            .filter(outbox::OPEN.and(texts::user_id.eq(user.0)))
-            .filter(texts::kind.eq("notice").and(diesel::dsl::not(of_requests))),
+            .filter(outbox::OPEN.and(texts::user_id.eq(user)))
+            .filter(texts::kind.eq(OutboundKind::Notice).and(diesel::dsl::not(of_requests))),
     )
-    .set((texts::state.eq("suppressed"), texts::updated_at.eq(ms(now))))
+    .set((texts::state.eq(OutboxState::Suppressed), texts::updated_at.eq(ms(now))))
     .execute(conn)
     .map(drop)
 }
@@ -266,11 +271,11 @@ pub fn suppress_unsolicited(conn: &mut Conn, user: UserId, now: Timestamp) -> Qu
     for topic in [NotificationTopic::Ready, NotificationTopic::Trouble] {
         diesel::update(
             texts::table
-                .filter(outbox::OPEN.and(texts::user_id.eq(user.0)).and(texts::state.eq("queued")))
+                .filter(outbox::OPEN.and(texts::user_id.eq(user)).and(texts::state.eq(OutboxState::Queued)))
                 .filter(texts::dedupe_key.ge(format!("{}:", topic_word(topic))))
                 .filter(texts::dedupe_key.lt(format!("{};", topic_word(topic)))),
         )
-        .set((texts::state.eq("suppressed"), texts::updated_at.eq(ms(now))))
+        .set((texts::state.eq(OutboxState::Suppressed), texts::updated_at.eq(ms(now))))
         .execute(conn)?;
     }
     Ok(())
@@ -286,20 +291,22 @@ pub fn load_waiting_notifications(
     now: Timestamp,
 ) -> QueryResult<Vec<(OutboxId, UserId)>> {
     let mut waiting = texts::table
-        .filter(outbox::OPEN.and(texts::kind.eq("notice")).and(texts::state.eq("queued")))
-        .filter(texts::not_before.gt(0).and(lookups::NOT_LOOKED_UP))
+        .filter(
+            outbox::OPEN.and(texts::kind.eq(OutboundKind::Notice)).and(texts::state.eq(OutboxState::Queued)),
+        )
+        .filter(texts::not_before.gt(ms(Timestamp::UNIX_EPOCH)).and(lookups::NOT_LOOKED_UP))
         .filter(texts::attempts.eq(0).or(texts::not_before.gt(ms(now + RETRY_WITHIN))))
         .select((texts::id, texts::user_id, texts::dedupe_key))
         .into_boxed();
     if let Some(user) = user {
-        waiting = waiting.filter(texts::user_id.eq(user.0));
+        waiting = waiting.filter(texts::user_id.eq(user));
     }
-    let mut rows: Vec<(i64, i64, String)> = waiting.load(conn)?;
+    let mut rows: Vec<(OutboxId, UserId, String)> = waiting.load(conn)?;
     // Sorted here: with an ORDER BY, SQLite would read every message instead of only the open ones.
     rows.sort_unstable();
     // Other messages have no quiet hours: their time is the time of a retry.
     rows.retain(|(.., key)| respects_quiet_hours(key));
-    Ok(rows.into_iter().map(|(id, user, _)| (OutboxId(id), UserId(user))).collect())
+    Ok(rows.into_iter().map(|(id, user, _)| (id, user)).collect())
 }
 
 /// Postpones a notification until `at`. The age of the notification is counted from that time.
@@ -309,9 +316,9 @@ pub fn postpone_notification(
     at: Timestamp,
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(texts::table.find(id.0).filter(texts::state.eq("queued")))
+    diesel::update(texts::table.find(id).filter(texts::state.eq(OutboxState::Queued)))
         .set((
-            texts::not_before.eq(if at > now { ms(at) } else { 0 }),
+            texts::not_before.eq(ms(if at > now { at } else { Timestamp::UNIX_EPOCH })),
             texts::deadline_at.eq(ms(at.max(now) + outbox::SEND_WITHIN)),
             texts::updated_at.eq(ms(now)),
         ))
@@ -341,7 +348,7 @@ pub(in crate::store) fn quiet_hours_end(
 /// Deletes the rows of notifications from before `before`.
 pub fn delete_old_notifications(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
     // One query per user, because the index begins with the user.
-    let people: Vec<i64> = users::table.select(users::id).load(conn)?;
+    let people: Vec<UserId> = users::table.select(users::id).load(conn)?;
     let mut gone = 0;
     for user in people {
         let old = notices::user_id.eq(user).and(notices::created_at.lt(ms(before)));
@@ -354,7 +361,6 @@ pub fn delete_old_notifications(conn: &mut Conn, before: Timestamp) -> QueryResu
 mod tests {
     use jiff::SignedDuration;
 
-    use super::super::outbox::OutboundKind;
     use super::super::outbox_schedule;
     use super::*;
     use crate::conversation::transcript::{Address, PhoneNumber};

@@ -10,9 +10,10 @@ use super::delivery_reports::AcceptancePolicy;
 use super::{lookups, notifications, outbox_schedule};
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::text::message_format;
-use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
+use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId, UserStatus};
 use crate::store::Conn;
-use crate::store::codec::{convert_integer, ms, unreadable_column};
+use crate::store::codec::{convert_integer, ms};
+use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{delivery_events, outbox, pending_actions, tool_calls, users};
@@ -25,14 +26,34 @@ pub(in crate::store) const SEND_WITHIN: SignedDuration = SignedDuration::from_ho
 /// Condition of open rows: neither accepted nor given up.
 pub(in crate::store) const OPEN: LiteralSql = LiteralSql("outbox.state IN ('queued','attempting','unknown')");
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutboundKind {
-    Reply,
-    ConfirmPrompt,
-    /// A notification, which no user requested at that moment. It is never sent between a confirmation prompt and its
-    /// reply.
-    Notice,
+stored_enum! {
+    pub enum OutboundKind {
+        Reply = "reply",
+        ConfirmPrompt = "confirm_prompt",
+        /// A notification, which no user requested at that moment. It is never sent between a confirmation prompt and
+        /// its reply.
+        Notice = "notice",
+    }
 }
+
+stored_enum! {
+    /// State of an outbound message.
+    pub enum OutboxState {
+        Queued = "queued",
+        /// The message is being handed to the carrier.
+        Attempting = "attempting",
+        /// The message may have been accepted.
+        Unknown = "unknown",
+        Accepted = "accepted",
+        Failed = "failed",
+        /// The message will not be sent.
+        Suppressed = "suppressed",
+    }
+}
+
+/// States of a message that is never sent again.
+pub(in crate::store) const SETTLED: [OutboxState; 3] =
+    [OutboxState::Accepted, OutboxState::Failed, OutboxState::Suppressed];
 
 #[derive(Debug, Clone)]
 pub struct NewOutboundMessage {
@@ -61,24 +82,19 @@ pub fn queue_message_at(
     at: Timestamp,
     now: Timestamp,
 ) -> QueryResult<OutboxId> {
-    let kind = match text.kind {
-        OutboundKind::Reply => "reply",
-        OutboundKind::ConfirmPrompt => "confirm_prompt",
-        OutboundKind::Notice => "notice",
-    };
     diesel::insert_into(outbox::table)
         .values((
             outbox::dedupe_key.eq(&text.key),
-            outbox::user_id.eq(text.user.0),
-            outbox::turn_id.eq(text.turn.map(|turn| turn.0)),
-            outbox::kind.eq(kind),
+            outbox::user_id.eq(text.user),
+            outbox::turn_id.eq(text.turn),
+            outbox::kind.eq(text.kind),
             outbox::to_addr.eq(text.to.as_str()),
             outbox::from_addr.eq(text.from.as_str()),
             outbox::body.eq(&text.body),
             outbox::media_url.eq(&text.media),
             outbox::segments.eq(i64::from(text.segments)),
-            outbox::state.eq("queued"),
-            outbox::not_before.eq(if at > now { ms(at) } else { 0 }),
+            outbox::state.eq(OutboxState::Queued),
+            outbox::not_before.eq(ms(if at > now { at } else { Timestamp::UNIX_EPOCH })),
             outbox::deadline_at.eq(ms(at + SEND_WITHIN)),
             outbox::lookups_left.eq(lookups::count_needed_lookups(conn, text)?),
             outbox::created_at.eq(ms(now)),
@@ -86,7 +102,6 @@ pub fn queue_message_at(
         ))
         .returning(outbox::id)
         .get_result(conn)
-        .map(OutboxId)
 }
 
 /// Queues a message unless a message with the same key was ever queued.
@@ -139,47 +154,42 @@ pub fn claim_message(
     terms: &AcceptancePolicy,
     now: Timestamp,
 ) -> QueryResult<SendClaim> {
-    let row: Option<(i64, String, String, i64, i64, Option<String>)> = outbox::table
-        .find(id.0)
+    let row: Option<ClaimableMessageRow> = outbox::table
+        .find(id)
         // Another task may have tried and postponed the row since the schedule was loaded.
-        .filter(outbox::state.eq("queued").and(outbox::not_before.le(ms(now))))
+        .filter(outbox::state.eq(OutboxState::Queued).and(outbox::not_before.le(ms(now))))
         .filter(lookups::MAY_BE_SENT)
-        .select((
-            outbox::user_id,
-            outbox::kind,
-            outbox::dedupe_key,
-            outbox::deadline_at,
-            outbox::attempts,
-            outbox::callback_word,
-        ))
+        .select(ClaimableMessageRow::as_select())
         .first(conn)
         .optional()?;
-    let Some((user, kind, key, deadline, attempts, word)) = row else { return Ok(SendClaim::AlreadyClaimed) };
-    if kind == "notice" && outbox_schedule::load_prompted_users(conn, now)?.contains_key(&user) {
+    let Some(row) = row else { return Ok(SendClaim::AlreadyClaimed) };
+    let is_notice = row.kind == OutboundKind::Notice;
+    if is_notice && outbox_schedule::load_prompted_users(conn, now)?.contains_key(&row.user_id) {
         return Ok(SendClaim::AlreadyClaimed);
     }
-    let (opted_out, status): (Option<i64>, String) =
-        users::table.find(user).select((users::opted_out_at, users::status)).first(conn)?;
-    let is_outdated = kind == "notice" && progress_message::is_outdated_progress_message(conn, id)?;
-    if opted_out.is_some() || status == "blocked" || is_outdated {
+    let (opted_out, status): (Option<Timestamp>, UserStatus) =
+        users::table.find(row.user_id).select((users::opted_out_at, users::status)).first(conn)?;
+    let is_outdated = is_notice && progress_message::is_outdated_progress_message(conn, id)?;
+    if opted_out.is_some() || status == UserStatus::Blocked || is_outdated {
         suppress_message(conn, id, now)?;
         return Ok(SendClaim::Dropped);
     }
-    if deadline < ms(now) {
+    if row.deadline_at < now {
         fail_message(conn, id, &SendFailure { code: None, meaning: "not sent in time" }, now)?;
         return Ok(SendClaim::Dropped);
     }
-    if let Some(morning) = notifications::quiet_hours_end(conn, UserId(user), &key, terms, now)? {
+    if let Some(morning) = notifications::quiet_hours_end(conn, row.user_id, &row.dedupe_key, terms, now)? {
         // The message was queued before the quiet hours and waited for a reply or for the carrier.
         notifications::postpone_notification(conn, id, morning, now)?;
         return Ok(SendClaim::AlreadyClaimed);
     }
     let epoch = crate::store::boot::load_epoch(conn)?;
-    let row: DueMessageRow = diesel::update(outbox::table.find(id.0))
+    let word = row.callback_word.unwrap_or_else(|| CallbackWord::random().as_str().to_owned());
+    let row: DueMessageRow = diesel::update(outbox::table.find(id))
         .set((
-            outbox::state.eq("attempting"),
-            outbox::attempts.eq(attempts + 1),
-            outbox::callback_word.eq(word.unwrap_or_else(|| CallbackWord::random().as_str().to_owned())),
+            outbox::state.eq(OutboxState::Attempting),
+            outbox::attempts.eq(row.attempts + 1),
+            outbox::callback_word.eq(word),
             outbox::attempt_at.eq(ms(now)),
             outbox::epoch.eq(epoch),
             outbox::updated_at.eq(ms(now)),
@@ -192,11 +202,22 @@ pub fn claim_message(
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = outbox)]
-pub(in crate::store) struct DueMessageRow {
-    id: i64,
+struct ClaimableMessageRow {
+    user_id: UserId,
+    kind: OutboundKind,
+    dedupe_key: String,
+    deadline_at: Timestamp,
     attempts: i64,
-    to_addr: String,
-    from_addr: String,
+    callback_word: Option<String>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox)]
+pub(in crate::store) struct DueMessageRow {
+    id: OutboxId,
+    attempts: i64,
+    to_addr: Address,
+    from_addr: Address,
     body: String,
     media_url: Option<String>,
     callback_word: Option<String>,
@@ -205,10 +226,10 @@ pub(in crate::store) struct DueMessageRow {
 impl DueMessageRow {
     pub(in crate::store) fn into_due_message(self) -> QueryResult<DueMessage> {
         Ok(DueMessage {
-            id: OutboxId(self.id),
+            id: self.id,
             attempt: convert_integer(self.attempts)?,
-            to: Address::new(self.to_addr),
-            from: Address::new(self.from_addr),
+            to: self.to_addr,
+            from: self.from_addr,
             body: self.body,
             media: self.media_url,
             // A row that was attempted by a version without callback words has none, and no callback identifies it.
@@ -217,18 +238,9 @@ impl DueMessageRow {
     }
 }
 
-pub(in crate::store) fn parse_outbound_kind(word: &str) -> QueryResult<OutboundKind> {
-    match word {
-        "reply" => Ok(OutboundKind::Reply),
-        "confirm_prompt" => Ok(OutboundKind::ConfirmPrompt),
-        "notice" => Ok(OutboundKind::Notice),
-        _ => Err(unreadable_column("text kind")),
-    }
-}
-
 /// Returns whether a message of this kind and text is a notification that expects no reply from its user.
-pub(in crate::store) fn expects_no_reply(kind: &str, body: &str) -> bool {
-    kind == "notice" && !message_format::asks_question(body)
+pub(in crate::store) fn expects_no_reply(kind: OutboundKind, body: &str) -> bool {
+    kind == OutboundKind::Notice && !message_format::asks_question(body)
 }
 
 /// Receipt of the carrier for an accepted message.
@@ -236,6 +248,16 @@ pub(in crate::store) fn expects_no_reply(kind: &str, body: &str) -> bool {
 pub struct AcceptedMessage<'a> {
     pub sid: &'a str,
     pub created_at: Option<Timestamp>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox)]
+struct AcceptedMessageRow {
+    user_id: UserId,
+    segments: i64,
+    from_addr: Address,
+    kind: OutboundKind,
+    lookups_left: i64,
 }
 
 /// Outcome of recording an acceptance. An acceptance counts once, through whichever channel it is reported first.
@@ -255,37 +277,27 @@ pub fn record_acceptance(
     now: Timestamp,
 ) -> QueryResult<AcceptanceOutcome> {
     let sid = taken.sid;
-    let taken_up: Option<(i64, i64, String, String, i64)> =
-        diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
+    let row: Option<AcceptedMessageRow> =
+        diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
             .set((
-                outbox::state.eq("accepted"),
+                outbox::state.eq(OutboxState::Accepted),
                 outbox::provider_sid.eq(sid),
-                outbox::provider_created_at.eq(taken.created_at.map(ms)),
+                outbox::provider_created_at.eq(taken.created_at),
                 outbox::accepted_at.eq(ms(now)),
                 outbox::updated_at.eq(ms(now)),
             ))
-            .returning((
-                outbox::user_id,
-                outbox::segments,
-                outbox::from_addr,
-                outbox::kind,
-                outbox::lookups_left,
-            ))
+            .returning(AcceptedMessageRow::as_returning())
             .cached()
             .get_result(conn)
             .optional()?;
     // `None` if a callback was faster than the response to the request.
-    let Some((user, segments, from, kind, lookups_left)) = taken_up else {
-        return Ok(AcceptanceOutcome::Known);
-    };
-    let way = Address::new(from).transport();
+    let Some(row) = row else { return Ok(AcceptanceOutcome::Known) };
+    let way = row.from_addr.transport();
     match way {
-        MessageTransport::Carrier => daily_budget::count_segments(
-            conn,
-            UserId(user),
-            &Day::from_timestamp(now, &terms.zone),
-            segments,
-        )?,
+        MessageTransport::Carrier => {
+            let day = Day::from_timestamp(now, &terms.zone);
+            daily_budget::count_segments(conn, row.user_id, &day, row.segments)?;
+        }
         MessageTransport::Terminal | MessageTransport::Console => {}
     }
     let early: Vec<String> = delivery_events::table
@@ -297,12 +309,11 @@ pub fn record_acceptance(
     }
     // A message that a lookup found before this run sent it was sent by a run that the database does not know of: its
     // confirmation prompt has been open since then.
-    let opened = taken.created_at.filter(|at| lookups_left > 0 && *at < now).unwrap_or(now);
-    let kind = parse_outbound_kind(&kind)?;
-    if kind == OutboundKind::ConfirmPrompt {
+    let opened = taken.created_at.filter(|at| row.lookups_left > 0 && *at < now).unwrap_or(now);
+    if row.kind == OutboundKind::ConfirmPrompt {
         arm_pending_action(conn, id, terms.confirm_for, opened)?;
     }
-    Ok(AcceptanceOutcome::First { kind, way, segments: convert_integer(segments)? })
+    Ok(AcceptanceOutcome::First { kind: row.kind, way, segments: convert_integer(row.segments)? })
 }
 
 /// Records the acceptance of a row that a status report names. The row gets the id in the report, unless it already has
@@ -315,7 +326,7 @@ pub(in crate::store) fn record_reported_acceptance(
     now: Timestamp,
 ) -> QueryResult<AcceptanceOutcome> {
     let open: Option<i64> = outbox::table
-        .find(id.0)
+        .find(id)
         .filter(OPEN.and(outbox::attempts.gt(0)))
         .select(outbox::id)
         .first(conn)
@@ -336,10 +347,10 @@ fn arm_pending_action(
     confirm_for: SignedDuration,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let asked_in: Option<i64> = outbox::table.find(id.0).select(outbox::turn_id).first(conn)?;
+    let asked_in: Option<TurnId> = outbox::table.find(id).select(outbox::turn_id).first(conn)?;
     let calls = tool_calls::table.filter(tool_calls::turn_id.nullable().eq(asked_in)).select(tool_calls::id);
     let of_this_turn = pending_actions::tool_call_id.eq_any(calls);
-    let prompted = pending_actions::prompt_outbox_id.eq(id.0);
+    let prompted = pending_actions::prompt_outbox_id.eq(id);
     let unexpired = pending_actions::table.filter(pending_actions::expires_at.is_null());
     diesel::update(unexpired.filter(prompted.or(of_this_turn)))
         .set((pending_actions::armed_at.eq(ms(now)), pending_actions::expires_at.eq(ms(now + confirm_for))))
@@ -360,9 +371,9 @@ pub fn postpone_message(
     reason: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("attempting")))
+    diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
         .set((
-            outbox::state.eq("queued"),
+            outbox::state.eq(OutboxState::Queued),
             outbox::not_before.eq(ms(not_before)),
             outbox::error.eq(json!({ "meaning": reason }).to_string()),
             outbox::updated_at.eq(ms(now)),
@@ -374,9 +385,9 @@ pub fn postpone_message(
 
 /// Marks a message that may have been accepted as unknown: it is not sent again until its status is known.
 pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("attempting")))
+    diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
         .set((
-            outbox::state.eq("unknown"),
+            outbox::state.eq(OutboxState::Unknown),
             outbox::not_before.eq(ms(now)),
             outbox::looks.eq(0),
             outbox::unknown_at.eq(ms(now)),
@@ -409,9 +420,9 @@ pub struct SendFailure<'a> {
 }
 
 pub fn fail_message(conn: &mut Conn, id: OutboxId, why: &SendFailure<'_>, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
+    diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
         .set((
-            outbox::state.eq("failed"),
+            outbox::state.eq(OutboxState::Failed),
             outbox::error.eq(json!({ "code": why.code, "meaning": why.meaning }).to_string()),
             outbox::updated_at.eq(ms(now)),
         ))
@@ -422,19 +433,21 @@ pub fn fail_message(conn: &mut Conn, id: OutboxId, why: &SendFailure<'_>, now: T
 
 /// Suppresses all waiting messages of a user: no message is sent to a user who opted out.
 pub fn suppress_user_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user.0)).and(outbox::state.eq("queued"))))
-        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
-        .cached()
-        .execute(conn)
-        .map(drop)
+    diesel::update(
+        outbox::table.filter(OPEN.and(outbox::user_id.eq(user)).and(outbox::state.eq(OutboxState::Queued))),
+    )
+    .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
+    .cached()
+    .execute(conn)
+    .map(drop)
 }
 
 /// Suppresses unsent messages whose key has this prefix.
 pub fn suppress_messages_by_key(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
     let (from, to) = (format!("{key}:"), format!("{key};"));
     let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
-    diesel::update(outbox::table.filter(meant.and(outbox::state.eq("queued"))))
-        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+    diesel::update(outbox::table.filter(meant.and(outbox::state.eq(OutboxState::Queued))))
+        .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
         .cached()
         .execute(conn)
         .map(drop)
@@ -445,7 +458,7 @@ pub fn withdraw_messages_by_key(conn: &mut Conn, key: &str, now: Timestamp) -> Q
     suppress_messages_by_key(conn, key, now)?;
     let (from, to) = (format!("{key}:"), format!("{key};"));
     let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
-    let settled = outbox::state.eq_any(["accepted", "failed", "suppressed"]);
+    let settled = outbox::state.eq_any(SETTLED);
     diesel::update(outbox::table.filter(meant.and(settled)))
         .set(outbox::body.eq(""))
         .cached()
@@ -454,8 +467,8 @@ pub fn withdraw_messages_by_key(conn: &mut Conn, key: &str, now: Timestamp) -> Q
 }
 
 fn suppress_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
-        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+    diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
+        .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
         .cached()
         .execute(conn)
         .map(drop)
@@ -464,15 +477,15 @@ fn suppress_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResul
 /// Records the carrier's report that the recipient has opted out.
 pub fn record_carrier_opt_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<UserId> {
     suppress_message(conn, id, now)?;
-    let user: i64 = outbox::table.find(id.0).select(outbox::user_id).first(conn)?;
-    crate::store::people::users::opt_out(conn, UserId(user), now, now)?;
-    suppress_user_messages(conn, UserId(user), now)?;
-    Ok(UserId(user))
+    let user: UserId = outbox::table.find(id).select(outbox::user_id).first(conn)?;
+    crate::store::people::users::opt_out(conn, user, now, now)?;
+    suppress_user_messages(conn, user, now)?;
+    Ok(user)
 }
 
 /// Counts the messages that are currently being handed to the carrier.
 pub fn count_messages_in_flight(conn: &mut Conn) -> QueryResult<i64> {
-    outbox::table.filter(OPEN.and(outbox::state.eq("attempting"))).count().get_result(conn)
+    outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Attempting))).count().get_result(conn)
 }
 
 #[cfg(test)]
@@ -519,7 +532,7 @@ mod tests {
     fn message_to_a_user_blocked_meanwhile_is_dropped() {
         let mut conn = scratch();
         let id = queued_text(&mut conn, OutboundKind::Reply, "turn:1:reply");
-        diesel::update(users::table).set(users::status.eq("blocked")).execute(&mut conn).unwrap();
+        diesel::update(users::table).set(users::status.eq(UserStatus::Blocked)).execute(&mut conn).unwrap();
         assert_eq!(claim_message(&mut conn, id, &terms(), NOW).unwrap(), SendClaim::Dropped);
     }
 
@@ -554,8 +567,8 @@ mod tests {
                 "{key}"
             );
             assert_eq!(
-                outbox_schedule::load_outbox_schedule(&mut conn, &[], NOW).unwrap().next_ms,
-                Some(ms(morning)),
+                outbox_schedule::load_outbox_schedule(&mut conn, &[], NOW).unwrap().next,
+                Some(morning),
                 "{key}"
             );
             assert!(
@@ -635,7 +648,7 @@ mod tests {
         postpone_message(&mut conn, id, NOW, "busy", NOW).unwrap();
         mark_message_unknown(&mut conn, id, "no answer", NOW).unwrap();
         fail_message(&mut conn, id, &SendFailure { code: None, meaning: "refused" }, NOW).unwrap();
-        let state: String = outbox::table.find(id.0).select(outbox::state).first(&mut conn).unwrap();
-        assert_eq!(state, "accepted");
+        let state: OutboxState = outbox::table.find(id).select(outbox::state).first(&mut conn).unwrap();
+        assert_eq!(state, OutboxState::Accepted);
     }
 }

@@ -4,7 +4,8 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::outbox::{self, NewOutboundMessage, OutboundKind};
+use super::outbox::{self, NewOutboundMessage, OutboundKind, OutboxState};
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::transcript::{Address, UserId};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::codec::convert_integer;
@@ -24,15 +25,15 @@ pub enum ResendOutcome {
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = rows)]
 struct ResendRow {
-    user_id: i64,
-    kind: String,
-    to_addr: String,
-    from_addr: String,
+    user_id: UserId,
+    kind: OutboundKind,
+    to_addr: Address,
+    from_addr: Address,
     body: String,
     media_url: Option<String>,
     segments: i64,
-    state: String,
-    delivery: Option<String>,
+    state: OutboxState,
+    delivery: Option<DeliveryStatus>,
     error: Option<String>,
 }
 
@@ -41,9 +42,9 @@ impl ResendRow {
     /// with a code, or reported the message as not delivered. A confirmation prompt is never resent, since a yes to it
     /// may no longer be meant for it.
     fn has_definitely_failed(&self) -> bool {
-        let refused = self.state == "failed" && self.error.as_deref().is_some_and(has_error_code);
-        let reported = matches!(self.delivery.as_deref(), Some("undelivered" | "failed"));
-        (refused || reported) && self.kind != "confirm_prompt" && !self.body.is_empty()
+        let refused = self.state == OutboxState::Failed && self.error.as_deref().is_some_and(has_error_code);
+        let reported = matches!(self.delivery, Some(DeliveryStatus::Undelivered | DeliveryStatus::Failed));
+        (refused || reported) && self.kind != OutboundKind::ConfirmPrompt && !self.body.is_empty()
     }
 }
 
@@ -77,7 +78,7 @@ pub fn resend_message(conn: &mut Conn, id: i64, by: Actor, now: Timestamp) -> Qu
     if !row.has_definitely_failed() || was_resent(conn, id)? {
         return Ok(ResendOutcome::NotAllowed);
     }
-    let user = UserId(row.user_id);
+    let user = row.user_id;
     let entry = NewAuditEntry {
         actor: by,
         kind: "send_again",
@@ -90,8 +91,8 @@ pub fn resend_message(conn: &mut Conn, id: i64, by: Actor, now: Timestamp) -> Qu
         user,
         turn: None,
         kind: OutboundKind::Notice,
-        to: Address::new(row.to_addr),
-        from: Address::new(row.from_addr),
+        to: row.to_addr,
+        from: row.from_addr,
         body: row.body,
         media: row.media_url,
         segments: convert_integer(row.segments)?,

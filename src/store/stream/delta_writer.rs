@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::conversation::stream_events::BlockKind;
-use crate::conversation::transcript::ToolArguments;
+use crate::conversation::transcript::{ConversationId, ToolArguments};
 use crate::store::Conn;
-use crate::store::codec::{convert_integer, ms, part_word};
-use crate::store::conversation::record::steps;
+use crate::store::codec::{convert_integer, ms};
+use crate::store::conversation::record::steps::{self, AttemptState};
 use crate::store::conversation::record::turns::format_arguments;
 use crate::store::schema::{llm_steps, stream_events, turns};
 use crate::store::turns::model_steps::{AttemptId, NewCall, RecordedResponse};
@@ -37,7 +37,7 @@ struct BlockEventRow {
 /// Writer that logs the blocks of one attempt.
 struct BlockLog<'a> {
     conn: &'a mut Conn,
-    conversation: i64,
+    conversation: ConversationId,
     attempt: AttemptId,
     now: Timestamp,
 }
@@ -127,13 +127,13 @@ impl<'a> BlockLog<'a> {
         attempt: AttemptId,
         now: Timestamp,
     ) -> QueryResult<Option<Self>> {
-        let key = (attempt.turn.0, i64::from(attempt.step), i64::from(attempt.attempt));
-        let running = llm_steps::table.find(key).filter(llm_steps::state.eq("started"));
+        let key = (attempt.turn, i64::from(attempt.step), i64::from(attempt.attempt));
+        let running = llm_steps::table.find(key).filter(llm_steps::state.eq(AttemptState::Started));
         let found: Option<i64> = running.select(llm_steps::turn_id).first(conn).optional()?;
         if found.is_none() {
             return Ok(None);
         }
-        let conversation = turns::table.find(attempt.turn.0).select(turns::conversation_id).first(conn)?;
+        let conversation = turns::table.find(attempt.turn).select(turns::conversation_id).first(conn)?;
         Ok(Some(Self { conn, conversation, attempt, now }))
     }
 
@@ -142,7 +142,7 @@ impl<'a> BlockLog<'a> {
     fn load_open_block(&mut self) -> QueryResult<Option<(BlockKind, u32)>> {
         let AttemptId { turn, step, attempt } = self.attempt;
         let last: Option<BlockEventRow> = stream_events::table
-            .filter(stream_events::turn_id.eq(turn.0))
+            .filter(stream_events::turn_id.eq(turn))
             .filter(stream_events::step.is_not_null().and(stream_events::attempt.is_not_null()))
             .order(stream_events::seq.desc())
             .select(BlockEventRow::as_select())
@@ -172,11 +172,11 @@ impl<'a> BlockLog<'a> {
         diesel::insert_into(stream_events::table)
             .values((
                 stream_events::conversation_id.eq(self.conversation),
-                stream_events::turn_id.eq(self.attempt.turn.0),
+                stream_events::turn_id.eq(self.attempt.turn),
                 stream_events::kind.eq(kind),
                 stream_events::step.eq(i64::from(self.attempt.step)),
                 stream_events::attempt.eq(i64::from(self.attempt.attempt)),
-                stream_events::block_type.eq(part_word(part)),
+                stream_events::block_type.eq(part),
                 stream_events::ord.eq(i64::from(ord)),
                 stream_events::delta.eq(delta),
                 stream_events::created_at.eq(ms(self.now)),
@@ -190,7 +190,7 @@ impl<'a> BlockLog<'a> {
         diesel::insert_into(stream_events::table)
             .values((
                 stream_events::conversation_id.eq(self.conversation),
-                stream_events::turn_id.eq(self.attempt.turn.0),
+                stream_events::turn_id.eq(self.attempt.turn),
                 stream_events::kind.eq("step_abandoned"),
                 stream_events::step.eq(i64::from(self.attempt.step)),
                 stream_events::attempt.eq(i64::from(self.attempt.attempt)),

@@ -54,21 +54,21 @@ fn load_event_text(conn: &mut Conn, event: &StreamEvent) -> QueryResult<Option<S
     }
     let words: Option<Option<String>> = match event.kind {
         StreamEventKind::InboundMessage(id, _) => {
-            inbound_events::table.find(id.0).select(inbound_events::body.nullable()).first(conn).optional()?
+            inbound_events::table.find(id).select(inbound_events::body.nullable()).first(conn).optional()?
         }
         StreamEventKind::OutboundMessage(id, _) => {
-            outbox::table.find(id.0).select(outbox::body.nullable()).first(conn).optional()?
+            outbox::table.find(id).select(outbox::body.nullable()).first(conn).optional()?
         }
         StreamEventKind::ToolCall(call, CallPhase::Complete) => {
             let stored: Option<Option<String>> =
-                tool_calls::table.find(call.0).select(tool_calls::response).first(conn).optional()?;
+                tool_calls::table.find(call).select(tool_calls::response).first(conn).optional()?;
             stored
                 .flatten()
                 .map(|stored| parse_call_result(&stored).map(|result| Some(result.for_user)))
                 .transpose()?
         }
         StreamEventKind::ToolCall(call, _) => {
-            tool_calls::table.find(call.0).select(tool_calls::tool_name.nullable()).first(conn).optional()?
+            tool_calls::table.find(call).select(tool_calls::tool_name.nullable()).first(conn).optional()?
         }
         StreamEventKind::Prompt(id, _) => pending_actions::table
             .find(id)

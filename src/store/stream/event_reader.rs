@@ -2,15 +2,14 @@
 
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
+use jiff::Timestamp;
 
-use crate::conversation::stream_events::{
-    ConversationChange, EventSeq, InboundStatus, PromptState, ReactionState, StreamBlock, StreamEvent,
-    StreamEventKind,
-};
+use crate::conversation::delivery_status::DeliveryStatus;
+use crate::conversation::stream_events::{BlockKind, EventSeq, StreamBlock, StreamEvent, StreamEventKind};
 use crate::conversation::transcript::{CallRow, ConversationId, EventId, OutboxId, TurnId};
 use crate::store::Conn;
-use crate::store::codec::{convert_integer, part, timestamp_from_ms, unreadable_column};
-use crate::store::conversation::record::columns::{call_phase, delivery, turn_state};
+use crate::store::codec::{convert_integer, unreadable_column};
+use crate::store::column_types::StoredEnum;
 use crate::store::schema::{conversations, stream_events};
 
 /// Result of reading after a cursor.
@@ -43,7 +42,7 @@ pub fn load_events_since(
     limit: usize,
 ) -> QueryResult<EventsSince> {
     let floor: i64 =
-        conversations::table.find(conversation.0).select(conversations::stream_floor).first(conn)?;
+        conversations::table.find(conversation).select(conversations::stream_floor).first(conn)?;
     let last = load_last_seq(conn)?;
     if after.0 < floor || after > last {
         return Ok(EventsSince::Pruned);
@@ -63,7 +62,7 @@ fn load_event_rows(
     limit: usize,
 ) -> QueryResult<Vec<StreamEvent>> {
     stream_events::table
-        .filter(stream_events::conversation_id.eq(conversation.0).and(stream_events::seq.gt(after.0)))
+        .filter(stream_events::conversation_id.eq(conversation).and(stream_events::seq.gt(after)))
         .order(stream_events::seq)
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .select(EventRow::as_select())
@@ -78,43 +77,42 @@ pub(in crate::store) fn load_changed_conversations(
     conn: &mut Conn,
     after: EventSeq,
 ) -> QueryResult<Vec<(EventSeq, ConversationId)>> {
-    let rows: Vec<(i64, i64)> = stream_events::table
-        .filter(stream_events::seq.gt(after.0))
+    stream_events::table
+        .filter(stream_events::seq.gt(after))
         .order(stream_events::seq)
         .select((stream_events::seq, stream_events::conversation_id))
-        .load(conn)?;
-    Ok(rows.into_iter().map(|(seq, conversation)| (EventSeq(seq), ConversationId(conversation))).collect())
+        .load(conn)
 }
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = stream_events)]
 struct EventRow {
-    seq: i64,
-    turn_id: Option<i64>,
+    seq: EventSeq,
+    turn_id: Option<TurnId>,
     kind: String,
     subject_id: Option<i64>,
     state: Option<String>,
     step: Option<i64>,
     attempt: Option<i64>,
-    block_type: Option<String>,
+    block_type: Option<BlockKind>,
     ord: Option<i64>,
     delta: Option<String>,
-    created_at: i64,
+    created_at: Timestamp,
 }
 
 impl EventRow {
     fn into_event(self) -> QueryResult<StreamEvent> {
         Ok(StreamEvent {
-            seq: EventSeq(self.seq),
-            at: timestamp_from_ms(self.created_at)?,
-            turn: self.turn_id.map(TurnId),
+            seq: self.seq,
+            at: self.created_at,
+            turn: self.turn_id,
             kind: self.into_event_kind()?,
         })
     }
 
     fn into_event_kind(self) -> QueryResult<StreamEventKind> {
         Ok(match self.kind.as_str() {
-            "turn" => StreamEventKind::Turn(turn_state(self.required_state()?)?),
+            "turn" => StreamEventKind::Turn(self.parse_state()?),
             "block_start" => StreamEventKind::BlockStart(self.parse_block()?),
             "block_delta" => StreamEventKind::BlockDelta(self.parse_block()?, required_column(self.delta)?),
             "block_end" => StreamEventKind::BlockEnd(self.parse_block()?),
@@ -122,27 +120,18 @@ impl EventRow {
                 step: convert_integer(required_column(self.step)?)?,
                 attempt: convert_integer(required_column(self.attempt)?)?,
             },
-            "tool_call" => StreamEventKind::ToolCall(
-                CallRow(self.required_subject()?),
-                call_phase(self.required_state()?)?,
-            ),
-            "text_in" => StreamEventKind::InboundMessage(
-                EventId(self.required_subject()?),
-                parse_arrival(self.required_state()?)?,
-            ),
+            "tool_call" => StreamEventKind::ToolCall(CallRow(self.required_subject()?), self.parse_state()?),
+            "text_in" => {
+                StreamEventKind::InboundMessage(EventId(self.required_subject()?), self.parse_state()?)
+            }
             "text_out" => StreamEventKind::OutboundMessage(
                 OutboxId(self.required_subject()?),
-                delivery(self.required_state()?)?,
+                DeliveryStatus::from_word(self.required_state()?)
+                    .ok_or_else(|| unreadable_column("delivery"))?,
             ),
-            "question" => StreamEventKind::Prompt(
-                self.required_subject()?,
-                parse_question_state(self.required_state()?)?,
-            ),
-            "reaction" => StreamEventKind::Reaction(
-                self.required_subject()?,
-                parse_reaction_state(self.required_state()?)?,
-            ),
-            "conversation" => StreamEventKind::Conversation(parse_fact_change(self.required_state()?)?),
+            "question" => StreamEventKind::Prompt(self.required_subject()?, self.parse_state()?),
+            "reaction" => StreamEventKind::Reaction(self.required_subject()?, self.parse_state()?),
+            "conversation" => StreamEventKind::Conversation(self.parse_state()?),
             _ => return Err(unreadable_column("kind of an event")),
         })
     }
@@ -151,13 +140,17 @@ impl EventRow {
         Ok(StreamBlock {
             step: convert_integer(required_column(self.step)?)?,
             attempt: convert_integer(required_column(self.attempt)?)?,
-            kind: part(required_column(self.block_type.as_deref())?)?,
+            kind: required_column(self.block_type)?,
             ord: convert_integer(required_column(self.ord)?)?,
         })
     }
 
     fn required_state(&self) -> QueryResult<&str> {
         required_column(self.state.as_deref())
+    }
+
+    fn parse_state<T: StoredEnum>(&self) -> QueryResult<T> {
+        T::from_text(self.required_state()?)
     }
 
     fn required_subject(&self) -> QueryResult<i64> {
@@ -167,39 +160,4 @@ impl EventRow {
 
 fn required_column<T>(column: Option<T>) -> QueryResult<T> {
     column.ok_or_else(|| unreadable_column("event"))
-}
-
-fn parse_arrival(word: &str) -> QueryResult<InboundStatus> {
-    Ok(match word {
-        "waiting" => InboundStatus::Waiting,
-        "received" => InboundStatus::Claimed,
-        "skipped" => InboundStatus::NoTurn,
-        _ => return Err(unreadable_column("arrival")),
-    })
-}
-
-fn parse_question_state(word: &str) -> QueryResult<PromptState> {
-    Ok(match word {
-        "asked" => PromptState::Sending,
-        "open" => PromptState::Open,
-        "closed" => PromptState::Closed,
-        _ => return Err(unreadable_column("question state")),
-    })
-}
-
-fn parse_reaction_state(word: &str) -> QueryResult<ReactionState> {
-    Ok(match word {
-        "given" => ReactionState::Given,
-        "removed" => ReactionState::Removed,
-        _ => return Err(unreadable_column("reaction state")),
-    })
-}
-
-fn parse_fact_change(word: &str) -> QueryResult<ConversationChange> {
-    Ok(match word {
-        "begun" => ConversationChange::Begun,
-        "ended" => ConversationChange::Ended,
-        "reopened" => ConversationChange::Reopened,
-        _ => return Err(unreadable_column("change of a conversation")),
-    })
 }

@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use crate::conversation::stream_events::EventSeq;
-use crate::conversation::transcript::UserId;
+use crate::conversation::transcript::{ConversationId, UserId};
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::schema::{conversations, stream_events, turns};
@@ -27,29 +27,32 @@ pub enum PruneProgress {
 /// Deletes the oldest events after `after` that are from before `before`, unless their turn is still running. The
 /// content of the events remains in the tables that they reference.
 pub fn prune_events(conn: &mut Conn, after: EventSeq, before: Timestamp) -> QueryResult<PruneProgress> {
-    let next: Vec<(i64, i64)> = stream_events::table
-        .filter(stream_events::seq.gt(after.0))
+    let next: Vec<(EventSeq, Timestamp)> = stream_events::table
+        .filter(stream_events::seq.gt(after))
         .order(stream_events::seq)
         .limit(LOOKED_AT)
         .select((stream_events::seq, stream_events::created_at))
         .load(conn)?;
-    let old = next.iter().take_while(|(_, at)| *at < ms(before));
+    let old = next.iter().take_while(|(_, at)| *at < before);
     let Some(&(up_to, _)) = old.last() else { return Ok(PruneProgress::Everything) };
     let running = turns::table.filter(turns::finished_at.is_null()).select(turns::id.nullable());
     let over = stream_events::turn_id.is_null().or(stream_events::turn_id.ne_all(running));
-    let piece = stream_events::seq.gt(after.0).and(stream_events::seq.le(up_to));
+    let piece = stream_events::seq.gt(after).and(stream_events::seq.le(up_to));
     let deleted = diesel::delete(stream_events::table.filter(piece.and(over)))
         .returning((stream_events::conversation_id, stream_events::seq))
         .get_results(conn)?;
     raise_floors(conn, deleted)?;
     let all_old = next.last().is_some_and(|(seq, _)| *seq == up_to);
     let full = i64::try_from(next.len()).is_ok_and(|count| count >= LOOKED_AT);
-    Ok(if all_old && full { PruneProgress::UpTo(EventSeq(up_to)) } else { PruneProgress::Everything })
+    Ok(if all_old && full { PruneProgress::UpTo(up_to) } else { PruneProgress::Everything })
 }
 
 /// Raises the floor of each conversation to its highest deleted event. `deleted` holds pairs of conversation and event.
-pub(in crate::store) fn raise_floors(conn: &mut Conn, deleted: Vec<(i64, i64)>) -> QueryResult<()> {
-    let mut highest: BTreeMap<i64, i64> = BTreeMap::new();
+pub(in crate::store) fn raise_floors(
+    conn: &mut Conn,
+    deleted: Vec<(ConversationId, EventSeq)>,
+) -> QueryResult<()> {
+    let mut highest: BTreeMap<ConversationId, EventSeq> = BTreeMap::new();
     for (conversation, seq) in deleted {
         let floor = highest.entry(conversation).or_insert(seq);
         *floor = seq.max(*floor);
@@ -64,10 +67,8 @@ pub(in crate::store) fn raise_floors(conn: &mut Conn, deleted: Vec<(i64, i64)>) 
 /// Forces all readers of this user's conversations, which have all ended, to reload: the content they received is to be
 /// forgotten. An event above every cursor notifies them, and is itself below the floor.
 pub(in crate::store) fn force_reload(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    let theirs: Vec<i64> = conversations::table
-        .filter(conversations::user_id.eq(user.0))
-        .select(conversations::id)
-        .load(conn)?;
+    let theirs: Vec<ConversationId> =
+        conversations::table.filter(conversations::user_id.eq(user)).select(conversations::id).load(conn)?;
     let mut floors = Vec::new();
     for conversation in theirs {
         let seq = diesel::insert_into(stream_events::table)
@@ -144,8 +145,10 @@ mod tests {
         let (conversation, _) = a_talk(&mut conn, "+15550100001");
         for _ in 0..LOOKED_AT {
             talks::end_conversation(&mut conn, conversation, talks::EndReason::Idle, START).unwrap();
-            let open =
-                (conversations::ended_at.eq(None::<i64>), conversations::end_reason.eq(None::<String>));
+            let open = (
+                conversations::ended_at.eq(None::<Timestamp>),
+                conversations::end_reason.eq(None::<talks::EndReason>),
+            );
             diesel::update(conversations::table).set(open).execute(&mut conn).unwrap();
         }
         let later = START + SignedDuration::from_secs(1);

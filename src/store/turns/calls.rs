@@ -4,13 +4,12 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::conversation::stream_events::CallPhase;
 use crate::conversation::transcript::{
-    CallResult, CallRow, CallState, ConversationId, MediaKind, MediaRef, NOT_RUN, TurnId,
+    CallResult, CallRow, CallState, ConversationId, EffectLevel, MediaKind, MediaRef, NOT_RUN, TurnId,
 };
 use crate::store::Conn;
-use crate::store::codec::{
-    call_failure_json, call_result_json, if_readable, ms, parse_call_result, timestamp_from_ms, to_json,
-};
+use crate::store::codec::{call_failure_json, call_result_json, if_readable, ms, parse_call_result, to_json};
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{tool_call_items, tool_calls, turns};
 
@@ -38,40 +37,41 @@ pub enum CallStatus {
 
 pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<CallStartOutcome> {
     // The cancellation of the turn may have been requested since the call was loaded.
-    let turn = tool_calls::table.find(call.0).select(tool_calls::turn_id).first(conn)?;
-    if super::turn_lifecycle::is_cancel_requested(conn, TurnId(turn))? {
+    let turn = tool_calls::table.find(call).select(tool_calls::turn_id).first(conn)?;
+    if super::turn_lifecycle::is_cancel_requested(conn, turn)? {
         return Ok(CallStartOutcome::NotStartable);
     }
     let epoch = crate::store::boot::load_epoch(conn)?;
-    let started = diesel::update(tool_calls::table.find(call.0).filter(tool_calls::state.eq("created")))
-        .set((
-            tool_calls::state.eq("running"),
-            tool_calls::attempts.eq(tool_calls::attempts + 1),
-            tool_calls::started_at.eq(ms(now)),
-            tool_calls::epoch.eq(epoch),
-            tool_calls::updated_at.eq(ms(now)),
-        ))
-        .cached()
-        .execute(conn)?;
+    let started =
+        diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Created)))
+            .set((
+                tool_calls::state.eq(CallPhase::Running),
+                tool_calls::attempts.eq(tool_calls::attempts + 1),
+                tool_calls::started_at.eq(ms(now)),
+                tool_calls::epoch.eq(epoch),
+                tool_calls::updated_at.eq(ms(now)),
+            ))
+            .cached()
+            .execute(conn)?;
     Ok(if started == 1 { CallStartOutcome::Started } else { CallStartOutcome::NotStartable })
 }
 
 /// Records the outcome of a call. An existing result is not replaced.
 pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp) -> QueryResult<()> {
-    let (word, response, error) = match state {
-        CallState::Done(done) => ("complete", Some(call_result_json(done)?), None),
-        CallState::Failed(failed) => ("error", None, Some(call_failure_json(failed)?)),
-        CallState::Canceled(reason) => ("canceled", None, Some(to_json(reason)?)),
+    let (phase, response, error) = match state {
+        CallState::Done(done) => (CallPhase::Complete, Some(call_result_json(done)?), None),
+        CallState::Failed(failed) => (CallPhase::Error, None, Some(call_failure_json(failed)?)),
+        CallState::Canceled(reason) => (CallPhase::Canceled, None, Some(to_json(reason)?)),
         // Reset to run again: the call is known to have had no effect.
-        CallState::Created => ("created", None, None),
+        CallState::Created => (CallPhase::Created, None, None),
         CallState::Running | CallState::Held => return Ok(()),
     };
-    let finished_at = (word != "created").then(|| ms(now));
+    let finished_at = (phase != CallPhase::Created).then_some(now);
     let state = tool_calls::state;
-    let open = state.eq("created").or(state.eq("running")).or(state.eq("unknown"));
-    diesel::update(tool_calls::table.find(call.0).filter(open))
+    let open = state.eq(CallPhase::Created).or(state.eq(CallPhase::Running)).or(state.eq(CallPhase::Unknown));
+    diesel::update(tool_calls::table.find(call).filter(open))
         .set((
-            tool_calls::state.eq(word),
+            tool_calls::state.eq(phase),
             tool_calls::response.eq(response),
             tool_calls::error.eq(error),
             tool_calls::finished_at.eq(finished_at),
@@ -84,10 +84,10 @@ pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Times
 
 /// Ends the calls that a turn requested but never started.
 pub(in crate::store) fn cancel_unstarted(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
-    let unstarted = tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("created"));
+    let unstarted = tool_calls::turn_id.eq(turn).and(tool_calls::state.eq(CallPhase::Created));
     diesel::update(tool_calls::table.filter(unstarted))
         .set((
-            tool_calls::state.eq("canceled"),
+            tool_calls::state.eq(CallPhase::Canceled),
             tool_calls::error.eq(to_json(&NOT_RUN)?),
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
@@ -105,27 +105,31 @@ pub struct CallStarts {
 }
 
 pub fn load_starts(conn: &mut Conn, call: CallRow) -> QueryResult<CallStarts> {
-    let (count, last_at): (i64, Option<i64>) =
-        tool_calls::table.find(call.0).select((tool_calls::attempts, tool_calls::started_at)).first(conn)?;
-    Ok(CallStarts { count, last_at: last_at.map(timestamp_from_ms).transpose()? })
+    let (count, last_at) =
+        tool_calls::table.find(call).select((tool_calls::attempts, tool_calls::started_at)).first(conn)?;
+    Ok(CallStarts { count, last_at })
 }
 
 /// Returns the row id of the newest call; 0 if there is none.
 pub fn newest_call(conn: &mut Conn) -> QueryResult<CallRow> {
-    let last: Option<i64> = tool_calls::table.select(diesel::dsl::max(tool_calls::id)).first(conn)?;
-    Ok(CallRow(last.unwrap_or(0)))
+    let last: Option<CallRow> = tool_calls::table.select(diesel::dsl::max(tool_calls::id)).first(conn)?;
+    Ok(last.unwrap_or(CallRow(0)))
 }
 
 /// Loads the tools called after `call`, in order.
 pub fn load_tools_called_after(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<(String, CallStatus)>> {
-    let calls: Vec<(String, String)> = tool_calls::table
-        .filter(tool_calls::id.gt(call.0))
+    let calls: Vec<(String, CallPhase)> = tool_calls::table
+        .filter(tool_calls::id.gt(call))
         .order(tool_calls::id)
         .select((tool_calls::tool_name, tool_calls::state))
         .load(conn)?;
-    let went = |state: String| match state.as_str() {
-        "complete" | "held" => CallStatus::Succeeded,
-        _ => CallStatus::Failed,
+    let went = |phase| match phase {
+        CallPhase::Complete | CallPhase::Held => CallStatus::Succeeded,
+        CallPhase::Created
+        | CallPhase::Running
+        | CallPhase::Unknown
+        | CallPhase::Error
+        | CallPhase::Canceled => CallStatus::Failed,
     };
     Ok(calls.into_iter().map(|(name, state)| (name, went(state))).collect())
 }
@@ -160,12 +164,12 @@ pub fn find_shown_title(
 /// Loads the recent tool results of a conversation, newest first.
 fn load_recent_results(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<CallResult>> {
     let turns = turns::table
-        .filter(turns::conversation_id.eq(conversation.0))
+        .filter(turns::conversation_id.eq(conversation))
         .order(turns::id.desc())
         .limit(TURNS_SEARCHED)
         .select(turns::id);
     let results: Vec<Option<String>> = tool_calls::table
-        .filter(tool_calls::turn_id.eq_any(turns).and(tool_calls::state.eq("complete")))
+        .filter(tool_calls::turn_id.eq_any(turns).and(tool_calls::state.eq(CallPhase::Complete)))
         .order(tool_calls::id.desc())
         .limit(RESULTS_SEARCHED)
         .select(tool_calls::response)
@@ -179,8 +183,8 @@ fn load_recent_results(conn: &mut Conn, conversation: ConversationId) -> QueryRe
 
 /// Returns whether a started call or item of a turn may have changed something.
 pub fn has_started_change(conn: &mut Conn, turn: TurnId) -> QueryResult<bool> {
-    let of_turn = || tool_calls::turn_id.eq(turn.0).or(tool_calls::run_turn_id.eq(turn.0));
-    let changes = tool_calls::table.filter(of_turn()).filter(tool_calls::effect.ne("read"));
+    let of_turn = || tool_calls::turn_id.eq(turn).or(tool_calls::run_turn_id.eq(turn));
+    let changes = tool_calls::table.filter(of_turn()).filter(tool_calls::effect.ne(EffectLevel::Read));
     let started: Option<i64> =
         changes.filter(tool_calls::attempts.gt(0)).select(tool_calls::id).first(conn).optional()?;
     let item: Option<i64> = tool_call_items::table

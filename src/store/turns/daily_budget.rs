@@ -70,9 +70,9 @@ pub fn reserve_call_cost(
     }
     diesel::insert_into(reservations::table)
         .values((
-            reservations::turn_id.eq(turn.0),
+            reservations::turn_id.eq(turn),
             reservations::day.eq(&day.0),
-            reservations::user_id.eq(user.0),
+            reservations::user_id.eq(user),
             reservations::tokens_in.eq(saturating_i64(estimate.input.tokens)),
             reservations::tokens_out.eq(saturating_i64(estimate.output.tokens)),
             reservations::cost_in_micros.eq(saturating_i64(estimate.input.cost)),
@@ -85,7 +85,7 @@ pub fn reserve_call_cost(
 /// Settles the turn's call after it is over: the reservation is released, and the actual cost counts for the day on
 /// which the call was made. Without a running call the function has no effect.
 pub fn settle_call_cost(conn: &mut Conn, turn: TurnId, charge: ModelCharge) -> QueryResult<()> {
-    let open: Option<(String, i64, i64, i64)> = diesel::delete(reservations::table.find(turn.0))
+    let open: Option<(String, i64, i64, i64)> = diesel::delete(reservations::table.find(turn))
         .returning((
             reservations::day,
             reservations::user_id,
@@ -143,7 +143,7 @@ pub(in crate::store) fn count_segments(
     segments: i64,
 ) -> QueryResult<()> {
     diesel::insert_into(usage::table)
-        .values((usage::day.eq(&day.0), usage::user_id.eq(user.0), usage::segments.eq(segments)))
+        .values((usage::day.eq(&day.0), usage::user_id.eq(user), usage::segments.eq(segments)))
         .on_conflict((usage::day, usage::user_id))
         .do_update()
         .set(usage::segments.eq(usage::segments + segments))

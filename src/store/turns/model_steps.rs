@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{daily_budget, turn_lifecycle};
 use crate::conversation::model_cost::{ModelCharge, TokenUsage};
+use crate::conversation::stream_events::{BlockKind, CallPhase, StreamTurnState};
 use crate::conversation::transcript::{
     CallId, CallRow, EffectLevel, Responder, StopReason, ToolArguments, TurnId,
 };
 use crate::conversation::turn::StepFailure;
-use crate::store::codec::{
-    arguments_json, brain_word, ms, saturating_i64, stop_reason_word, tier_word, to_json,
-};
+use crate::store::codec::{arguments_json, ms, saturating_i64, stop_reason_word, to_json};
+use crate::store::conversation::record::steps::AttemptState;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
@@ -40,17 +40,17 @@ pub fn start_attempt(
     let epoch = crate::store::boot::load_epoch(conn)?;
     diesel::insert_into(llm_steps::table)
         .values((
-            llm_steps::turn_id.eq(attempt.turn.0),
+            llm_steps::turn_id.eq(attempt.turn),
             llm_steps::step.eq(i64::from(attempt.step)),
             llm_steps::attempt.eq(i64::from(attempt.attempt)),
-            llm_steps::state.eq("started"),
+            llm_steps::state.eq(AttemptState::Started),
             llm_steps::epoch.eq(epoch),
-            llm_steps::brain.eq(brain_word(brain)),
+            llm_steps::brain.eq(brain),
             llm_steps::model.eq(model),
             llm_steps::started_at.eq(ms(now)),
         ))
         .execute(conn)?;
-    turn_lifecycle::set_turn_state(conn, attempt.turn, "IN_PROGRESS", now)
+    turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::InProgress, now)
 }
 
 /// Response of a model, as recorded for its step.
@@ -81,12 +81,12 @@ pub fn complete_attempt(
 ) -> QueryResult<()> {
     stream::delta_writer::complete_blocks(conn, attempt, response, now)?;
     diesel::update(llm_steps::table.find((
-        attempt.turn.0,
+        attempt.turn,
         i64::from(attempt.step),
         i64::from(attempt.attempt),
     )))
     .set((
-        llm_steps::state.eq("complete"),
+        llm_steps::state.eq(AttemptState::Complete),
         llm_steps::finish_reason.eq(stop_reason_word(&response.stop)),
         llm_steps::provider_response_id.eq(&response.response_id),
         llm_steps::tokens_in.eq(response.tokens.map(|tokens| saturating_i64(tokens.input))),
@@ -101,20 +101,24 @@ pub fn complete_attempt(
     for (ord, call) in (0_u32..).zip(&response.calls) {
         diesel::insert_into(tool_calls::table)
             .values((
-                tool_calls::turn_id.eq(attempt.turn.0),
+                tool_calls::turn_id.eq(attempt.turn),
                 tool_calls::step.eq(i64::from(attempt.step)),
                 tool_calls::ord.eq(i64::from(ord)),
                 tool_calls::call_id.eq(CallId::from_position(attempt.turn, attempt.step, ord).as_str()),
                 tool_calls::tool_name.eq(&call.name),
-                tool_calls::effect.eq(tier_word(call.tier)),
-                tool_calls::state.eq("created"),
+                tool_calls::effect.eq(call.tier),
+                tool_calls::state.eq(CallPhase::Created),
                 tool_calls::request.eq(arguments_json(&call.arguments)),
                 tool_calls::created_at.eq(ms(now)),
                 tool_calls::updated_at.eq(ms(now)),
             ))
             .execute(conn)?;
     }
-    let state = if response.calls.is_empty() { "IN_PROGRESS" } else { "WAITING_FOR_TOOLS" };
+    let state = if response.calls.is_empty() {
+        StreamTurnState::InProgress
+    } else {
+        StreamTurnState::WaitingForTools
+    };
     turn_lifecycle::set_turn_state(conn, attempt.turn, state, now)
 }
 
@@ -122,36 +126,35 @@ pub fn complete_attempt(
 pub fn add_call(conn: &mut Conn, turn: TurnId, tool: &str, now: Timestamp) -> QueryResult<CallRow> {
     diesel::insert_into(tool_calls::table)
         .values((
-            tool_calls::turn_id.eq(turn.0),
+            tool_calls::turn_id.eq(turn),
             tool_calls::step.eq(0),
             tool_calls::ord.eq(0),
             tool_calls::call_id.eq(CallId::from_position(turn, 0, 0).as_str()),
             tool_calls::tool_name.eq(tool),
-            tool_calls::effect.eq(tier_word(EffectLevel::Destructive)),
-            tool_calls::state.eq("created"),
+            tool_calls::effect.eq(EffectLevel::Destructive),
+            tool_calls::state.eq(CallPhase::Created),
             tool_calls::request.eq(arguments_json(&ToolArguments::Object(serde_json::Map::new()))),
             tool_calls::created_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
         ))
         .returning(tool_calls::id)
         .get_result(conn)
-        .map(CallRow)
 }
 
 fn add_blocks(conn: &mut Conn, attempt: AttemptId, response: &RecordedResponse) -> QueryResult<()> {
     let mut contents = Vec::new();
     if !response.thinking.is_empty() {
-        contents.push(("thinking", response.thinking.clone()));
+        contents.push((BlockKind::Thinking, response.thinking.clone()));
     }
     if !response.text.is_empty() {
-        contents.push(("text", response.text.clone()));
+        contents.push((BlockKind::Text, response.text.clone()));
     }
-    contents.extend(response.calls.iter().map(|call| ("tool_call", call.name.clone())));
-    let first: i64 = blocks::table.filter(blocks::turn_id.eq(attempt.turn.0)).count().get_result(conn)?;
+    contents.extend(response.calls.iter().map(|call| (BlockKind::ToolCall, call.name.clone())));
+    let first: i64 = blocks::table.filter(blocks::turn_id.eq(attempt.turn)).count().get_result(conn)?;
     for (idx, (kind, content)) in (first..).zip(contents) {
         diesel::insert_into(blocks::table)
             .values((
-                blocks::turn_id.eq(attempt.turn.0),
+                blocks::turn_id.eq(attempt.turn),
                 blocks::idx.eq(idx),
                 blocks::step.eq(i64::from(attempt.step)),
                 blocks::attempt.eq(i64::from(attempt.attempt)),
@@ -220,35 +223,35 @@ pub fn abandon_attempt(
         StepFailure::Interrupted => StoredAttemptFailure::Interrupted,
     };
     diesel::update(llm_steps::table.find((
-        attempt.turn.0,
+        attempt.turn,
         i64::from(attempt.step),
         i64::from(attempt.attempt),
     )))
     .set((
-        llm_steps::state.eq("abandoned"),
+        llm_steps::state.eq(AttemptState::Abandoned),
         llm_steps::error.eq(to_json(&stored)?),
         llm_steps::finished_at.eq(ms(now)),
     ))
     .cached()
     .execute(conn)?;
     daily_budget::settle_call_cost(conn, attempt.turn, charge)?;
-    turn_lifecycle::set_turn_state(conn, attempt.turn, "ERROR", now)
+    turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::Error, now)
 }
 
 /// Ends the attempts that were running when the program stopped.
 pub(in crate::store) fn abandon_interrupted_attempts(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    let running: Vec<i64> =
+    let running: Vec<TurnId> =
         turns_rows::table.filter(turns_rows::finished_at.is_null()).select(turns_rows::id).load(conn)?;
-    running.into_iter().try_for_each(|turn| abandon_unfinished(conn, TurnId(turn), now))
+    running.into_iter().try_for_each(|turn| abandon_unfinished(conn, turn, now))
 }
 
 /// Ends the attempt that was running when an internal error failed the turn, if there was one. The next attempt gets a
 /// new number.
 pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
-    let running = llm_steps::turn_id.eq(turn.0).and(STARTED);
+    let running = llm_steps::turn_id.eq(turn).and(STARTED);
     diesel::update(llm_steps::table.filter(running))
         .set((
-            llm_steps::state.eq("abandoned"),
+            llm_steps::state.eq(AttemptState::Abandoned),
             llm_steps::error.eq(to_json(&StoredAttemptFailure::Interrupted)?),
             llm_steps::finished_at.eq(ms(now)),
         ))

@@ -20,7 +20,7 @@ pub fn queue_progress_message(
     now: Timestamp,
 ) -> QueryResult<()> {
     let at_work = turns::finished_at.is_null().and(turns::cancel_requested_at.is_null());
-    let at_work: i64 = turns::table.find(turn.0).filter(at_work).count().get_result(conn)?;
+    let at_work: i64 = turns::table.find(turn).filter(at_work).count().get_result(conn)?;
     if at_work == 0 {
         return Ok(());
     }
@@ -34,7 +34,7 @@ pub fn queue_progress_message(
 /// Returns whether a message is the progress message of a turn that is over. The answer of such a turn exists, so the
 /// message is not needed.
 pub(in crate::store) fn is_outdated_progress_message(conn: &mut Conn, text: OutboxId) -> QueryResult<bool> {
-    let key: String = texts::table.find(text.0).select(texts::dedupe_key).first(conn)?;
+    let key: String = texts::table.find(text).select(texts::dedupe_key).first(conn)?;
     let turn = key.strip_prefix(PREFIX).and_then(|key| key.strip_suffix(SUFFIX));
     let Some(turn) = turn.and_then(|turn| turn.parse::<i64>().ok()) else { return Ok(false) };
     let live: i64 = turns::table.find(turn).filter(turns::finished_at.is_null()).count().get_result(conn)?;

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::calls;
 use crate::conversation::routing::inbound_message::InboundEvent;
+use crate::conversation::stream_events::StreamTurnState;
 use crate::conversation::transcript::{CallRow, ConversationId, Responder, TurnId, UserId};
 use crate::conversation::turn::{TURN_TIME, Turn};
 use crate::store::Conn;
-use crate::store::codec::{
-    brain, brain_word, convert_integer, from_json, ms, timestamp_from_ms, to_json, unreadable_column,
-};
+use crate::store::codec::{convert_integer, from_json, ms, to_json};
+use crate::store::column_types::{StoredEnum, stored_enum};
 use crate::store::conversation::conversations;
 use crate::store::conversation::record::steps::{self, LoadedBlocks};
 use crate::store::conversation::record::turn_range::TurnRange;
@@ -23,14 +23,15 @@ use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::schema::{tool_calls, turns};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnKind {
-    Chat,
-    /// Executes a deletion that a yes has claimed.
-    Confirm,
-    Deny,
-    /// Answered immediately by code.
-    Command,
+stored_enum! {
+    pub enum TurnKind {
+        Chat = "chat",
+        /// Executes a deletion that a yes has claimed.
+        Confirm = "confirm",
+        Deny = "deny",
+        /// Answered immediately by code.
+        Command = "command",
+    }
 }
 
 /// Plan for answering a turn, made when the turn begins.
@@ -47,14 +48,15 @@ pub struct TurnPlan {
     pub request: Option<String>,
 }
 
-/// Triage status of a turn's message, which states whether the message wants an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TriageState {
-    /// The model has not been asked yet.
-    Open,
-    /// The message wants an answer, or no triage was done.
-    Respond,
-    Skip,
+stored_enum! {
+    /// Triage status of a turn's message, which states whether the message wants an answer.
+    pub enum TriageState {
+        /// The model has not been asked yet.
+        Open = "open",
+        /// The message wants an answer, or no triage was done.
+        Respond = "respond",
+        Skip = "skip",
+    }
 }
 
 impl TurnPlan {
@@ -86,7 +88,7 @@ pub(in crate::store) const PLAN_WITHOUT_WORDS: &str = "json_object('brain', turn
 
 pub fn create_turn(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryResult<TurnId> {
     let plan = to_json(&StoredPlan {
-        brain: brain_word(new.plan.brain).to_owned(),
+        brain: new.plan.brain.as_text().to_owned(),
         notes: new.plan.notes.clone(),
         preface: new.plan.preface.clone(),
         request: new.plan.request.clone(),
@@ -94,104 +96,67 @@ pub fn create_turn(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryRe
     conversations::record_activity(conn, new.conversation, now)?;
     diesel::insert_into(turns::table)
         .values((
-            turns::user_id.eq(new.user.0),
-            turns::conversation_id.eq(new.conversation.0),
-            turns::kind.eq(turn_kind_word(new.kind)),
-            turns::state.eq("CREATED"),
+            turns::user_id.eq(new.user),
+            turns::conversation_id.eq(new.conversation),
+            turns::kind.eq(new.kind),
+            turns::state.eq(StreamTurnState::Created),
             turns::prompt.eq(plan),
-            turns::triage.eq(triage_state_word(new.plan.triage)),
+            turns::triage.eq(new.plan.triage),
             turns::deadline_at.eq(ms(now + TURN_TIME)),
             turns::created_at.eq(ms(now)),
             turns::updated_at.eq(ms(now)),
         ))
         .returning(turns::id)
         .get_result(conn)
-        .map(TurnId)
-}
-
-fn triage_state_word(triage: TriageState) -> &'static str {
-    match triage {
-        TriageState::Open => "open",
-        TriageState::Respond => "respond",
-        TriageState::Skip => "skip",
-    }
 }
 
 pub fn set_triage_state(conn: &mut Conn, id: TurnId, triage: TriageState, now: Timestamp) -> QueryResult<()> {
-    diesel::update(turns::table.find(id.0).filter(turns::finished_at.is_null()))
-        .set((turns::triage.eq(triage_state_word(triage)), turns::updated_at.eq(ms(now))))
+    diesel::update(turns::table.find(id).filter(turns::finished_at.is_null()))
+        .set((turns::triage.eq(triage), turns::updated_at.eq(ms(now))))
         .cached()
         .execute(conn)
         .map(drop)
 }
 
-fn turn_kind_word(kind: TurnKind) -> &'static str {
-    match kind {
-        TurnKind::Chat => "chat",
-        TurnKind::Confirm => "confirm",
-        TurnKind::Deny => "deny",
-        TurnKind::Command => "command",
-    }
-}
-
 /// Parses the responder of a stored plan.
 pub(in crate::store) fn parse_plan_responder(plan: &str) -> QueryResult<Responder> {
     let StoredPlan { brain: word, .. } = from_json("plan", plan)?;
-    brain(&word)
+    Responder::from_text(&word)
 }
 
 /// Turn of a user that is not finished.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = turns)]
 pub struct ActiveTurn {
     pub id: TurnId,
     pub kind: TurnKind,
+    #[diesel(column_name = conversation_id)]
     pub conversation: ConversationId,
 }
 
 pub fn load_active_turn(conn: &mut Conn, user: UserId) -> QueryResult<Option<ActiveTurn>> {
-    let row: Option<(i64, String, i64)> = turns::table
-        .filter(turns::user_id.eq(user.0).and(turns::finished_at.is_null()))
-        .select((turns::id, turns::kind, turns::conversation_id))
+    turns::table
+        .filter(turns::user_id.eq(user).and(turns::finished_at.is_null()))
+        .select(ActiveTurn::as_select())
         .first(conn)
-        .optional()?;
-    row.map(active_turn_from_row).transpose()
+        .optional()
 }
 
 /// Loads the turn in which a call was made, live or not.
 pub fn load_turn_of_call(conn: &mut Conn, call: CallRow) -> QueryResult<ActiveTurn> {
-    let turn = tool_calls::table.find(call.0).select(tool_calls::turn_id).first::<i64>(conn)?;
-    let row: (i64, String, i64) =
-        turns::table.find(turn).select((turns::id, turns::kind, turns::conversation_id)).first(conn)?;
-    active_turn_from_row(row)
+    let turn: TurnId = tool_calls::table.find(call).select(tool_calls::turn_id).first(conn)?;
+    turns::table.find(turn).select(ActiveTurn::as_select()).first(conn)
 }
 
 /// Returns the conversation of a turn.
 pub fn load_conversation_id(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationId> {
-    turns::table.find(turn.0).select(turns::conversation_id).first(conn).map(ConversationId)
-}
-
-fn active_turn_from_row((id, kind, conversation): (i64, String, i64)) -> QueryResult<ActiveTurn> {
-    Ok(ActiveTurn {
-        id: TurnId(id),
-        kind: parse_turn_kind(&kind)?,
-        conversation: ConversationId(conversation),
-    })
-}
-
-pub(in crate::store) fn parse_turn_kind(word: &str) -> QueryResult<TurnKind> {
-    match word {
-        "chat" => Ok(TurnKind::Chat),
-        "confirm" => Ok(TurnKind::Confirm),
-        "deny" => Ok(TurnKind::Deny),
-        "command" => Ok(TurnKind::Command),
-        _ => Err(unreadable_column("turn kind")),
-    }
+    turns::table.find(turn).select(turns::conversation_id).first(conn)
 }
 
 /// Returns the id of the newest turn; 0 if there is none.
 pub fn load_newest_turn(conn: &mut Conn) -> QueryResult<TurnId> {
-    let newest: Option<i64> = turns::table.select(diesel::dsl::max(turns::id)).first(conn)?;
-    Ok(TurnId(newest.unwrap_or(0)))
+    let newest: Option<TurnId> = turns::table.select(diesel::dsl::max(turns::id)).first(conn)?;
+    Ok(newest.unwrap_or(TurnId(0)))
 }
 
 /// Log of a turn, with its plan and its messages.
@@ -209,25 +174,20 @@ pub struct LoadedTurn {
 #[diesel(table_name = turns)]
 struct LoadedTurnRow {
     prompt: String,
-    deadline_at: i64,
+    deadline_at: Timestamp,
     attempts: i64,
     work_failures: i64,
-    cancel_requested_at: Option<i64>,
-    triage: Option<String>,
+    cancel_requested_at: Option<Timestamp>,
+    triage: Option<TriageState>,
     runs: i64,
 }
 
 pub fn load_turn(conn: &mut Conn, live: ActiveTurn) -> QueryResult<LoadedTurn> {
     let id = live.id;
-    let row: LoadedTurnRow = turns::table.find(id.0).select(LoadedTurnRow::as_select()).first(conn)?;
+    let row: LoadedTurnRow = turns::table.find(id).select(LoadedTurnRow::as_select()).first(conn)?;
     let StoredPlan { brain: word, notes, preface, request } = from_json("plan", &row.prompt)?;
-    let triage = match row.triage.as_deref() {
-        Some("open") => TriageState::Open,
-        Some("skip") => TriageState::Skip,
-        Some("respond") | None => TriageState::Respond,
-        Some(_) => return Err(unreadable_column("triage")),
-    };
-    let plan = TurnPlan { brain: brain(&word)?, notes, preface, triage, request };
+    let triage = row.triage.unwrap_or(TriageState::Respond);
+    let plan = TurnPlan { brain: Responder::from_text(&word)?, notes, preface, triage, request };
     let events = inbound_messages::load_turn_messages(conn, id)?;
     let turns = TurnRange::one(live.conversation, id);
     let steps = steps::load_steps(conn, turns, LoadedBlocks::Text)?.remove(&id).unwrap_or_default();
@@ -241,7 +201,7 @@ pub fn load_turn(conn: &mut Conn, live: ActiveTurn) -> QueryResult<LoadedTurn> {
         },
         steps: steps::model_steps(steps)?,
         failures,
-        deadline: timestamp_from_ms(row.deadline_at)?,
+        deadline: row.deadline_at,
         resumes: convert_integer(row.attempts)?,
         work_failures: convert_integer(row.work_failures)?,
         cancel_requested: row.cancel_requested_at.is_some(),
@@ -269,11 +229,13 @@ impl TurnEnd {
 /// Ends a turn and its messages and queues its answer in one transaction, so that a partial end is never visible.
 pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResult<()> {
     let state = match end.outcome {
-        MessageOutcome::Replied | MessageOutcome::Reacted | MessageOutcome::Remembered => "COMPLETED",
-        MessageOutcome::FailedNotified => "FAILED",
-        MessageOutcome::Skipped(_) => "CANCELED",
+        MessageOutcome::Replied | MessageOutcome::Reacted | MessageOutcome::Remembered => {
+            StreamTurnState::Completed
+        }
+        MessageOutcome::FailedNotified => StreamTurnState::Failed,
+        MessageOutcome::Skipped(_) => StreamTurnState::Canceled,
     };
-    let finished = diesel::update(turns::table.find(end.turn.0).filter(turns::finished_at.is_null()))
+    let finished = diesel::update(turns::table.find(end.turn).filter(turns::finished_at.is_null()))
         .set((
             turns::state.eq(state),
             turns::response_text.eq(&end.answer),
@@ -297,7 +259,7 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
 
 /// Requests that a running turn end between two effects.
 pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(turns::table.filter(turns::user_id.eq(user.0).and(turns::finished_at.is_null())))
+    diesel::update(turns::table.filter(turns::user_id.eq(user).and(turns::finished_at.is_null())))
         .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
         .cached()
         .execute(conn)
@@ -315,20 +277,20 @@ pub enum TurnCancelOutcome {
 
 /// Like [`request_cancel`], for one turn.
 pub fn cancel_turn(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<TurnCancelOutcome> {
-    let row: Option<(i64, Option<i64>)> =
-        turns::table.find(id.0).select((turns::user_id, turns::finished_at)).first(conn).optional()?;
+    let row: Option<(UserId, Option<Timestamp>)> =
+        turns::table.find(id).select((turns::user_id, turns::finished_at)).first(conn).optional()?;
     match row {
         None => Ok(TurnCancelOutcome::Unknown),
         Some((_, Some(_))) => Ok(TurnCancelOutcome::AlreadyOver),
         Some((user, None)) => {
-            request_cancel(conn, UserId(user), now)?;
-            Ok(TurnCancelOutcome::Requested(UserId(user)))
+            request_cancel(conn, user, now)?;
+            Ok(TurnCancelOutcome::Requested(user))
         }
     }
 }
 
 pub fn is_cancel_requested(conn: &mut Conn, id: TurnId) -> QueryResult<bool> {
-    let at: Option<i64> = turns::table.find(id.0).select(turns::cancel_requested_at).first(conn)?;
+    let at: Option<Timestamp> = turns::table.find(id).select(turns::cancel_requested_at).first(conn)?;
     Ok(at.is_some())
 }
 
@@ -342,7 +304,7 @@ pub struct FailedTurn {
 
 /// Counts a resume of a turn after a panic or an internal failure.
 pub fn count_turn_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<FailedTurn> {
-    let (failures, run): (i64, i64) = diesel::update(turns::table.find(id.0))
+    let (failures, run): (i64, i64) = diesel::update(turns::table.find(id))
         .set((
             turns::attempts.eq(turns::attempts + 1),
             turns::work_failures.eq(turns::work_failures + 1),
@@ -357,10 +319,10 @@ pub fn count_turn_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryRe
 pub(in crate::store) fn set_turn_state(
     conn: &mut Conn,
     id: TurnId,
-    state: &str,
+    state: StreamTurnState,
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(turns::table.find(id.0).filter(turns::finished_at.is_null()))
+    diesel::update(turns::table.find(id).filter(turns::finished_at.is_null()))
         .set((turns::state.eq(state), turns::updated_at.eq(ms(now))))
         .cached()
         .execute(conn)

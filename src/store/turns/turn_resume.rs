@@ -4,14 +4,15 @@ use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text};
 use jiff::Timestamp;
 
-use crate::conversation::stream_events::StreamTurnState;
+use crate::conversation::stream_events::{CallPhase, StreamTurnState};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId, UserRole, UserStatus};
 use crate::conversation::turn::TURN_TIME;
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::conversation::conversations as talks;
+use crate::store::conversation::record::steps::AttemptState;
 use crate::store::people::{pauses, users};
-use crate::store::queue::inbound_messages::PENDING;
+use crate::store::queue::inbound_messages::{InboundOutcome, InboundState, PENDING};
 use crate::store::schema::{conversations, inbound_events, llm_steps, tool_calls, turns};
 
 /// Outcome of resuming a turn.
@@ -47,13 +48,13 @@ struct EndedTurnRow {
     user_id: UserId,
     conversation_id: ConversationId,
     state: StreamTurnState,
-    finished_at: Option<i64>,
+    finished_at: Option<Timestamp>,
 }
 
 /// Resumes a failed turn in the state in which it failed.
 pub fn resume_turn(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<ResumeOutcome> {
     let row: Option<EndedTurnRow> =
-        turns::table.find(turn.0).select(EndedTurnRow::as_select()).first(conn).optional()?;
+        turns::table.find(turn).select(EndedTurnRow::as_select()).first(conn).optional()?;
     let Some(row) = row else { return Ok(ResumeOutcome::Unknown) };
     let (user, conversation) = (row.user_id, row.conversation_id);
     let has_failed = matches!(row.state, StreamTurnState::Failed | StreamTurnState::Error);
@@ -63,23 +64,23 @@ pub fn resume_turn(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult
     if let Some(hindrance) = find_resume_blocker(conn, turn, conversation, user)? {
         return Ok(ResumeOutcome::Blocked(hindrance));
     }
-    diesel::update(turns::table.find(turn.0))
+    diesel::update(turns::table.find(turn))
         .set((
-            turns::state.eq("CREATED"),
+            turns::state.eq(StreamTurnState::Created),
             turns::runs.eq(turns::runs + 1),
             turns::attempts.eq(0),
             turns::work_failures.eq(0),
             turns::deadline_at.eq(ms(now + TURN_TIME)),
-            turns::cancel_requested_at.eq(None::<i64>),
+            turns::cancel_requested_at.eq(None::<Timestamp>),
             turns::response_text.eq(None::<String>),
-            turns::finished_at.eq(None::<i64>),
+            turns::finished_at.eq(None::<Timestamp>),
             turns::updated_at.eq(ms(now)),
         ))
         .execute(conn)?;
-    diesel::update(inbound_events::table.filter(inbound_events::turn_id.eq(turn.0)))
+    diesel::update(inbound_events::table.filter(inbound_events::turn_id.eq(turn)))
         .set((
-            inbound_events::state.eq("processing"),
-            inbound_events::outcome.eq(None::<String>),
+            inbound_events::state.eq(InboundState::Processing),
+            inbound_events::outcome.eq(None::<InboundOutcome>),
             inbound_events::outcome_reason.eq(None::<String>),
             inbound_events::updated_at.eq(ms(now)),
         ))
@@ -96,25 +97,25 @@ fn find_resume_blocker(
     conversation: ConversationId,
     user: UserId,
 ) -> QueryResult<Option<ResumeBlocker>> {
-    let ended_at: Option<i64> =
-        conversations::table.find(conversation.0).select(conversations::ended_at).first(conn)?;
+    let ended_at: Option<Timestamp> =
+        conversations::table.find(conversation).select(conversations::ended_at).first(conn)?;
     if ended_at.is_some() {
         return Ok(Some(ResumeBlocker::ConversationEnded));
     }
-    let newest: i64 = turns::table
-        .filter(turns::conversation_id.eq(conversation.0))
+    let newest: TurnId = turns::table
+        .filter(turns::conversation_id.eq(conversation))
         .order(turns::id.desc())
         .select(turns::id)
         .first(conn)?;
     let waits: Option<i64> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .filter(inbound_events::user_id.eq(user).and(PENDING))
         .select(inbound_events::id)
         .first(conn)
         .optional()?;
     if waits.is_some() || super::turn_lifecycle::load_active_turn(conn, user)?.is_some() {
         return Ok(Some(ResumeBlocker::Busy));
     }
-    if newest != turn.0 {
+    if newest != turn {
         return Ok(Some(ResumeBlocker::NotNewest));
     }
     let user = users::load_user(conn, user)?;
@@ -126,7 +127,7 @@ fn find_resume_blocker(
     }
     // A message without text and pictures is never received, so such a message was erased.
     let erased: Option<i64> = inbound_events::table
-        .filter(inbound_events::turn_id.eq(turn.0))
+        .filter(inbound_events::turn_id.eq(turn))
         .filter(inbound_events::body.eq("").and(inbound_events::media.is_null()))
         .select(inbound_events::id)
         .first(conn)
@@ -138,7 +139,7 @@ fn find_resume_blocker(
 /// any limit.
 fn forgive_failures(conn: &mut Conn, turn: TurnId) -> QueryResult<()> {
     let forgiven = diesel::dsl::sql::<Nullable<Text>>("json_set(llm_steps.error, '$.kind', 'forgiven')");
-    let failed = llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("abandoned"));
+    let failed = llm_steps::turn_id.eq(turn).and(llm_steps::state.eq(AttemptState::Abandoned));
     diesel::update(llm_steps::table.filter(failed)).set(llm_steps::error.eq(forgiven)).execute(conn).map(drop)
 }
 
@@ -146,11 +147,11 @@ fn forgive_failures(conn: &mut Conn, turn: TurnId) -> QueryResult<()> {
 /// model has not received those results, so they are removed: each call must end with one result.
 fn reopen_calls(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
     let last: Option<i64> = tool_calls::table
-        .filter(tool_calls::turn_id.eq(turn.0))
+        .filter(tool_calls::turn_id.eq(turn))
         .select(diesel::dsl::max(tool_calls::step))
         .first(conn)?;
     let answered: Option<i64> = llm_steps::table
-        .filter(llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("complete")))
+        .filter(llm_steps::turn_id.eq(turn).and(llm_steps::state.eq(AttemptState::Complete)))
         .select(diesel::dsl::max(llm_steps::step))
         .first(conn)?;
     let Some(step) = last.filter(|_| last == answered) else { return Ok(()) };
@@ -159,12 +160,12 @@ fn reopen_calls(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()
         "(tool_calls.state = 'canceled' AND tool_calls.error = '\"not_run\"' \
           OR tool_calls.state = 'error' AND tool_calls.error ->> '$.code' = 'limit')",
     );
-    let of_step = tool_calls::turn_id.eq(turn.0).and(tool_calls::step.eq(step));
+    let of_step = tool_calls::turn_id.eq(turn).and(tool_calls::step.eq(step));
     diesel::update(tool_calls::table.filter(of_step.and(never_ran)).filter(refused))
         .set((
-            tool_calls::state.eq("created"),
+            tool_calls::state.eq(CallPhase::Created),
             tool_calls::error.eq(None::<String>),
-            tool_calls::finished_at.eq(None::<i64>),
+            tool_calls::finished_at.eq(None::<Timestamp>),
             tool_calls::updated_at.eq(ms(now)),
         ))
         .execute(conn)

@@ -1,13 +1,14 @@
 //! Statistics of an ended turn: its outcome, the time it spent in each part, and the tools it called.
 
 use diesel::prelude::*;
+use jiff::Timestamp;
 
 use super::turn_lifecycle::TurnKind;
 use crate::conversation::stream_events::{CallPhase, StreamTurnState};
 use crate::conversation::transcript::TurnId;
 use crate::conversation::turn::TURN_TIME;
 use crate::store::Conn;
-use crate::store::codec::{convert_integer, unreadable_column};
+use crate::store::codec::{convert_integer, ms, unreadable_column};
 use crate::store::schema::{llm_steps, tool_calls, turns};
 
 /// Statistics of an ended turn. For a resumed turn the statistics cover only its last run. Times are in milliseconds.
@@ -47,36 +48,35 @@ pub enum CallEnd {
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = turns)]
 struct TurnStatsRow {
-    kind: String,
+    kind: TurnKind,
     state: StreamTurnState,
     runs: i64,
-    deadline_at: i64,
-    finished_at: Option<i64>,
+    deadline_at: Timestamp,
+    finished_at: Option<Timestamp>,
 }
 
 /// Loads the statistics of a turn; `None` if the turn is not over.
 pub fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<TurnStats>> {
-    let row: TurnStatsRow = turns::table.find(turn.0).select(TurnStatsRow::as_select()).first(conn)?;
+    let row: TurnStatsRow = turns::table.find(turn).select(TurnStatsRow::as_select()).first(conn)?;
     let Some(ended) = row.finished_at else { return Ok(None) };
     let run = convert_integer(row.runs)?;
     // The deadline of a turn is moved when the turn is resumed, and by the downtime of the program. Time counted from
     // here therefore excludes the downtime.
-    let began =
-        row.deadline_at - i64::try_from(TURN_TIME.as_millis()).map_err(|_| unreadable_column("turn time"))?;
-    let since = if run == 1 { i64::MIN } else { began };
-    let asked: Vec<(i64, Option<i64>)> = llm_steps::table
-        .filter(llm_steps::turn_id.eq(turn.0).and(llm_steps::started_at.ge(since)))
+    let began = row.deadline_at - TURN_TIME;
+    let since = if run == 1 { Timestamp::MIN } else { began };
+    let asked: Vec<(Timestamp, Option<Timestamp>)> = llm_steps::table
+        .filter(llm_steps::turn_id.eq(turn).and(llm_steps::started_at.ge(ms(since))))
         .order((llm_steps::step, llm_steps::attempt))
         .select((llm_steps::started_at, llm_steps::finished_at))
         .load(conn)?;
     let mut called = load_call_stats(conn, turn, since)?;
     called.sort_by_key(|call| call.times.0);
     // A call that a crash interrupted has no end of its own: its end is the end of the downtime.
-    let whole_ms = (ended - began).max(0);
+    let whole_ms = millis_between(began, ended);
     let model_ms = covered_millis(asked.into_iter().filter_map(|(from, to)| Some((from, to?)))).min(whole_ms);
     let tools_ms = covered_millis(called.iter().map(|call| call.times)).min(whole_ms - model_ms);
     Ok(Some(TurnStats {
-        kind: super::turn_lifecycle::parse_turn_kind(&row.kind)?,
+        kind: row.kind,
         run,
         result: match row.state {
             StreamTurnState::Completed => TurnResult::Completed,
@@ -96,8 +96,8 @@ pub fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Turn
 struct CallStats {
     tool: String,
     end: CallEnd,
-    /// Start and end of the call; both are 0 if the call never ran.
-    times: (i64, i64),
+    /// Start and end of the call; both are the epoch if the call never ran.
+    times: (Timestamp, Timestamp),
 }
 
 #[derive(Queryable, Selectable)]
@@ -105,14 +105,14 @@ struct CallStats {
 struct CallStatsRow {
     tool_name: String,
     state: CallPhase,
-    started_at: Option<i64>,
-    finished_at: Option<i64>,
-    run_turn_id: Option<i64>,
+    started_at: Option<Timestamp>,
+    finished_at: Option<Timestamp>,
+    run_turn_id: Option<TurnId>,
 }
 
 impl CallStatsRow {
     fn into_call_stats(self, turn: TurnId) -> CallStats {
-        let elsewhere = self.run_turn_id.is_some_and(|by| by != turn.0);
+        let elsewhere = self.run_turn_id.is_some_and(|by| by != turn);
         let end = match self.state {
             _ if elsewhere => CallEnd::Held,
             CallPhase::Complete => CallEnd::Complete,
@@ -127,34 +127,43 @@ impl CallStatsRow {
 
 /// Loads the calls that a turn requested or executed, without those that were over before `since`. A call that another
 /// turn executes has no time here.
-fn load_call_stats(conn: &mut Conn, turn: TurnId, since: i64) -> QueryResult<Vec<CallStats>> {
+fn load_call_stats(conn: &mut Conn, turn: TurnId, since: Timestamp) -> QueryResult<Vec<CallStats>> {
     let calls = tool_calls::table.select(CallStatsRow::as_select());
-    let mut rows: Vec<CallStatsRow> = calls.filter(tool_calls::turn_id.eq(turn.0)).load(conn)?;
+    let mut rows: Vec<CallStatsRow> = calls.filter(tool_calls::turn_id.eq(turn)).load(conn)?;
     // Two queries: with an `OR` between the conditions, SQLite could use neither index.
-    let carried_out = tool_calls::run_turn_id.eq(turn.0).and(tool_calls::turn_id.ne(turn.0));
+    let carried_out = tool_calls::run_turn_id.eq(turn).and(tool_calls::turn_id.ne(turn));
     rows.extend(calls.filter(carried_out).load(conn)?);
     rows.retain(|call| call.finished_at.is_none_or(|finished| finished >= since));
     Ok(rows.into_iter().map(|row| row.into_call_stats(turn)).collect())
 }
 
 /// Returns the time covered by at least one of these intervals, which must be ordered by start.
-fn covered_millis(spans: impl Iterator<Item = (i64, i64)>) -> i64 {
+fn covered_millis(spans: impl Iterator<Item = (Timestamp, Timestamp)>) -> i64 {
     let mut covered = 0;
-    let mut until = i64::MIN;
+    let mut until = Timestamp::MIN;
     for (from, to) in spans {
-        covered += (to - from.max(until)).max(0);
+        covered += millis_between(from.max(until), to);
         until = until.max(to);
     }
     covered
 }
 
+/// Returns the number of milliseconds from one time to another; 0 if the other is earlier.
+fn millis_between(from: Timestamp, to: Timestamp) -> i64 {
+    (to.as_millisecond() - from.as_millisecond()).max(0)
+}
+
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::covered_millis;
 
     #[test]
     fn overlapping_spans_count_once() {
-        assert_eq!(covered_millis([(0, 10), (2, 5), (8, 12), (20, 25)].into_iter()), 17);
+        let at = |ms| Timestamp::from_millisecond(ms).unwrap();
+        let spans = [(0, 10), (2, 5), (8, 12), (20, 25)].map(|(from, to)| (at(from), at(to)));
+        assert_eq!(covered_millis(spans.into_iter()), 17);
         assert_eq!(covered_millis(std::iter::empty()), 0);
     }
 }

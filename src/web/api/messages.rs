@@ -415,6 +415,6 @@ fn reply_json(event: EventId, answer: MessageResult) -> MessageReply {
     }
 }
 
-fn message_turn_json((id, state): (TurnId, String)) -> MessageTurn {
-    MessageTurn { id: id.0, state }
+fn message_turn_json((id, state): (TurnId, &str)) -> MessageTurn {
+    MessageTurn { id: id.0, state: state.to_owned() }
 }

@@ -4,7 +4,6 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::columns::{OptionalTime, StoredTime};
 use crate::conversation::transcript::{CallRow, ConversationId, UserId};
 use crate::store::conversation::conversations::EndReason;
 use crate::store::schema::{conversations, outbox, pending_actions};
@@ -19,23 +18,20 @@ pub struct ConversationRecord {
     #[diesel(column_name = user_id)]
     pub user: UserId,
     pub name: String,
-    #[diesel(deserialize_as = StoredTime)]
     pub started_at: Timestamp,
-    #[diesel(deserialize_as = StoredTime)]
     pub last_activity_at: Timestamp,
-    #[diesel(deserialize_as = OptionalTime)]
     pub ended_at: Option<Timestamp>,
     pub end_reason: Option<EndReason>,
 }
 
 /// Loads one conversation; `None` if it does not exist.
 pub fn load_conversation(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<ConversationRecord>> {
-    conversations::table.find(id.0).select(ConversationRecord::as_select()).first(conn).optional()
+    conversations::table.find(id).select(ConversationRecord::as_select()).first(conn).optional()
 }
 
 pub fn conversation_exists(conn: &mut Conn, id: ConversationId) -> QueryResult<bool> {
     let found: Option<i64> =
-        conversations::table.find(id.0).select(conversations::id).first(conn).optional()?;
+        conversations::table.find(id).select(conversations::id).first(conn).optional()?;
     Ok(found.is_some())
 }
 
@@ -53,17 +49,12 @@ pub struct PendingActionRecord {
     /// Exact text of the confirmation prompt.
     #[diesel(column_name = summary)]
     pub question: String,
-    #[diesel(column_name = created_at, deserialize_as = StoredTime)]
+    #[diesel(column_name = created_at)]
     asked_at: Timestamp,
-    #[diesel(deserialize_as = OptionalTime)]
     pub expires_at: Option<Timestamp>,
     /// Time at which the channel accepted the last prompt. Only an answer to that prompt is accepted.
     #[serde(skip)]
-    #[diesel(
-        select_expression = outbox::accepted_at,
-        select_expression_type = outbox::accepted_at,
-        deserialize_as = OptionalTime,
-    )]
+    #[diesel(select_expression = outbox::accepted_at)]
     accepted_at: Option<Timestamp>,
 }
 
@@ -85,7 +76,7 @@ pub(in crate::store) fn load_pending_action(
     conversation: ConversationId,
 ) -> QueryResult<Option<PendingActionRecord>> {
     prompted_actions()
-        .filter(pending_actions::conversation_id.eq(conversation.0))
+        .filter(pending_actions::conversation_id.eq(conversation))
         .select(PendingActionRecord::as_select())
         .first(conn)
         .optional()
@@ -96,7 +87,7 @@ pub(in crate::store) fn load_user_pending_action(
     user: UserId,
 ) -> QueryResult<Option<PendingActionRecord>> {
     prompted_actions()
-        .filter(pending_actions::user_id.eq(user.0))
+        .filter(pending_actions::user_id.eq(user))
         .select(PendingActionRecord::as_select())
         .first(conn)
         .optional()

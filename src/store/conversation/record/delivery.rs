@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::columns::StoredJson;
 use super::messages::OutboundRecord;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::transcript::OutboxId;
 use crate::store::codec::convert_integer;
+use crate::store::column_types::StoredJson;
 use crate::store::schema::{delivery_events, outbox};
 use crate::store::{Conn, QueryResult};
 
@@ -33,9 +33,6 @@ impl DeliveryColumns {
                 DeliveryStatus::Shown
             }
             // Once the carrier has accepted the message, the status that it reports takes precedence.
-            (DeliveryStatus::Accepted, Some(DeliveryStatus::Queued), MessageTransport::Carrier) => {
-                DeliveryStatus::QueuedByCarrier
-            }
             (DeliveryStatus::Accepted, Some(reported), MessageTransport::Carrier) => reported,
             (state, ..) => state,
         }
@@ -100,8 +97,9 @@ mod tests {
 
     #[track_caller]
     fn check(from: &str, state: &str, reported: Option<&str>, expected: DeliveryStatus) {
-        let parse = |word| DeliveryStatus::from_word(word).unwrap();
-        let columns = DeliveryColumns { state: parse(state), reported: reported.map(parse), error: None };
+        let state = DeliveryStatus::from_word(state).unwrap();
+        let reported = reported.map(|word| DeliveryStatus::from_carrier_word(word).unwrap());
+        let columns = DeliveryColumns { state, reported, error: None };
         assert_eq!(columns.status(MessageTransport::from_sender(from)), expected);
     }
 

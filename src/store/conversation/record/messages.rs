@@ -4,7 +4,6 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::columns::{OptionalTime, StoredCount, StoredJson, StoredTime};
 use super::delivery::DeliveryColumns;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource};
@@ -12,8 +11,10 @@ use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::transcript::{ChannelKind, EventId, OutboxId, TurnId, UserId};
 use crate::store::codec::parse_media;
+use crate::store::column_types::{StoredCount, StoredJson};
 use crate::store::conversation::record::turn_range::{MessageTimeRange, TurnRange, select_turn_ids};
-use crate::store::queue::inbound_messages::PENDING;
+use crate::store::queue::inbound_messages::{InboundOutcome, InboundState, PENDING};
+use crate::store::queue::outbox::OutboundKind;
 use crate::store::schema::{inbound_events, outbox};
 use crate::store::{Conn, QueryResult};
 
@@ -35,13 +36,12 @@ pub struct InboundRecord {
     to: String,
     pub body: String,
     media: Option<StoredJson>,
-    #[diesel(column_name = provider_at, deserialize_as = StoredTime)]
+    #[diesel(column_name = provider_at)]
     sent_at: Timestamp,
-    #[diesel(deserialize_as = StoredTime)]
     pub received_at: Timestamp,
     pub via: MessageSource,
-    state: String,
-    outcome: Option<String>,
+    state: InboundState,
+    outcome: Option<InboundOutcome>,
     #[diesel(column_name = outcome_reason)]
     reason: Option<String>,
 }
@@ -57,7 +57,7 @@ impl InboundRecord {
 
     /// Returns the reason why the message got no answer.
     pub fn skip_reason(&self) -> Option<&str> {
-        self.reason.as_deref().filter(|_| self.outcome.as_deref() == Some("skipped"))
+        self.reason.as_deref().filter(|_| self.outcome == Some(InboundOutcome::Skipped))
     }
 }
 
@@ -72,7 +72,7 @@ pub struct OutboundRecord {
     #[serde(skip)]
     #[diesel(column_name = turn_id)]
     pub turn: Option<TurnId>,
-    kind: String,
+    kind: OutboundKind,
     #[diesel(column_name = provider_sid)]
     pub(super) carrier_id: Option<String>,
     #[diesel(column_name = to_addr)]
@@ -87,9 +87,8 @@ pub struct OutboundRecord {
     #[serde(flatten)]
     #[diesel(embed)]
     pub(super) delivery: DeliveryColumns,
-    #[diesel(column_name = created_at, deserialize_as = StoredTime)]
+    #[diesel(column_name = created_at)]
     pub written_at: Timestamp,
-    #[diesel(deserialize_as = OptionalTime)]
     accepted_at: Option<Timestamp>,
 }
 
@@ -144,14 +143,14 @@ impl UnassignedMessages {
     ) -> QueryResult<Self> {
         let mut page = Self {
             notifications: outbox::table
-                .filter(outbox::conversation_id.eq(time.conversation.0))
+                .filter(outbox::conversation_id.eq(time.conversation))
                 .filter(outbox::created_at.ge(time.from).and(outbox::created_at.lt(time.to)))
                 .order(outbox::id.desc())
                 .limit(UNASSIGNED_AND_ONE)
                 .select(OutboundRecord::as_select())
                 .load(conn)?,
             unanswered: inbound_events::table
-                .filter(inbound_events::conversation_id.eq(time.conversation.0))
+                .filter(inbound_events::conversation_id.eq(time.conversation))
                 .filter(
                     inbound_events::received_at.ge(time.from).and(inbound_events::received_at.lt(time.to)),
                 )
@@ -172,7 +171,7 @@ impl UnassignedMessages {
     /// Loads the messages of a user that no turn has processed yet, in the order they were sent.
     pub(super) fn load_waiting(&mut self, conn: &mut Conn, user: UserId) -> QueryResult<()> {
         self.waiting = inbound_events::table
-            .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+            .filter(inbound_events::user_id.eq(user).and(PENDING))
             .order((inbound_events::provider_at.desc(), inbound_events::id.desc()))
             .limit(UNASSIGNED_AND_ONE)
             .select(InboundRecord::as_select())
@@ -194,13 +193,13 @@ fn reverse_and_truncate<T>(newest_first: &mut Vec<T>) -> bool {
 
 /// Loads one outbound message.
 pub(super) fn load_outbound(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<OutboundRecord>> {
-    outbox::table.find(id.0).select(OutboundRecord::as_select()).first(conn).optional()
+    outbox::table.find(id).select(OutboundRecord::as_select()).first(conn).optional()
 }
 
 /// Loads one inbound message if it got no turn.
 pub(super) fn load_unanswered(conn: &mut Conn, id: EventId) -> QueryResult<Option<InboundRecord>> {
     inbound_events::table
-        .find(id.0)
+        .find(id)
         .filter(inbound_events::turn_id.is_null().and(inbound_events::outcome.is_not_null()))
         .select(InboundRecord::as_select())
         .first(conn)
@@ -213,12 +212,12 @@ pub(in crate::store) fn load_user_messages_without_turn(
     user: UserId,
 ) -> QueryResult<(Vec<InboundRecord>, Vec<OutboundRecord>)> {
     let received = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::turn_id.is_null()))
+        .filter(inbound_events::user_id.eq(user).and(inbound_events::turn_id.is_null()))
         .order(inbound_events::id)
         .select(InboundRecord::as_select())
         .load(conn)?;
     let sent = outbox::table
-        .filter(outbox::user_id.eq(user.0).and(outbox::turn_id.is_null()))
+        .filter(outbox::user_id.eq(user).and(outbox::turn_id.is_null()))
         .order(outbox::id)
         .select(OutboundRecord::as_select())
         .load(conn)?;

@@ -2,7 +2,6 @@
 //! event stream, the export and the engine build what they need from these records. docs/internals/CONVERSATION_RECORD.md
 //! draws them.
 
-pub mod columns;
 pub mod conversations;
 pub mod delivery;
 pub mod messages;

@@ -4,7 +4,6 @@ use super::conversations::{self, ConversationRecord, PendingActionRecord};
 use super::messages::{self, InboundRecord, OutboundRecord, UnassignedMessages};
 use super::turns::{self, TurnRecord};
 use crate::conversation::transcript::{ConversationId, EventId, OutboxId, TurnId, UserId};
-use crate::store::codec::ms;
 use crate::store::conversation::reactions::Reactions;
 use crate::store::conversation::record::turn_range::MessageTimeRange;
 use crate::store::{Conn, QueryResult};
@@ -58,7 +57,7 @@ pub fn load_page(
     let truncated = rows.len() > most;
     rows.truncate(most);
     rows.reverse();
-    let oldest = rows.first().map(|turn| ms(turn.begun_at)).filter(|_| truncated);
+    let oldest = rows.first().map(|turn| turn.begun_at).filter(|_| truncated);
     let time = MessageTimeRange::load_for_page(conn, id, oldest, before)?;
     let waits = conversation.ended_at.is_none().then_some(conversation.user);
     let mut content = PageContent {
@@ -124,7 +123,6 @@ mod tests {
     use crate::store::people::users::{self, FirstContactRole};
     use crate::store::queue::inbound_messages::MessageOutcome;
     use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
-    use crate::store::schema::tool_calls;
     use crate::store::scratch;
     use crate::store::turns::model_steps;
     use crate::store::turns::turn_lifecycle::{self as turn_rows, NewTurn, TurnEnd, TurnKind, TurnPlan};
@@ -201,8 +199,8 @@ mod tests {
     fn older_page_does_not_read_newer_turns() {
         let mut conn = scratch();
         let talk = a_talk(&mut conn);
-        let unreadable = tool_calls::table.filter(tool_calls::turn_id.ge(3));
-        diesel::update(unreadable).set(tool_calls::created_at.eq(i64::MAX)).execute(&mut conn).unwrap();
+        let time_out_of_range = format!("UPDATE tool_calls SET created_at = {} WHERE turn_id >= 3", i64::MAX);
+        diesel::sql_query(time_out_of_range).execute(&mut conn).unwrap();
         assert!(load_page(&mut conn, talk, i64::MAX, 2).is_err(), "a row that cannot be read is an error");
         assert_eq!(shown(&mut conn, talk, 3).0, [1, 2]);
     }

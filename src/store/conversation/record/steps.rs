@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::columns::{OptionalTime, StoredCount, StoredJson, StoredTime};
 use crate::conversation::stream_events::{BlockKind, CallPhase};
 use crate::conversation::transcript::{
     CallFailure, CallId, CallResult, CallRow, CallState, EffectLevel, ModelStep, Responder, ToolArguments,
@@ -18,6 +17,7 @@ use crate::store::codec::{
     convert_integer, parse_arguments, parse_call_failure, parse_call_result, parse_stop_reason,
     unreadable_column,
 };
+use crate::store::column_types::{StoredCount, StoredJson, stored_enum};
 use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids};
 use crate::store::schema::{blocks, llm_steps, stream_events, tool_calls};
 use crate::store::turns::model_steps::{AttemptId, StoredAttemptFailure};
@@ -57,18 +57,17 @@ pub struct AttemptRow {
     pub tokens_cached: Option<i64>,
     pub tokens_out: Option<i64>,
     error: Option<StoredJson>,
-    #[diesel(deserialize_as = StoredTime)]
     pub started_at: Timestamp,
-    #[diesel(deserialize_as = OptionalTime)]
     pub finished_at: Option<Timestamp>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AttemptState {
-    Started,
-    Complete,
-    /// The attempt gave no response.
-    Abandoned,
+stored_enum! {
+    pub enum AttemptState {
+        Started = "started",
+        Complete = "complete",
+        /// The attempt gave no response.
+        Abandoned = "abandoned",
+    }
 }
 
 /// Block of a response.
@@ -111,11 +110,8 @@ pub struct ToolCallRecord {
     #[diesel(column_name = response)]
     result: Option<StoredJson>,
     error: Option<StoredJson>,
-    #[diesel(deserialize_as = StoredTime)]
     created_at: Timestamp,
-    #[diesel(deserialize_as = OptionalTime)]
     pub started_at: Option<Timestamp>,
-    #[diesel(deserialize_as = OptionalTime)]
     pub finished_at: Option<Timestamp>,
 }
 
@@ -320,7 +316,7 @@ fn load_recorded_blocks(
         .order((blocks::turn_id, blocks::idx))
         .select(BlockRow::as_select());
     let rows: Vec<BlockRow> = match content {
-        LoadedBlocks::Text => rows.filter(blocks::type_.eq("text")).load(conn)?,
+        LoadedBlocks::Text => rows.filter(blocks::type_.eq(BlockKind::Text)).load(conn)?,
         LoadedBlocks::All => rows.load(conn)?,
     };
     let mut recorded: HashMap<AttemptId, Vec<BlockRecord>> = HashMap::new();
@@ -343,7 +339,7 @@ pub(in crate::store) fn load_streamed_blocks(
     AttemptId { turn, step, attempt }: AttemptId,
 ) -> QueryResult<Vec<BlockRecord>> {
     let deltas: Vec<(BlockKind, i64, String)> = stream_events::table
-        .filter(stream_events::turn_id.eq(turn.0).and(stream_events::kind.eq("block_delta")))
+        .filter(stream_events::turn_id.eq(turn).and(stream_events::kind.eq("block_delta")))
         .filter(stream_events::step.eq(i64::from(step)).and(stream_events::attempt.eq(i64::from(attempt))))
         .order(stream_events::seq)
         .select((

@@ -1,9 +1,12 @@
 //! Range of a page of a conversation: consecutive turns, and the time range of the messages that belong to no turn.
 
 use diesel::prelude::*;
+use jiff::Timestamp;
 
 use crate::conversation::transcript::{ConversationId, TurnId};
 use crate::store::Conn;
+use crate::store::codec::ms;
+use crate::store::column_types::Millis;
 use crate::store::schema::turns;
 
 /// Range of turns, including both ends.
@@ -31,17 +34,18 @@ impl TurnRange {
 
 #[diesel::dsl::auto_type(no_type_alias)]
 pub(in crate::store) fn select_turn_ids(turns_of: TurnRange) -> _ {
-    let (conversation, from, to): (i64, i64, i64) = (turns_of.conversation.0, turns_of.from.0, turns_of.to.0);
+    let (conversation, from, to): (ConversationId, TurnId, TurnId) =
+        (turns_of.conversation, turns_of.from, turns_of.to);
     let wanted = turns::conversation_id.eq(conversation).and(turns::id.between(from, to));
     turns::table.filter(wanted).select(turns::id)
 }
 
-/// Time range of messages without a turn, from `from` (included) to `to` (excluded), in milliseconds as in the tables.
+/// Time range of messages without a turn, from `from` (included) to `to` (excluded), as stored.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct MessageTimeRange {
     pub(in crate::store) conversation: ConversationId,
-    pub(in crate::store) from: i64,
-    pub(in crate::store) to: i64,
+    pub(in crate::store) from: Millis,
+    pub(in crate::store) to: Millis,
 }
 
 impl MessageTimeRange {
@@ -51,15 +55,16 @@ impl MessageTimeRange {
     pub(in crate::store) fn load_for_page(
         conn: &mut Conn,
         conversation: ConversationId,
-        oldest: Option<i64>,
+        oldest: Option<Timestamp>,
         before: i64,
     ) -> QueryResult<Self> {
-        let next: Option<i64> = turns::table
-            .filter(turns::conversation_id.eq(conversation.0).and(turns::id.ge(before)))
+        let next: Option<Timestamp> = turns::table
+            .filter(turns::conversation_id.eq(conversation).and(turns::id.ge(before)))
             .order(turns::id)
             .select(turns::created_at)
             .first(conn)
             .optional()?;
-        Ok(Self { conversation, from: oldest.unwrap_or(i64::MIN), to: next.unwrap_or(i64::MAX) })
+        let (from, to) = (oldest.unwrap_or(Timestamp::MIN), next.unwrap_or(Timestamp::MAX));
+        Ok(Self { conversation, from: ms(from), to: ms(to) })
     }
 }

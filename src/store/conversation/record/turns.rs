@@ -7,13 +7,14 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::columns::{OptionalTime, StoredJson, StoredTime};
 use super::messages::{self, InboundRecord, OutboundRecord};
 use super::steps::{self, AttemptRecord, BlockRecord, LoadedBlocks, StepRecord, ToolCallRecord};
 use crate::conversation::stream_events::{BlockKind, StreamBlock, StreamTurnState};
 use crate::conversation::transcript::{ConversationId, ToolArguments, TurnId};
+use crate::store::column_types::StoredJson;
 use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids};
 use crate::store::schema::{tool_calls, turns};
+use crate::store::turns::turn_lifecycle::TurnKind;
 use crate::store::{Conn, QueryResult};
 
 /// Turn with everything that was recorded of it.
@@ -32,19 +33,18 @@ pub struct TurnRecord {
 pub struct TurnRow {
     #[serde(skip)]
     pub id: TurnId,
-    kind: String,
+    kind: TurnKind,
     pub state: StreamTurnState,
     #[diesel(column_name = prompt)]
     plan: StoredJson,
     /// Full text of the answer, of which the messages contain the first page.
     #[diesel(column_name = response_text)]
     pub answer: Option<String>,
-    #[diesel(column_name = created_at, deserialize_as = StoredTime)]
+    #[diesel(column_name = created_at)]
     pub begun_at: Timestamp,
-    #[diesel(deserialize_as = OptionalTime)]
     pub finished_at: Option<Timestamp>,
     #[serde(skip)]
-    cancel_requested_at: Option<i64>,
+    cancel_requested_at: Option<Timestamp>,
 }
 
 impl TurnRow {
@@ -115,7 +115,7 @@ pub(super) fn load_newest_rows(
     limit: i64,
 ) -> QueryResult<Vec<TurnRow>> {
     turns::table
-        .filter(turns::conversation_id.eq(conversation.0).and(turns::id.lt(before)))
+        .filter(turns::conversation_id.eq(conversation).and(turns::id.lt(before)))
         .order(turns::id.desc())
         .limit(limit)
         .select(TurnRow::as_select())
@@ -128,7 +128,7 @@ pub(super) fn load_turn_record(
     conversation: ConversationId,
     turn: TurnId,
 ) -> QueryResult<Vec<TurnRecord>> {
-    let row = turns::table.find(turn.0).select(TurnRow::as_select()).load(conn)?;
+    let row = turns::table.find(turn).select(TurnRow::as_select()).load(conn)?;
     load_turn_content(conn, conversation, row)
 }
 
@@ -138,7 +138,7 @@ pub(in crate::store) fn load_all_turns(
     conversation: ConversationId,
 ) -> QueryResult<Vec<TurnRecord>> {
     let rows = turns::table
-        .filter(turns::conversation_id.eq(conversation.0))
+        .filter(turns::conversation_id.eq(conversation))
         .order(turns::id)
         .select(TurnRow::as_select())
         .load(conn)?;
