@@ -25,7 +25,7 @@ use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::store::privacy::erase_conversations;
 use jiff::tz::TimeZone;
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 
 const ROWS: usize = 100_000;
 const DIMS: usize = 384;

@@ -294,9 +294,9 @@ mod tests {
 
     use futures_util::FutureExt;
     use futures_util::future::join_all;
-    use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
     use super::*;
+    use crate::stub_server::{StubServer, empty_response, redirect_response};
     use crate::telemetry;
 
     const BODY: usize = 3 * PIECE_BYTES + 1;
@@ -353,14 +353,14 @@ mod tests {
 
     #[tokio::test]
     async fn redirect_is_returned_and_not_followed() {
-        let (elsewhere, leading) = (MockServer::start().await, MockServer::start().await);
-        let redirect = ResponseTemplate::new(307).insert_header("location", elsewhere.uri().as_str());
-        Mock::given(matchers::any()).respond_with(redirect).mount(&leading).await;
+        let elsewhere = StubServer::start("/", |_| empty_response(200)).await;
+        let target = elsewhere.uri().to_owned();
+        let leading = StubServer::start("/", move |_| redirect_response(&target)).await;
         install_tls();
         let request = Request::get(leading.uri()).header("x-api-key", "a-key").body(Bytes::new()).unwrap();
         let answer = HttpClient::network().unwrap().send(request, Duration::from_secs(20)).await.unwrap();
         assert_eq!(answer.status(), 307);
-        assert_eq!(elsewhere.received_requests().await.unwrap().len(), 0);
+        assert_eq!(elsewhere.requests().len(), 0);
     }
 
     /// Creates a client whose responses share `bytes`, and whose peer yields once before it responds with `body` bytes.

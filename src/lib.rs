@@ -23,6 +23,8 @@ pub mod response_budget;
 mod setup;
 pub mod simulation;
 pub mod store;
+#[cfg(test)]
+mod stub_server;
 pub mod telemetry;
 pub mod tools;
 pub mod web;

@@ -6,10 +6,10 @@ use std::iter;
 
 use anyhow::Context;
 use tracing::{Metadata, Subscriber};
-use tracing_subscriber::filter::{FilterExt, ParseError, filter_fn};
+use tracing_subscriber::filter::{FilterExt, ParseError, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
+use tracing_subscriber::{Layer, Registry, fmt};
 
 /// Log filter if the operator configures no other.
 pub const DEFAULT_FILTER: &str =
@@ -43,8 +43,8 @@ pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
 }
 
 /// Parses the operator's filter directives.
-pub fn parse_filter(directives: &str) -> Result<EnvFilter, ParseError> {
-    EnvFilter::builder().parse(directives)
+pub fn parse_filter(directives: &str) -> Result<Targets, ParseError> {
+    directives.parse()
 }
 
 fn build_subscriber(log: &LogSettings) -> Result<impl Subscriber + Send + Sync + use<>, ParseError> {

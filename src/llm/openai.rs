@@ -213,7 +213,6 @@ mod tests {
     use serde_json::{Value, json};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
-    use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers};
 
     use super::*;
     use crate::conversation::model_cost::TokenUsage;
@@ -222,6 +221,10 @@ mod tests {
         CallId, EffectLevel, StopReason, ToolArguments, ToolAudience, ToolSpec,
     };
     use crate::llm::{RawCall, ResponseDelta};
+    use crate::stub_server::{
+        StubResponse, StubServer, empty_response, json_response, raw_response, redirect_response,
+        with_retry_after,
+    };
 
     fn request() -> ModelRequest {
         let call = CallId::from_stored("000010100");
@@ -274,24 +277,18 @@ mod tests {
         (outcome, deltas)
     }
 
-    /// Mock server that computes each response from the request body.
-    async fn server(answer: impl Fn(&Value) -> ResponseTemplate + Send + Sync + 'static) -> MockServer {
-        let server = MockServer::start().await;
-        Mock::given(matchers::path("/chat/completions"))
-            .respond_with(move |request: &Request| answer(&request.body_json().unwrap()))
-            .mount(&server)
-            .await;
-        server
+    /// Starts a server that computes each response from the request body.
+    async fn server(answer: impl Fn(&Value) -> StubResponse + Send + Sync + 'static) -> StubServer {
+        StubServer::start("/chat/completions", answer).await
     }
 
     /// Returns one field of every request that the server received.
-    async fn received(server: &MockServer, field: &str) -> Vec<Value> {
-        let requests = server.received_requests().await.unwrap();
-        requests.iter().map(|request| request.body_json::<Value>().unwrap()[field].clone()).collect()
+    fn received(server: &StubServer, field: &str) -> Vec<Value> {
+        server.requests().iter().map(|request| request.body[field].clone()).collect()
     }
 
-    fn sse(chunks: &[Value]) -> ResponseTemplate {
-        ResponseTemplate::new(200).set_body_raw(sse_text(chunks), "text/event-stream")
+    fn sse(chunks: &[Value]) -> StubResponse {
+        raw_response(200, "text/event-stream", sse_text(chunks))
     }
 
     fn sse_text(chunks: &[Value]) -> String {
@@ -299,8 +296,8 @@ mod tests {
         events.chain(["data: [DONE]\n\n".to_owned()]).collect()
     }
 
-    fn refusal(status: u16, error: &Value) -> ResponseTemplate {
-        ResponseTemplate::new(status).set_body_json(json!({ "error": error }))
+    fn refusal(status: u16, error: &Value) -> StubResponse {
+        json_response(status, &json!({ "error": error }))
     }
 
     fn chunk(delta: &Value) -> Value {
@@ -311,12 +308,12 @@ mod tests {
         json!({ "id": "r1", "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] })
     }
 
-    fn hello(streamed: bool) -> ResponseTemplate {
+    fn hello(streamed: bool) -> StubResponse {
         if streamed {
             sse(&[chunk(&json!({ "content": "hi" })), finish("stop")])
         } else {
             let choice = json!({ "message": { "content": "hi" }, "finish_reason": "stop" });
-            ResponseTemplate::new(200).set_body_json(json!({ "id": "r1", "choices": [choice] }))
+            json_response(200, &json!({ "id": "r1", "choices": [choice] }))
         }
     }
 
@@ -404,17 +401,17 @@ mod tests {
             ResponseDelta::Text("Hel".to_owned()),
             ResponseDelta::Text("lo".to_owned()),
         ];
-        assert_eq!(ask(&model(&server.uri())).await, (Ok(expected), deltas.to_vec()));
+        assert_eq!(ask(&model(server.uri())).await, (Ok(expected), deltas.to_vec()));
     }
 
     #[tokio::test]
     async fn request_has_the_chat_completions_format() {
         let server = server(|_| hello(true)).await;
-        ask(&model(&server.uri())).await.0.unwrap();
-        let requests = server.received_requests().await.unwrap();
+        ask(&model(server.uri())).await.0.unwrap();
+        let requests = server.requests();
         assert_eq!(requests[0].headers["authorization"], "Bearer secret-key");
         assert_eq!(
-            requests[0].body_json::<Value>().unwrap(),
+            requests[0].body,
             json!({
                 "model": "m",
                 "messages": [
@@ -457,32 +454,29 @@ mod tests {
             })
             .await;
             let expected = calls(&[("f", json!({ "x": 1 })), ("g", json!({}))]);
-            assert_eq!(ask(&model(&server.uri())).await.0, Ok(expected), "{second}");
+            assert_eq!(ask(&model(server.uri())).await.0, Ok(expected), "{second}");
         }
     }
 
     /// Checks the outcome of a server quirk in a stream and in a whole response.
-    async fn check(
-        quirk: fn(streamed: bool) -> ResponseTemplate,
-        expected: Result<ModelResponse, ModelError>,
-    ) {
+    async fn check(quirk: fn(streamed: bool) -> StubResponse, expected: Result<ModelResponse, ModelError>) {
         let streaming = server(move |body| quirk(body["stream"] == true)).await;
-        assert_eq!(ask(&model(&streaming.uri())).await.0, expected, "streamed");
+        assert_eq!(ask(&model(streaming.uri())).await.0, expected, "streamed");
         let whole = server(move |body| match body["stream"] == true {
             true => refusal(400, &json!({ "message": "no streams here", "param": "stream" })),
             false => quirk(false),
         })
         .await;
-        assert_eq!(ask(&model(&whole.uri())).await.0, expected, "whole");
-        assert_eq!(received(&whole, "stream").await, [json!(true), json!(false)]);
+        assert_eq!(ask(&model(whole.uri())).await.0, expected, "whole");
+        assert_eq!(received(&whole, "stream"), [json!(true), json!(false)]);
     }
 
     /// Creates a response with a message, a finish reason and further fields, streamed or whole.
-    fn answer(streamed: bool, message: &Value, reason: &str, further: (&str, Value)) -> ResponseTemplate {
+    fn answer(streamed: bool, message: &Value, reason: &str, further: (&str, Value)) -> StubResponse {
         let part = if streamed { "delta" } else { "message" };
         let mut answer = json!({ "id": "r1", "choices": [{ part: message, "finish_reason": reason }] });
         answer[further.0] = further.1;
-        if streamed { sse(&[answer]) } else { ResponseTemplate::new(200).set_body_json(answer) }
+        if streamed { sse(&[answer]) } else { json_response(200, &answer) }
     }
 
     #[tokio::test]
@@ -519,26 +513,20 @@ mod tests {
         check(
             |_| {
                 let error = json!({ "code": 402, "message": "Insufficient credits" });
-                ResponseTemplate::new(402).set_body_json(json!({ "error": error, "user_id": "u" }))
+                json_response(402, &json!({ "error": error, "user_id": "u" }))
             },
             Err(ModelError::QuotaSpent("Insufficient credits".to_owned())),
         )
         .await;
         let error_in_200 = |_| refusal(200, &json!({ "code": 502, "message": "Provider returned error" }));
         check(error_in_200, unavailable("Provider returned error")).await;
-        check(
-            |_| ResponseTemplate::new(502).set_body_raw("<html>502 Bad Gateway</html>", "text/html"),
-            unavailable("HTTP 502"),
-        )
-        .await;
+        check(|_| raw_response(502, "text/html", "<html>502 Bad Gateway</html>"), unavailable("HTTP 502"))
+            .await;
         let garbled = |text: &str| Err(ModelError::Garbled(text.to_owned()));
-        check(
-            |_| ResponseTemplate::new(200).set_body_raw("<html>Sign in</html>", "text/html"),
-            garbled("the answer is not JSON"),
-        )
-        .await;
-        check(|_| ResponseTemplate::new(200), garbled("the answer is not JSON")).await;
-        check(|_| ResponseTemplate::new(200).set_body_json(json!({})), garbled("the answer is empty")).await;
+        check(|_| raw_response(200, "text/html", "<html>Sign in</html>"), garbled("the answer is not JSON"))
+            .await;
+        check(|_| empty_response(200), garbled("the answer is not JSON")).await;
+        check(|_| json_response(200, &json!({})), garbled("the answer is empty")).await;
         check(
             |_| refusal(400, &json!({ "message": "no", "code": "context_length_exceeded" })),
             Err(ModelError::ContextTooLong),
@@ -554,13 +542,12 @@ mod tests {
     #[tokio::test]
     async fn rate_limit_is_reported_after_one_request() {
         let server = server(|_| {
-            refusal(429, &json!({ "message": "slow", "type": "rate_limit" }))
-                .insert_header("retry-after", "40")
+            with_retry_after(refusal(429, &json!({ "message": "slow", "type": "rate_limit" })), 40)
         })
         .await;
         let limited = ModelError::RateLimited { retry_after: Some(Duration::from_secs(40)) };
-        assert_eq!(ask(&model(&server.uri())).await, (Err(limited), Vec::new()));
-        assert_eq!(received(&server, "stream").await.len(), 1);
+        assert_eq!(ask(&model(server.uri())).await, (Err(limited), Vec::new()));
+        assert_eq!(received(&server, "stream").len(), 1);
     }
 
     #[tokio::test]
@@ -571,10 +558,10 @@ mod tests {
         .await;
         let error = ModelError::Unavailable("overloaded".to_owned());
         assert_eq!(
-            ask(&model(&server.uri())).await,
+            ask(&model(server.uri())).await,
             (Err(error), vec![ResponseDelta::Text("Hel".to_owned())])
         );
-        assert_eq!(received(&server, "stream").await.len(), 1);
+        assert_eq!(received(&server, "stream").len(), 1);
     }
 
     #[tokio::test]
@@ -587,28 +574,27 @@ mod tests {
                 let message = "Function tools with reasoning_effort are not supported, set it to 'none'.";
                 refusal(400, &json!({ "message": message, "param": "reasoning_effort" }))
             } else if !body["stream_options"].is_null() {
-                ResponseTemplate::new(422)
-                    .set_body_json(json!({ "detail": [{ "loc": ["body", "stream_options"] }] }))
+                json_response(422, &json!({ "detail": [{ "loc": ["body", "stream_options"] }] }))
             } else {
                 hello(true)
             }
         })
         .await;
-        let model = model(&server.uri());
+        let model = model(server.uri());
         for requests in [4, 5] {
             assert_eq!(ask(&model).await, (Ok(says("hi")), vec![ResponseDelta::Text("hi".to_owned())]));
-            assert_eq!(received(&server, "model").await.len(), requests);
+            assert_eq!(received(&server, "model").len(), requests);
         }
     }
 
     #[tokio::test]
     async fn field_refused_in_both_forms_is_an_error() {
         let server = server(|_| refusal(400, &json!({ "message": "max_tokens is too large" }))).await;
-        let model = model(&server.uri());
+        let model = model(server.uri());
         for requests in [2, 4] {
             let error = ModelError::Rejected("max_tokens is too large".to_owned());
             assert_eq!(ask(&model).await.0, Err(error));
-            assert_eq!(received(&server, "max_tokens").await.len(), requests);
+            assert_eq!(received(&server, "max_tokens").len(), requests);
         }
     }
 
@@ -620,7 +606,7 @@ mod tests {
                 chunk(&json!({ "tool_calls": [{ "function": { "name": "f", "arguments": "{\"x" } }] })),
                 finish("stop"),
             ]),
-            ResponseTemplate::new(200).set_body_raw("data: {nonsense\n\n", "text/event-stream"),
+            raw_response(200, "text/event-stream", "data: {nonsense\n\n"),
         ];
         for broken in broken {
             let server = server(move |body| match body["stream"] == true {
@@ -628,11 +614,11 @@ mod tests {
                 false => hello(false),
             })
             .await;
-            let model = model(&server.uri());
+            let model = model(server.uri());
             for _ in 0..3 {
                 assert_eq!(ask(&model).await.0, Ok(says("hi")));
             }
-            assert_eq!(received(&server, "stream").await, [true, false, true, false, false].map(Value::from));
+            assert_eq!(received(&server, "stream"), [true, false, true, false, false].map(Value::from));
         }
     }
 
@@ -644,7 +630,7 @@ mod tests {
         })
         .await;
         assert_eq!(
-            ask(&model(&server.uri())).await,
+            ask(&model(server.uri())).await,
             (Ok(says("hi")), vec![ResponseDelta::Text("Hel".to_owned())])
         );
     }
@@ -664,7 +650,7 @@ mod tests {
         .await;
         let usage = Some(TokenUsage { input: 14, cached: 0, output: 4 });
         let expected = ModelResponse { usage, ..calls(&[("f", json!("{\"x\": six"))]) };
-        assert_eq!(ask(&model(&server.uri())).await.0, Ok(expected));
+        assert_eq!(ask(&model(server.uri())).await.0, Ok(expected));
     }
 
     #[tokio::test]
@@ -711,11 +697,10 @@ mod tests {
     async fn redirect_causes_no_second_request() {
         let elsewhere = server(|_| sse(&[])).await;
         let there = format!("{}/chat/completions", elsewhere.uri());
-        let leading =
-            server(move |_| ResponseTemplate::new(307).insert_header("location", there.as_str())).await;
-        assert!(ask(&model(&leading.uri())).await.0.is_err());
-        assert_eq!(leading.received_requests().await.unwrap().len(), 1);
-        assert_eq!(elsewhere.received_requests().await.unwrap().len(), 0);
+        let leading = server(move |_| redirect_response(&there)).await;
+        assert!(ask(&model(leading.uri())).await.0.is_err());
+        assert_eq!(leading.requests().len(), 1);
+        assert_eq!(elsewhere.requests().len(), 0);
     }
 
     #[test]

@@ -27,7 +27,7 @@ use dialarr::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, Reco
 use dialarr::store::turns::turn_lifecycle::{self, NewTurn, TurnEnd, TurnKind, TurnPlan};
 use jiff::{SignedDuration, Timestamp};
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinSet, yield_now};
 

@@ -179,27 +179,23 @@ impl<'de> Visitor<'de> for EmbeddingVectorVisitor {
 #[cfg(test)]
 mod tests {
     use tokio::net::TcpListener;
-    use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers};
 
     use super::*;
+    use crate::stub_server::{
+        StubResponse, StubServer, empty_response, json_response, raw_response, with_retry_after,
+    };
 
     fn embedder(base: &str) -> OpenAiEmbedder {
         OpenAiEmbedder::new(&Url::parse(base).unwrap(), Some("secret-key".into()), "m".to_owned()).unwrap()
     }
 
-    /// Mock server that computes each response from the request body.
-    async fn server(answer: impl Fn(&Value) -> ResponseTemplate + Send + Sync + 'static) -> MockServer {
-        let server = MockServer::start().await;
-        Mock::given(matchers::path("/embeddings"))
-            .respond_with(move |request: &Request| answer(&request.body_json().unwrap()))
-            .mount(&server)
-            .await;
-        server
+    /// Starts a server that computes each response from the request body.
+    async fn server(answer: impl Fn(&Value) -> StubResponse + Send + Sync + 'static) -> StubServer {
+        StubServer::start("/embeddings", answer).await
     }
 
-    async fn requests(server: &MockServer) -> Vec<Value> {
-        let requests = server.received_requests().await.unwrap();
-        requests.iter().map(|request| request.body_json().unwrap()).collect()
+    fn requests(server: &StubServer) -> Vec<Value> {
+        server.requests().into_iter().map(|request| request.body).collect()
     }
 
     fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
@@ -212,8 +208,8 @@ mod tests {
 
     /// Checks the result of embedding two texts with this server response.
     async fn check(answer: Value, expected: Result<Vec<Vec<f32>>, EmbedError>) {
-        let server = server(move |_| ResponseTemplate::new(200).set_body_json(&answer)).await;
-        assert_eq!(embedder(&server.uri()).embed(&texts(["a", "b"])).await, expected);
+        let server = server(move |_| json_response(200, &answer)).await;
+        assert_eq!(embedder(server.uri()).embed(&texts(["a", "b"])).await, expected);
     }
 
     async fn check_data(data: Value, expected: Result<Vec<Vec<f32>>, EmbedError>) {
@@ -228,15 +224,15 @@ mod tests {
     async fn request_has_the_embeddings_format() {
         let server = server(|_| {
             let data = [entry(0, &json!([0.0, 2.0])), entry(1, &json!([3, -4]))];
-            ResponseTemplate::new(200).set_body_json(json!({ "data": data }))
+            json_response(200, &json!({ "data": data }))
         })
         .await;
-        let vectors = embedder(&server.uri()).embed(&texts(["find up", "se\u{f1}or"])).await;
+        let vectors = embedder(server.uri()).embed(&texts(["find up", "se\u{f1}or"])).await;
         assert_eq!(vectors, Ok(vec![vec![0.0, 1.0], vec![0.6, -0.8]]));
-        let sent = server.received_requests().await.unwrap();
+        let sent = server.requests();
         assert_eq!(sent[0].headers["authorization"], "Bearer secret-key");
         assert_eq!(
-            sent[0].body_json::<Value>().unwrap(),
+            sent[0].body,
             json!({ "model": "m", "input": ["find up", "se\u{f1}or"], "encoding_format": "float" })
         );
     }
@@ -286,12 +282,10 @@ mod tests {
     #[tokio::test]
     async fn refusals_are_classified_without_the_key_after_one_request() {
         let refused = async |status: u16, error: Value| {
-            let answer = ResponseTemplate::new(status)
-                .set_body_json(json!({ "error": error }))
-                .insert_header("retry-after", "40");
-            let server = server(move |_| answer.clone()).await;
-            let error = embedder(&server.uri()).embed(&texts(["a"])).await.unwrap_err();
-            assert_eq!(requests(&server).await.len(), 1);
+            let refusal = with_retry_after(json_response(status, &json!({ "error": error })), 40);
+            let server = server(move |_| refusal.clone()).await;
+            let error = embedder(server.uri()).embed(&texts(["a"])).await.unwrap_err();
+            assert_eq!(requests(&server).len(), 1);
             error
         };
         let reason = |text: &str| text.to_owned();
@@ -313,9 +307,8 @@ mod tests {
 
     #[tokio::test]
     async fn non_json_response_is_garbled() {
-        let server =
-            server(|_| ResponseTemplate::new(200).set_body_raw("<html>Sign in</html>", "text/html")).await;
-        let outcome = embedder(&server.uri()).embed(&texts(["a"])).await;
+        let server = server(|_| raw_response(200, "text/html", "<html>Sign in</html>")).await;
+        let outcome = embedder(server.uri()).embed(&texts(["a"])).await;
         assert_eq!(outcome, garbled("the answer is not JSON"));
     }
 
@@ -324,13 +317,13 @@ mod tests {
         let server = server(|body| {
             let count = body["input"].as_array().unwrap().len();
             let data: Vec<Value> = (0..count).map(|index| entry(index, &json!([1, index]))).collect();
-            ResponseTemplate::new(200).set_body_json(json!({ "data": data }))
+            json_response(200, &json!({ "data": data }))
         })
         .await;
         let many = vec!["\u{f1}".repeat(MAX_CHARS + 1); MAX_TEXTS + 1];
-        let vectors = embedder(&server.uri()).embed(&many).await.unwrap();
+        let vectors = embedder(server.uri()).embed(&many).await.unwrap();
         assert_eq!((vectors.len(), &vectors[64]), (65, &vec![1.0, 0.0]));
-        let requests = requests(&server).await;
+        let requests = requests(&server);
         let sizes = requests.iter().map(|body| body["input"].as_array().unwrap().len());
         assert_eq!(sizes.collect::<Vec<_>>(), [64, 1]);
         assert_eq!(requests[1]["input"][0], "\u{f1}".repeat(MAX_CHARS));
@@ -338,12 +331,12 @@ mod tests {
 
     #[tokio::test]
     async fn no_texts_and_blank_texts_cause_no_request() {
-        let server = server(|_| ResponseTemplate::new(500)).await;
-        let embedder = embedder(&server.uri());
+        let server = server(|_| empty_response(500)).await;
+        let embedder = embedder(server.uri());
         assert_eq!(embedder.embed(&[]).await, Ok(Vec::new()));
         let blank = EmbedError::Blank { text: 1 };
         assert_eq!(embedder.embed(&texts(["a", " \n"])).await, Err(blank));
-        assert_eq!(requests(&server).await, Vec::<Value>::new());
+        assert_eq!(requests(&server), Vec::<Value>::new());
     }
 
     #[tokio::test]
