@@ -16,7 +16,6 @@ use crate::llm::openai::{OpenAiModel, OpenAiSettings, ResponseTimeouts};
 use crate::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
 use crate::response_budget::ResponseBudget;
 use crate::tools::library::{ArrInstances, Instance};
-use crate::tools::library_cache::refresh::LibraryCache;
 
 /// Builds the client of the configured Twilio account.
 pub(crate) fn build_twilio(twilio: &config::Twilio, http: &HttpClient) -> Twilio {
@@ -69,36 +68,32 @@ pub(crate) fn build_embedder(embeddings: &config::Embeddings) -> anyhow::Result<
 /// Builds the clients of the configured instances of Sonarr and Radarr.
 pub(crate) fn build_library(libraries: &config::Libraries, http: &HttpClient) -> ArrInstances {
     let http = http.clone().with_budget(ResponseBudget::default());
-    let radarr = |found: &Option<config::Library>, name, four_k| {
-        found.as_ref().map(|library| Instance {
-            name,
-            four_k,
-            client: Radarr::new(http.clone(), library.url.clone(), library.api_key.clone()),
-            cache: LibraryCache::default(),
-        })
-    };
-    let sonarr = |found: &Option<config::Library>, name, four_k| {
-        found.as_ref().map(|library| Instance {
-            name,
-            four_k,
-            client: Sonarr::new(http.clone(), library.url.clone(), library.api_key.clone()),
-            cache: LibraryCache::default(),
-        })
-    };
+    let radarr =
+        |library: &config::Library| Radarr::new(http.clone(), library.url.clone(), library.api_key.clone());
+    let sonarr =
+        |library: &config::Library| Sonarr::new(http.clone(), library.url.clone(), library.api_key.clone());
     ArrInstances {
-        movies: [
-            radarr(&libraries.radarr, "radarr", false),
-            radarr(&libraries.radarr_four_k, "radarr-4k", true),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
-        series: [
-            sonarr(&libraries.sonarr, "sonarr", false),
-            sonarr(&libraries.sonarr_four_k, "sonarr-4k", true),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        movies: build_instances(
+            ["radarr", "radarr-4k"],
+            [&libraries.radarr, &libraries.radarr_four_k],
+            radarr,
+        ),
+        series: build_instances(
+            ["sonarr", "sonarr-4k"],
+            [&libraries.sonarr, &libraries.sonarr_four_k],
+            sonarr,
+        ),
     }
+}
+
+/// Builds the configured ones of two instances, the second of which is for 4K.
+fn build_instances<Client>(
+    names: [&'static str; 2],
+    configured: [&Option<config::Library>; 2],
+    client: impl Fn(&config::Library) -> Client,
+) -> Vec<Instance<Client>> {
+    let instances = names.into_iter().zip([false, true]).zip(configured);
+    instances
+        .filter_map(|((name, four_k), library)| Some(Instance::new(name, four_k, client(library.as_ref()?))))
+        .collect()
 }

@@ -39,7 +39,6 @@ use crate::recovery_delays::RecoveryDelays;
 use crate::response_budget::ResponseBudget;
 use crate::store::database::db::Db;
 use crate::tools::library::{ArrInstances, Instance};
-use crate::tools::library_cache::refresh::LibraryCache;
 use crate::web::TwilioVerification;
 
 /// Number to which simulated users send messages.
@@ -168,26 +167,16 @@ impl SimulatedPeers {
         let radarr = Radarr::new(
             self.watched_client(SimulatedLibrary::Radarr, self.radarr.in_process()),
             Url::parse("http://radarr.invalid")?,
-            SecretString::from(self.radarr.api_key().to_owned()),
+            self.radarr.api_key().into(),
         );
         let sonarr = Sonarr::new(
             self.watched_client(SimulatedLibrary::Sonarr, self.sonarr.in_process()),
             Url::parse("http://sonarr.invalid")?,
-            SecretString::from(self.sonarr.api_key().to_owned()),
+            self.sonarr.api_key().into(),
         );
         Ok(ArrInstances {
-            movies: vec![Instance {
-                name: "radarr",
-                four_k: false,
-                client: radarr,
-                cache: LibraryCache::default(),
-            }],
-            series: vec![Instance {
-                name: "sonarr",
-                four_k: false,
-                client: sonarr,
-                cache: LibraryCache::default(),
-            }],
+            movies: vec![Instance::new("radarr", false, radarr)],
+            series: vec![Instance::new("sonarr", false, sonarr)],
         })
     }
 }

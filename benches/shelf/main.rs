@@ -17,7 +17,6 @@ use dialarr::conversation::people::facts::UserFacts;
 use dialarr::http::HttpClient;
 use dialarr::tools::find_in_library::FindInLibrary;
 use dialarr::tools::library::{ArrInstances, Instance};
-use dialarr::tools::library_cache::refresh::LibraryCache;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -106,18 +105,8 @@ fn library(url: &str) -> Result<ArrInstances> {
     let movies = Radarr::new(http.clone(), url.parse()?, "key".to_owned().into());
     let series = Sonarr::new(http, url.parse()?, "key".to_owned().into());
     Ok(ArrInstances {
-        movies: vec![Instance {
-            name: "radarr",
-            four_k: false,
-            client: movies,
-            cache: LibraryCache::default(),
-        }],
-        series: vec![Instance {
-            name: "sonarr",
-            four_k: false,
-            client: series,
-            cache: LibraryCache::default(),
-        }],
+        movies: vec![Instance::new("radarr", false, movies)],
+        series: vec![Instance::new("sonarr", false, series)],
     })
 }
 

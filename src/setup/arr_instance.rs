@@ -5,7 +5,7 @@ use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::config;
 use crate::http::HttpClient;
-use crate::response_budget::ResponseBudget;
+use crate::outbound_clients::build_library;
 use crate::tools::library::ArrInstances;
 
 /// One Sonarr or Radarr, as setup and doctor use it.
@@ -40,22 +40,9 @@ impl ArrInstance {
 
 /// Builds a client of each configured instance.
 pub(crate) fn configured_instances(libraries: &config::Libraries, http: &HttpClient) -> Vec<ArrInstance> {
-    let http = http.clone().with_budget(ResponseBudget::default());
-    let all = [
-        ("sonarr", "Sonarr", ServerKind::Sonarr, &libraries.sonarr),
-        ("radarr", "Radarr", ServerKind::Radarr, &libraries.radarr),
-        ("sonarr-4k", "Sonarr 4K", ServerKind::Sonarr, &libraries.sonarr_four_k),
-        ("radarr-4k", "Radarr 4K", ServerKind::Radarr, &libraries.radarr_four_k),
-    ];
-    let configured = all.into_iter().filter_map(|(name, label, app, library)| {
-        let config::Library { url, api_key } = library.clone()?;
-        let client = match app {
-            ServerKind::Sonarr => InstanceClient::Sonarr(Sonarr::new(http.clone(), url, api_key)),
-            ServerKind::Radarr => InstanceClient::Radarr(Radarr::new(http.clone(), url, api_key)),
-        };
-        Some(ArrInstance { name, label, client })
-    });
-    configured.collect()
+    let mut instances = library_instances(&build_library(libraries, http));
+    instances.sort_by_key(|instance| instance.name.ends_with("-4k"));
+    instances
 }
 
 /// Lists the instances of the library of a running program.

@@ -40,6 +40,13 @@ pub struct Instance<Client> {
     pub cache: LibraryCache,
 }
 
+impl<Client> Instance<Client> {
+    /// Creates an instance whose library is not loaded yet.
+    pub fn new(name: &'static str, four_k: bool, client: Client) -> Self {
+        Self { name, four_k, client, cache: LibraryCache::default() }
+    }
+}
+
 /// Responses of several instances, and the failures of the others.
 #[derive(Debug)]
 pub struct InstanceResults<T> {

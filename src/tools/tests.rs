@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::approval::{self, CallDecision};
 use super::library::{ArrInstances, Instance};
-use super::library_cache::refresh::LibraryCache;
 use super::registry::ToolRegistry;
 use super::remove_media::RemoveMedia;
 use super::typed_tool::DeletionTool;
@@ -50,12 +49,7 @@ impl House {
         let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock));
         let library = ArrInstances {
             movies: vec![movies("radarr", &radarr)],
-            series: vec![Instance {
-                name: "sonarr",
-                four_k: false,
-                client: sonarr_client(&sonarr),
-                cache: LibraryCache::default(),
-            }],
+            series: vec![Instance::new("sonarr", false, sonarr_client(&sonarr))],
         };
         Self { radarr, sonarr, library: Arc::new(library) }
     }
@@ -152,7 +146,7 @@ impl House {
 fn movies(name: &'static str, fake: &FakeRadarr) -> Instance<Radarr> {
     let http = HttpClient::in_process(fake.in_process());
     let client = Radarr::new(http, "http://radarr.test".parse().unwrap(), fake.api_key().into());
-    Instance { name, four_k: false, client, cache: LibraryCache::default() }
+    Instance::new(name, false, client)
 }
 
 fn sonarr_client(fake: &FakeSonarr) -> Sonarr {

@@ -26,7 +26,6 @@ use dialarr::simulation::{self, OUR_NUMBER, SimulatedPeers};
 use dialarr::store::database::db::Db;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::tools::library::{ArrInstances, Instance};
-use dialarr::tools::library_cache::refresh::LibraryCache;
 use dialarr::web;
 use http::Request;
 use jiff::tz::TimeZone;
@@ -287,18 +286,8 @@ impl World {
             self.peers.sonarr.api_key().to_owned().into(),
         );
         ArrInstances {
-            movies: vec![Instance {
-                name: "radarr",
-                four_k: false,
-                client: radarr,
-                cache: LibraryCache::default(),
-            }],
-            series: vec![Instance {
-                name: "sonarr",
-                four_k: false,
-                client: sonarr,
-                cache: LibraryCache::default(),
-            }],
+            movies: vec![Instance::new("radarr", false, radarr)],
+            series: vec![Instance::new("sonarr", false, sonarr)],
         }
     }
 }

@@ -70,19 +70,12 @@ fn keep_busy(fakes: &FakeServers, library: &LibraryEntry, now: Timestamp) {
 
 fn fake_movie(entry: &TitleEntry) -> FakeMovie {
     let mut film = with_common_fields(movie(&entry.title), entry);
-    if let Some(tmdb) = entry.tmdb {
-        film = film.tmdb(tmdb);
-    }
-    if let Some(date) = entry.cinema {
-        film = film.cinema(date);
-    }
-    if let Some(date) = entry.digital {
-        film = film.digital(date);
-    }
-    if let Some(collection) = &entry.collection {
-        film = film.collection(collection.tmdb, &collection.title);
-    }
-    if entry.unreleased { film.unreleased() } else { film }
+    film.catalog_id = entry.tmdb.unwrap_or_default();
+    film.details.cinema = entry.cinema;
+    film.details.digital = entry.digital;
+    film.details.collection = entry.collection.as_ref().map(|it| (it.tmdb, it.title.clone()));
+    film.details.available = !entry.unreleased;
+    film
 }
 
 fn fake_series(entry: &TitleEntry) -> FakeSeries {
@@ -102,16 +95,10 @@ fn fake_series(entry: &TitleEntry) -> FakeSeries {
     if let Some(episodes) = entry.episodes {
         show = show.episodes(episodes);
     }
-    if let Some(tvdb) = entry.tvdb {
-        show = show.tvdb(tvdb);
-    }
-    show = show.missing(entry.missing);
-    if entry.ended {
-        show = show.ended();
-    }
-    if entry.anime {
-        show = show.anime();
-    }
+    show.catalog_id = entry.tvdb.unwrap_or_default();
+    show.details.missing = entry.missing;
+    show.details.ended = entry.ended;
+    show.details.kind = if entry.anime { "anime" } else { show.details.kind };
     // Single episodes come last: the number of episodes and those on disk determine them.
     for it in &entry.off_disk {
         show = show.off_disk(it.season, it.number);
@@ -127,31 +114,17 @@ fn fake_series(entry: &TitleEntry) -> FakeSeries {
 
 /// Applies the fields that movies and series share.
 fn with_common_fields<D>(item: FakeTitle<D>, entry: &TitleEntry) -> FakeTitle<D> {
-    let genres: Vec<&str> = entry.genres.iter().map(String::as_str).collect();
-    let mut item = item.year(entry.year).overview(&entry.overview).size_gb(entry.size_gb).genres(&genres);
-    if let Some(id) = entry.id {
-        item = item.id(id);
-    }
-    if let Some(popularity) = entry.popularity {
-        item = item.popularity(popularity);
-    }
-    if let Some(rating) = entry.rating {
-        item = item.rating(rating);
-    }
-    if let Some(url) = &entry.poster {
-        item = item.poster(url);
-    }
-    if let Some(at) = entry.added {
-        item = item.added(at);
-    }
-    if let Some(quality) = &entry.file_quality {
-        item = item.file_quality(quality);
-    }
-    if entry.unmonitored {
-        item = item.unmonitored();
-    }
-    match &entry.quality {
-        Some(quality) => item.profile(quality),
-        None => item,
-    }
+    let mut item = item.size_gb(entry.size_gb);
+    item.id = entry.id.unwrap_or_default();
+    item.year = entry.year;
+    item.overview.clone_from(&entry.overview);
+    item.genres.clone_from(&entry.genres);
+    item.popularity = entry.popularity.unwrap_or(item.popularity);
+    item.rating = entry.rating.unwrap_or(item.rating);
+    item.poster.clone_from(&entry.poster);
+    item.added = entry.added.unwrap_or(item.added);
+    item.monitored = !entry.unmonitored;
+    item.file_quality = entry.file_quality.clone().unwrap_or(item.file_quality);
+    item.profile = entry.quality.clone().unwrap_or(item.profile);
+    item
 }

@@ -3,7 +3,6 @@
 
 use anyhow::Context;
 use jiff::Timestamp;
-use secrecy::SecretString;
 use serde_json::Value;
 
 use super::fake_libraries::build_fake_servers;
@@ -18,7 +17,6 @@ use crate::clock::Clock;
 use crate::http::HttpClient;
 use crate::simulation::{LibraryWrite, SimulatedLibrary, SimulatedPeers};
 use crate::tools::library::{ArrInstances, Instance};
-use crate::tools::library_cache::refresh;
 
 pub(super) struct ScenarioServers {
     pub(super) peers: SimulatedPeers,
@@ -41,25 +39,15 @@ impl ScenarioServers {
         let movies = Radarr::new(
             HttpClient::in_process(radarr.in_process()),
             "http://radarr4k.invalid".parse()?,
-            SecretString::from(radarr.api_key().to_owned()),
+            radarr.api_key().into(),
         );
         let shows = Sonarr::new(
             HttpClient::in_process(sonarr.in_process()),
             "http://sonarr4k.invalid".parse()?,
-            SecretString::from(sonarr.api_key().to_owned()),
+            sonarr.api_key().into(),
         );
-        library.movies.push(Instance {
-            name: "radarr-4k",
-            four_k: true,
-            client: movies,
-            cache: refresh::LibraryCache::default(),
-        });
-        library.series.push(Instance {
-            name: "sonarr-4k",
-            four_k: true,
-            client: shows,
-            cache: refresh::LibraryCache::default(),
-        });
+        library.movies.push(Instance::new("radarr-4k", true, movies));
+        library.series.push(Instance::new("sonarr-4k", true, shows));
         Ok(())
     }
 

@@ -50,7 +50,6 @@ use dialarr::store::database::db::Db;
 use dialarr::store::people::join_requests;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::tools::library::Instance;
-use dialarr::tools::library_cache::refresh::LibraryCache;
 use dialarr::web;
 use futures_util::future::join_all;
 use http::{Request, Response};
@@ -385,12 +384,7 @@ impl World {
                 "http://radarr4k.invalid".parse().unwrap(),
                 four_k.api_key().into(),
             );
-            blueprint.library.movies.push(Instance {
-                name: "radarr-4k",
-                four_k: true,
-                client,
-                cache: LibraryCache::default(),
-            });
+            blueprint.library.movies.push(Instance::new("radarr-4k", true, client));
         }
         App::start(blueprint).await.unwrap()
     }
