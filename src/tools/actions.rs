@@ -29,7 +29,7 @@ impl TypedTool for ReactToMessage {
         self.parse_emoji().map(|_| CallReferences::default())
     }
 
-    async fn run(&self, _library: &ArrInstances, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _library: &ArrInstances, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let emoji = self.parse_emoji()?;
         let result = CallResult {
             for_model: json!({ "status": "reacted" }),

@@ -52,7 +52,7 @@ impl TypedTool for CheckStatus {
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let (movies, series) = tokio::join!(
             query_all(&library.movies, READ_PATIENCE, Radarr::fetch_downloads),
             query_all(&library.series, READ_PATIENCE, Sonarr::fetch_downloads),
@@ -69,7 +69,7 @@ impl TypedTool for CheckStatus {
             (download_urgency(&download.state), download.time_left.unwrap_or(Duration::MAX))
         });
         let entries = downloads.iter().map(|(instance, download)| {
-            (download_json(instance, download, world), format_download(download))
+            (download_json(instance, download, context), format_download(download))
         });
         let mut told =
             activity_result(entries.unzip(), ("", "Nothing is downloading."), "name the title", &failed);
@@ -89,13 +89,13 @@ impl TypedTool for UpcomingReleases {
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let days = self.days.unwrap_or(DEFAULT_DAYS);
-        let now = world.now.to_zoned(world.zone.clone());
+        let now = context.now.to_zoned(context.zone.clone());
         let (first, last) = (now.date(), now.saturating_add(i64::from(days).days()).date());
         // Whole days are used for episodes as for movies, so that an episode that aired this morning still counts as today.
         let (start, end) =
-            (start_of_day(first, &world.zone), start_of_day(last.saturating_add(1.day()), &world.zone));
+            (start_of_day(first, &context.zone), start_of_day(last.saturating_add(1.day()), &context.zone));
         let (movies, series) = tokio::join!(
             query_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.fetch_calendar(first, last)),
             query_all(&library.series, READ_PATIENCE, |sonarr: &Sonarr| sonarr
@@ -110,16 +110,16 @@ impl TypedTool for UpcomingReleases {
                 entries.push(entry);
             }
         }
-        entries.sort_by_key(|entry| release_start(entry.when, &world.zone));
+        entries.sort_by_key(|entry| release_start(entry.when, &context.zone));
         let told = entries.iter().map(|entry| {
-            let day = release_day(entry.when, &world.zone);
+            let day = release_day(entry.when, &context.zone);
             let sentence = format!(
                 "{}{} {}",
                 title::clean_title(&entry.title),
                 release_phrase(entry.when),
                 format_upcoming_day(day, first)
             );
-            (upcoming_json(entry, &world.zone), sentence)
+            (upcoming_json(entry, &context.zone), sentence)
         });
         let nothing = format!("Nothing comes out in the next {days} days.");
         Ok(activity_result(told.unzip(), ("", &nothing), "ask for fewer days", &failed).into())
@@ -132,9 +132,9 @@ impl TypedTool for RecentlyAdded {
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let days = self.days.unwrap_or(DEFAULT_DAYS);
-        let since = world.now.saturating_sub(SignedDuration::from_hours(24 * i64::from(days)));
+        let since = context.now.saturating_sub(SignedDuration::from_hours(24 * i64::from(days)));
         let since = since.unwrap_or(Timestamp::MIN);
         let (movies, series) = tokio::join!(
             query_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.imported_since(since)),
@@ -148,7 +148,7 @@ impl TypedTool for RecentlyAdded {
             let title = format!("{} {}", clean_title(&import.title), import.detail).trim_end().to_owned();
             let shown =
                 format!("{} {}", title::clean_title(&import.title), import.detail).trim_end().to_owned();
-            let day = import.at.to_zoned(world.zone.clone()).date();
+            let day = import.at.to_zoned(context.zone.clone()).date();
             (json!({ "title": title, "day": day.strftime("%a %b %-d").to_string() }), shown)
         });
         let nothing = format!("Nothing arrived in the last {days} days.");
@@ -183,13 +183,13 @@ fn download_urgency(state: &DownloadState) -> u8 {
     }
 }
 
-fn download_json(instance: &str, download: &Download, world: &ToolContext) -> Value {
+fn download_json(instance: &str, download: &Download, context: &ToolContext) -> Value {
     let mut json = json!({ "id": download.rows.first(), "instance": instance, "title": clean_title(&download.title), "state": format_state(&download.state),
         "percent": percent_done(download) });
     if let Some(left) = download.time_left {
         json["time_left"] = json!(format_time_left(left));
     }
-    if let Some(names) = requesters::download_requesters(&download.title, world) {
+    if let Some(names) = requesters::download_requesters(&download.title, context) {
         json["asked_by"] = json!(names);
     }
     json

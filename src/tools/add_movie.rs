@@ -50,14 +50,14 @@ impl TypedTool for AddMovie {
         Ok(CallReferences { refs: vec![MediaRef::Tmdb(self.tmdb)], four_k: instance.four_k })
     }
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        add_to_radarr(library.movie_instance(self.instance.as_deref())?, self, world).await
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        add_to_radarr(library.movie_instance(self.instance.as_deref())?, self, context).await
     }
 
     async fn recover(
         &self,
         library: &ArrInstances,
-        _world: &ToolContext,
+        _context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
         Ok(check_addition(library.movie_instance(self.instance.as_deref())?, self.tmdb).await)
     }
@@ -83,12 +83,12 @@ impl TypedTool for AddMovie {
 async fn add_to_radarr(
     instance: &Instance<Radarr>,
     args: &AddMovie,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let radarr = &instance.client;
     let held = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.request_error(&error))?;
     if let Some(held) = held {
-        return Ok(existing_output(instance, &held, world));
+        return Ok(existing_output(instance, &held, context));
     }
     let hits = radarr
         .lookup_movies(&format!("tmdb:{}", args.tmdb))
@@ -97,9 +97,9 @@ async fn add_to_radarr(
     let Some(hit) = hits.into_iter().find(|hit| hit.tmdb == args.tmdb) else {
         return Err(unknown_number(MediaKind::Movie, args.tmdb).into());
     };
-    approval::check_quota(world, ONE_MOVIE)?;
+    approval::check_quota(context, ONE_MOVIE)?;
     let named = (args.quality.as_deref(), args.folder.as_deref());
-    let (profile, folder) = choose_profile_and_folder(&InstanceRef::Movies(instance), named, world).await?;
+    let (profile, folder) = choose_profile_and_folder(&InstanceRef::Movies(instance), named, context).await?;
     let wanted = NewMovie {
         tmdb: hit.tmdb,
         title: hit.title,
@@ -112,7 +112,7 @@ async fn add_to_radarr(
         radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.unverified_write_error(&error))?;
     match (held, addition) {
         (Some(held), AdditionOutcome::Added) => Ok(added_output(instance, &held, Some(&profile))),
-        (Some(held), AdditionOutcome::AlreadyThere) => Ok(existing_output(instance, &held, world)),
+        (Some(held), AdditionOutcome::AlreadyThere) => Ok(existing_output(instance, &held, context)),
         (None, AdditionOutcome::Added | AdditionOutcome::AlreadyThere) => Err(ToolError::Unknown(format!(
             "{}: tmdb {} is not there after the add",
             instance.name, args.tmdb
@@ -159,11 +159,11 @@ pub(super) fn record_movie_request(
 
 /// Returns the result for a movie that is already in the library, so that no addition is necessary. A new requester
 /// gets this information and may follow the movie. A user who was promised the movie has it now.
-fn existing_output(instance: &Instance<Radarr>, movie: &Movie, world: &ToolContext) -> ToolOutput {
+fn existing_output(instance: &Instance<Radarr>, movie: &Movie, context: &ToolContext) -> ToolOutput {
     let wanted = requested_movie(instance, movie);
     let mut result = existing_result(instance, movie);
-    requesters::add_requesters(&mut result, &wanted, world);
-    match world.request_timing {
+    requesters::add_requesters(&mut result, &wanted, context);
+    match context.request_timing {
         RequestTiming::Earlier => {
             if !movie.has_file && !movie.monitored {
                 result.for_model[NOT_MONITORED] = json!([]);
@@ -171,7 +171,7 @@ fn existing_output(instance: &Instance<Radarr>, movie: &Movie, world: &ToolConte
             return record_movie_request(result.into(), instance, movie);
         }
         RequestTiming::Now if !movie.has_file && movie.monitored => {
-            requesters::offer_notification(&mut result, &wanted, world)
+            requesters::offer_notification(&mut result, &wanted, context)
         }
         RequestTiming::Now => {}
     }

@@ -67,16 +67,16 @@ impl TypedTool for AddSeries {
         Ok(CallReferences { refs: vec![MediaRef::Tvdb(self.tvdb)], four_k: instance.four_k })
     }
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        add_to_sonarr(library.series_instance(self.instance.as_deref())?, self, world).await
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        add_to_sonarr(library.series_instance(self.instance.as_deref())?, self, context).await
     }
 
     async fn recover(
         &self,
         library: &ArrInstances,
-        world: &ToolContext,
+        context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        Ok(check_addition(library.series_instance(self.instance.as_deref())?, self, world).await)
+        Ok(check_addition(library.series_instance(self.instance.as_deref())?, self, context).await)
     }
 
     fn preferred_instance(
@@ -104,12 +104,12 @@ impl TypedTool for AddSeries {
 async fn add_to_sonarr(
     instance: &Instance<Sonarr>,
     args: &AddSeries,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let sonarr = &instance.client;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.request_error(&error))?;
     if let Some(held) = held {
-        return add_promised_seasons(instance, &held, args, world).await;
+        return add_promised_seasons(instance, &held, args, context).await;
     }
     let hits = sonarr
         .lookup_series(&format!("tvdb:{}", args.tvdb))
@@ -118,10 +118,10 @@ async fn add_to_sonarr(
     let Some(hit) = hits.into_iter().find(|hit| hit.tvdb == args.tvdb) else {
         return Err(unknown_number(MediaKind::Series, args.tvdb).into());
     };
-    let wanted = choose_episodes(&hit, args.seasons.as_ref(), &world.turn_messages)?;
-    approval::check_quota(world, count_wanted(&wanted))?;
+    let wanted = choose_episodes(&hit, args.seasons.as_ref(), &context.turn_messages)?;
+    approval::check_quota(context, count_wanted(&wanted))?;
     let named = (args.quality.as_deref(), args.folder.as_deref());
-    let (profile, folder) = choose_profile_and_folder(&InstanceRef::Series(instance), named, world).await?;
+    let (profile, folder) = choose_profile_and_folder(&InstanceRef::Series(instance), named, context).await?;
     let asked = NewSeries {
         tvdb: hit.tvdb,
         title: hit.title,
@@ -134,9 +134,9 @@ async fn add_to_sonarr(
     let held =
         sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unverified_write_error(&error))?;
     match (held, addition) {
-        (Some(held), AdditionOutcome::Added) => Ok(added_output(instance, &held, &wanted, world).await),
+        (Some(held), AdditionOutcome::Added) => Ok(added_output(instance, &held, &wanted, context).await),
         (Some(held), AdditionOutcome::AlreadyThere) => {
-            add_promised_seasons(instance, &held, args, world).await
+            add_promised_seasons(instance, &held, args, context).await
         }
         (None, AdditionOutcome::Added | AdditionOutcome::AlreadyThere) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is not there after the add",
@@ -158,14 +158,14 @@ fn count_wanted(wanted: &WantedEpisodes) -> QuotaUse {
 async fn check_addition(
     instance: &Instance<Sonarr>,
     args: &AddSeries,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> RecoveryOutcome {
     match instance.client.series_by_tvdb(args.tvdb).await {
         // The series was in the library before, or another request has added it. The seasons of this request must still
         // be searched for.
         Ok(Some(held)) if promised_seasons(instance, &held, args).is_some() => RecoveryOutcome::NotDone,
         Ok(Some(held)) => RecoveryOutcome::Done(
-            added_output(instance, &held, &requested_episodes(&held, args), world).await,
+            added_output(instance, &held, &requested_episodes(&held, args), context).await,
         ),
         Ok(None) => RecoveryOutcome::NotDone,
         Err(error) => {
@@ -204,7 +204,7 @@ async fn added_output(
     instance: &Instance<Sonarr>,
     series: &Series,
     wanted: &WantedEpisodes,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> ToolOutput {
     let mut for_model = series_status_json(series, "added");
     let Extent { ending, seasons, coverage } = describe_extent(series, wanted, &mut for_model);
@@ -213,7 +213,7 @@ async fn added_output(
     let asked = RequestedTitle { seasons, ..requested_series(instance, series) };
     let growing = growing_episodes(instance, series, &asked).await;
     let ran = ToolOutput::with_effect(result, ToolEffect::Count(count_wanted(wanted)));
-    record_series_request(ran, (asked, coverage), series, (&growing, world.now))
+    record_series_request(ran, (asked, coverage), series, (&growing, context.now))
 }
 
 /// Part of a series that was added.

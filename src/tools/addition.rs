@@ -24,7 +24,7 @@ pub(super) fn count_seasons(seasons: usize) -> QuotaUse {
 pub(super) async fn choose_profile_and_folder(
     place: &InstanceRef<'_>,
     (quality, folder): (Option<&str>, Option<&str>),
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<(QualityProfile, RootFolder), ToolError> {
     let api = place.common_api();
     let (profiles, folders) = tokio::try_join!(api.fetch_profiles(), api.root_folders())
@@ -32,13 +32,13 @@ pub(super) async fn choose_profile_and_folder(
     let profile = match quality {
         Some(quality) => {
             let profile = find_profile(&profiles, quality)?;
-            check_profile_right(profile, world.rights)?;
+            check_profile_right(profile, context.rights)?;
             Some(profile)
         }
-        None => match preferred_profile(&profiles, place.kind(), world) {
+        None => match preferred_profile(&profiles, place.kind(), context) {
             Some(profile) => Some(profile),
             None => {
-                let held = place.load_library(world.now, FreshnessPolicy::Rough).await;
+                let held = place.load_library(context.now, FreshnessPolicy::Rough).await;
                 let held = held.map_err(|error| place.request_error(&error))?;
                 usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
             }

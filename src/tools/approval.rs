@@ -129,8 +129,12 @@ pub struct RecentMessages<'a> {
 }
 
 impl<'a> RecentMessages<'a> {
-    pub fn from_context(world: &'a ToolContext) -> Self {
-        Self { this_turn: &world.turn_messages, last_three: &world.last_three, languages: &world.languages }
+    pub fn from_context(context: &'a ToolContext) -> Self {
+        Self {
+            this_turn: &context.turn_messages,
+            last_three: &context.last_three,
+            languages: &context.languages,
+        }
     }
 }
 
@@ -191,18 +195,18 @@ fn not_permitted(audience: ToolAudience) -> CallFailure {
 
 /// Checks that the quota has room for an addition. The check is made when the amount is known, immediately before the
 /// addition.
-pub fn check_quota(world: &ToolContext, wanted: QuotaUse) -> Result<(), CallFailure> {
+pub fn check_quota(context: &ToolContext, wanted: QuotaUse) -> Result<(), CallFailure> {
     let (standing, what) = match wanted.kind {
-        QuotaKind::Movies => (&world.allowance.movies, "movie"),
-        QuotaKind::Seasons => (&world.allowance.seasons, "season"),
+        QuotaKind::Movies => (&context.allowance.movies, "movie"),
+        QuotaKind::Seasons => (&context.allowance.seasons, "season"),
     };
     let Some(rate) = standing.rate else { return Ok(()) };
     let limit = rate.format_limit(what);
-    let whom = &world.allowance.contact;
-    let (free_again, sentence) = match rate.capacity_at(&standing.additions, wanted.amount, world.now) {
+    let whom = &context.allowance.contact;
+    let (free_again, sentence) = match rate.capacity_at(&standing.additions, wanted.amount, context.now) {
         RateCapacity::Available => return Ok(()),
         RateCapacity::AvailableAt(at) => {
-            let at = at.to_zoned(world.zone.clone()).strftime("%a %b %-d at %H:%M").to_string();
+            let at = at.to_zoned(context.zone.clone()).strftime("%a %b %-d at %H:%M").to_string();
             let sentence = format!(
                 "That is over your limit of {limit}. There is room again on {at}. Ask {whom} if you need more."
             );

@@ -17,10 +17,10 @@ pub fn queue_for_retry(
     failure: &CallFailure,
     wanted: RequestedTitle,
     arguments: &ToolArguments,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    match world.request_timing {
-        RequestTiming::Now => check_quota(world, total_waiting_amount(&wanted, world))?,
+    match context.request_timing {
+        RequestTiming::Now => check_quota(context, total_waiting_amount(&wanted, context))?,
         RequestTiming::Earlier => {}
     }
     let why = failure.for_user.as_deref().unwrap_or("That did not work right now.");
@@ -40,14 +40,14 @@ pub fn queue_for_retry(
 
 /// Returns the amount that would be added if all waiting requests of the user were carried out. Seasons that several
 /// requests name count once. A series counts as at least one season, and its specials count as none.
-fn total_waiting_amount(wanted: &RequestedTitle, world: &ToolContext) -> QuotaUse {
+fn total_waiting_amount(wanted: &RequestedTitle, context: &ToolContext) -> QuotaUse {
     let waits = |asked: &&TitleRequest| {
         asked.requester == Requester::You
             && asked.status == RequestStatus::Waiting
             && asked.wanted.kind == wanted.kind
     };
     let mut titles: BTreeMap<(&str, i64), BTreeSet<u32>> = BTreeMap::new();
-    for each in world.title_requests.iter().filter(waits).map(|asked| &asked.wanted).chain([wanted]) {
+    for each in context.title_requests.iter().filter(waits).map(|asked| &asked.wanted).chain([wanted]) {
         let seasons = titles.entry((&each.instance, each.catalog_id)).or_default();
         seasons.extend(each.seasons.iter().flatten().filter(|number| **number != SPECIALS));
     }

@@ -21,14 +21,14 @@ pub(super) async fn add_promised_seasons(
     instance: &Instance<Sonarr>,
     series: &Series,
     args: &AddSeries,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    match (world.request_timing, series.id, promised_seasons(instance, series, args)) {
+    match (context.request_timing, series.id, promised_seasons(instance, series, args)) {
         (RequestTiming::Earlier, Some(id), Some(seasons)) => {
-            get_more::add_seasons(instance, id, &seasons, world).await
+            get_more::add_seasons(instance, id, &seasons, context).await
         }
         (RequestTiming::Earlier | RequestTiming::Now, _, _) => {
-            Ok(existing_output(instance, series, args, world).await)
+            Ok(existing_output(instance, series, args, context).await)
         }
     }
 }
@@ -49,13 +49,13 @@ async fn existing_output(
     instance: &Instance<Sonarr>,
     series: &Series,
     args: &AddSeries,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> ToolOutput {
     let wanted = request_for_series(instance, series, args);
     let mut result = existing_result(instance, series);
-    requesters::add_requesters(&mut result, &wanted, world);
+    requesters::add_requesters(&mut result, &wanted, context);
     let growing = growing_episodes(instance, series, &wanted).await;
-    match world.request_timing {
+    match context.request_timing {
         RequestTiming::Earlier => {
             if let Some(seasons) = unmonitored_seasons(series, &wanted, args) {
                 result.for_model[NOT_MONITORED] = json!(seasons);
@@ -64,13 +64,13 @@ async fn existing_output(
                 result.into(),
                 (wanted, args.coverage()),
                 series,
-                (&growing, world.now),
+                (&growing, context.now),
             );
         }
         RequestTiming::Now
-            if series.monitored && missing_part(series, &wanted, (&growing, world.now)).is_some() =>
+            if series.monitored && missing_part(series, &wanted, (&growing, context.now)).is_some() =>
         {
-            requesters::offer_notification(&mut result, &wanted, world);
+            requesters::offer_notification(&mut result, &wanted, context);
         }
         RequestTiming::Now => {}
     }

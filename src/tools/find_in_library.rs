@@ -54,9 +54,9 @@ impl TypedTool for FindInLibrary {
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let found = self.find_titles(library, &world.facts, world.now).await?;
-        Ok(add_requesters_to_list(found, world).into())
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let found = self.find_titles(library, &context.facts, context.now).await?;
+        Ok(add_requesters_to_list(found, context).into())
     }
 }
 

@@ -66,7 +66,7 @@ impl TypedTool for TellMeWhenReady {
         })
     }
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let (key, name) = (self.title_key()?, self.instance.as_deref());
         match self.kind {
             MediaKind::Movie => {
@@ -77,9 +77,9 @@ impl TypedTool for TellMeWhenReady {
                 };
                 match held {
                     Ok(Some(movie)) => Ok(follow_movie(instance, &movie, self.follow_change())),
-                    Ok(None) => follow_waiting_title(instance.name, self, world, not_in_library().into()),
+                    Ok(None) => follow_waiting_title(instance.name, self, context, not_in_library().into()),
                     Err(error) => {
-                        follow_waiting_title(instance.name, self, world, instance.request_error(&error))
+                        follow_waiting_title(instance.name, self, context, instance.request_error(&error))
                     }
                 }
             }
@@ -90,10 +90,10 @@ impl TypedTool for TellMeWhenReady {
                     TitleKey::Catalog(tvdb) => instance.client.series_by_tvdb(tvdb).await,
                 };
                 match held {
-                    Ok(Some(series)) => follow_series(instance, &series, self, world).await,
-                    Ok(None) => follow_waiting_title(instance.name, self, world, not_in_library().into()),
+                    Ok(Some(series)) => follow_series(instance, &series, self, context).await,
+                    Ok(None) => follow_waiting_title(instance.name, self, context, not_in_library().into()),
                     Err(error) => {
-                        follow_waiting_title(instance.name, self, world, instance.request_error(&error))
+                        follow_waiting_title(instance.name, self, context, instance.request_error(&error))
                     }
                 }
             }
@@ -139,7 +139,7 @@ async fn follow_series(
     instance: &Instance<Sonarr>,
     series: &Series,
     args: &TellMeWhenReady,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let season = match args.season {
         None => None,
@@ -157,7 +157,7 @@ async fn follow_series(
         true => "",
     };
     let growing = growing_episodes(instance, series, &wanted).await;
-    Ok(match missing_part(series, &wanted, (&growing, world.now)) {
+    Ok(match missing_part(series, &wanted, (&growing, context.now)) {
         Some(open) => follow_output(open, waits),
         None => ready_output(&wanted),
     })
@@ -183,11 +183,11 @@ pub(super) async fn growing_episodes(
 fn follow_waiting_title(
     instance: &str,
     args: &TellMeWhenReady,
-    world: &ToolContext,
+    context: &ToolContext,
     otherwise: ToolError,
 ) -> Result<ToolOutput, ToolError> {
     let TitleKey::Catalog(id) = args.title_key()? else { return Err(otherwise) };
-    let asked = world.requests_for_title(instance, args.kind, id);
+    let asked = context.requests_for_title(instance, args.kind, id);
     let Some(asked) = asked.into_iter().rfind(|asked| asked.status == RequestStatus::Waiting) else {
         return Err(otherwise);
     };

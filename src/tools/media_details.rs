@@ -53,13 +53,13 @@ impl TypedTool for MediaDetails {
         Ok(place.media_ref(self.id).into())
     }
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
         match (place, self.season) {
-            (InstanceRef::Movies(instance), _) => fetch_movie_details(instance, self.id, world).await,
-            (InstanceRef::Series(instance), None) => fetch_series_details(instance, self.id, world).await,
+            (InstanceRef::Movies(instance), _) => fetch_movie_details(instance, self.id, context).await,
+            (InstanceRef::Series(instance), None) => fetch_series_details(instance, self.id, context).await,
             (InstanceRef::Series(instance), Some(season)) => {
-                fetch_season_details(instance, self.id, season, world).await
+                fetch_season_details(instance, self.id, season, context).await
             }
         }
         .map(ToolOutput::from)
@@ -69,7 +69,7 @@ impl TypedTool for MediaDetails {
 async fn fetch_movie_details(
     instance: &Instance<Radarr>,
     id: i64,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
     let client = &instance.client;
     let (movie, history, profiles) =
@@ -89,15 +89,15 @@ async fn fetch_movie_details(
     }
     insert_field(&mut for_model, "quality", file.map(str::to_owned));
     insert_field(&mut for_model, "rating", movie.rating.map(format_rating));
-    insert_field(&mut for_model, "added", movie.added.map(|at| format_local_date(at, world)));
+    insert_field(&mut for_model, "added", movie.added.map(|at| format_local_date(at, context)));
     insert_field(&mut for_model, "collection", movie.collection.as_ref().map(|it| clean_title(&it.title)));
-    insert_field(&mut for_model, "history", format_history(&history, world));
-    let mut told = CallResult { for_model, for_user: format_movie(&movie, file, world), shown: Vec::new() };
-    requesters::add_requesters(&mut told, &requested_movie(instance, &movie), world);
+    insert_field(&mut for_model, "history", format_history(&history, context));
+    let mut told = CallResult { for_model, for_user: format_movie(&movie, file, context), shown: Vec::new() };
+    requesters::add_requesters(&mut told, &requested_movie(instance, &movie), context);
     Ok(told)
 }
 
-fn format_movie(movie: &Movie, quality: Option<&str>, world: &ToolContext) -> String {
+fn format_movie(movie: &Movie, quality: Option<&str>, context: &ToolContext) -> String {
     let name = format_media_title(&movie.title, movie.year);
     let state = match (movie.has_file, movie.monitored) {
         (true, _) => {
@@ -108,14 +108,15 @@ fn format_movie(movie: &Movie, quality: Option<&str>, world: &ToolContext) -> St
         (false, true) => "not out yet".to_owned(),
         (false, false) => "not on disk, and not looked for".to_owned(),
     };
-    let added = movie.added.map(|at| format!(" Added {}.", format_local_date(at, world))).unwrap_or_default();
+    let added =
+        movie.added.map(|at| format!(" Added {}.", format_local_date(at, context))).unwrap_or_default();
     format!("{name}: {state}.{added}")
 }
 
 async fn fetch_series_details(
     instance: &Instance<Sonarr>,
     id: i64,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
     let client = &instance.client;
     let (show, history, profiles) =
@@ -134,22 +135,22 @@ async fn fetch_series_details(
         "quality_wanted": profile_name(&profiles, show.profile), "genres": show.genres.iter().take(4).collect::<Vec<_>>(),
         "overview": clean_text(&show.overview, MAX_OVERVIEW_CHARS),
     });
-    insert_field(&mut for_model, "next_episode", show.next_airing.map(|at| format_airing(at, world)));
+    insert_field(&mut for_model, "next_episode", show.next_airing.map(|at| format_airing(at, context)));
     insert_field(&mut for_model, "rating", show.rating.map(format_rating));
-    insert_field(&mut for_model, "added", show.added.map(|at| format_local_date(at, world)));
-    insert_field(&mut for_model, "history", format_history(&history, world));
-    let mut told = CallResult { for_model, for_user: format_series(&show, world), shown: Vec::new() };
-    requesters::add_requesters(&mut told, &requested_series(instance, &show), world);
+    insert_field(&mut for_model, "added", show.added.map(|at| format_local_date(at, context)));
+    insert_field(&mut for_model, "history", format_history(&history, context));
+    let mut told = CallResult { for_model, for_user: format_series(&show, context), shown: Vec::new() };
+    requesters::add_requesters(&mut told, &requested_series(instance, &show), context);
     Ok(told)
 }
 
-fn format_series(show: &Series, world: &ToolContext) -> String {
+fn format_series(show: &Series, context: &ToolContext) -> String {
     let name = format_media_title(&show.title, show.year);
     let seasons = show.seasons.iter().filter(|season| season.number > 0).count();
     let seasons = if seasons == 1 { "1 season".to_owned() } else { format!("{seasons} seasons") };
     let (on_disk, all) = (show.episodes_on_disk, show.episodes);
     let next = match show.next_airing {
-        Some(at) => format!(" The next episode airs {}.", format_airing(at, world)),
+        Some(at) => format!(" The next episode airs {}.", format_airing(at, context)),
         None if show.ended => " It has ended.".to_owned(),
         None => String::new(),
     };
@@ -160,7 +161,7 @@ async fn fetch_season_details(
     instance: &Instance<Sonarr>,
     id: i64,
     number: u32,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
     let client = &instance.client;
     let (show, episodes) = tokio::try_join!(client.fetch_series(id), client.season_episodes(id, number))
@@ -171,7 +172,7 @@ async fn fetch_season_details(
     }
     let on_disk = episodes.iter().filter(|episode| episode.on_disk()).count();
     let told: Vec<String> =
-        episodes.iter().take(MOST_EPISODES).map(|episode| format_episode(episode, world)).collect();
+        episodes.iter().take(MOST_EPISODES).map(|episode| format_episode(episode, context)).collect();
     let mut for_model = json!({
         "title": clean_title(&show.title), "year": show.year, "season": number,
         "on_disk": on_disk, "total": episodes.len(), "episodes": told,
@@ -179,25 +180,25 @@ async fn fetch_season_details(
     if episodes.len() > MOST_EPISODES {
         for_model["note"] = json!(format!("{MOST_EPISODES} of {} shown", episodes.len()));
     }
-    let for_user = format_season(&show, number, &episodes, world);
+    let for_user = format_season(&show, number, &episodes, context);
     Ok(CallResult { for_model, for_user, shown: Vec::new() })
 }
 
-fn format_episode(episode: &Episode, world: &ToolContext) -> String {
+fn format_episode(episode: &Episode, context: &ToolContext) -> String {
     let title = clean_text(&episode.title, 60);
-    let state = match (&episode.file, episode.has_aired(world.now), episode.monitored) {
+    let state = match (&episode.file, episode.has_aired(context.now), episode.monitored) {
         (Some(_), _, _) => "on disk".to_owned(),
         (None, true, true) => "missing".to_owned(),
         (None, true, false) => "not wanted".to_owned(),
         (None, false, _) => match episode.airs {
-            Some(at) => format!("airs {}", format_airing(at, world)),
+            Some(at) => format!("airs {}", format_airing(at, context)),
             None => "no date yet".to_owned(),
         },
     };
     format!("E{:02} {title}: {state}", episode.number)
 }
 
-fn format_season(show: &Series, number: u32, episodes: &[Episode], world: &ToolContext) -> String {
+fn format_season(show: &Series, number: u32, episodes: &[Episode], context: &ToolContext) -> String {
     let name = format!(
         "{} of {}",
         deletion_messages::format_season(number),
@@ -206,16 +207,16 @@ fn format_season(show: &Series, number: u32, episodes: &[Episode], world: &ToolC
     let on_disk = episodes.iter().filter(|episode| episode.on_disk()).count();
     let missing: Vec<String> = episodes
         .iter()
-        .filter(|episode| !episode.on_disk() && episode.has_aired(world.now))
+        .filter(|episode| !episode.on_disk() && episode.has_aired(context.now))
         .map(|episode| format!("E{:02}", episode.number))
         .collect();
-    let to_come = episodes.iter().filter_map(|episode| episode.airs).filter(|airs| *airs > world.now).min();
+    let to_come = episodes.iter().filter_map(|episode| episode.airs).filter(|airs| *airs > context.now).min();
     let mut sentence = format!("{} of {} episodes of {name} are on disk.", on_disk, episodes.len());
     if !missing.is_empty() {
         sentence.push_str(&format!(" Missing: {}.", super::formatting::format_sentence_list(&missing)));
     }
     if let Some(at) = to_come {
-        sentence.push_str(&format!(" The next one airs {}.", format_airing(at, world)));
+        sentence.push_str(&format!(" The next one airs {}.", format_airing(at, context)));
     }
     sentence
 }
@@ -225,7 +226,7 @@ fn profile_name(profiles: &[QualityProfile], id: i64) -> Option<String> {
 }
 
 /// Formats the most recent events of the title. The rows of one season pack count once.
-fn format_history(history: &[HistoryEntry], world: &ToolContext) -> Option<Vec<String>> {
+fn format_history(history: &[HistoryEntry], context: &ToolContext) -> Option<Vec<String>> {
     let mut told: Vec<String> = Vec::new();
     for entry in history {
         let what = match entry.event {
@@ -236,7 +237,7 @@ fn format_history(history: &[HistoryEntry], world: &ToolContext) -> Option<Vec<S
             HistoryEvent::Ignored => "download taken away",
             HistoryEvent::Other => continue,
         };
-        let line = format!("{}: {what} {}", format_local_date(entry.at, world), entry.quality);
+        let line = format!("{}: {what} {}", format_local_date(entry.at, context), entry.quality);
         let line = line.trim_end().to_owned();
         if !told.contains(&line) {
             told.push(line);
@@ -262,12 +263,12 @@ fn format_date(day: Date) -> String {
     day.strftime("%b %-d, %Y").to_string()
 }
 
-fn format_local_date(at: Timestamp, world: &ToolContext) -> String {
-    format_date(at.to_zoned(world.zone.clone()).date())
+fn format_local_date(at: Timestamp, context: &ToolContext) -> String {
+    format_date(at.to_zoned(context.zone.clone()).date())
 }
 
-fn format_airing(at: Timestamp, world: &ToolContext) -> String {
-    at.to_zoned(world.zone.clone()).strftime("%a %b %-d at %H:%M").to_string()
+fn format_airing(at: Timestamp, context: &ToolContext) -> String {
+    at.to_zoned(context.zone.clone()).strftime("%a %b %-d at %H:%M").to_string()
 }
 
 fn no_such_season(show: &Series, number: u32) -> CallFailure {

@@ -46,8 +46,8 @@ impl TypedTool for RememberFact {
         self.parse_fact().map(|_| CallReferences::default())
     }
 
-    async fn run(&self, _library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        Ok(remember_fact(self.parse_fact()?, world)?)
+    async fn run(&self, _library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        Ok(remember_fact(self.parse_fact()?, context)?)
     }
 }
 
@@ -69,11 +69,11 @@ impl TypedTool for ForgetFact {
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
-    async fn run(&self, _library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let Some(StoredFact { fact, .. }) = world.facts.find_by_text(&self.what) else {
-            return Err(unknown_fact(&world.facts).into());
+    async fn run(&self, _library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let Some(StoredFact { fact, .. }) = context.facts.find_by_text(&self.what) else {
+            return Err(unknown_fact(&context.facts).into());
         };
-        let texts = || world.turn_messages.iter().chain(&world.last_three).map(String::as_str);
+        let texts = || context.turn_messages.iter().chain(&context.last_three).map(String::as_str);
         if !fact.is_supported_by(texts()) && !texts().any(may_retract_fact) {
             let hint = json!({ "hint": "the user did not say so" });
             return Err(CallFailure::new(FailureCode::NotSaid, hint, None).into());
@@ -85,13 +85,13 @@ impl TypedTool for ForgetFact {
     }
 }
 
-fn remember_fact(fact: UserFact, world: &ToolContext) -> Result<ToolOutput, CallFailure> {
-    let texts = world.turn_messages.iter().chain(&world.last_three).map(String::as_str);
+fn remember_fact(fact: UserFact, context: &ToolContext) -> Result<ToolOutput, CallFailure> {
+    let texts = context.turn_messages.iter().chain(&context.last_three).map(String::as_str);
     if !fact.is_supported_by(texts) {
         return Err(CallFailure::new(FailureCode::NotSaid, json!({ "hint": IN_THEIR_WORDS }), None));
     }
-    let replaces_one = world.facts.0.iter().any(|known| known.fact.has_same_subject(&fact));
-    if !replaces_one && world.facts.0.len() >= MAX_FACTS_PER_USER {
+    let replaces_one = context.facts.0.iter().any(|known| known.fact.has_same_subject(&fact));
+    if !replaces_one && context.facts.0.len() >= MAX_FACTS_PER_USER {
         return Err(CallFailure::new(
             FailureCode::TooMany,
             json!({ "limit": MAX_FACTS_PER_USER }),

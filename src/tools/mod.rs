@@ -76,13 +76,13 @@ pub trait Tool: Send + Sync {
     fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure>;
 
     /// Runs an approved call. For a destructive tool, a run covers one frozen item of the call.
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError>;
+    async fn run(&self, call: &ApprovedCall, context: &ToolContext) -> Result<ToolOutput, ToolError>;
 
     /// Fetches each item again and freezes the contents of the confirmation prompt. Used only by destructive tools.
     async fn preview_items(
         &self,
         _arguments: &ToolArguments,
-        _world: &ToolContext,
+        _context: &ToolContext,
     ) -> Result<Vec<DeletionTarget>, ToolError> {
         Err(ToolError::Fatal(anyhow::anyhow!("preview a tool that is not destructive")))
     }
@@ -91,7 +91,7 @@ pub trait Tool: Send + Sync {
     async fn refresh_items(
         &self,
         _items: &[DeletionTarget],
-        _world: &ToolContext,
+        _context: &ToolContext,
     ) -> Result<Vec<DeletionTarget>, ToolError> {
         Ok(Vec::new())
     }
@@ -117,7 +117,7 @@ pub trait Tool: Send + Sync {
     async fn recover_outcome(
         &self,
         call: InterruptedRun<'_>,
-        world: &ToolContext,
+        context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError>;
 }
 

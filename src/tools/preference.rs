@@ -14,10 +14,10 @@ use crate::conversation::transcript::{MediaKind, ToolArguments, UserRights};
 pub fn preferred_profile<'a>(
     profiles: &'a [QualityProfile],
     kind: MediaKind,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Option<&'a QualityProfile> {
-    let profile = match_profile(profiles, world.facts.preferred_quality(kind)?)?;
-    check_profile_right(profile, world.rights).is_ok().then_some(profile)
+    let profile = match_profile(profiles, context.facts.preferred_quality(kind)?)?;
+    check_profile_right(profile, context.rights).is_ok().then_some(profile)
 }
 
 /// Returns the profile that matches a quality. Returns `None` if the match is ambiguous.

@@ -60,17 +60,17 @@ impl TypedTool for RecommendMovies {
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let genre = self.genre.as_deref().filter(|genre| !genre.trim().is_empty());
         let like = self.like.as_deref().filter(|like| !like.trim().is_empty());
         if self.kind == Some(MediaKind::Series) {
-            let stock = LoadedLibraries::load_libraries(library, self.kind, world.now).await;
+            let stock = LoadedLibraries::load_libraries(library, self.kind, context.now).await;
             return Ok(series_result(&stock)?.into());
         }
         // All instances share one catalog, so only the first is queried.
         let radarr = library.movies.get(..1).unwrap_or_default();
         let (stock, similar, popular, hits) = tokio::join!(
-            LoadedLibraries::load_libraries(library, Some(MediaKind::Movie), world.now),
+            LoadedLibraries::load_libraries(library, Some(MediaKind::Movie), context.now),
             query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.fetch_suggestions(SuggestionSource::Similar)),
             query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.fetch_suggestions(SuggestionSource::Popular)),
             query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.lookup_movies(like.unwrap_or_default())),

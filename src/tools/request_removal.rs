@@ -40,9 +40,9 @@ impl TypedTool for RequestRemoval {
         Ok(place.media_ref(self.id).into())
     }
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
-        if world.admins == 0 {
+        if context.admins == 0 {
             return Err(no_admin().into());
         }
         let fetched = place.fetch_fingerprint(self.id).await.map_err(|error| place.request_error(&error))?;
@@ -57,11 +57,14 @@ impl TypedTool for RequestRemoval {
             scope: DeletionScope::Whole,
             fingerprint,
         };
-        approval::check_deletion_requested(std::slice::from_ref(&item), RecentMessages::from_context(world))?;
+        approval::check_deletion_requested(
+            std::slice::from_ref(&item),
+            RecentMessages::from_context(context),
+        )?;
         let same = |wish: &DeletionTarget| {
             (&wish.instance, wish.kind, wish.id) == (&item.instance, item.kind, item.id)
         };
-        if world.removal_requests.iter().any(same) {
+        if context.removal_requests.iter().any(same) {
             return Ok(request_result(
                 &item,
                 "already_asked",
@@ -69,7 +72,7 @@ impl TypedTool for RequestRemoval {
             )
             .into());
         }
-        if world.removal_requests.len() >= MOST_WISHES {
+        if context.removal_requests.len() >= MOST_WISHES {
             return Err(too_many_requests().into());
         }
         let sentence =

@@ -7,11 +7,11 @@ use crate::conversation::title_requests::{self, RequestedTitle, Requester, Title
 use crate::conversation::transcript::{CallResult, MediaKind, MediaRef};
 
 /// Adds the requesters of the single title that a result is about.
-pub(super) fn add_requesters(result: &mut CallResult, wanted: &RequestedTitle, world: &ToolContext) {
-    let asked = world.requests_for_title(&wanted.instance, wanted.kind, wanted.catalog_id);
+pub(super) fn add_requesters(result: &mut CallResult, wanted: &RequestedTitle, context: &ToolContext) {
+    let asked = context.requests_for_title(&wanted.instance, wanted.kind, wanted.catalog_id);
     let words = (
-        title_requests::format_requesters(&asked, &world.zone),
-        title_requests::format_requesters_sentence(&asked, &world.zone),
+        title_requests::format_requesters(&asked, &context.zone),
+        title_requests::format_requesters_sentence(&asked, &context.zone),
     );
     if let (Some(names), Some(sentence)) = words {
         result.for_model["asked_by"] = json!(names);
@@ -20,8 +20,8 @@ pub(super) fn add_requesters(result: &mut CallResult, wanted: &RequestedTitle, w
 }
 
 /// Offers a notification to a user who has not requested a title that is monitored but not ready.
-pub(super) fn offer_notification(result: &mut CallResult, wanted: &RequestedTitle, world: &ToolContext) {
-    let asked = world.requests_for_title(&wanted.instance, wanted.kind, wanted.catalog_id);
+pub(super) fn offer_notification(result: &mut CallResult, wanted: &RequestedTitle, context: &ToolContext) {
+    let asked = context.requests_for_title(&wanted.instance, wanted.kind, wanted.catalog_id);
     if asked.iter().all(|asked| asked.requester != Requester::You) {
         result.for_model["hint"] = json!("offer to tell them when it is ready: tell_me_when_ready");
         result.for_user =
@@ -31,7 +31,7 @@ pub(super) fn offer_notification(result: &mut CallResult, wanted: &RequestedTitl
 
 /// Returns the requesters of the content of a download, which is known only by its name, such as `Dune (2021)` or `Dark
 /// S01E02`.
-pub(super) fn download_requesters(name: &str, world: &ToolContext) -> Option<String> {
+pub(super) fn download_requesters(name: &str, context: &ToolContext) -> Option<String> {
     let brings = |asked: &&TitleRequest| {
         let RequestedTitle { kind, title, .. } = &asked.wanted;
         match kind {
@@ -42,13 +42,13 @@ pub(super) fn download_requesters(name: &str, world: &ToolContext) -> Option<Str
             }
         }
     };
-    let asked: Vec<&TitleRequest> = world.title_requests.iter().filter(brings).collect();
-    title_requests::format_requesters(&asked, &world.zone)
+    let asked: Vec<&TitleRequest> = context.title_requests.iter().filter(brings).collect();
+    title_requests::format_requesters(&asked, &context.zone)
 }
 
 /// Adds the requesters to each title of a list. A title that is in the library has two shown ids: its catalog id,
 /// followed by its library id.
-pub(super) fn add_requesters_to_list(mut result: CallResult, world: &ToolContext) -> CallResult {
+pub(super) fn add_requesters_to_list(mut result: CallResult, context: &ToolContext) -> CallResult {
     let Some(Value::Array(entries)) = result.for_model.get_mut("results") else { return result };
     for pair in result.shown.windows(2) {
         let [catalog, MediaRef::Item { instance, kind, id }] = pair else { continue };
@@ -57,8 +57,8 @@ pub(super) fn add_requesters_to_list(mut result: CallResult, world: &ToolContext
             (MediaRef::Tvdb(tvdb), MediaKind::Series) => *tvdb,
             _ => continue,
         };
-        let asked = world.requests_for_title(instance, *kind, catalog_id);
-        let Some(names) = title_requests::format_requesters(&asked, &world.zone) else { continue };
+        let asked = context.requests_for_title(instance, *kind, catalog_id);
+        let Some(names) = title_requests::format_requesters(&asked, &context.zone) else { continue };
         let (id, instance) = (json!(id), json!(instance));
         let entry = entries
             .iter_mut()

@@ -50,8 +50,8 @@ impl TypedTool for SearchMedia {
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let meant = world.facts.resolve_alias(&self.query);
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let meant = context.facts.resolve_alias(&self.query);
         let query = TitleQuery::new(&self.query).with_alias(meant);
         let terms: Vec<&str> = std::iter::once(self.query.as_str()).chain(meant).collect();
         // All instances of a kind share one catalog, so only the first is queried.

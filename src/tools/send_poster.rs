@@ -46,7 +46,7 @@ impl TypedTool for SendPoster {
         })
     }
 
-    async fn run(&self, library: &ArrInstances, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let found = match self.parse_subject()? {
             PosterSubject::Movie(tmdb) => {
                 // All instances of a kind share one catalog, so only the first is queried.

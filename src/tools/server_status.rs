@@ -36,7 +36,7 @@ impl TypedTool for ServerStatus {
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
-    async fn run(&self, library: &ArrInstances, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let (movies, series) = tokio::join!(
             query_all(&library.movies, READ_PATIENCE, fetch_radarr_state),
             query_all(&library.series, READ_PATIENCE, fetch_sonarr_state),

@@ -89,11 +89,11 @@ impl House {
     }
 
     async fn run(&self, tool: &str, args: Value) -> Result<ToolOutput, ToolError> {
-        self.run_in(&world(), tool, args).await
+        self.run_in(&context(), tool, args).await
     }
 
     /// Runs a call as the engine does. The ids in it count as shown.
-    async fn run_in(&self, world: &ToolContext, tool: &str, args: Value) -> Result<ToolOutput, ToolError> {
+    async fn run_in(&self, context: &ToolContext, tool: &str, args: Value) -> Result<ToolOutput, ToolError> {
         let tool = self.tool(tool);
         let (spec, arguments) = (tool.spec(), arguments(args));
         let uses = tool.check_arguments(&arguments)?;
@@ -106,8 +106,8 @@ impl House {
             effect_level: spec.effect_level,
             state: CallState::Created,
         };
-        match approval::decide_call(spec, &call, &uses, world.rights, &uses.refs) {
-            CallDecision::Run(approved) => tool.run(&approved, world).await,
+        match approval::decide_call(spec, &call, &uses, context.rights, &uses.refs) {
+            CallDecision::Run(approved) => tool.run(&approved, context).await,
             other => panic!("{other:?}"),
         }
     }
@@ -122,11 +122,11 @@ impl House {
 
     async fn recover(&self, tool: &str, args: Value) -> RecoveryOutcome {
         let arguments = arguments(args);
-        self.tool(tool).recover_outcome(InterruptedRun::Call(&arguments), &world()).await.unwrap()
+        self.tool(tool).recover_outcome(InterruptedRun::Call(&arguments), &context()).await.unwrap()
     }
 
     async fn preview_removal(&self, args: Value) -> Result<Vec<DeletionTarget>, ToolError> {
-        self.tool("remove_media").preview_items(&arguments(args), &world()).await
+        self.tool("remove_media").preview_items(&arguments(args), &context()).await
     }
 
     async fn remove(&self, item: &DeletionTarget) -> Result<CallResult, ToolError> {
@@ -158,7 +158,7 @@ fn now() -> Timestamp {
     NOW.parse().unwrap()
 }
 
-fn world() -> ToolContext {
+fn context() -> ToolContext {
     let rights = UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true };
     ToolContext {
         now: now(),
@@ -725,12 +725,12 @@ fn world_knowing(said: &str, facts: &[(FactKind, Option<&str>, &str)]) -> ToolCo
         fact: UserFact::new(*kind, *about, value).unwrap(),
         since: now(),
     });
-    ToolContext { turn_messages: vec![said.to_owned()], facts: UserFacts(known.collect()), ..world() }
+    ToolContext { turn_messages: vec![said.to_owned()], facts: UserFacts(known.collect()), ..context() }
 }
 
 /// Returns the result and the effects of a tool of [`super::memory`] as text.
-async fn told_of_facts(tool: &str, args: Value, world: &ToolContext) -> String {
-    match House::new().run_in(world, tool, args).await {
+async fn told_of_facts(tool: &str, args: Value, context: &ToolContext) -> String {
+    match House::new().run_in(context, tool, args).await {
         Ok(ToolOutput { result, effects: deeds }) => format!("{} {deeds:?}", result.for_user),
         Err(ToolError::CallFailed(failure)) => failure.for_model.to_string(),
         Err(error) => error.to_string(),
@@ -762,7 +762,7 @@ async fn fact_needs_the_users_words_and_free_space() {
 
 #[tokio::test]
 async fn named_fact_is_forgotten() {
-    let world = world_knowing(
+    let context = world_knowing(
         "please forget that",
         &[
             (FactKind::Dislike, None, "horror"),
@@ -779,9 +779,9 @@ async fn named_fact_is_forgotten() {
             r#"{"error":"not_known","known":["Dislikes horror","Dislikes musicals","\"the office\" means The Office (UK)"]}"#,
         ),
     ] {
-        assert_eq!(told_of_facts("forget", json!({ "what": what }), &world).await, told);
+        assert_eq!(told_of_facts("forget", json!({ "what": what }), &context).await, told);
     }
-    let silent = ToolContext { turn_messages: vec!["what is dune about".to_owned()], ..world };
+    let silent = ToolContext { turn_messages: vec!["what is dune about".to_owned()], ..context };
     assert_eq!(
         told_of_facts("forget", json!({ "what": "1" }), &silent).await,
         r#"{"error":"not_said","hint":"the user did not say so"}"#
@@ -791,7 +791,7 @@ async fn named_fact_is_forgotten() {
 /// Checks the tools that an admin and a member are offered, in the form that is sent.
 #[test]
 fn tool_descriptions_are_small() {
-    let admin = world().rights;
+    let admin = context().rights;
     let member = UserRights { role: UserRole::Member, delete: false, four_k: false, ..admin };
     for house in [House::furnished(), House::with_four_k()] {
         for rights in [admin, member] {

@@ -53,7 +53,7 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     fn run(
         &self,
         library: &ArrInstances,
-        world: &ToolContext,
+        context: &ToolContext,
     ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
 
     /// Determines the outcome of a run whose response was lost. Reads do not need this, because they simply run again,
@@ -61,7 +61,7 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     fn recover(
         &self,
         _library: &ArrInstances,
-        _world: &ToolContext,
+        _context: &ToolContext,
     ) -> impl Future<Output = Result<RecoveryOutcome, ToolError>> + Send {
         async { Ok(RecoveryOutcome::NotDone) }
     }
@@ -184,14 +184,14 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
         self.parse(arguments)?.check(&self.library)
     }
 
-    async fn run(&self, call: &ApprovedCall, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, call: &ApprovedCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let arguments = call
             .arguments()
             .ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run on an item a tool that takes arguments")))?;
         let tool = self.parse(arguments)?;
-        match (tool.run(&self.library, world).await, tool.deferrable_request(&self.library)) {
+        match (tool.run(&self.library, context).await, tool.deferrable_request(&self.library)) {
             (Err(ToolError::CallFailed(failure)), Some(wanted)) if failure.code.is_library_down() => {
-                queue_for_retry(&failure, wanted, arguments, world)
+                queue_for_retry(&failure, wanted, arguments, context)
             }
             (ended, _) => ended,
         }
@@ -213,10 +213,10 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
     async fn recover_outcome(
         &self,
         call: InterruptedRun<'_>,
-        world: &ToolContext,
+        context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
         match call {
-            InterruptedRun::Call(arguments) => self.parse(arguments)?.recover(&self.library, world).await,
+            InterruptedRun::Call(arguments) => self.parse(arguments)?.recover(&self.library, context).await,
             InterruptedRun::Item(_) => Ok(RecoveryOutcome::Unknown),
         }
     }
@@ -236,14 +236,14 @@ impl<T: DeletionTool> Tool for DeletionAdapter<T> {
         self.0.parse(arguments)?.check(&self.0.library)
     }
 
-    async fn run(&self, call: &ApprovedCall, _world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, call: &ApprovedCall, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
         T::delete_item(frozen_item(call)?, &self.0.library).await.map(ToolOutput::from)
     }
 
     async fn preview_items(
         &self,
         arguments: &ToolArguments,
-        _world: &ToolContext,
+        _context: &ToolContext,
     ) -> Result<Vec<DeletionTarget>, ToolError> {
         self.0.parse(arguments)?.preview_items(&self.0.library).await
     }
@@ -251,7 +251,7 @@ impl<T: DeletionTool> Tool for DeletionAdapter<T> {
     async fn refresh_items(
         &self,
         items: &[DeletionTarget],
-        _world: &ToolContext,
+        _context: &ToolContext,
     ) -> Result<Vec<DeletionTarget>, ToolError> {
         let mut fresh = Vec::new();
         for item in items {
@@ -263,7 +263,7 @@ impl<T: DeletionTool> Tool for DeletionAdapter<T> {
     async fn recover_outcome(
         &self,
         call: InterruptedRun<'_>,
-        _world: &ToolContext,
+        _context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
         match call {
             InterruptedRun::Item(item) => T::recover_item(item, &self.0.library).await,

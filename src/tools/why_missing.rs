@@ -73,10 +73,10 @@ impl TypedTool for WhyMissing {
         Ok(place.media_ref(self.id).into())
     }
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
-            InstanceRef::Movies(instance) => diagnose_movie(instance, self.id, world).await,
-            InstanceRef::Series(instance) => diagnose_series(instance, self, world).await,
+            InstanceRef::Movies(instance) => diagnose_movie(instance, self.id, context).await,
+            InstanceRef::Series(instance) => diagnose_series(instance, self, context).await,
         }
         .map(ToolOutput::from)
     }
@@ -85,7 +85,7 @@ impl TypedTool for WhyMissing {
 async fn diagnose_movie(
     instance: &Instance<Radarr>,
     id: i64,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
     let place = InstanceRef::Movies(instance);
     let (movie, server) =
@@ -111,13 +111,13 @@ async fn diagnose_movie(
         ailments: &server.ailments,
         quality: &server.profile_name(movie.profile),
     };
-    Ok(diagnosis_result(instance.name, &facts, world))
+    Ok(diagnosis_result(instance.name, &facts, context))
 }
 
 async fn diagnose_series(
     instance: &Instance<Sonarr>,
     args: &WhyMissing,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
     let (client, id, place) = (&instance.client, args.id, InstanceRef::Series(instance));
     let (show, episodes, server) = tokio::join!(
@@ -129,7 +129,7 @@ async fn diagnose_series(
         return Err(unknown_title(id).into());
     };
     let episodes = episodes.map_err(|error| instance.request_error(&error))?;
-    let Some(part) = select_episodes(&show, episodes, args, world) else {
+    let Some(part) = select_episodes(&show, episodes, args, context) else {
         return Err(no_such_episodes(&show).into());
     };
     let concerns = |id: i64| part.episodes.iter().any(|episode| episode.id == id);
@@ -151,12 +151,12 @@ async fn diagnose_series(
         ailments: &server.ailments,
         quality: &server.profile_name(show.profile),
     };
-    Ok(diagnosis_result(instance.name, &facts, world))
+    Ok(diagnosis_result(instance.name, &facts, context))
 }
 
-fn diagnosis_result(instance: &str, facts: &DiagnosisFacts<'_>, world: &ToolContext) -> CallResult {
+fn diagnosis_result(instance: &str, facts: &DiagnosisFacts<'_>, context: &ToolContext) -> CallResult {
     let why = MissingReason::from_facts(facts);
-    let moment = DiagnosisContext { zone: &world.zone, now: world.now, rights: world.rights };
+    let moment = DiagnosisContext { zone: &context.zone, now: context.now, rights: context.rights };
     let sentence = why.format_sentence(facts, &moment);
     let mut for_model =
         json!({ "title": clean_title(facts.name), "reason": why.reason_code(), "sentence": sentence });
@@ -230,7 +230,7 @@ fn select_episodes(
     show: &Series,
     episodes: Vec<Episode>,
     args: &WhyMissing,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Option<EpisodeSelection> {
     let asked = |one: &Episode| match (args.season, args.episode) {
         (Some(season), Some(number)) => (one.season, one.number) == (season, number),
@@ -241,7 +241,7 @@ fn select_episodes(
     let (there, missing): (Vec<Episode>, Vec<Episode>) =
         episodes.into_iter().filter(asked).partition(Episode::on_disk);
     let (aired, to_come): (Vec<Episode>, Vec<Episode>) =
-        missing.into_iter().partition(|one| one.has_aired(world.now));
+        missing.into_iter().partition(|one| one.has_aired(context.now));
     let (wanted, unwanted): (Vec<Episode>, Vec<Episode>) =
         aired.into_iter().partition(|one| show.monitored && one.monitored);
     if !wanted.is_empty() {
@@ -252,7 +252,7 @@ fn select_episodes(
     }
     if let Some(next) = to_come.iter().min_by_key(|one| one.airs.map_or(jiff::Timestamp::MAX, |airs| airs)) {
         let wanted = show.monitored && next.monitored;
-        let out = ReleaseState::Expected(next.airs.map(|airs| local_day(airs, &world.zone)));
+        let out = ReleaseState::Expected(next.airs.map(|airs| local_day(airs, &context.zone)));
         return Some(EpisodeSelection::from_episodes(show, vec![next.clone()], wanted, out));
     }
     if there.is_empty() {

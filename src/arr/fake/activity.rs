@@ -157,11 +157,11 @@ impl FakeDownload {
 pub(super) const ROWS: usize = 1000;
 
 impl HistoryFixture {
-    /// Builds the history record without the title that it belongs to. `place` distinguishes events, `part` the rows of
+    /// Builds the history record without the title that it belongs to. `index` distinguishes events, `part` the rows of
     /// one event.
-    pub(super) fn history_row_json(&self, place: usize, part: u32) -> Value {
+    pub(super) fn history_row_json(&self, index: usize, part: u32) -> Value {
         json!({
-            "id": (place + 1) * ROWS + part as usize,
+            "id": (index + 1) * ROWS + part as usize,
             "sourceTitle": self.release,
             "date": wire_time(self.at),
             "eventType": self.event,

@@ -22,8 +22,8 @@ pub(super) fn routes<D: ReleaseSearch>(fake: FakeServer<D>) -> Router {
 
 impl<D: ReleaseSearch> FakeLibraryState<D> {
     pub(super) fn finish_download(&mut self, title: &str) {
-        let Some(place) = self.downloads.iter().position(|download| download.title == title) else { return };
-        let download = self.downloads.remove(place);
+        let Some(index) = self.downloads.iter().position(|download| download.title == title) else { return };
+        let download = self.downloads.remove(index);
         self.record_event(&download, "downloadFolderImported", None);
         D::import_download(self, &download);
     }
@@ -43,17 +43,17 @@ async fn discard_queue_row<D: ReleaseSearch>(
     Path(id): Path<usize>,
     Query(query): Query<RequestQuery>,
 ) -> Response {
-    let mut world = fake.lock_state();
-    let Some(place) = world.downloads.iter().position(|download| download.key == id / ROWS) else {
+    let mut library = fake.lock_state();
+    let Some(index) = library.downloads.iter().position(|download| download.key == id / ROWS) else {
         return (StatusCode::NOT_FOUND, Json(json!({ "message": "NotFound" }))).into_response();
     };
-    let download = world.downloads.remove(place);
-    world.record.discarded.push(download.title.clone());
+    let download = library.downloads.remove(index);
+    library.record.discarded.push(download.title.clone());
     if query_flag(&query, "blocklist") {
-        world.record_event(&download, "downloadFailed", Some("Manually marked as failed"));
-        world.fail_download(&download.title, &download.release, !query_flag(&query, "skipRedownload"));
+        library.record_event(&download, "downloadFailed", Some("Manually marked as failed"));
+        library.fail_download(&download.title, &download.release, !query_flag(&query, "skipRedownload"));
     } else {
-        world.record_event(&download, "downloadIgnored", None);
+        library.record_event(&download, "downloadIgnored", None);
     }
     ok_response(json!({}))
 }
@@ -62,24 +62,24 @@ async fn fail_history_row<D: ReleaseSearch>(
     State(fake): State<FakeServer<D>>,
     Path(id): Path<usize>,
 ) -> Response {
-    let mut world = fake.lock_state();
-    let Some(mut event) = (id / ROWS).checked_sub(1).and_then(|place| world.history.get(place)).cloned()
+    let mut library = fake.lock_state();
+    let Some(mut event) = (id / ROWS).checked_sub(1).and_then(|index| library.history.get(index)).cloned()
     else {
         return not_found();
     };
     event.event = "downloadFailed";
-    event.at = world.clock.now();
+    event.at = library.clock.now();
     event.reason = Some("Manually marked as failed".to_owned());
-    world.downloads.retain(|download| download.key != event.download);
-    world.fail_download(&event.title, &event.release, true);
-    world.history.push(event);
+    library.downloads.retain(|download| download.key != event.download);
+    library.fail_download(&event.title, &event.release, true);
+    library.history.push(event);
     ok_response(json!({}))
 }
 
 /// Returns the response to a search command: the command is queued, even if it has already finished.
-pub(super) fn begun_command_json<D>(world: &mut FakeLibraryState<D>, name: &'static str) -> Value {
-    world.last_command += 1;
-    json!({ "id": world.last_command, "name": name, "status": "queued", "result": "unknown" })
+pub(super) fn begun_command_json<D>(library: &mut FakeLibraryState<D>, name: &'static str) -> Value {
+    library.last_command += 1;
+    json!({ "id": library.last_command, "name": name, "status": "queued", "result": "unknown" })
 }
 
 /// Returns the error of the servers for the name of an unknown command.

@@ -49,8 +49,8 @@ impl<D: Clone> FakeServer<D> {
 
     /// Changes a field of a stored entry without using the API.
     pub fn change_connection(&self, id: i64, field: &str, value: &Value) {
-        let mut world = self.lock_state();
-        for stored in world.connections.stored.iter_mut().filter(|stored| stored["id"] == id) {
+        let mut library = self.lock_state();
+        for stored in library.connections.stored.iter_mut().filter(|stored| stored["id"] == id) {
             set_field(stored, field, value);
         }
     }
@@ -114,8 +114,8 @@ async fn list_entries<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
 }
 
 async fn get_entry<D: Clone>(State(fake): State<FakeServer<D>>, Path(id): Path<i64>) -> Response {
-    let world = fake.lock_state();
-    let found = world.connections.stored.iter().find(|stored| stored["id"] == id);
+    let library = fake.lock_state();
+    let found = library.connections.stored.iter().find(|stored| stored["id"] == id);
     found.map_or_else(not_found, |stored| ok_response(masked_entry(stored)))
 }
 
@@ -131,12 +131,12 @@ async fn try_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -> 
 
 async fn create_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -> Response {
     let Ok(connection) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
-    let mut world = fake.lock_state();
-    if let Some(failure) = world.connections.entry_failure(&connection) {
+    let mut library = fake.lock_state();
+    if let Some(failure) = library.connections.entry_failure(&connection) {
         return failure;
     }
-    world.connections.store_entry(connection);
-    created_response(world.connections.stored.last().map(masked_entry).unwrap_or_default())
+    library.connections.store_entry(connection);
+    created_response(library.connections.stored.last().map(masked_entry).unwrap_or_default())
 }
 
 async fn replace_entry<D: Clone>(
@@ -147,11 +147,11 @@ async fn replace_entry<D: Clone>(
     let Ok(mut connection) = serde_json::from_slice::<Value>(&body) else {
         return malformed_body_response("$");
     };
-    let mut world = fake.lock_state();
-    if let Some(failure) = world.connections.entry_failure(&connection) {
+    let mut library = fake.lock_state();
+    if let Some(failure) = library.connections.entry_failure(&connection) {
         return failure;
     }
-    let Some(stored) = world.connections.stored.iter_mut().find(|stored| stored["id"] == id) else {
+    let Some(stored) = library.connections.stored.iter_mut().find(|stored| stored["id"] == id) else {
         return not_found();
     };
     if get_field(&connection, PASSWORD) == Some(&json!(MASK)) {

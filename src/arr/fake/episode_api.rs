@@ -34,13 +34,13 @@ pub(super) fn routes(sonarr: FakeSonarr) -> Router {
 }
 
 async fn list_episodes(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    let world = sonarr.lock_state();
+    let library = sonarr.lock_state();
     let Some(id) = query.get("seriesId") else {
         return exception_response(StatusCode::BAD_REQUEST, "seriesId or episodeIds must be provided");
     };
     let season = query.get("seasonNumber").and_then(|number| number.parse::<u32>().ok());
-    let Some(show) = id.parse().ok().and_then(|id| world.title(id)) else { return ok_response(json!([])) };
-    let all = dated_episodes(&world, show);
+    let Some(show) = id.parse().ok().and_then(|id| library.title(id)) else { return ok_response(json!([])) };
+    let all = dated_episodes(&library, show);
     let size = file_bytes(show, &all);
     let describe = |one| {
         let mut body = described_episode_json(show, one);
@@ -95,11 +95,11 @@ async fn delete_files(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
     if episode_file_ids.is_empty() {
         return exception_response(StatusCode::INTERNAL_SERVER_ERROR, "Sequence contains no elements");
     }
-    let mut world = sonarr.lock_state();
+    let mut library = sonarr.lock_state();
     let mut deleted = Vec::new();
-    for place in 0..world.library.len() {
-        let all = dated_episodes(&world, &world.library[place]);
-        let show = &mut world.library[place];
+    for index in 0..library.library.len() {
+        let all = dated_episodes(&library, &library.library[index]);
+        let show = &mut library.library[index];
         let size = file_bytes(show, &all);
         let of_show = show.clone();
         let meant = |season, number| episode_file_ids.contains(&episode_id(&of_show, season, number));
@@ -116,8 +116,8 @@ async fn delete_files(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
         show.size_bytes = left * size;
     }
     for title in deleted {
-        world.record_loss(&title, "episodeFileDeleted", "Manual");
-        world.record.deleted_files.push(title);
+        library.record_loss(&title, "episodeFileDeleted", "Manual");
+        library.record.deleted_files.push(title);
     }
     ok_response(json!({}))
 }
@@ -136,62 +136,63 @@ async fn post_command(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
     let Ok(command) = serde_json::from_slice::<EpisodeSearchBody>(&body) else {
         return malformed_body_response("$");
     };
-    let mut world = sonarr.lock_state();
+    let mut library = sonarr.lock_state();
     let show = command.series_id.unwrap_or_default();
     let name = match (command.name.as_str(), command.season_number) {
         ("SeasonSearch", Some(season)) => {
-            search_season(&mut world, show, season);
+            search_season(&mut library, show, season);
             "SeasonSearch"
         }
         ("EpisodeSearch", _) => {
-            search_single(&mut world, &command.episode_ids);
+            search_single(&mut library, &command.episode_ids);
             "EpisodeSearch"
         }
         ("MissingEpisodeSearch", _) => {
-            world.search_missing(show);
+            library.search_missing(show);
             "MissingEpisodeSearch"
         }
         _ => return unknown_command(),
     };
-    created_response(begun_command_json(&mut world, name))
+    created_response(begun_command_json(&mut library, name))
 }
 
 /// Searches for the monitored episodes only, even though a user requested the search.
-fn search_season(world: &mut FakeLibraryState<SeriesDetails>, id: i64, season: u32) {
-    let words = format!("{} S{season:02}", world.title(id).map_or("", |show| show.title.as_str()));
-    world.search_episodes(id, words, SearchReason::Asked, |one| one.season == season && one.monitored);
+fn search_season(library: &mut FakeLibraryState<SeriesDetails>, id: i64, season: u32) {
+    let words = format!("{} S{season:02}", library.title(id).map_or("", |show| show.title.as_str()));
+    library.search_episodes(id, words, SearchReason::Asked, |one| one.season == season && one.monitored);
 }
 
-fn search_single(world: &mut FakeLibraryState<SeriesDetails>, ids: &[i64]) {
+fn search_single(library: &mut FakeLibraryState<SeriesDetails>, ids: &[i64]) {
     let mut meant = Vec::new();
-    for show in &world.library {
+    for show in &library.library {
         let named = |season, number| ids.contains(&episode_id(show, season, number));
         let numbers = show.all_episodes().into_iter().map(|one| (one.season, one.number));
         meant.extend(numbers.filter(|one| named(one.0, one.1)).map(|one| (show.id, show.title.clone(), one)));
     }
     for (id, title, number) in meant {
         let words = format!("{title} S{:02}E{:02}", number.0, number.1);
-        world.search_episodes(id, words, SearchReason::Asked, |one| (one.season, one.number) == number);
+        library.search_episodes(id, words, SearchReason::Asked, |one| (one.season, one.number) == number);
     }
 }
 
 pub(super) fn history_records(
-    world: &FakeLibraryState<SeriesDetails>,
+    library: &FakeLibraryState<SeriesDetails>,
     query: &RequestQuery,
 ) -> Vec<(&'static str, Value)> {
     let mut records = Vec::new();
-    for (place, happened) in world.history.iter().enumerate() {
+    for (index, happened) in library.history.iter().enumerate() {
         let Some(meant) = meant_by(&happened.title) else { continue };
-        let item = world.title_named(meant.show).cloned().unwrap_or_else(|| stray_series(meant.show, place));
+        let item =
+            library.title_named(meant.show).cloned().unwrap_or_else(|| stray_series(meant.show, index));
         for number in episode_numbers(&item, &meant) {
-            let mut record = happened.history_row_json(place, number);
+            let mut record = happened.history_row_json(index, number);
             record["seriesId"] = json!(item.id);
             record["episodeId"] = json!(episode_id(&item, meant.season, number));
             if query_flag(query, "includeSeries") {
-                record["series"] = owned_series_json(world, &item);
+                record["series"] = owned_series_json(library, &item);
             }
             if query_flag(query, "includeEpisode") {
-                record["episode"] = episode_json(world, &item, meant.season, number);
+                record["episode"] = episode_json(library, &item, meant.season, number);
             }
             records.push((happened.event, record));
         }

@@ -24,7 +24,7 @@ const DEFAULT_FREE_BYTES: u64 = 1_200_000_000_000;
 pub struct FakeServer<D> {
     pub(super) identity: &'static ServerIdentity,
     pub(super) gate: RequestGuard,
-    world: Arc<Mutex<FakeLibraryState<D>>>,
+    library: Arc<Mutex<FakeLibraryState<D>>>,
 }
 
 /// Values by which the two servers differ.
@@ -110,7 +110,7 @@ pub(super) struct CalendarFixture {
 
 impl<D: Clone> FakeServer<D> {
     pub(super) fn empty(identity: &'static ServerIdentity, clock: Clock) -> Self {
-        let world = FakeLibraryState {
+        let library = FakeLibraryState {
             library: Vec::new(),
             catalog: Vec::new(),
             profiles: number_names(&DEFAULT_PROFILES),
@@ -135,7 +135,7 @@ impl<D: Clone> FakeServer<D> {
             clock,
             last_id: 0,
         };
-        Self { identity, gate: RequestGuard::new(identity), world: Arc::new(Mutex::new(world)) }
+        Self { identity, gate: RequestGuard::new(identity), library: Arc::new(Mutex::new(library)) }
     }
 
     /// Returns the API key that the server requires.
@@ -233,8 +233,8 @@ impl<D: Clone> FakeServer<D> {
 
     /// Returns the name of the profile with which a catalog id was added through the API.
     pub fn added_profile(&self, catalog_id: i64) -> Option<String> {
-        let world = self.lock_state();
-        world.added.iter().rfind(|(id, _)| *id == catalog_id).map(|(_, profile)| profile.clone())
+        let library = self.lock_state();
+        library.added.iter().rfind(|(id, _)| *id == catalog_id).map(|(_, profile)| profile.clone())
     }
 
     /// Returns a title of the library.
@@ -345,7 +345,7 @@ impl<D: Clone> FakeServer<D> {
     }
 
     pub(super) fn lock_state(&self) -> MutexGuard<'_, FakeLibraryState<D>> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+        self.library.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -429,8 +429,8 @@ impl<D: Clone> FakeLibraryState<D> {
     }
 
     pub(super) fn remove_title(&mut self, id: i64) -> Option<FakeTitle<D>> {
-        let place = self.library.iter().position(|item| item.id == id)?;
-        Some(self.library.remove(place))
+        let index = self.library.iter().position(|item| item.id == id)?;
+        Some(self.library.remove(index))
     }
 
     /// Returns the title of this name in the library, with or without its year.

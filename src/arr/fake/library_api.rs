@@ -27,18 +27,18 @@ pub trait LibraryKind: ReleaseSearch {
     fn own_routes(server: FakeServer<Self>) -> Router;
 
     /// Returns the JSON of a title in the library.
-    fn owned_json(world: &FakeLibraryState<Self>, item: &FakeTitle<Self>) -> Value;
+    fn owned_json(library: &FakeLibraryState<Self>, item: &FakeTitle<Self>) -> Value;
 
     /// Returns the JSON of a search result that is in the library.
-    fn owned_hit_json(world: &FakeLibraryState<Self>, item: &FakeTitle<Self>) -> Value {
-        Self::owned_json(world, item)
+    fn owned_hit_json(library: &FakeLibraryState<Self>, item: &FakeTitle<Self>) -> Value {
+        Self::owned_json(library, item)
     }
 
     /// Returns the JSON of a title that is in the catalog but not in the library.
     fn catalog_json(item: &FakeTitle<Self>) -> Value;
 
     /// Returns the rows of the history, each with its event name.
-    fn history_records(world: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)>;
+    fn history_records(library: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)>;
 
     /// Builds the response to the deletion of a title that does not exist.
     fn unknown_title(id: i64) -> Response;
@@ -94,15 +94,15 @@ async fn list_titles<D: LibraryKind>(
     Query(query): Query<RequestQuery>,
 ) -> Response {
     let wanted = query.get(D::SERVER.catalog_id).and_then(|id| id.parse::<i64>().ok());
-    let world = fake.lock_state();
-    let found = world.library.iter().filter(|item| wanted.is_none_or(|id| item.catalog_id == id));
-    ok_response(found.map(|item| D::owned_json(&world, item)).collect())
+    let library = fake.lock_state();
+    let found = library.library.iter().filter(|item| wanted.is_none_or(|id| item.catalog_id == id));
+    ok_response(found.map(|item| D::owned_json(&library, item)).collect())
 }
 
 async fn show_title<D: LibraryKind>(State(fake): State<FakeServer<D>>, Path(id): Path<String>) -> Response {
-    let world = fake.lock_state();
-    let found = id.parse().ok().and_then(|id| world.title(id));
-    found.map_or_else(not_found, |item| ok_response(D::owned_json(&world, item)))
+    let library = fake.lock_state();
+    let found = id.parse().ok().and_then(|id| library.title(id));
+    found.map_or_else(not_found, |item| ok_response(D::owned_json(&library, item)))
 }
 
 async fn look_up_titles<D: LibraryKind>(
@@ -115,20 +115,20 @@ async fn look_up_titles<D: LibraryKind>(
         let message = format!("Search for '' failed. Unable to communicate with {service}.");
         return exception_response(StatusCode::SERVICE_UNAVAILABLE, &message);
     }
-    let world = fake.lock_state();
-    let describe = |found: &FakeTitle<D>| match world.in_library(found.catalog_id) {
-        Some(item) => D::owned_hit_json(&world, item),
+    let library = fake.lock_state();
+    let describe = |found: &FakeTitle<D>| match library.in_library(found.catalog_id) {
+        Some(item) => D::owned_hit_json(&library, item),
         None => D::catalog_json(found),
     };
-    ok_response(search_catalog(&world.catalog, term).into_iter().map(describe).collect())
+    ok_response(search_catalog(&library.catalog, term).into_iter().map(describe).collect())
 }
 
 async fn delete_title<D: LibraryKind>(State(fake): State<FakeServer<D>>, Path(id): Path<i64>) -> Response {
-    let mut world = fake.lock_state();
-    if world.remove_title(id).is_none() {
+    let mut library = fake.lock_state();
+    if library.remove_title(id).is_none() {
         return D::unknown_title(id);
     }
-    world.removed.push(id);
+    library.removed.push(id);
     StatusCode::OK.into_response()
 }
 

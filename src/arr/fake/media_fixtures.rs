@@ -381,7 +381,7 @@ impl FakeSeries {
             };
             (1..=season.episodes).map(of_season)
         });
-        (0..).zip(numbered).map(|(place, it)| ShowEpisode { on_disk: place < on_disk, ..it }).collect()
+        (0..).zip(numbered).map(|(index, it)| ShowEpisode { on_disk: index < on_disk, ..it }).collect()
     }
 
     /// Lists the episodes individually, so that a change can apply to one of them.

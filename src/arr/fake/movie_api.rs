@@ -72,12 +72,12 @@ async fn edit_movies(State(radarr): State<FakeRadarr>, body: Bytes) -> Response 
             known => known,
         },
     };
-    let mut world = radarr.lock_state();
-    if edit.movie_ids.iter().any(|id| world.title(*id).is_none()) {
+    let mut library = radarr.lock_state();
+    if edit.movie_ids.iter().any(|id| library.title(*id).is_none()) {
         return unknown_rows();
     }
-    let profile = edit.quality_profile_id.and_then(|id| world.profile_name(id)).map(str::to_owned);
-    for film in world.library.iter_mut().filter(|film| edit.movie_ids.contains(&film.id)) {
+    let profile = edit.quality_profile_id.and_then(|id| library.profile_name(id)).map(str::to_owned);
+    for film in library.library.iter_mut().filter(|film| edit.movie_ids.contains(&film.id)) {
         film.monitored = edit.monitored.unwrap_or(film.monitored);
         film.details.availability = availability.unwrap_or(film.details.availability);
         profile.as_ref().unwrap_or(&film.profile).clone().clone_into(&mut film.profile);
@@ -85,19 +85,19 @@ async fn edit_movies(State(radarr): State<FakeRadarr>, body: Bytes) -> Response 
     let edited: Value = edit
         .movie_ids
         .iter()
-        .filter_map(|id| world.title(*id))
-        .map(|film| owned_movie_json(&world, film))
+        .filter_map(|id| library.title(*id))
+        .map(|film| owned_movie_json(&library, film))
         .collect();
     (StatusCode::ACCEPTED, Json(edited)).into_response()
 }
 
 async fn delete_file(State(radarr): State<FakeRadarr>, Path(id): Path<i64>) -> Response {
-    let mut world = radarr.lock_state();
-    let Some(film) = world.title_mut(id).filter(|film| film.size_bytes > 0) else { return not_found() };
+    let mut library = radarr.lock_state();
+    let Some(film) = library.title_mut(id).filter(|film| film.size_bytes > 0) else { return not_found() };
     film.size_bytes = 0;
     let title = film.title.clone();
-    world.record_loss(&title, "movieFileDeleted", "Manual");
-    world.record.deleted_files.push(title);
+    library.record_loss(&title, "movieFileDeleted", "Manual");
+    library.record.deleted_files.push(title);
     ok_response(json!({}))
 }
 
@@ -116,41 +116,41 @@ async fn post_command(State(radarr): State<FakeRadarr>, body: Bytes) -> Response
     if command.name != "MoviesSearch" {
         return unknown_command();
     }
-    let mut world = radarr.lock_state();
+    let mut library = radarr.lock_state();
     for id in command.movie_ids {
-        world.search_release(id, SearchReason::Asked);
+        library.search_release(id, SearchReason::Asked);
     }
-    created_response(begun_command_json(&mut world, "MoviesSearch"))
+    created_response(begun_command_json(&mut library, "MoviesSearch"))
 }
 
 pub(super) fn history_records(
-    world: &FakeLibraryState<MovieDetails>,
+    library: &FakeLibraryState<MovieDetails>,
     query: &RequestQuery,
 ) -> Vec<(&'static str, Value)> {
-    let describe = |(place, happened): (usize, &HistoryFixture)| {
-        let film = world.title_named(&happened.title).cloned();
-        let film = film.unwrap_or_else(|| stray_movie(&happened.title, happened.at, place));
-        let mut record = happened.history_row_json(place, 0);
+    let describe = |(index, happened): (usize, &HistoryFixture)| {
+        let film = library.title_named(&happened.title).cloned();
+        let film = film.unwrap_or_else(|| stray_movie(&happened.title, happened.at, index));
+        let mut record = happened.history_row_json(index, 0);
         record["movieId"] = json!(film.id);
         if query_flag(query, "includeMovie") {
-            record["movie"] = owned_movie_json(world, &film);
+            record["movie"] = owned_movie_json(library, &film);
         }
         (happened.event, record)
     };
-    world.history.iter().enumerate().map(describe).collect()
+    library.history.iter().enumerate().map(describe).collect()
 }
 
 async fn list_collections(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    let world = radarr.lock_state();
+    let library = radarr.lock_state();
     let wanted = query.get("tmdbId").and_then(|id| id.parse::<i64>().ok());
     let mut named: Vec<(i64, String)> =
-        world.library.iter().filter_map(|film| film.details.collection.clone()).collect();
+        library.library.iter().filter_map(|film| film.details.collection.clone()).collect();
     named.sort();
     named.dedup();
     let describe = |(id, title): (i64, String)| {
         let belongs = |film: &&FakeMovie| film.details.collection.as_ref().is_some_and(|(of, _)| *of == id);
         let films: Vec<Value> =
-            world.catalog.iter().filter(belongs).map(|film| suggestion_json(&world, film)).collect();
+            library.catalog.iter().filter(belongs).map(|film| suggestion_json(&library, film)).collect();
         json!({ "id": id, "tmdbId": id, "title": title, "monitored": false, "movies": films })
     };
     ok_response(
@@ -159,18 +159,18 @@ async fn list_collections(State(radarr): State<FakeRadarr>, Query(query): Query<
 }
 
 async fn list_suggestions(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    let world = radarr.lock_state();
+    let library = radarr.lock_state();
     let is_meant = |film: &&FakeMovie| {
         let id = &film.catalog_id;
-        (query_flag(&query, "includeRecommendations") && world.suggested.contains(id))
-            || (query_flag(&query, "includePopular") && world.popular.contains(id))
+        (query_flag(&query, "includeRecommendations") && library.suggested.contains(id))
+            || (query_flag(&query, "includePopular") && library.popular.contains(id))
     };
-    ok_response(world.catalog.iter().filter(is_meant).map(|film| suggestion_json(&world, film)).collect())
+    ok_response(library.catalog.iter().filter(is_meant).map(|film| suggestion_json(&library, film)).collect())
 }
 
-fn suggestion_json(world: &FakeLibraryState<MovieDetails>, film: &FakeMovie) -> Value {
+fn suggestion_json(library: &FakeLibraryState<MovieDetails>, film: &FakeMovie) -> Value {
     let mut body = catalog_movie_json(film);
-    body["isExisting"] = json!(world.in_library(film.catalog_id).is_some());
-    body["isExcluded"] = json!(world.excluded.contains(&film.catalog_id));
+    body["isExisting"] = json!(library.in_library(film.catalog_id).is_some());
+    body["isExcluded"] = json!(library.excluded.contains(&film.catalog_id));
     body
 }

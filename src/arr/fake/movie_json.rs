@@ -9,18 +9,18 @@ use super::responses::{merge_json, wire_date, wire_time};
 use super::search::split_year;
 
 /// Creates a movie that is known by its title only.
-pub(super) fn stray_movie(title: &str, at: Timestamp, place: usize) -> FakeMovie {
+pub(super) fn stray_movie(title: &str, at: Timestamp, index: usize) -> FakeMovie {
     let (name, year) = split_year(title);
     let mut film = movie(name).year(year.unwrap_or(0)).unreleased();
-    film.id = 1_000_000 + i64::try_from(place).unwrap_or(0);
+    film.id = 1_000_000 + i64::try_from(index).unwrap_or(0);
     film.details.digital = Some(at.to_zoned(jiff::tz::TimeZone::UTC).date());
     film
 }
 
 /// Returns the JSON of a movie in the library.
-pub(super) fn owned_movie_json(world: &FakeLibraryState<MovieDetails>, item: &FakeMovie) -> Value {
+pub(super) fn owned_movie_json(library: &FakeLibraryState<MovieDetails>, item: &FakeMovie) -> Value {
     let has_file = item.size_bytes > 0;
-    let root = world.roots.iter().find(|root| item.path.starts_with(&root.path));
+    let root = library.roots.iter().find(|root| item.path.starts_with(&root.path));
     let file = has_file.then(|| {
         json!({
             "id": item.id,
@@ -36,14 +36,14 @@ pub(super) fn owned_movie_json(world: &FakeLibraryState<MovieDetails>, item: &Fa
         "path": item.path,
         "folderName": item.path,
         "rootFolderPath": root.map(|root| &root.path),
-        "qualityProfileId": world.profile_id(&item.profile).unwrap_or(0),
+        "qualityProfileId": library.profile_id(&item.profile).unwrap_or(0),
         "hasFile": has_file,
         "movieFileId": if has_file { item.id } else { 0 },
         "movieFile": file,
         "sizeOnDisk": item.size_bytes,
         "monitored": item.monitored,
         "minimumAvailability": item.details.availability,
-        "isAvailable": is_available(world, &item.details),
+        "isAvailable": is_available(library, &item.details),
         "added": wire_time(item.added),
         "lastSearchTime": item.details.last_search.map(wire_time),
         "statistics": { "movieFileCount": i32::from(has_file), "sizeOnDisk": item.size_bytes, "releaseGroups": [] },
@@ -69,8 +69,8 @@ pub(super) fn catalog_movie_json(item: &FakeMovie) -> Value {
 }
 
 /// Returns whether a movie is available by its minimum availability in the library.
-pub(super) fn is_available(world: &FakeLibraryState<MovieDetails>, film: &MovieDetails) -> bool {
-    let today = world.clock.now().to_zoned(jiff::tz::TimeZone::UTC).date();
+pub(super) fn is_available(library: &FakeLibraryState<MovieDetails>, film: &MovieDetails) -> bool {
+    let today = library.clock.now().to_zoned(jiff::tz::TimeZone::UTC).date();
     match film.availability {
         "announced" => true,
         "inCinemas" => film.available || film.cinema.is_some_and(|date| date <= today),

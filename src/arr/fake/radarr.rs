@@ -29,16 +29,16 @@ pub type FakeRadarr = FakeServer<MovieDetails>;
 impl FakeRadarr {
     /// Adds a digital release on this day. A movie that is not in the library appears in the calendar too.
     pub fn add_calendar_entry(&self, title: &str, date: Date) {
-        let mut world = self.lock_state();
-        match world.title_named(title).map(|item| item.id) {
+        let mut library = self.lock_state();
+        match library.title_named(title).map(|item| item.id) {
             Some(id) => {
-                for item in world.library.iter_mut().filter(|item| item.id == id) {
+                for item in library.library.iter_mut().filter(|item| item.id == id) {
                     item.details.digital = Some(date);
                 }
             }
             None => {
                 if let Some(at) = utc_midnight(date) {
-                    world.calendar.push(CalendarFixture { title: title.to_owned(), at });
+                    library.calendar.push(CalendarFixture { title: title.to_owned(), at });
                 }
             }
         }
@@ -68,16 +68,16 @@ impl LibraryKind for MovieDetails {
             .merge(movie_api::routes(radarr))
     }
 
-    fn owned_json(world: &FakeLibraryState<Self>, item: &FakeMovie) -> Value {
-        owned_movie_json(world, item)
+    fn owned_json(library: &FakeLibraryState<Self>, item: &FakeMovie) -> Value {
+        owned_movie_json(library, item)
     }
 
     fn catalog_json(item: &FakeMovie) -> Value {
         catalog_movie_json(item)
     }
 
-    fn history_records(world: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
-        movie_api::history_records(world, query)
+    fn history_records(library: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
+        movie_api::history_records(library, query)
     }
 
     fn unknown_title(id: i64) -> Response {
@@ -119,10 +119,10 @@ async fn post_movie(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
     if add_options.monitor.as_deref().is_some_and(|given| !MONITORS.contains(&given)) {
         return malformed_body_response("$.addOptions.monitor");
     }
-    let mut world = radarr.lock_state();
+    let mut library = radarr.lock_state();
     let mut failures =
-        world.validate_addition(addition.quality_profile_id, addition.root_folder_path.as_deref());
-    if world.in_library(addition.tmdb_id).is_some() {
+        library.validate_addition(addition.quality_profile_id, addition.root_folder_path.as_deref());
+    if library.in_library(addition.tmdb_id).is_some() {
         failures.push(ValidationFailure {
             property: "TmdbId",
             message: "This movie has already been added".to_owned(),
@@ -135,29 +135,29 @@ async fn post_movie(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
     }
     let search = add_options.search_for_movie;
     let root = addition.root_folder_path.unwrap_or_default();
-    let Some(mut item) = world.catalog.iter().find(|item| item.catalog_id == addition.tmdb_id).cloned()
+    let Some(mut item) = library.catalog.iter().find(|item| item.catalog_id == addition.tmdb_id).cloned()
     else {
         return validation_response(&[unknown_id("TmdbId", "movie", &root, addition.tmdb_id)]);
     };
     item.monitored = addition.monitored.unwrap_or(true);
     item.details.availability = availability;
-    let id = world.add_by_request(item, addition.quality_profile_id, &root);
+    let id = library.add_by_request(item, addition.quality_profile_id, &root);
     if search {
-        world.search_release(id, SearchReason::ByItself);
+        library.search_release(id, SearchReason::ByItself);
     }
-    world.addition_response(id)
+    library.addition_response(id)
 }
 
 async fn list_queue(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    let world = radarr.lock_state();
+    let library = radarr.lock_state();
     let mut rows = Vec::new();
-    for download in world.in_queue_order(&query) {
+    for download in library.in_queue_order(&query) {
         let mut row = download.queue_row_json(0);
-        match world.title_named(&download.title) {
+        match library.title_named(&download.title) {
             Some(item) => {
                 row["movieId"] = json!(item.id);
                 if query_flag(&query, "includeMovie") {
-                    row["movie"] = owned_movie_json(&world, item);
+                    row["movie"] = owned_movie_json(&library, item);
                 }
             }
             None if !query_flag(&query, "includeUnknownMovieItems") => continue,
@@ -169,16 +169,16 @@ async fn list_queue(State(radarr): State<FakeRadarr>, Query(query): Query<Reques
 }
 
 async fn list_calendar(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    let world = radarr.lock_state();
-    let (start, end) = query_window(&query, world.clock.now());
+    let library = radarr.lock_state();
+    let (start, end) = query_window(&query, library.clock.now());
     let inside =
         |date: Option<Date>| date.and_then(utc_midnight).is_some_and(|at| (start..=end).contains(&at));
     let strays =
-        world.calendar.iter().enumerate().map(|(place, entry)| stray_movie(&entry.title, entry.at, place));
-    let films = world.library.iter().cloned().chain(strays).filter(|item| {
+        library.calendar.iter().enumerate().map(|(index, entry)| stray_movie(&entry.title, entry.at, index));
+    let films = library.library.iter().cloned().chain(strays).filter(|item| {
         let MovieDetails { cinema, digital, physical, .. } = item.details;
         (item.monitored || query_flag(&query, "unmonitored"))
             && [cinema, digital, physical].into_iter().any(inside)
     });
-    ok_response(films.map(|item| owned_movie_json(&world, &item)).collect())
+    ok_response(films.map(|item| owned_movie_json(&library, &item)).collect())
 }

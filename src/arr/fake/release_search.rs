@@ -21,53 +21,53 @@ pub(super) enum SearchReason {
 /// Library that is searched for copies.
 pub trait ReleaseSearch: Clone + Send + Sized + 'static {
     /// Searches for all wanted copies of a title, as the server does automatically.
-    fn search_wanted(world: &mut FakeLibraryState<Self>, id: i64);
+    fn search_wanted(library: &mut FakeLibraryState<Self>, id: i64);
 
     /// Searches for another copy of a failed download.
-    fn find_replacement(world: &mut FakeLibraryState<Self>, title: &str);
+    fn find_replacement(library: &mut FakeLibraryState<Self>, title: &str);
 
     /// Imports a download, so that its title is on disk.
-    fn import_download(world: &mut FakeLibraryState<Self>, download: &FakeDownload);
+    fn import_download(library: &mut FakeLibraryState<Self>, download: &FakeDownload);
 }
 
 impl ReleaseSearch for MovieDetails {
-    fn search_wanted(world: &mut FakeLibraryState<Self>, id: i64) {
-        world.search_release(id, SearchReason::ByItself);
+    fn search_wanted(library: &mut FakeLibraryState<Self>, id: i64) {
+        library.search_release(id, SearchReason::ByItself);
     }
 
-    fn find_replacement(world: &mut FakeLibraryState<Self>, title: &str) {
-        if let Some(id) = world.title_named(title).map(|film| film.id) {
-            world.search_release(id, SearchReason::ByItself);
+    fn find_replacement(library: &mut FakeLibraryState<Self>, title: &str) {
+        if let Some(id) = library.title_named(title).map(|film| film.id) {
+            library.search_release(id, SearchReason::ByItself);
         }
     }
 
-    fn import_download(world: &mut FakeLibraryState<Self>, download: &FakeDownload) {
-        let id = world.title_named(&download.title).map(|film| film.id);
-        if let Some(film) = id.and_then(|id| world.title_mut(id)) {
+    fn import_download(library: &mut FakeLibraryState<Self>, download: &FakeDownload) {
+        let id = library.title_named(&download.title).map(|film| film.id);
+        if let Some(film) = id.and_then(|id| library.title_mut(id)) {
             film.size_bytes = download.size_bytes;
         }
     }
 }
 
 impl ReleaseSearch for SeriesDetails {
-    fn search_wanted(world: &mut FakeLibraryState<Self>, id: i64) {
-        world.search_missing(id);
+    fn search_wanted(library: &mut FakeLibraryState<Self>, id: i64) {
+        library.search_missing(id);
     }
 
-    fn find_replacement(world: &mut FakeLibraryState<Self>, title: &str) {
+    fn find_replacement(library: &mut FakeLibraryState<Self>, title: &str) {
         let Some(meant) = parse_title_episodes(title) else { return };
-        let Some(show) = world.title_named(meant.show) else { return };
+        let Some(show) = library.title_named(meant.show) else { return };
         let (id, numbers) = (show.id, episode_numbers(show, &meant));
-        world.search_episodes(id, title.to_owned(), SearchReason::ByItself, |one| {
+        library.search_episodes(id, title.to_owned(), SearchReason::ByItself, |one| {
             one.season == meant.season && numbers.contains(&one.number)
         });
     }
 
-    fn import_download(world: &mut FakeLibraryState<Self>, download: &FakeDownload) {
+    fn import_download(library: &mut FakeLibraryState<Self>, download: &FakeDownload) {
         let Some(meant) = parse_title_episodes(&download.title) else { return };
-        let Some(show) = world.title_named(meant.show) else { return };
+        let Some(show) = library.title_named(meant.show) else { return };
         let (id, numbers) = (show.id, episode_numbers(show, &meant));
-        let Some(show) = world.title_mut(id) else { return };
+        let Some(show) = library.title_mut(id) else { return };
         for one in show.separate_episodes() {
             one.on_disk |= one.season == meant.season && numbers.contains(&one.number);
         }
@@ -79,11 +79,11 @@ impl FakeLibraryState<MovieDetails> {
     /// Searches for a movie, and grabs a copy that is found.
     pub(super) fn search_release(&mut self, id: i64, reason: SearchReason) {
         let now = self.clock.now();
-        let Some(place) = self.library.iter().position(|film| film.id == id) else { return };
-        let title = self.library[place].title.clone();
-        self.library[place].details.last_search = Some(now);
+        let Some(index) = self.library.iter().position(|film| film.id == id) else { return };
+        let title = self.library[index].title.clone();
+        self.library[index].details.last_search = Some(now);
         self.record.searches.push(title.clone());
-        let film = &self.library[place];
+        let film = &self.library[index];
         let wanted = reason == SearchReason::Asked || (film.monitored && is_available(self, &film.details));
         // A copy that is no better than the existing one is rejected.
         let has_one = film.size_bytes > 0 || self.downloads.iter().any(|it| same_name(&it.title, &title));
@@ -168,11 +168,11 @@ impl<D: ReleaseSearch> FakeServer<D> {
     /// Processes the indexers' feeds, as happens automatically: grabs every copy of a movie or an episode that is
     /// released, monitored and not on disk.
     pub fn run_rss(&self) {
-        let mut world = self.lock_state();
-        let searches = world.record.searches.clone();
-        for id in world.library.iter().map(|item| item.id).collect::<Vec<_>>() {
-            D::search_wanted(&mut world, id);
+        let mut library = self.lock_state();
+        let searches = library.record.searches.clone();
+        for id in library.library.iter().map(|item| item.id).collect::<Vec<_>>() {
+            D::search_wanted(&mut library, id);
         }
-        world.record.searches = searches;
+        library.record.searches = searches;
     }
 }

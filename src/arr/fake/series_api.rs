@@ -33,9 +33,10 @@ pub(super) async fn replace_series(
 ) -> Response {
     let Ok(body) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
     let kind = TYPES.into_iter().find(|kind| body["seriesType"] == *kind).unwrap_or("standard");
-    let mut world = sonarr.lock_state();
-    let profile = body["qualityProfileId"].as_i64().and_then(|id| world.profile_name(id)).map(str::to_owned);
-    let Some(show) = world.title_mut(id) else { return not_found() };
+    let mut library = sonarr.lock_state();
+    let profile =
+        body["qualityProfileId"].as_i64().and_then(|id| library.profile_name(id)).map(str::to_owned);
+    let Some(show) = library.title_mut(id) else { return not_found() };
     show.monitored = body["monitored"] == true;
     show.details.new_seasons = body["monitorNewItems"] == "all";
     show.details.kind = kind;
@@ -59,7 +60,7 @@ pub(super) async fn replace_series(
             of_it.for_each(|one| one.monitored = flag);
         }
     }
-    let replaced = world.title(id).map(|show| owned_series_json(&world, show));
+    let replaced = library.title(id).map(|show| owned_series_json(&library, show));
     (StatusCode::ACCEPTED, Json(replaced)).into_response()
 }
 
@@ -78,13 +79,13 @@ async fn edit_series(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
     let Ok(edit) = serde_json::from_slice::<SeriesEditBody>(&body) else {
         return malformed_body_response("$");
     };
-    let mut world = sonarr.lock_state();
-    if edit.series_ids.iter().any(|id| world.title(*id).is_none()) {
+    let mut library = sonarr.lock_state();
+    if edit.series_ids.iter().any(|id| library.title(*id).is_none()) {
         return unknown_rows();
     }
-    let profile = edit.quality_profile_id.and_then(|id| world.profile_name(id)).map(str::to_owned);
+    let profile = edit.quality_profile_id.and_then(|id| library.profile_name(id)).map(str::to_owned);
     let kind = TYPES.into_iter().find(|kind| Some(*kind) == edit.series_type.as_deref());
-    for show in world.library.iter_mut().filter(|show| edit.series_ids.contains(&show.id)) {
+    for show in library.library.iter_mut().filter(|show| edit.series_ids.contains(&show.id)) {
         show.monitored = edit.monitored.unwrap_or(show.monitored);
         show.details.kind = kind.unwrap_or(show.details.kind);
         if let Some(word) = &edit.monitor_new_items {
@@ -117,11 +118,11 @@ struct MonitoringOptions {
 
 async fn season_pass(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
     let Ok(pass) = serde_json::from_slice::<SeasonPass>(&body) else { return malformed_body_response("$") };
-    let mut world = sonarr.lock_state();
-    let now = world.clock.now();
+    let mut library = sonarr.lock_state();
+    let now = library.clock.now();
     let word = pass.monitoring_options.and_then(|options| options.monitor);
     for passed in &pass.series {
-        let Some(show) = world.title_mut(passed.id) else { return unknown_rows() };
+        let Some(show) = library.title_mut(passed.id) else { return unknown_rows() };
         show.monitored = passed.monitored.unwrap_or(show.monitored);
         if let Some(word) = &word {
             apply_preset(show, word, now);

@@ -15,9 +15,9 @@ use super::search::split_year;
 const SPECIALS: u32 = 2;
 
 /// Creates a series that is known by its title only.
-pub(super) fn stray_series(title: &str, place: usize) -> FakeSeries {
+pub(super) fn stray_series(title: &str, index: usize) -> FakeSeries {
     let (name, year) = split_year(title);
-    series(name).year(year.unwrap_or(0)).id(1_000_000 + i64::try_from(place).unwrap_or(0))
+    series(name).year(year.unwrap_or(0)).id(1_000_000 + i64::try_from(index).unwrap_or(0))
 }
 
 /// Returns the numbers of the episodes that a title refers to.
@@ -32,8 +32,11 @@ pub(super) fn episode_id(item: &FakeSeries, season: u32, number: u32) -> i64 {
 }
 
 /// Returns the episodes of a series with their air times. An episode that has not aired is not on disk.
-pub(super) fn dated_episodes(world: &FakeLibraryState<SeriesDetails>, item: &FakeSeries) -> Vec<ShowEpisode> {
-    let entries: Vec<&CalendarFixture> = calendar_entries(world, item).collect();
+pub(super) fn dated_episodes(
+    library: &FakeLibraryState<SeriesDetails>,
+    item: &FakeSeries,
+) -> Vec<ShowEpisode> {
+    let entries: Vec<&CalendarFixture> = calendar_entries(library, item).collect();
     let date = |mut one: ShowEpisode| {
         let scheduled = entries.iter().find(|entry| {
             parse_title_episodes(&entry.title).is_some_and(|meant| {
@@ -41,19 +44,19 @@ pub(super) fn dated_episodes(world: &FakeLibraryState<SeriesDetails>, item: &Fak
             })
         });
         one.airs = one.airs.or_else(|| scheduled.map(|entry| entry.at)).or_else(|| long_ago(&one));
-        one.on_disk &= one.airs.is_some_and(|airs| airs <= world.clock.now());
+        one.on_disk &= one.airs.is_some_and(|airs| airs <= library.clock.now());
         one
     };
     item.all_episodes().into_iter().map(date).collect()
 }
 
 fn calendar_entries<'a>(
-    world: &'a FakeLibraryState<SeriesDetails>,
+    library: &'a FakeLibraryState<SeriesDetails>,
     item: &FakeSeries,
 ) -> impl Iterator<Item = &'a CalendarFixture> {
     let id = item.id;
-    world.calendar.iter().filter(move |entry| {
-        let show = parse_title_episodes(&entry.title).and_then(|meant| world.title_named(meant.show));
+    library.calendar.iter().filter(move |entry| {
+        let show = parse_title_episodes(&entry.title).and_then(|meant| library.title_named(meant.show));
         show.is_some_and(|show| show.id == id)
     })
 }
@@ -72,13 +75,13 @@ fn long_ago(one: &ShowEpisode) -> Option<Timestamp> {
 
 /// Returns the JSON of an episode, including one that the series does not list.
 pub(super) fn episode_json(
-    world: &FakeLibraryState<SeriesDetails>,
+    library: &FakeLibraryState<SeriesDetails>,
     item: &FakeSeries,
     season: u32,
     number: u32,
 ) -> Value {
     let known =
-        dated_episodes(world, item).into_iter().find(|one| (one.season, one.number) == (season, number));
+        dated_episodes(library, item).into_iter().find(|one| (one.season, one.number) == (season, number));
     known.map_or_else(|| bare_episode_json(item, season, number), |one| described_episode_json(item, &one))
 }
 
@@ -121,9 +124,9 @@ pub(super) fn file_bytes(item: &FakeSeries, all: &[ShowEpisode]) -> u64 {
 }
 
 /// Returns the JSON of a series in the library.
-pub(super) fn owned_series_json(world: &FakeLibraryState<SeriesDetails>, item: &FakeSeries) -> Value {
-    let now = world.clock.now();
-    let all = dated_episodes(world, item);
+pub(super) fn owned_series_json(library: &FakeLibraryState<SeriesDetails>, item: &FakeSeries) -> Value {
+    let now = library.clock.now();
+    let all = dated_episodes(library, item);
     let count = |such: &dyn Fn(&ShowEpisode) -> bool| {
         u32::try_from(all.iter().filter(|one| such(one)).count()).unwrap_or(u32::MAX)
     };
@@ -158,10 +161,10 @@ pub(super) fn owned_series_json(world: &FakeLibraryState<SeriesDetails>, item: &
     let mut totals = statistics_json([on_disk, wanted, existing], item.size_bytes);
     totals["seasonCount"] = json!(item.details.seasons.len());
     let mut body = common_series_json(item);
-    merge_json(&mut body, settings_of(world, item));
+    merge_json(&mut body, settings_of(library, item));
     merge_json(
         &mut body,
-        json!({ "seasons": seasons, "statistics": totals, "nextAiring": next_airing(world, item, &all) }),
+        json!({ "seasons": seasons, "statistics": totals, "nextAiring": next_airing(library, item, &all) }),
     );
     body
 }
@@ -189,13 +192,13 @@ pub(super) fn catalog_series_json(item: &FakeSeries) -> Value {
 }
 
 /// Settings of a series in the library.
-pub(super) fn settings_of(world: &FakeLibraryState<SeriesDetails>, item: &FakeSeries) -> Value {
-    let root = world.roots.iter().find(|root| item.path.starts_with(&root.path));
+pub(super) fn settings_of(library: &FakeLibraryState<SeriesDetails>, item: &FakeSeries) -> Value {
+    let root = library.roots.iter().find(|root| item.path.starts_with(&root.path));
     json!({
         "id": item.id,
         "path": item.path,
         "rootFolderPath": root.map(|root| &root.path),
-        "qualityProfileId": world.profile_id(&item.profile).unwrap_or(0),
+        "qualityProfileId": library.profile_id(&item.profile).unwrap_or(0),
         "seasonFolder": true,
         "monitored": item.monitored,
         "monitorNewItems": if item.details.new_seasons { "all" } else { "none" },
@@ -239,12 +242,12 @@ fn statistics_json([files, wanted, all]: [u32; 3], size: u64) -> Value {
 /// Returns the next air time, from the calendar, whether the series lists the episode or not, and from the monitored
 /// episodes.
 fn next_airing(
-    world: &FakeLibraryState<SeriesDetails>,
+    library: &FakeLibraryState<SeriesDetails>,
     item: &FakeSeries,
     all: &[ShowEpisode],
 ) -> Option<String> {
-    let now = world.clock.now();
+    let now = library.clock.now();
     let listed = all.iter().filter(|one| one.monitored).filter_map(|one| one.airs);
-    let scheduled = calendar_entries(world, item).map(|entry| entry.at);
+    let scheduled = calendar_entries(library, item).map(|entry| entry.at);
     scheduled.chain(listed).filter(|at| *at > now).min().map(wire_time)
 }

@@ -22,20 +22,20 @@ pub(super) fn routes<D: Clone + Send + 'static>(fake: FakeServer<D>) -> Router {
 }
 
 async fn list_profiles<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
-    let world = fake.lock_state();
+    let library = fake.lock_state();
     let describe = |(id, name): &(i64, String)| {
         json!({
             "id": id,
             "name": name,
             "upgradeAllowed": true,
             "cutoff": 3,
-            "items": qualities_json(world.four_k_profiles.contains(name)),
+            "items": qualities_json(library.four_k_profiles.contains(name)),
             "minFormatScore": 0,
             "cutoffFormatScore": 0,
             "formatItems": [],
         })
     };
-    ok_response(world.profiles.iter().map(describe).collect())
+    ok_response(library.profiles.iter().map(describe).collect())
 }
 
 /// Returns an individual quality, and groups of qualities that are allowed or not as one.

@@ -76,14 +76,14 @@ impl LibraryKind for SeriesDetails {
             .merge(episode_api::routes(sonarr))
     }
 
-    fn owned_json(world: &FakeLibraryState<Self>, item: &FakeSeries) -> Value {
-        owned_series_json(world, item)
+    fn owned_json(library: &FakeLibraryState<Self>, item: &FakeSeries) -> Value {
+        owned_series_json(library, item)
     }
 
     /// Returns no sizes, as the real Sonarr does even for a series in its library.
-    fn owned_hit_json(world: &FakeLibraryState<Self>, item: &FakeSeries) -> Value {
+    fn owned_hit_json(library: &FakeLibraryState<Self>, item: &FakeSeries) -> Value {
         let mut body = catalog_series_json(item);
-        merge_json(&mut body, settings_of(world, item));
+        merge_json(&mut body, settings_of(library, item));
         body
     }
 
@@ -91,8 +91,8 @@ impl LibraryKind for SeriesDetails {
         catalog_series_json(item)
     }
 
-    fn history_records(world: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
-        episode_api::history_records(world, query)
+    fn history_records(library: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
+        episode_api::history_records(library, query)
     }
 
     /// Builds the response of the real Sonarr, which has no better one.
@@ -146,33 +146,33 @@ async fn post_series(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
     if addition.add_options.monitor.as_deref().is_some_and(|given| !MONITORS.contains(&given)) {
         return malformed_body_response("$.addOptions.monitor");
     }
-    let mut world = sonarr.lock_state();
-    let failures = validate_addition(&world, &addition);
+    let mut library = sonarr.lock_state();
+    let failures = validate_addition(&library, &addition);
     if !failures.is_empty() {
         return validation_response(&failures);
     }
     let root = addition.root_folder_path.clone().unwrap_or_default();
-    let Some(mut item) = world.catalog.iter().find(|item| item.catalog_id == addition.tvdb_id).cloned()
+    let Some(mut item) = library.catalog.iter().find(|item| item.catalog_id == addition.tvdb_id).cloned()
     else {
         return validation_response(&[unknown_id("TvdbId", "series", &root, addition.tvdb_id)]);
     };
     item.monitored = addition.monitored;
     item.details.kind = kind;
     item.details.new_seasons = addition.monitor_new_items.as_deref() != Some("none");
-    choose_seasons(&mut item, &addition, world.clock.now());
-    let id = world.add_by_request(item, addition.quality_profile_id, &root);
+    choose_seasons(&mut item, &addition, library.clock.now());
+    let id = library.add_by_request(item, addition.quality_profile_id, &root);
     if addition.add_options.search_for_missing_episodes {
-        world.search_missing(id);
+        library.search_missing(id);
     }
-    world.addition_response(id)
+    library.addition_response(id)
 }
 
 fn validate_addition(
-    world: &FakeLibraryState<SeriesDetails>,
+    library: &FakeLibraryState<SeriesDetails>,
     addition: &SeriesAdditionBody,
 ) -> Vec<ValidationFailure> {
     let mut failures =
-        world.validate_addition(addition.quality_profile_id, addition.root_folder_path.as_deref());
+        library.validate_addition(addition.quality_profile_id, addition.root_folder_path.as_deref());
     if addition.title.is_empty() {
         failures.push(ValidationFailure {
             property: "Title",
@@ -181,7 +181,7 @@ fn validate_addition(
             code: "NotEmptyValidator",
         });
     }
-    if world.in_library(addition.tvdb_id).is_some() {
+    if library.in_library(addition.tvdb_id).is_some() {
         failures.push(ValidationFailure {
             property: "TvdbId",
             message: "This series has already been added".to_owned(),
@@ -210,11 +210,11 @@ fn choose_seasons(item: &mut FakeSeries, addition: &SeriesAdditionBody, now: Tim
 }
 
 async fn list_queue(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    let world = sonarr.lock_state();
+    let library = sonarr.lock_state();
     let mut rows = Vec::new();
-    for download in world.in_queue_order(&query) {
+    for download in library.in_queue_order(&query) {
         let meant = meant_by(&download.title);
-        let Some((item, meant)) = meant.and_then(|meant| Some((world.title_named(meant.show)?, meant)))
+        let Some((item, meant)) = meant.and_then(|meant| Some((library.title_named(meant.show)?, meant)))
         else {
             if query_flag(&query, "includeUnknownSeriesItems") {
                 rows.push(download.queue_row_json(0));
@@ -226,10 +226,10 @@ async fn list_queue(State(sonarr): State<FakeSonarr>, Query(query): Query<Reques
             row["seriesId"] = json!(item.id);
             row["seasonNumber"] = json!(meant.season);
             row["episodeId"] = json!(episode_id(item, meant.season, number));
-            let listed = episode_json(&world, item, meant.season, number);
+            let listed = episode_json(&library, item, meant.season, number);
             row["episodeHasFile"] = listed["hasFile"].clone();
             if query_flag(&query, "includeSeries") {
-                row["series"] = owned_series_json(&world, item);
+                row["series"] = owned_series_json(&library, item);
             }
             if query_flag(&query, "includeEpisode") {
                 row["episode"] = listed;
@@ -241,27 +241,28 @@ async fn list_queue(State(sonarr): State<FakeSonarr>, Query(query): Query<Reques
 }
 
 async fn list_calendar(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    let world = sonarr.lock_state();
-    let (start, end) = query_window(&query, world.clock.now());
-    let mut entries: Vec<_> = world.calendar.iter().enumerate().collect();
+    let library = sonarr.lock_state();
+    let (start, end) = query_window(&query, library.clock.now());
+    let mut entries: Vec<_> = library.calendar.iter().enumerate().collect();
     entries.sort_by_key(|(_, entry)| entry.at);
     let mut shown = Vec::new();
-    for (place, entry) in entries.into_iter().filter(|(_, entry)| (start..=end).contains(&entry.at)) {
+    for (index, entry) in entries.into_iter().filter(|(_, entry)| (start..=end).contains(&entry.at)) {
         let Some(meant) = meant_by(&entry.title) else { continue };
-        let item = world.title_named(meant.show).cloned().unwrap_or_else(|| stray_series(meant.show, place));
+        let item =
+            library.title_named(meant.show).cloned().unwrap_or_else(|| stray_series(meant.show, index));
         if !item.monitored && !query_flag(&query, "unmonitored") {
             continue;
         }
         for number in episode_numbers(&item, &meant) {
-            let mut body = episode_json(&world, &item, meant.season, number);
+            let mut body = episode_json(&library, &item, meant.season, number);
             body["airDate"] = json!(entry.at.strftime("%Y-%m-%d").to_string());
             body["airDateUtc"] = json!(wire_time(entry.at));
-            if entry.at > world.clock.now() {
+            if entry.at > library.clock.now() {
                 // An episode that has not aired cannot be on disk, even if the season appears complete.
                 merge_json(&mut body, json!({ "hasFile": false, "episodeFileId": 0 }));
             }
             if query_flag(&query, "includeSeries") {
-                body["series"] = owned_series_json(&world, &item);
+                body["series"] = owned_series_json(&library, &item);
             }
             shown.push(body);
         }

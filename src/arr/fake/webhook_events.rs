@@ -29,11 +29,11 @@ impl<D: LibraryKind> FakeServer<D> {
 impl FakeRadarr {
     /// Returns the event for an imported movie.
     pub fn import_report(&self, title: &str) -> Value {
-        let world = self.lock_state();
+        let library = self.lock_state();
         json!({
-            "movie": world.title_named(title).map(movie_json),
-            "isUpgrade": world.was_upgraded(title),
-            "downloadId": world.last_download_of(title),
+            "movie": library.title_named(title).map(movie_json),
+            "isUpgrade": library.was_upgraded(title),
+            "downloadId": library.last_download_of(title),
             "eventType": "Download",
             "instanceName": "Radarr",
         })
@@ -41,9 +41,9 @@ impl FakeRadarr {
 
     /// Returns the event for a download that cannot be imported.
     pub fn stuck_report(&self, title: &str) -> Value {
-        let world = self.lock_state();
+        let library = self.lock_state();
         json!({
-            "movie": world.title_named(title).map(movie_json),
+            "movie": library.title_named(title).map(movie_json),
             "downloadInfo": { "title": title },
             "downloadId": format!("stuck-{title}"),
             "downloadStatus": "Warning",
@@ -56,8 +56,8 @@ impl FakeRadarr {
 impl FakeSonarr {
     /// Returns the event for the import of a whole download, which may have been an upgrade.
     pub fn import_report(&self, title: &str) -> Value {
-        let world = self.lock_state();
-        let mut event = import_event_json(&world, title, &|_| true);
+        let library = self.lock_state();
+        let mut event = import_event_json(&library, title, &|_| true);
         event["episodeFiles"] = json!([]);
         event["fileCount"] = json!(event["episodes"].as_array().map_or(0, Vec::len));
         event
@@ -65,10 +65,10 @@ impl FakeSonarr {
 
     /// Returns the event for one file of a download.
     pub fn file_report(&self, title: &str, number: u32) -> Value {
-        let world = self.lock_state();
-        let mut event = import_event_json(&world, title, &|one| one == number);
+        let library = self.lock_state();
+        let mut event = import_event_json(&library, title, &|one| one == number);
         event["episodeFile"] = json!({ "id": number });
-        event["isUpgrade"] = json!(world.was_upgraded(title));
+        event["isUpgrade"] = json!(library.was_upgraded(title));
         event
     }
 }
@@ -76,11 +76,11 @@ impl FakeSonarr {
 impl<D: Clone> FakeServer<D> {
     /// Adds a history event that concerns no current download.
     pub fn download_event(&self, title: &str, event: &'static str, reason: &str) {
-        let mut world = self.lock_state();
-        world.last_download += 1;
-        let (at, download) = (world.clock.now(), world.last_download);
+        let mut library = self.lock_state();
+        library.last_download += 1;
+        let (at, download) = (library.clock.now(), library.last_download);
         let (title, reason) = (title.to_owned(), Some(reason.to_owned()));
-        world.history.push(HistoryFixture {
+        library.history.push(HistoryFixture {
             release: format!("{title}.mkv"),
             title,
             event,
@@ -123,12 +123,12 @@ fn movie_json(film: &FakeMovie) -> Value {
 }
 
 fn import_event_json(
-    world: &FakeLibraryState<super::media_fixtures::SeriesDetails>,
+    library: &FakeLibraryState<super::media_fixtures::SeriesDetails>,
     title: &str,
     wanted: &dyn Fn(u32) -> bool,
 ) -> Value {
     let meant = parse_title_episodes(title);
-    let known = meant.as_ref().and_then(|meant| world.title_named(meant.show)).cloned();
+    let known = meant.as_ref().and_then(|meant| library.title_named(meant.show)).cloned();
     let item: FakeSeries = known.unwrap_or_else(|| stray_series(title, 0));
     let described = |season: u32, number: u32| {
         json!({
@@ -147,7 +147,7 @@ fn import_event_json(
     json!({
         "series": { "id": item.id, "title": item.title, "year": item.year, "tvdbId": item.catalog_id },
         "episodes": of_it,
-        "downloadId": world.last_download_of(title),
+        "downloadId": library.last_download_of(title),
         "eventType": "Download",
         "instanceName": "Sonarr",
     })

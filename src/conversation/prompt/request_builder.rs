@@ -68,8 +68,8 @@ pub fn build_request(material: &PromptMaterial<'_>) -> ModelRequest {
     }
     push_user(&mut messages, &format_opening(material));
     push_steps(&mut messages, &material.turn.steps, &results_within_budget(&material.turn.steps));
-    if let ModelCallStyle::Retry(nudge) = material.style {
-        push_user(&mut messages, hint_text(nudge));
+    if let ModelCallStyle::Retry(hint) = material.style {
+        push_user(&mut messages, hint_text(hint));
     }
     let (tool_choice, factor) = match material.style {
         ModelCallStyle::Closing => (ToolChoice::None, 1),
@@ -331,8 +331,8 @@ fn push_user(messages: &mut Vec<ModelMessage>, text: &str) {
     }
 }
 
-fn hint_text(nudge: RetryHint) -> &'static str {
-    match nudge {
+fn hint_text(hint: RetryHint) -> &'static str {
+    match hint {
         RetryHint::Empty | RetryHint::CutOff => "Your answer was empty. Answer in one short message.",
         RetryHint::CallAsText => "Call the tool itself; do not write the call as text.",
         RetryHint::PromptAsText => {

@@ -136,17 +136,17 @@ impl Turn {
             ResponseVerdict::Send(text) => NextStep::Reply(TurnReply::Model(
                 facts::prepend_unreported_facts(&text, self.write_results()),
             )),
-            ResponseVerdict::Fallback(excuse) => {
-                let reply = facts::prepend_unreported_facts(excuse.text(), self.write_results());
-                let has_unreported = reply != excuse.text();
+            ResponseVerdict::Fallback(fallback) => {
+                let reply = facts::prepend_unreported_facts(fallback.text(), self.write_results());
+                let has_unreported = reply != fallback.text();
                 NextStep::Reply(if has_unreported {
                     TurnReply::Tools(reply)
                 } else {
-                    TurnReply::Code(excuse)
+                    TurnReply::Code(fallback)
                 })
             }
-            ResponseVerdict::Retry(nudge) => {
-                if let (RetryHint::Empty, Some(emoji)) = (nudge, self.last_reaction()) {
+            ResponseVerdict::Retry(hint) => {
+                if let (RetryHint::Empty, Some(emoji)) = (hint, self.last_reaction()) {
                     // A change is reported, with a reaction or without.
                     let silent = NextStep::Reply(TurnReply::Reaction(emoji));
                     return if self.has_changes() {
@@ -157,17 +157,17 @@ impl Turn {
                 }
                 let asked_before = self.steps[..self.steps.len() - 1].iter().any(|earlier| {
                     earlier.calls.is_empty()
-                        && response_check::check_response(earlier, &evidence) == ResponseVerdict::Retry(nudge)
+                        && response_check::check_response(earlier, &evidence) == ResponseVerdict::Retry(hint)
                 });
                 if asked_before || self.steps.len() >= limits.model_calls {
-                    self.end_without_model(match nudge {
+                    self.end_without_model(match hint {
                         RetryHint::FalseClaim | RetryHint::PromptAsText => FallbackReply::NothingChanged,
                         RetryHint::Empty | RetryHint::CallAsText | RetryHint::CutOff => {
                             FallbackReply::NothingFound
                         }
                     })
                 } else {
-                    self.plan_model_call(ModelCallStyle::Retry(nudge), now, limits)
+                    self.plan_model_call(ModelCallStyle::Retry(hint), now, limits)
                 }
             }
         }
@@ -278,7 +278,7 @@ impl Turn {
 
     /// Returns the final reply without the model's text: the effects of the tools, else their last findings, else a
     /// fallback reply.
-    fn end_without_model(&self, excuse: FallbackReply) -> NextStep {
+    fn end_without_model(&self, fallback: FallbackReply) -> NextStep {
         let result_texts = |tier: EffectLevel| {
             self.calls().filter(move |call| call.effect_level == tier).filter_map(|call| match &call.state {
                 CallState::Done(result) => Some(result.for_user.as_str()),
@@ -293,13 +293,13 @@ impl Turn {
         }
         let found = result_texts(EffectLevel::Read).filter(|text| !text.is_empty()).last();
         // Search results do not answer a user who wanted a change.
-        let wanted_more = excuse == FallbackReply::WentWrong
+        let wanted_more = fallback == FallbackReply::WentWrong
             && self.calls().any(|call| call.effect_level != EffectLevel::Read);
         NextStep::Reply(match found {
-            Some(text) if excuse != FallbackReply::NothingChanged && !wanted_more => {
+            Some(text) if fallback != FallbackReply::NothingChanged && !wanted_more => {
                 TurnReply::Tools(text.to_owned())
             }
-            _ => TurnReply::Code(excuse),
+            _ => TurnReply::Code(fallback),
         })
     }
 

@@ -127,8 +127,8 @@ impl AdditionRetrier {
             Err(error) if error.is_unreadable() => return self.recorder.give_up_unreadable(id, &error).await,
             loaded => loaded?,
         };
-        let Some((scene, group)) = loaded else { return Ok(()) };
-        if scene.user.status != UserStatus::Active || scene.user.opted_out {
+        let Some((context, group)) = loaded else { return Ok(()) };
+        if context.user.status != UserStatus::Active || context.user.opted_out {
             let (user, now) = (group.whole.user, self.clock.now());
             return Ok(self
                 .db
@@ -139,12 +139,12 @@ impl AdditionRetrier {
             let told = words::format_refused(&group.whole.wanted, None);
             return self
                 .recorder
-                .end_addition_as_given_up(&scene, &group, GivenUp::to_all(told, FailureCode::NoSuchTool))
+                .end_addition_as_given_up(&context, &group, GivenUp::to_all(told, FailureCode::NoSuchTool))
                 .await;
         };
         let outcome = match group.whole.state {
-            DeferredAdditionState::Waiting => self.try_addition(&scene, &group, &tool).await?,
-            DeferredAdditionState::InProgress => self.check_addition(&scene, &group.whole, &tool).await?,
+            DeferredAdditionState::Waiting => self.try_addition(&context, &group, &tool).await?,
+            DeferredAdditionState::InProgress => self.check_addition(&context, &group.whole, &tool).await?,
         };
         match outcome {
             RetryOutcome::Refused(failure) if group.parts().len() > 1 => {
@@ -154,20 +154,20 @@ impl AdditionRetrier {
                     parts => self.try_parts(parts, &tool).await,
                 }
             }
-            outcome => self.recorder.record_try(&scene, &group, outcome).await,
+            outcome => self.recorder.record_try(&context, &group, outcome).await,
         }
     }
 
     /// Tries the parts of a refused group one by one, each with its own outcome.
     async fn try_parts(&self, parts: &[RequestGroup], tool: &Arc<dyn Tool>) -> anyhow::Result<()> {
         for part in parts {
-            let scene = self.scene_of(&part.whole).await?;
-            match self.try_addition(&scene, part, tool).await? {
+            let context = self.scene_of(&part.whole).await?;
+            match self.try_addition(&context, part, tool).await? {
                 RetryOutcome::Refused(failure) if part.parts().len() > 1 => {
                     self.take_back(part).await?;
                     self.try_earlier(part, failure, tool).await?;
                 }
-                outcome => self.recorder.record_try(&scene, part, outcome).await?,
+                outcome => self.recorder.record_try(&context, part, outcome).await?,
             }
         }
         Ok(())
@@ -191,13 +191,13 @@ impl AdditionRetrier {
                 Ok(())
             };
             self.db.write(record).await?;
-            let scene = self.scene_of(&earlier.whole).await?;
-            match self.try_addition(&scene, &earlier, tool).await? {
+            let context = self.scene_of(&earlier.whole).await?;
+            match self.try_addition(&context, &earlier, tool).await? {
                 RetryOutcome::Refused(again) if earlier.parts().len() > 1 => {
                     self.take_back(&earlier).await?;
                     (tried, failure) = (earlier, again);
                 }
-                outcome => return self.recorder.record_try(&scene, &earlier, outcome).await,
+                outcome => return self.recorder.record_try(&context, &earlier, outcome).await,
             }
         }
         Ok(())
@@ -218,7 +218,7 @@ impl AdditionRetrier {
     /// intent is recorded.
     async fn try_addition(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         group: &RequestGroup,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<RetryOutcome> {
@@ -228,19 +228,20 @@ impl AdditionRetrier {
             Err(failure) => return Ok(RetryOutcome::Refused(failure)),
         };
         // The messages that showed the title may be erased by now, so the call's own references count as shown.
-        let cleared = match approval::decide_call(tool.spec(), &call, &uses, scene.user.rights, &uses.refs) {
+        let cleared = match approval::decide_call(tool.spec(), &call, &uses, context.user.rights, &uses.refs)
+        {
             CallDecision::Run(cleared) => cleared,
             CallDecision::Refuse(failure) => return Ok(RetryOutcome::Refused(failure)),
             CallDecision::Ask => anyhow::bail!("ask about an addition"),
         };
-        if self.start_additions(scene, group).await? == CallStartOutcome::NotStartable {
+        if self.start_additions(context, group).await? == CallStartOutcome::NotStartable {
             return Ok(RetryOutcome::Unknown);
         }
-        let world = ToolContext {
+        let tool_context = ToolContext {
             request_timing: RequestTiming::Earlier,
-            ..self.tools.load_context(scene, EffectLevel::Write).await?
+            ..self.tools.load_context(context, EffectLevel::Write).await?
         };
-        let ended = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world)).await;
+        let ended = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &tool_context)).await;
         Ok(match ended {
             Ok(Ok(ran)) if ran.effects.iter().any(|deed| matches!(deed, ToolEffect::Queue(..))) => {
                 RetryOutcome::NotMade
@@ -259,12 +260,12 @@ impl AdditionRetrier {
     /// Records the intent to add, with an audit row for each call.
     async fn start_additions(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         group: &RequestGroup,
     ) -> anyhow::Result<CallStartOutcome> {
         let (ids, now) = (group.request_ids(), self.clock.now());
         let intent = |part: &DeferredAddition| {
-            audit_entry(scene, "write", part.call, change_record::intent_detail(&rebuild_call(part)))
+            audit_entry(context, "write", part.call, change_record::intent_detail(&rebuild_call(part)))
         };
         let intended: Vec<audit::NewAuditEntry> = group.parts().iter().map(intent).collect();
         let start = move |conn: &mut _| {
@@ -279,17 +280,21 @@ impl AdditionRetrier {
 
     async fn check_addition(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         open: &DeferredAddition,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<RetryOutcome> {
         self.clock.sleep(self.grace).await;
-        let world = self.tools.load_context(scene, EffectLevel::Write).await?;
-        Ok(match tool_runner::recover_outcome(tool, InterruptedRun::Call(&open.arguments), &world).await {
-            RecoveryOutcome::Done(ran) => RetryOutcome::Added(ran),
-            RecoveryOutcome::NotDone => RetryOutcome::NotMade,
-            RecoveryOutcome::Unknown => RetryOutcome::Unknown,
-        })
+        let tool_context = self.tools.load_context(context, EffectLevel::Write).await?;
+        Ok(
+            match tool_runner::recover_outcome(tool, InterruptedRun::Call(&open.arguments), &tool_context)
+                .await
+            {
+                RecoveryOutcome::Done(ran) => RetryOutcome::Added(ran),
+                RecoveryOutcome::NotDone => RetryOutcome::NotMade,
+                RecoveryOutcome::Unknown => RetryOutcome::Unknown,
+            },
+        )
     }
 
     fn duration_until(&self, at: Timestamp) -> Duration {

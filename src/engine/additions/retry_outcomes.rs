@@ -55,7 +55,7 @@ impl RetryRecorder {
 
     pub(super) async fn record_try(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         group: &RequestGroup,
         outcome: RetryOutcome,
     ) -> anyhow::Result<()> {
@@ -70,7 +70,7 @@ impl RetryRecorder {
         };
         let (ids, next) = (group.all_ids(), words::next_try_at(asked_at, tries, now));
         let given_up = match (outcome, next) {
-            (RetryOutcome::Added(ran), _) => return self.end_addition_as_added(scene, group, ran).await,
+            (RetryOutcome::Added(ran), _) => return self.end_addition_as_added(context, group, ran).await,
             (RetryOutcome::NotMade, Some(next)) => {
                 let write = move |conn: &mut _| request_groups::schedule_next_try(conn, &ids, next);
                 return Ok(self.db.write(write).await?);
@@ -92,13 +92,13 @@ impl RetryRecorder {
                 GivenUp::to_all(words::format_outcome_unknown(&open.wanted), FailureCode::OutcomeUnknown)
             }
         };
-        self.end_addition_as_given_up(scene, group, given_up).await
+        self.end_addition_as_given_up(context, group, given_up).await
     }
 
     /// Ends additions that are in the library: applies the effects of the call to our records, and notifies their user.
     async fn end_addition_as_added(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         group: &RequestGroup,
         ran: ToolOutput,
     ) -> anyhow::Result<()> {
@@ -113,10 +113,10 @@ impl RetryRecorder {
         let told = [Some(told), group.refusal.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ");
         let tool = tool_name(wanted.kind);
         let note = |part: &DeferredAddition| {
-            change_record::outcome_entry(scene, part.call, OutcomeSource::Response, tool, &result)
+            change_record::outcome_entry(context, part.call, OutcomeSource::Response, tool, &result)
         };
         let notes: Vec<audit::NewAuditEntry> = group.parts().iter().map(note).collect();
-        let doer = EffectSource::from_call(scene, group.whole.call);
+        let doer = EffectSource::from_call(context, group.whole.call);
         let (group, settings, now) = (group.clone(), self.settings.clone(), self.clock.now());
         let end = move |conn: &mut Conn| {
             let CloseGroupOutcome::Into(id) =
@@ -149,13 +149,13 @@ impl RetryRecorder {
 
     pub(super) async fn end_addition_as_given_up(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         group: &RequestGroup,
         given_up: GivenUp,
     ) -> anyhow::Result<()> {
-        let (user, settings) = (scene.user.clone(), self.settings.clone());
+        let (user, settings) = (context.user.clone(), self.settings.clone());
         let notes: Vec<audit::NewAuditEntry> =
-            group.parts().iter().map(|part| failed_addition_entry(scene, part, &given_up.reason)).collect();
+            group.parts().iter().map(|part| failed_addition_entry(context, part, &given_up.reason)).collect();
         let (group, now) = (group.clone(), self.clock.now());
         let end = move |conn: &mut _| {
             let CloseGroupOutcome::Into(id) =
@@ -242,11 +242,11 @@ impl GivenUp {
 
 /// Audit row of an addition that was not made, or that has an unknown outcome.
 pub(super) fn failed_addition_entry(
-    scene: &TurnContext,
+    context: &TurnContext,
     open: &DeferredAddition,
     reason: &FailureCode,
 ) -> audit::NewAuditEntry {
-    change_record::failed_write_entry(scene, open.call, tool_name(open.wanted.kind), reason)
+    change_record::failed_write_entry(context, open.call, tool_name(open.wanted.kind), reason)
 }
 
 /// Notifies a user once of the outcome of their request, outside their quiet hours. Users without notifications are

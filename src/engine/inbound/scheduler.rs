@@ -86,13 +86,13 @@ impl TurnScheduler {
 
     /// Starts or wakes the work on a user's messages, and returns at once.
     pub fn wake_user(&self, user: UserId) {
-        let Some(bell) = self.0.user_tasks.wake_task(user) else { return };
+        let Some(wakeup) = self.0.user_tasks.wake_task(user) else { return };
         let scheduler = self.clone();
         self.0.lifecycle.spawn(async move {
             let left = tokio::select! {
                 biased;
                 () = scheduler.0.lifecycle.wait_for_abort() => TaskEnd::Stopped,
-                left = scheduler.run_user_task(user, &bell) => left,
+                left = scheduler.run_user_task(user, &wakeup) => left,
             };
             // A retired task may already have a successor.
             if left == TaskEnd::Stopped {
@@ -141,7 +141,7 @@ impl TurnScheduler {
         }
     }
 
-    async fn run_user_task(&self, user: UserId, bell: &Arc<Notify>) -> TaskEnd {
+    async fn run_user_task(&self, user: UserId, wakeup: &Arc<Notify>) -> TaskEnd {
         // An engine that is being stopped may have accepted turns before, and then nothing more begins.
         tokio::select! {
             biased;
@@ -152,13 +152,13 @@ impl TurnScheduler {
         let mut over = None;
         loop {
             let look =
-                std::panic::AssertUnwindSafe(self.check_work(user, bell, &mut over)).catch_unwind().await;
+                std::panic::AssertUnwindSafe(self.check_work(user, wakeup, &mut over)).catch_unwind().await;
             match look {
                 Ok(Ok(WorkCheck::Worked(turn))) => {
                     over = turn;
                     self.0.user_tasks.signal_work_done();
                 }
-                Ok(Ok(WorkCheck::NotBefore(at))) => self.wait_until(bell, at).await,
+                Ok(Ok(WorkCheck::NotBefore(at))) => self.wait_until(wakeup, at).await,
                 Ok(Ok(WorkCheck::Nothing)) => {
                     if self.0.user_tasks.retire_task(user) {
                         return TaskEnd::Retired;
@@ -186,7 +186,7 @@ impl TurnScheduler {
     async fn check_work(
         &self,
         user: UserId,
-        bell: &Arc<Notify>,
+        wakeup: &Arc<Notify>,
         over: &mut Option<TurnId>,
     ) -> anyhow::Result<WorkCheck> {
         let ended = *over;
@@ -198,23 +198,23 @@ impl TurnScheduler {
                 inbound_messages::load_due_time(conn, user)?,
             ))
         };
-        let (account, live, due) = self.0.db.read(look).await?;
+        let (account, active_turn, due) = self.0.db.read(look).await?;
         *over = None;
         if let Some(Some(account)) = account {
             self.0.metrics.turn_ended(&account);
         }
-        if let Some(live) = live {
-            self.0.turns.run_turn(user, live, bell.clone()).await?;
-            return Ok(WorkCheck::Worked(Some(live.id)));
+        if let Some(active_turn) = active_turn {
+            self.0.turns.run_turn(user, active_turn, wakeup.clone()).await?;
+            return Ok(WorkCheck::Worked(Some(active_turn.id)));
         }
         let now = self.0.clock.now();
         match due {
             None => Ok(WorkCheck::Nothing),
             Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),
             Some(_) => match self.0.starter.start_turn(user).await? {
-                (TurnStartOutcome::Turn(live), _) => {
-                    self.0.turns.run_turn(user, live, bell.clone()).await?;
-                    Ok(WorkCheck::Worked(Some(live.id)))
+                (TurnStartOutcome::Turn(active_turn), _) => {
+                    self.0.turns.run_turn(user, active_turn, wakeup.clone()).await?;
+                    Ok(WorkCheck::Worked(Some(active_turn.id)))
                 }
                 (TurnStartOutcome::Answered, made) => Ok(WorkCheck::Worked(made)),
                 (TurnStartOutcome::Resumed, made) => {
@@ -230,11 +230,11 @@ impl TurnScheduler {
         }
     }
 
-    async fn wait_until(&self, bell: &Notify, at: Timestamp) {
+    async fn wait_until(&self, wakeup: &Notify, at: Timestamp) {
         let wait = Duration::try_from(at.duration_since(self.0.clock.now())).unwrap_or_default();
         tokio::select! {
             () = self.0.clock.sleep(wait) => {}
-            () = bell.notified() => {}
+            () = wakeup.notified() => {}
             () = self.0.lifecycle.wait_for_drain() => {}
         }
     }
@@ -248,7 +248,9 @@ impl TurnScheduler {
             .0
             .db
             .write(move |conn| match turn_lifecycle::load_active_turn(conn, user)? {
-                Some(live) => failed_work::count_failed_turn(conn, user, live.id, &settings, now),
+                Some(active_turn) => {
+                    failed_work::count_failed_turn(conn, user, active_turn.id, &settings, now)
+                }
                 None => failed_work::count_failed_start(conn, user, settings.limits.resumes.into(), now),
             })
             .await;

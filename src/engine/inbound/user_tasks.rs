@@ -19,21 +19,21 @@ pub(super) struct UserTasks {
 struct UserTask {
     /// Flag for a wake-up of the task since its last check.
     woken: bool,
-    bell: Arc<Notify>,
+    wakeup: Arc<Notify>,
 }
 
 impl UserTasks {
-    /// Wakes the user's task. Returns the bell of a new task if one has to be started.
+    /// Wakes the user's task. Returns the wakeup handle of a new task if one has to be started.
     pub(super) fn wake_task(&self, user: UserId) -> Option<Arc<Notify>> {
         let mut tasks = self.lock_tasks();
         if let Some(task) = tasks.get_mut(&user) {
             task.woken = true;
-            task.bell.notify_one();
+            task.wakeup.notify_one();
             return None;
         }
-        let bell = Arc::new(Notify::new());
-        tasks.insert(user, UserTask { woken: false, bell: bell.clone() });
-        Some(bell)
+        let wakeup = Arc::new(Notify::new());
+        tasks.insert(user, UserTask { woken: false, wakeup: wakeup.clone() });
+        Some(wakeup)
     }
 
     /// Ends the user's task unless the task was woken since its last check.

@@ -45,12 +45,12 @@ impl TurnStart<'_> {
     pub(super) fn run_admin_command(
         &mut self,
         admin: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         let text = match admin_commands::parse_admin_command(&events[0].body) {
             Some(AdminCommand::Decide(verdict, Some(code))) => {
-                return self.decide_approval(admin, scene, events, (verdict, &code));
+                return self.decide_approval(admin, context, events, (verdict, &code));
             }
             Some(AdminCommand::Decide(_, None)) => self.list_open_approvals(admin)?,
             Some(AdminCommand::Users) => self.list_users(admin)?,
@@ -58,25 +58,25 @@ impl TurnStart<'_> {
             Some(AdminCommand::Pause) => self.pause_assistant(admin)?,
             Some(AdminCommand::Resume) => {
                 let text = self.resume_assistant(admin)?;
-                self.answer_and_drop_prompt(admin, scene, events, text)?;
+                self.answer_and_drop_prompt(admin, context, events, text)?;
                 return Ok(TurnStartOutcome::Resumed);
             }
             Some(AdminCommand::Announce(words)) => self.announce_to_everyone(admin, words, &events[0])?,
             // The route came from the same parser, so this arm is not reached.
             None => "I did not understand that.".to_owned(),
         };
-        self.answer_and_drop_prompt(admin, scene, events, &text)
+        self.answer_and_drop_prompt(admin, context, events, &text)
     }
 
     fn decide_approval(
         &mut self,
         admin: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
         (verdict, code): (AdminDecision, &ApprovalCode),
     ) -> QueryResult<TurnStartOutcome> {
         if self.is_suspended(admin, &events[0])? {
-            return self.answer_and_drop_prompt(admin, scene, events, SUSPENDED);
+            return self.answer_and_drop_prompt(admin, context, events, SUSPENDED);
         }
         let text = match approvals::find_approval_by_code(self.conn, code, self.now)? {
             CodeLookup::Unknown => {
@@ -94,7 +94,7 @@ impl TurnStart<'_> {
             CodeLookup::Ended(end, by) => self.format_approval_end(end, by)?,
             CodeLookup::Open(approval) => match (&approval.kind, verdict) {
                 (ApprovalKind::Delete(item), AdminDecision::Approve) => {
-                    return self.approve_deletion(admin, scene, events, (approval.id, item));
+                    return self.approve_deletion(admin, context, events, (approval.id, item));
                 }
                 (ApprovalKind::Delete(item), AdminDecision::Deny) => {
                     self.deny_deletion(admin, &approval, item)?
@@ -118,7 +118,7 @@ impl TurnStart<'_> {
                 }
             },
         };
-        self.answer_and_drop_prompt(admin, scene, events, &text)
+        self.answer_and_drop_prompt(admin, context, events, &text)
     }
 
     fn format_approval_end(&mut self, end: ApprovalOutcome, by: Option<UserId>) -> QueryResult<String> {
@@ -155,24 +155,28 @@ impl TurnStart<'_> {
     fn approve_deletion(
         &mut self,
         admin: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
         (id, item): (i64, &DeletionTarget),
     ) -> QueryResult<TurnStartOutcome> {
         if approvals::settle_approval(self.conn, id, ApprovalOutcome::Approved, Some(admin.id), self.now)?
             == SettleApprovalOutcome::TooLate
         {
-            return self.answer_and_drop_prompt(admin, scene, events, "That was answered already.");
+            return self.answer_and_drop_prompt(admin, context, events, "That was answered already.");
         }
         self.audit_admin_action(admin, "approve_deletion", AuditSubject::Approval(id))?;
         let mut plan = TurnPlan::for_responder(Responder::Keyword);
-        plan.preface = self.drop_prompt(admin, scene, events)?;
-        let live = self.open_turn(admin, TurnKind::Confirm, &plan, events)?;
-        let approved =
-            pending_action::ApprovedDeletion { turn: live.id, yes: events[0].id, tool: REMOVE_MEDIA, item };
+        plan.preface = self.drop_prompt(admin, context, events)?;
+        let active_turn = self.open_turn(admin, TurnKind::Confirm, &plan, events)?;
+        let approved = pending_action::ApprovedDeletion {
+            turn: active_turn.id,
+            yes: events[0].id,
+            tool: REMOVE_MEDIA,
+            item,
+        };
         let call = pending_action::create_approved_call(self.conn, &approved, self.now)?;
         approvals::link_executing_call(self.conn, id, call)?;
-        Ok(TurnStartOutcome::Turn(live))
+        Ok(TurnStartOutcome::Turn(active_turn))
     }
 
     fn deny_deletion(

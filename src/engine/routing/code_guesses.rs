@@ -44,14 +44,14 @@ impl TurnStart<'_> {
     pub(super) fn handle_wrong_code(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
-        let repeats = scene.pending.as_ref().map_or(0, |open| open.repeats);
+        let repeats = context.pending.as_ref().map_or(0, |open| open.repeats);
         match (self.count_wrong_code(user, &events[0])?, repeats) {
             (MissOutcome::Suspended, _) => self.answer_by_code(user, TurnKind::Deny, events, SUSPENDED_NOW),
-            (MissOutcome::Counted, 0) => self.repeat_prompt(user, scene, events),
-            (MissOutcome::Counted, _) => self.close_unclear_prompt(user, scene, events),
+            (MissOutcome::Counted, 0) => self.repeat_prompt(user, context, events),
+            (MissOutcome::Counted, _) => self.close_unclear_prompt(user, context, events),
         }
     }
 

@@ -52,9 +52,9 @@ impl TurnStart<'_> {
         user: &User,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
-        let live =
+        let active_turn =
             self.open_turn(user, TurnKind::Command, &TurnPlan::for_responder(Responder::Keyword), events)?;
-        let end = TurnEnd::without_message(live.id, MessageOutcome::Remembered);
+        let end = TurnEnd::without_message(active_turn.id, MessageOutcome::Remembered);
         turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
@@ -62,16 +62,26 @@ impl TurnStart<'_> {
     pub(super) fn confirm_deletion(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
-        let live =
+        let active_turn =
             self.open_turn(user, TurnKind::Confirm, &TurnPlan::for_responder(Responder::Keyword), events)?;
-        match pending_action::claim_pending_action(self.conn, user.id, events[0].id, live.id, self.now)? {
-            ActionClaimOutcome::Claimed => Ok(TurnStartOutcome::Turn(live)),
+        match pending_action::claim_pending_action(
+            self.conn,
+            user.id,
+            events[0].id,
+            active_turn.id,
+            self.now,
+        )? {
+            ActionClaimOutcome::Claimed => Ok(TurnStartOutcome::Turn(active_turn)),
             ActionClaimOutcome::Lost => {
-                let text = format!("That question is closed. {}", scene.kept_sentence());
-                self.end_turn_by_code(live.id, &ReplyAddress::from_turn(user.clone(), live.id, events), &text)
+                let text = format!("That question is closed. {}", context.kept_sentence());
+                self.end_turn_by_code(
+                    active_turn.id,
+                    &ReplyAddress::from_turn(user.clone(), active_turn.id, events),
+                    &text,
+                )
             }
         }
     }
@@ -79,15 +89,15 @@ impl TurnStart<'_> {
     pub(super) fn repeat_prompt(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
-        let question = scene.pending.as_ref().map(|open| open.summary.clone()).unwrap_or_default();
-        let live =
+        let question = context.pending.as_ref().map(|open| open.summary.clone()).unwrap_or_default();
+        let active_turn =
             self.open_turn(user, TurnKind::Deny, &TurnPlan::for_responder(Responder::Keyword), events)?;
-        let text = ReplyAddress::from_turn(user.clone(), live.id, events).prompt_message(&question);
+        let text = ReplyAddress::from_turn(user.clone(), active_turn.id, events).prompt_message(&question);
         pending_action::repeat_prompt(self.conn, user.id, &text, self.now)?;
-        let asked = TurnEnd::without_message(live.id, MessageOutcome::Replied);
+        let asked = TurnEnd::without_message(active_turn.id, MessageOutcome::Replied);
         let end = TurnEnd { answer: Some(text.body), ..asked };
         turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
         Ok(TurnStartOutcome::Answered)
@@ -97,12 +107,12 @@ impl TurnStart<'_> {
     pub(super) fn close_unclear_prompt(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
         let text =
-            format!("I did not get a clear yes. {} Ask again if you want it gone.", scene.kept_sentence());
+            format!("I did not get a clear yes. {} Ask again if you want it gone.", context.kept_sentence());
         self.answer_by_code(user, TurnKind::Deny, events, &text)
     }
 
@@ -110,10 +120,10 @@ impl TurnStart<'_> {
     pub(super) fn reply_stale(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         why: StaleReason,
     ) -> QueryResult<TurnStartOutcome> {
-        let same = |event: &&InboundEvent| route::stale_reason(event, scene.resumed_at) == Some(why);
+        let same = |event: &&InboundEvent| route::stale_reason(event, context.resumed_at) == Some(why);
         let waiting = inbound_messages::load_due_messages(self.conn, user.id, MAX_STALE_MESSAGES, self.now)?;
         let count = waiting.iter().take_while(same).count().max(1);
         let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };
@@ -134,13 +144,13 @@ impl TurnStart<'_> {
     pub(super) fn reply_rate_limited(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         waiting: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         let Some(rate) = self.settings.rate_limit else {
             return self.skip_message(&waiting[0], "rate_limited");
         };
-        let count = scene.over_limit.iter().take_while(|over| **over).count().max(1);
+        let count = context.over_limit.iter().take_while(|over| **over).count().max(1);
         let many = &waiting[..count];
         for event in many {
             inbound_messages::mark_over_limit(self.conn, event.id)?;
@@ -155,16 +165,16 @@ impl TurnStart<'_> {
         for event in &many[1..] {
             self.skip_message(event, "rate_limited")?;
         }
-        self.answer_and_drop_prompt(user, scene, &many[..1], &admin_commands::format_rate_limited(rate))
+        self.answer_and_drop_prompt(user, context, &many[..1], &admin_commands::format_rate_limited(rate))
     }
 
     pub(super) fn clear_conversation(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
-        self.answer_and_drop_prompt(user, scene, events, "OK, we start over.")?;
+        self.answer_and_drop_prompt(user, context, events, "OK, we start over.")?;
         if let Some(open) = conversations::load_open_conversation(self.conn, user.id)? {
             conversations::end_conversation(self.conn, open.id, EndReason::Cleared, self.now)?;
         }
@@ -175,7 +185,7 @@ impl TurnStart<'_> {
     pub(super) fn forget_all(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         let by = Actor::User(user.id);
@@ -187,7 +197,7 @@ impl TurnStart<'_> {
         };
         audit::record_change(self.conn, &entry, self.now)?;
         // The reply is stored first, so that its own text is erased with the others.
-        self.answer_and_drop_prompt(user, scene, events, ERASED_REPLY)?;
+        self.answer_and_drop_prompt(user, context, events, ERASED_REPLY)?;
         privacy::erase_conversations(self.conn, user.id, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
@@ -196,11 +206,11 @@ impl TurnStart<'_> {
     pub(super) fn answer_and_drop_prompt(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
         text: &str,
     ) -> QueryResult<TurnStartOutcome> {
-        let text = match self.drop_prompt(user, scene, events)? {
+        let text = match self.drop_prompt(user, context, events)? {
             Some(closing) => reply_address::prepend_sentence(&closing, text),
             None => text.to_owned(),
         };
@@ -212,34 +222,34 @@ impl TurnStart<'_> {
     pub(super) fn drop_prompt(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<Option<String>> {
-        if scene.pending.is_none() || events.iter().all(|event| event.origin == MessageOrigin::Button) {
+        if context.pending.is_none() || events.iter().all(|event| event.origin == MessageOrigin::Button) {
             return Ok(None);
         }
         pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
-        Ok(Some(scene.closing_sentence()))
+        Ok(Some(context.closing_sentence()))
     }
 
     pub(super) fn send_next_page(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         let said = match conversations::load_open_conversation(self.conn, user.id)? {
             // An open confirmation prompt was the last reply, and it was sent whole.
-            Some(open) if scene.pending.is_none() => history::load_last_answer(self.conn, open.id)?,
+            Some(open) if context.pending.is_none() => history::load_last_answer(self.conn, open.id)?,
             Some(_) | None => None,
         };
         let Some(rest) = said.and_then(|answer| message_format::split_first_page(&answer).rest) else {
-            return self.answer_and_drop_prompt(user, scene, events, "There is nothing more.");
+            return self.answer_and_drop_prompt(user, context, events, "There is nothing more.");
         };
-        let live =
+        let active_turn =
             self.open_turn(user, TurnKind::Command, &TurnPlan::for_responder(Responder::Keyword), events)?;
-        let back = ReplyAddress::from_turn(user.clone(), live.id, events).with_emoji();
-        self.end_turn_by_code(live.id, &back, &rest)
+        let back = ReplyAddress::from_turn(user.clone(), active_turn.id, events).with_emoji();
+        self.end_turn_by_code(active_turn.id, &back, &rest)
     }
 
     pub(super) fn answer_by_code(
@@ -249,8 +259,12 @@ impl TurnStart<'_> {
         events: &[InboundEvent],
         text: &str,
     ) -> QueryResult<TurnStartOutcome> {
-        let live = self.open_turn(user, kind, &TurnPlan::for_responder(Responder::Keyword), events)?;
-        self.end_turn_by_code(live.id, &ReplyAddress::from_turn(user.clone(), live.id, events), text)
+        let active_turn = self.open_turn(user, kind, &TurnPlan::for_responder(Responder::Keyword), events)?;
+        self.end_turn_by_code(
+            active_turn.id,
+            &ReplyAddress::from_turn(user.clone(), active_turn.id, events),
+            text,
+        )
     }
 
     fn end_turn_by_code(

@@ -14,17 +14,17 @@ impl TurnStart<'_> {
     pub(super) fn list_facts(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         let list = facts::load_facts(self.conn, user.id)?.format_list(self.responder);
-        self.answer_and_drop_prompt(user, scene, events, &list)
+        self.answer_and_drop_prompt(user, context, events, &list)
     }
 
     pub(super) fn forget_fact(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
         number: u32,
     ) -> QueryResult<TurnStartOutcome> {
@@ -41,6 +41,6 @@ impl TurnStart<'_> {
             }
             None => known::format_unknown_number(number),
         };
-        self.answer_and_drop_prompt(user, scene, events, &text)
+        self.answer_and_drop_prompt(user, context, events, &text)
     }
 }

@@ -120,16 +120,16 @@ impl TurnStart<'_> {
         if self.is_held_by_pause(&user, first)? {
             return Ok(TurnStartOutcome::Held);
         }
-        let scene = self.load_context(&user, &waiting)?;
-        let situation = scene.routing_context(&user, self.settings, 0);
+        let context = self.load_context(&user, &waiting)?;
+        let situation = context.routing_context(&user, self.settings, 0);
         if route::would_act(&situation, first) {
             return Ok(TurnStartOutcome::Unverified(first.id));
         }
         let route = route::route_message(&situation, first);
         if !matches!(route, Route::OptOut | Route::Newcomer | Route::Skip(route::NoReplyReason::Blocked)) {
-            self.store_reaction(&user, &scene, &situation, first)?;
+            self.store_reaction(&user, &context, &situation, first)?;
         }
-        self.apply_route(route, &user, &scene, &waiting)
+        self.apply_route(route, &user, &context, &waiting)
     }
 
     /// Loads all data that decides the route of a message.
@@ -211,13 +211,13 @@ impl TurnStart<'_> {
     fn store_reaction(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         situation: &RoutingContext<'_>,
         event: &InboundEvent,
     ) -> QueryResult<()> {
         let quoted = route::reaction_target(situation, event);
         let on = match quoted {
-            ReactionTarget::Text(place) => scene.recent.get(place).map(|recent| recent.message),
+            ReactionTarget::Text(place) => context.recent.get(place).map(|recent| recent.message),
             ReactionTarget::Media | ReactionTarget::NotFound => None,
         };
         let asked = situation.open_prompt.is_some() && reaction::looks_like_reaction(&event.body);
@@ -234,7 +234,7 @@ impl TurnStart<'_> {
         &mut self,
         route: Route,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         waiting: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         let first = &waiting[..1];
@@ -248,18 +248,18 @@ impl TurnStart<'_> {
             Route::OptIn => self.skip_message(&first[0], "opted_in"),
             Route::StoreOnly => self.store_without_reply(user, first),
             Route::Newcomer => self.receive_newcomer(user, &first[0]),
-            Route::Confirm => self.confirm_deletion(user, scene, first),
-            Route::Deny => self.deny_prompt(user, scene, waiting),
-            Route::RepeatPrompt => self.repeat_prompt(user, scene, first),
-            Route::WrongCode => self.handle_wrong_code(user, scene, first),
-            Route::ClosePrompt => self.close_unclear_prompt(user, scene, first),
-            Route::AcceptOffer => self.accept_offer(user, scene, first),
+            Route::Confirm => self.confirm_deletion(user, context, first),
+            Route::Deny => self.deny_prompt(user, context, waiting),
+            Route::RepeatPrompt => self.repeat_prompt(user, context, first),
+            Route::WrongCode => self.handle_wrong_code(user, context, first),
+            Route::ClosePrompt => self.close_unclear_prompt(user, context, first),
+            Route::AcceptOffer => self.accept_offer(user, context, first),
             Route::DeclineOffer => {
                 join_requests::erase_first_request(self.conn, user.id)?;
                 self.answer_by_code(user, TurnKind::Command, first, "OK, I won't add it.")
             }
             Route::LateAnswer => {
-                let text = scene.ended_prompt.as_ref().map(|ended| ended.answer.clone());
+                let text = context.ended_prompt.as_ref().map(|ended| ended.answer.clone());
                 self.answer_by_code(
                     user,
                     TurnKind::Deny,
@@ -267,28 +267,28 @@ impl TurnStart<'_> {
                     text.as_deref().unwrap_or("Nothing is open."),
                 )
             }
-            Route::Stale(why) => self.reply_stale(user, scene, why),
-            Route::RateLimited => self.reply_rate_limited(user, scene, waiting),
-            Route::AdminCommand => self.run_admin_command(user, scene, first),
+            Route::Stale(why) => self.reply_stale(user, context, why),
+            Route::RateLimited => self.reply_rate_limited(user, context, waiting),
+            Route::AdminCommand => self.run_admin_command(user, context, first),
             Route::ListApprovals => {
                 let text = self.list_open_approvals(user)?;
-                self.answer_and_drop_prompt(user, scene, first, &text)
+                self.answer_and_drop_prompt(user, context, first, &text)
             }
-            Route::ClearConversation => self.clear_conversation(user, scene, first),
-            Route::ForgetAll => self.forget_all(user, scene, first),
-            Route::ListFacts => self.list_facts(user, scene, first),
-            Route::ForgetFact(number) => self.forget_fact(user, scene, first, number.into()),
+            Route::ClearConversation => self.clear_conversation(user, context, first),
+            Route::ForgetAll => self.forget_all(user, context, first),
+            Route::ListFacts => self.list_facts(user, context, first),
+            Route::ForgetFact(number) => self.forget_fact(user, context, first, number.into()),
             Route::Commands => self.answer_and_drop_prompt(
                 user,
-                scene,
+                context,
                 first,
                 &keyword_grammar::format_commands(user.rights.role),
             ),
-            Route::More => self.send_next_page(user, scene, first),
+            Route::More => self.send_next_page(user, context, first),
             Route::SetNotifications(wish) => {
                 notifications::store_notification_preference(self.conn, user.id, wish, self.now)?;
                 reschedule_notifications(self.conn, self.settings, Some(user.id), self.now)?;
-                self.answer_and_drop_prompt(user, scene, first, &quiet_hours::format_preference_saved(wish))
+                self.answer_and_drop_prompt(user, context, first, &quiet_hours::format_preference_saved(wish))
             }
             Route::Unverified => {
                 self.answer_by_code(user, TurnKind::Command, first, keyword_grammar::UNVERIFIED_REPLY)
@@ -296,7 +296,7 @@ impl TurnStart<'_> {
             Route::MediaOnly => {
                 self.answer_by_code(user, TurnKind::Command, first, keyword_grammar::MEDIA_ONLY_REPLY)
             }
-            Route::Turn(brain) => self.start_chat_turn(user, scene, waiting, brain),
+            Route::Turn(brain) => self.start_chat_turn(user, context, waiting, brain),
         }
     }
 
@@ -305,12 +305,12 @@ impl TurnStart<'_> {
     fn deny_prompt(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         waiting: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         pending_action::close_pending_action(self.conn, user.id, CloseReason::Denied, self.now)?;
-        let denied_at = scene.denied_at.filter(|_| scene.pending.is_some()).unwrap_or(0);
-        let code = scene.open_prompt.as_ref().and_then(|question| question.code);
+        let denied_at = context.denied_at.filter(|_| context.pending.is_some()).unwrap_or(0);
+        let code = context.open_prompt.as_ref().and_then(|question| question.code);
         let answers = |event: &InboundEvent| {
             let read =
                 confirmation_reply::parse_confirmation_reply(&event.body, code, &self.settings.languages);
@@ -323,7 +323,7 @@ impl TurnStart<'_> {
         let denied: Vec<InboundEvent> =
             first.iter().chain(later.iter().filter(|event| answers(event))).cloned().collect();
         let text = match confirmation_reply::asks_to_keep(&waiting[denied_at].body) {
-            true => scene.closing_sentence(),
+            true => context.closing_sentence(),
             false => "OK, kept.".to_owned(),
         };
         self.answer_by_code(user, TurnKind::Deny, &denied, &text)
@@ -333,11 +333,11 @@ impl TurnStart<'_> {
     fn accept_offer(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         join_requests::erase_first_request(self.conn, user.id)?;
-        let request = scene.first_request.as_ref().map(FirstRequest::to_request_text);
+        let request = context.first_request.as_ref().map(FirstRequest::to_request_text);
         let plan = TurnPlan { request, ..TurnPlan::for_responder(Responder::Keyword) };
         Ok(TurnStartOutcome::Turn(self.open_turn(user, TurnKind::Chat, &plan, events)?))
     }
@@ -346,7 +346,7 @@ impl TurnStart<'_> {
     fn start_chat_turn(
         &mut self,
         user: &User,
-        scene: &UserContext,
+        context: &UserContext,
         waiting: &[InboundEvent],
         brain: Responder,
     ) -> QueryResult<TurnStartOutcome> {
@@ -355,7 +355,7 @@ impl TurnStart<'_> {
             open_prompt: None,
             ended_prompt: None,
             first_request: None,
-            ..scene.clone()
+            ..context.clone()
         };
         let belongs = |at: usize| {
             let situation = plain.routing_context(user, self.settings, at);
@@ -371,13 +371,13 @@ impl TurnStart<'_> {
         } else {
             Responder::Keyword
         });
-        let unclear = route::needs_triage(&scene.routing_context(user, self.settings, 0), &waiting[0]);
+        let unclear = route::needs_triage(&context.routing_context(user, self.settings, 0), &waiting[0]);
         if plan.brain == Responder::Model && together == 1 && unclear {
             plan.triage = TriageState::Open;
         }
-        if scene.pending.is_some() {
+        if context.pending.is_some() {
             pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
-            let closing = scene.closing_sentence();
+            let closing = context.closing_sentence();
             plan.notes.push(format!(
                 "their text closed the open question, nothing was deleted; your answer is sent behind this: {closing}"
             ));

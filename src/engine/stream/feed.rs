@@ -27,25 +27,25 @@ pub(super) struct Feed {
     /// `None` until the first check.
     buffer: Mutex<Option<EventBuffer>>,
     /// Notifies the readers of a changed buffer.
-    bell: watch::Sender<()>,
+    wakeup: watch::Sender<()>,
 }
 
 impl Feed {
     pub(super) fn new(db: Db, conversation: ConversationId) -> Self {
-        Self { db, conversation, buffer: Mutex::new(None), bell: watch::Sender::new(()) }
+        Self { db, conversation, buffer: Mutex::new(None), wakeup: watch::Sender::new(()) }
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<()> {
-        self.bell.subscribe()
+        self.wakeup.subscribe()
     }
 
     pub(super) fn is_followed(&self) -> bool {
-        self.bell.receiver_count() > 0
+        self.wakeup.receiver_count() > 0
     }
 
     /// Waits until the last reader has disconnected.
     pub(super) async fn wait_for_last_reader(&self) {
-        self.bell.closed().await;
+        self.wakeup.closed().await;
     }
 
     /// Returns the events after a cursor; `None` if they have to be read from the database.
@@ -90,7 +90,7 @@ impl Feed {
                 ring.drop_up_to(floor);
             }
             if count > 0 {
-                self.bell.send_replace(());
+                self.wakeup.send_replace(());
             }
             if count < BATCH {
                 return Ok(());
@@ -103,7 +103,7 @@ impl Feed {
     async fn restart_buffer(&self) -> Result<(), DbError> {
         let last = self.db.read(event_reader::load_last_seq).await?;
         *self.lock_buffer() = Some(EventBuffer::starting_after(last));
-        self.bell.send_replace(());
+        self.wakeup.send_replace(());
         Ok(())
     }
 }

@@ -42,9 +42,9 @@ impl Hub {
         let mut feeds = self.lock_feeds();
         let feed = feeds.entry(conversation).or_insert_with(|| self.start_feed(conversation)).clone();
         // The subscription happens under the lock, so that the feed is not removed meanwhile.
-        let bell = feed.subscribe();
+        let wakeup = feed.subscribe();
         drop(feeds);
-        StreamReader::new(feed, bell, self.0.closing.clone(), after, Arc::new(snapshot))
+        StreamReader::new(feed, wakeup, self.0.closing.clone(), after, Arc::new(snapshot))
     }
 
     fn start_feed(&self, conversation: ConversationId) -> Arc<Feed> {

@@ -39,7 +39,7 @@ pub enum ReadError {
 
 pub struct StreamReader<S> {
     feed: Arc<Feed>,
-    bell: watch::Receiver<()>,
+    wakeup: watch::Receiver<()>,
     closing: CancellationToken,
     snapshot: ReadSnapshot<S>,
     position: ReadPosition,
@@ -70,7 +70,7 @@ impl<S: Send + 'static> StreamReader<S> {
     async fn advance(&mut self) -> Result<StreamBatch<S>, ReadError> {
         loop {
             // The signal is marked as seen before the read, so that an event that arrives after the read signals again.
-            self.bell.borrow_and_update();
+            self.wakeup.borrow_and_update();
             let events = match self.position {
                 ReadPosition::NeedsSnapshot => return self.read_snapshot().await,
                 ReadPosition::Claimed(place) => self.read_events(place).await?,
@@ -91,7 +91,7 @@ impl<S: Send + 'static> StreamReader<S> {
                 self.caught_up = true;
                 return Ok(StreamBatch::CaughtUp);
             }
-            if self.bell.changed().await.is_err() {
+            if self.wakeup.changed().await.is_err() {
                 return Err(ReadError::Closed);
             }
         }
@@ -143,12 +143,12 @@ impl<S> StreamReader<S> {
 
     pub(super) fn new(
         feed: Arc<Feed>,
-        bell: watch::Receiver<()>,
+        wakeup: watch::Receiver<()>,
         closing: CancellationToken,
         after: Option<EventSeq>,
         snapshot: ReadSnapshot<S>,
     ) -> Self {
         let place = after.map_or(ReadPosition::NeedsSnapshot, ReadPosition::Claimed);
-        Self { feed, bell, closing, snapshot, position: place, caught_up: false }
+        Self { feed, wakeup, closing, snapshot, position: place, caught_up: false }
     }
 }

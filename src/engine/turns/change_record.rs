@@ -27,12 +27,12 @@ pub(crate) enum OutcomeSource {
 
 /// Returns the audit log entry about a call of the turn's user.
 pub(crate) fn audit_entry(
-    scene: &TurnContext,
+    context: &TurnContext,
     kind: &'static str,
     call: CallRow,
     detail: Value,
 ) -> NewAuditEntry {
-    NewAuditEntry { actor: Actor::User(scene.user.id), kind, subject: AuditSubject::Call(call), detail }
+    NewAuditEntry { actor: Actor::User(context.user.id), kind, subject: AuditSubject::Call(call), detail }
 }
 
 /// Returns the audit detail of a write that is about to begin.
@@ -47,7 +47,7 @@ pub(crate) fn intent_detail(call: &ToolCall) -> Value {
 
 /// Returns the audit row of a write that has a result.
 pub(crate) fn outcome_entry(
-    scene: &TurnContext,
+    context: &TurnContext,
     call: CallRow,
     evidence: OutcomeSource,
     tool: &str,
@@ -59,18 +59,18 @@ pub(crate) fn outcome_entry(
         (_, OutcomeSource::Response) => "write_done",
         (_, OutcomeSource::Lookup) => "write_settled",
     };
-    audit_entry(scene, kind, call, change_detail(tool, &result.for_model))
+    audit_entry(context, kind, call, change_detail(tool, &result.for_model))
 }
 
 /// Returns the audit row of a write that has no result; `None` for a call that changes nothing or is still open.
 pub(crate) fn failure_entry(
-    scene: &TurnContext,
+    context: &TurnContext,
     call: &ToolCall,
     state: &CallState,
 ) -> Option<NewAuditEntry> {
     match state {
         CallState::Failed(failure) if call.effect_level == EffectLevel::Write => {
-            Some(failed_write_entry(scene, call.row, &call.name, &failure.code))
+            Some(failed_write_entry(context, call.row, &call.name, &failure.code))
         }
         CallState::Failed(_) | CallState::Created | CallState::Running => None,
         CallState::Held | CallState::Done(_) | CallState::Canceled(_) => None,
@@ -79,18 +79,18 @@ pub(crate) fn failure_entry(
 
 /// Returns the audit row of a write that was not made, or that has an unknown outcome.
 pub(crate) fn failed_write_entry(
-    scene: &TurnContext,
+    context: &TurnContext,
     call: CallRow,
     tool: &str,
     reason: &FailureCode,
 ) -> NewAuditEntry {
     let kind = if *reason == FailureCode::OutcomeUnknown { "write_unknown" } else { "write_failed" };
-    audit_entry(scene, kind, call, json!({ "tool": tool, "reason": reason }))
+    audit_entry(context, kind, call, json!({ "tool": tool, "reason": reason }))
 }
 
 /// Returns the audit row of one item of a deletion, at its start (`None`) and with its outcome.
 pub(crate) fn deletion_entry(
-    scene: &TurnContext,
+    context: &TurnContext,
     call: CallRow,
     ord: i64,
     item: &DeletionTarget,
@@ -112,7 +112,7 @@ pub(crate) fn deletion_entry(
     if let Some(reason) = reason {
         detail["reason"] = json!(reason);
     }
-    audit_entry(scene, kind, call, detail)
+    audit_entry(context, kind, call, detail)
 }
 
 /// Returns the status word of a result, such as `deleted`.

@@ -11,7 +11,7 @@ const MAX_BEFORE_QUESTION: usize = 600;
 
 /// Builds the exact confirmation prompt about `items`. The text `before` precedes the prompt.
 pub(super) fn build_confirmation_prompt(
-    scene: &TurnContext,
+    context: &TurnContext,
     items: Vec<DeletionTarget>,
     before: &str,
     settings: &HouseholdSettings,
@@ -24,12 +24,12 @@ pub(super) fn build_confirmation_prompt(
         _ => words.clone(),
     };
     NewPendingAction {
-        turn: scene.live.id,
-        user: scene.user.id,
-        conversation: scene.live.conversation,
+        turn: context.active_turn.id,
+        user: context.user.id,
+        conversation: context.active_turn.conversation,
         items,
         summary: words,
         code,
-        prompt: scene.reply_address().prompt_message(&said),
+        prompt: context.reply_address().prompt_message(&said),
     }
 }

@@ -66,30 +66,30 @@ impl DeletionRunner {
 
     pub(super) async fn run_confirmed_deletion(&self, log: &TurnLog) -> anyhow::Result<()> {
         loop {
-            let scene = log.load_context().await?;
+            let context = log.load_context().await?;
             let claimed = log.load_claimed_deletion().await?;
             let open = claimed
                 .items()
                 .iter()
                 .find(|item| matches!(item.state, DeletionItemState::Held | DeletionItemState::Running));
-            let Some(item) = open else { return self.report_deletion(log, &scene, claimed).await };
+            let Some(item) = open else { return self.report_deletion(log, &context, claimed).await };
             let limits = &self.settings.limits;
             let outcome = match (
                 self.tools.registry().get(claimed.tool()),
-                next_item_step(item, &scene.turn, limits),
+                next_item_step(item, &context.turn, limits),
             ) {
                 (_, DeletionStep::End(outcome)) => Some(outcome),
                 (None, DeletionStep::Start | DeletionStep::Check) => Some(ItemOutcome::Failed),
                 (Some(tool), DeletionStep::Start) => {
-                    self.delete_item(log, &scene, (&claimed, item), tool).await?
+                    self.delete_item(log, &context, (&claimed, item), tool).await?
                 }
                 (Some(tool), DeletionStep::Check) => {
-                    self.recover_item(log, &scene, (&claimed, item), tool).await?
+                    self.recover_item(log, &context, (&claimed, item), tool).await?
                 }
             };
             if let Some(outcome) = outcome {
                 let (call, ord) = (claimed.call(), item.ord);
-                let note = change_record::deletion_entry(&scene, call, ord, &item.target, Some(outcome));
+                let note = change_record::deletion_entry(&context, call, ord, &item.target, Some(outcome));
                 log.finish_item(call, ord, outcome, note).await?;
                 failpoint::reached("item.recorded");
             }
@@ -100,23 +100,23 @@ impl DeletionRunner {
     async fn delete_item(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         (claimed, item): (&ClaimedDeletion, &DeletionItem),
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
-        let cleared = match approval::approve_item(claimed, item, &scene.user) {
+        let cleared = match approval::approve_item(claimed, item, &context.user) {
             Ok(cleared) => cleared,
             Err(NotPermitted) => return Ok(Some(ItemOutcome::NotPermitted)),
         };
         let (call, ord) = (claimed.call(), item.ord);
-        let intent = change_record::deletion_entry(scene, call, ord, &item.target, None);
+        let intent = change_record::deletion_entry(context, call, ord, &item.target, None);
         if log.start_item(call, ord, intent).await? == ItemStartOutcome::NotStartable {
             return Ok(None);
         }
         failpoint::reached("item.started");
-        let world = self.tools.load_context(scene, EffectLevel::Destructive).await?;
-        let run = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world));
-        let ended = self.tools.run_with_progress(scene, run).await;
+        let tool_context = self.tools.load_context(context, EffectLevel::Destructive).await?;
+        let run = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &tool_context));
+        let ended = self.tools.run_with_progress(context, run).await;
         failpoint::reached("item.ran");
         let tried_before = item.attempts > 0;
         Ok(match ended {
@@ -148,19 +148,19 @@ impl DeletionRunner {
     async fn recover_item(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         (claimed, item): (&ClaimedDeletion, &DeletionItem),
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
         let (run, scope) = (InterruptedRun::Item(&item.target), (EffectLevel::Destructive, item.started_at));
-        let check = self.tools.check_outcome(scene, tool, run, scope);
-        match self.tools.run_with_progress(scene, check).await? {
+        let check = self.tools.check_outcome(context, tool, run, scope);
+        match self.tools.run_with_progress(context, check).await? {
             RecoveryOutcome::Done(_) => return Ok(Some(ItemOutcome::Deleted)),
             RecoveryOutcome::Unknown => return Ok(Some(ItemOutcome::Unknown)),
             RecoveryOutcome::NotDone => {}
         }
         let is_last = i64::from(item.attempts) >= MAX_STARTS;
-        if is_last || is_stopped(&scene.turn, &self.settings.limits) {
+        if is_last || is_stopped(&context.turn, &self.settings.limits) {
             return Ok(Some(ItemOutcome::StillThere));
         }
         log.reset_item(claimed.call(), item.ord).await?;
@@ -171,7 +171,7 @@ impl DeletionRunner {
     async fn report_deletion(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         claimed: ClaimedDeletion,
     ) -> anyhow::Result<()> {
         let outcomes: Vec<(DeletionTarget, ItemOutcome)> = claimed
@@ -184,7 +184,7 @@ impl DeletionRunner {
             .collect();
         let wish = log.load_executed_approval(claimed.call()).await?;
         let report = deletion_messages::format_deletion_report(&outcomes);
-        let report = scene
+        let report = context
             .closing_sentence()
             .map_or(report.clone(), |closing| reply_address::prepend_sentence(closing, &report));
         let changed: Vec<DeletionTarget> = outcomes
@@ -194,32 +194,32 @@ impl DeletionRunner {
             .collect();
         // Only the member can repeat their removal request.
         let fresh = match wish {
-            None if !is_stopped(&scene.turn, &self.settings.limits) => {
-                self.preview_changed_items(scene, &claimed, &changed).await?
+            None if !is_stopped(&context.turn, &self.settings.limits) => {
+                self.preview_changed_items(context, &claimed, &changed).await?
             }
             Some(_) | None => Vec::new(),
         };
         let again =
-            (!fresh.is_empty()).then(|| build_confirmation_prompt(scene, fresh, &report, &self.settings));
+            (!fresh.is_empty()).then(|| build_confirmation_prompt(context, fresh, &report, &self.settings));
         let told = wish.zip(
             outcomes.first().map(|(item, outcome)| deletion_messages::format_removal_outcome(item, *outcome)),
         );
-        let end = scene.reply_address().turn_end(scene.live.id, MessageOutcome::Replied, &report);
+        let end = context.reply_address().turn_end(context.active_turn.id, MessageOutcome::Replied, &report);
         Ok(log.finish_deletion(DeletionEnd { claimed, report, told, again, end }).await?)
     }
 
     /// Fetches the current state of the changed items; empty if a fetch fails.
     async fn preview_changed_items(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         claimed: &ClaimedDeletion,
         changed: &[DeletionTarget],
     ) -> anyhow::Result<Vec<DeletionTarget>> {
         let Some(tool) = self.tools.registry().get(claimed.tool()).filter(|_| !changed.is_empty()) else {
             return Ok(Vec::new());
         };
-        let world = self.tools.load_context(scene, EffectLevel::Destructive).await?;
-        Ok(match tokio::time::timeout(tool.timeout(), tool.refresh_items(changed, &world)).await {
+        let tool_context = self.tools.load_context(context, EffectLevel::Destructive).await?;
+        Ok(match tokio::time::timeout(tool.timeout(), tool.refresh_items(changed, &tool_context)).await {
             Ok(Ok(items)) => items,
             Ok(Err(error)) => {
                 tracing::warn!(

@@ -67,7 +67,7 @@ impl ModelStepRunner {
     pub(super) async fn run_model_step(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         past: &TurnHistory,
         ask: &ModelCallPlan,
     ) -> anyhow::Result<TurnProgress> {
@@ -77,7 +77,7 @@ impl ModelStepRunner {
                 () = log.wait_for_cancellation() => return Ok(TurnProgress::Reload),
             }
         }
-        let call = self.prepare_model_call(scene, past, ask);
+        let call = self.prepare_model_call(context, past, ask);
         let metrics = &self.metrics;
         let (responder, model) = (call.responder, call.model.name().to_owned());
         let new = NewAttempt { id: call.attempt, responder, model, estimate: call.estimate };
@@ -102,7 +102,7 @@ impl ModelStepRunner {
         let progress = match answer {
             Ok(answer) => {
                 metrics.model_answered(call.responder, answer.step.usage);
-                self.record_step(log, scene, call.attempt, answer).await?
+                self.record_step(log, context, call.attempt, answer).await?
             }
             Err(failed) => {
                 metrics.model_failed(call.responder, &failed.error);
@@ -116,36 +116,36 @@ impl ModelStepRunner {
 
     fn prepare_model_call(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         past: &TurnHistory,
         ask: &ModelCallPlan,
     ) -> PreparedCall {
-        let request = self.build_model_request(scene, past, ask);
+        let request = self.build_model_request(context, past, ask);
         let (brain, model) = self.models.select_model(ask.responder);
-        let attempt = AttemptId { turn: scene.live.id, step: ask.step, attempt: ask.attempt };
+        let attempt = AttemptId { turn: context.active_turn.id, step: ask.step, attempt: ask.attempt };
         let estimate = CostEstimate::from_request(&request, self.settings.prices);
         PreparedCall { attempt, responder: brain, model, request, estimate }
     }
 
     fn build_model_request(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         past: &TurnHistory,
         ask: &ModelCallPlan,
     ) -> ModelRequest {
         let zone = self.settings.zone.clone();
-        let known = scene.facts.prompt_lines();
+        let known = context.facts.prompt_lines();
         let moment = self.clock.now().to_zoned(zone).strftime("%a %b %-d %Y %H:%M %Q").to_string();
         prompt::build_request(&PromptMaterial {
-            tools: self.tools.offered_specs(scene.user.rights),
+            tools: self.tools.offered_specs(context.user.rights),
             history: &past.turns,
-            turn: &scene.turn,
+            turn: &context.turn,
             context: PromptContext {
                 moment,
-                user_name: scene.user.name.as_deref(),
+                user_name: context.user.name.as_deref(),
                 facts: &known,
                 done_today: &past.done_today,
-                notes: &scene.plan.notes,
+                notes: &context.plan.notes,
                 recalled: &past.recalled,
             },
             style: ask.style,
@@ -172,7 +172,7 @@ impl ModelStepRunner {
     async fn record_step(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         attempt: AttemptId,
         CallResponse { step, charge, last_pieces: rest }: CallResponse,
     ) -> anyhow::Result<TurnProgress> {
@@ -180,19 +180,19 @@ impl ModelStepRunner {
         // A response that was cut off or stopped may contain an incomplete call, so none of its calls run.
         let whole = matches!(stop, StopReason::Done | StopReason::Other(_));
         let calls =
-            calls.into_iter().filter(|_| whole).map(|call| self.build_tool_call(scene, call)).collect();
+            calls.into_iter().filter(|_| whole).map(|call| self.build_tool_call(context, call)).collect();
         let response = RecordedResponse { text, thinking, stop, calls, tokens: usage, charge, response_id };
         log.complete_attempt(attempt, rest, response).await
     }
 
     /// Builds a call from the model's request with this user's preferences applied. The stored call is exactly the one
     /// that runs, also after a crash.
-    fn build_tool_call(&self, scene: &TurnContext, call: RawCall) -> NewCall {
+    fn build_tool_call(&self, context: &TurnContext, call: RawCall) -> NewCall {
         let tool = self.tools.get(&call.name);
-        let preferred =
-            tool.and_then(|tool| tool.apply_preferences(&call.arguments, &scene.facts, scene.user.rights));
+        let preferred = tool
+            .and_then(|tool| tool.apply_preferences(&call.arguments, &context.facts, context.user.rights));
         NewCall {
-            tier: self.tools.effect_level(&call.name),
+            effect: self.tools.effect_level(&call.name),
             arguments: preferred.unwrap_or(call.arguments),
             name: call.name,
         }

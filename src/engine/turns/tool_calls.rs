@@ -33,17 +33,17 @@ impl ToolCallRunner {
     pub(super) async fn start_calls(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         rows: &[CallRow],
     ) -> anyhow::Result<TurnProgress> {
-        let shown = match self.needs_shown_ids(scene, rows) {
+        let shown = match self.needs_shown_ids(context, rows) {
             true => log.load_shown_media().await?,
             false => Vec::new(),
         };
-        let calls = try_join_all(rows.iter().map(|row| self.start_call(log, scene, *row, &shown)));
+        let calls = try_join_all(rows.iter().map(|row| self.start_call(log, context, *row, &shown)));
         let writes = rows
             .iter()
-            .filter_map(|row| scene.find_call(*row))
+            .filter_map(|row| context.find_call(*row))
             .any(|call| call.effect_level == EffectLevel::Write);
         let progress = if writes {
             // The turn waits for a call that may have changed something until the outcome is recorded.
@@ -65,8 +65,8 @@ impl ToolCallRunner {
     }
 
     /// Returns whether any of the calls refers to an id. An earlier result must have shown such an id.
-    fn needs_shown_ids(&self, scene: &TurnContext, rows: &[CallRow]) -> bool {
-        let calls = rows.iter().filter_map(|row| scene.find_call(*row));
+    fn needs_shown_ids(&self, context: &TurnContext, rows: &[CallRow]) -> bool {
+        let calls = rows.iter().filter_map(|row| context.find_call(*row));
         let mut uses = calls
             .filter_map(|call| self.tools.registry().get(&call.name)?.check_arguments(&call.arguments).ok());
         uses.any(|uses| !uses.refs.is_empty())
@@ -75,60 +75,68 @@ impl ToolCallRunner {
     async fn start_call(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         row: CallRow,
         shown: &[MediaRef],
     ) -> anyhow::Result<TurnProgress> {
-        let Some(call) = scene.find_call(row) else { return Ok(TurnProgress::Reload) };
+        let Some(call) = context.find_call(row) else { return Ok(TurnProgress::Reload) };
         let Some(tool) = self.tools.registry().get(&call.name) else {
-            let failure = self.unknown_tool_failure(scene, call);
-            return log.record_call_state(scene, row, CallState::Failed(failure), None).await;
+            let failure = self.unknown_tool_failure(context, call);
+            return log.record_call_state(context, row, CallState::Failed(failure), None).await;
         };
         let uses = match tool.check_arguments(&call.arguments) {
             Ok(uses) => uses,
-            Err(failure) => return log.record_call_state(scene, row, CallState::Failed(failure), None).await,
+            Err(failure) => {
+                return log.record_call_state(context, row, CallState::Failed(failure), None).await;
+            }
         };
-        match approval::decide_call(tool.spec(), call, &uses, scene.user.rights, shown) {
+        match approval::decide_call(tool.spec(), call, &uses, context.user.rights, shown) {
             CallDecision::Refuse(failure) => {
-                let note = audit_entry(scene, "refused", row, failure.for_model.clone());
-                log.record_call_state(scene, row, CallState::Failed(failure), Some(note)).await
+                let note = audit_entry(context, "refused", row, failure.for_model.clone());
+                log.record_call_state(context, row, CallState::Failed(failure), Some(note)).await
             }
             CallDecision::Run(cleared) => {
                 let tool = tool.clone();
-                self.run_call(log, scene, call, (&tool, &cleared)).await
+                self.run_call(log, context, call, (&tool, &cleared)).await
             }
-            CallDecision::Ask => self.request_confirmation(log, scene, call, (tool, &uses)).await,
+            CallDecision::Ask => self.request_confirmation(log, context, call, (tool, &uses)).await,
         }
     }
 
     async fn run_call(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         call: &ToolCall,
         (tool, cleared): (&Arc<dyn Tool>, &ApprovedCall),
     ) -> anyhow::Result<TurnProgress> {
         let row = call.row;
         let intent = (call.effect_level != EffectLevel::Read)
-            .then(|| audit_entry(scene, "write", row, change_record::intent_detail(call)));
-        let records = self.tools.load_records(scene, call.effect_level);
+            .then(|| audit_entry(context, "write", row, change_record::intent_detail(call)));
+        let records = self.tools.load_records(context, call.effect_level);
         let Some(records) = log.start_call(row, intent, records).await? else {
             return Ok(TurnProgress::Reload);
         };
         failpoint::reached("call.started");
-        let world = self.tools.build_context(scene, records);
-        let run = tokio::time::timeout(tool.timeout(), tool.run(cleared, &world));
+        let tool_context = self.tools.build_context(context, records);
+        let run = tokio::time::timeout(tool.timeout(), tool.run(cleared, &tool_context));
         let ended = match call.effect_level {
             EffectLevel::Read => run.await,
-            EffectLevel::Write | EffectLevel::Destructive => self.tools.run_with_progress(scene, run).await,
+            EffectLevel::Write | EffectLevel::Destructive => self.tools.run_with_progress(context, run).await,
         };
         failpoint::reached("call.ran");
         let state = match ended {
             Ok(Ok(ran)) => {
                 let note = (call.effect_level == EffectLevel::Write).then(|| {
-                    change_record::outcome_entry(scene, row, OutcomeSource::Response, &call.name, &ran.result)
+                    change_record::outcome_entry(
+                        context,
+                        row,
+                        OutcomeSource::Response,
+                        &call.name,
+                        &ran.result,
+                    )
                 });
-                return log.record_success(scene, row, ran, note).await;
+                return log.record_success(context, row, ran, note).await;
             }
             Ok(Err(ToolError::CallFailed(failure))) => CallState::Failed(failure),
             Ok(Err(ToolError::Fatal(error))) => {
@@ -148,8 +156,8 @@ impl ToolCallRunner {
                 return Ok(TurnProgress::Reload);
             }
         };
-        let note = change_record::failure_entry(scene, call, &state);
-        log.record_call_state(scene, row, state, note).await
+        let note = change_record::failure_entry(context, call, &state);
+        log.record_call_state(context, row, state, note).await
     }
 
     /// Previews a deletion with fresh data and holds it as a pending action until the user confirms it. The
@@ -157,58 +165,59 @@ impl ToolCallRunner {
     async fn request_confirmation(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         call: &ToolCall,
         (tool, uses): (&Arc<dyn Tool>, &CallReferences),
     ) -> anyhow::Result<TurnProgress> {
-        let world = self.tools.load_context(scene, call.effect_level).await?;
+        let tool_context = self.tools.load_context(context, call.effect_level).await?;
         let previewed =
-            tokio::time::timeout(tool.timeout(), tool.preview_items(&call.arguments, &world)).await;
+            tokio::time::timeout(tool.timeout(), tool.preview_items(&call.arguments, &tool_context)).await;
         let items = match previewed {
             Ok(Ok(items)) => items,
             Ok(Err(ToolError::CallFailed(failure))) => {
-                return log.record_call_state(scene, call.row, CallState::Failed(failure), None).await;
+                return log.record_call_state(context, call.row, CallState::Failed(failure), None).await;
             }
             Ok(Err(ToolError::Fatal(error))) => {
                 tracing::error!(tool = call.name, error = format!("{error:#}"), "deletion preview failed");
                 return log
-                    .record_call_state(scene, call.row, CallState::Failed(internal_failure()), None)
+                    .record_call_state(context, call.row, CallState::Failed(internal_failure()), None)
                     .await;
             }
             Ok(Err(ToolError::Unknown(_))) | Err(_) => {
                 return log
-                    .record_call_state(scene, call.row, CallState::Failed(timeout_failure()), None)
+                    .record_call_state(context, call.row, CallState::Failed(timeout_failure()), None)
                     .await;
             }
         };
-        if let Err(failure) = approval::check_deletion_requested(&items, RecentMessages::from_context(&world))
+        if let Err(failure) =
+            approval::check_deletion_requested(&items, RecentMessages::from_context(&tool_context))
         {
-            let note = audit_entry(scene, "refused", call.row, failure.for_model.clone());
-            return log.record_call_state(scene, call.row, CallState::Failed(failure), Some(note)).await;
+            let note = audit_entry(context, "refused", call.row, failure.for_model.clone());
+            return log.record_call_state(context, call.row, CallState::Failed(failure), Some(note)).await;
         }
-        let more = uses.refs.len().saturating_sub(items.len()) + self.count_other_items(scene, call);
+        let more = uses.refs.len().saturating_sub(items.len()) + self.count_other_items(context, call);
         let before = format_prompt_preamble(
-            scene.closing_sentence(),
-            &scene.turn.preamble_sentences(),
+            context.closing_sentence(),
+            &context.turn.preamble_sentences(),
             items.len(),
             more,
         );
-        let question = build_confirmation_prompt(scene, items, &before, &self.settings);
+        let question = build_confirmation_prompt(context, items, &before, &self.settings);
         log.hold_deletion(call.row, question).await
     }
 
     /// Returns the number of titles in the deletions that are requested besides `call`. This turn ends before their
     /// confirmation prompts.
-    fn count_other_items(&self, scene: &TurnContext, call: &ToolCall) -> usize {
-        let others = scene.turn.other_deletions(call);
+    fn count_other_items(&self, context: &TurnContext, call: &ToolCall) -> usize {
+        let others = context.turn.other_deletions(call);
         let uses = others.filter_map(|other| {
             self.tools.registry().get(&other.name)?.check_arguments(&other.arguments).ok()
         });
         uses.map(|uses| uses.refs.len().max(1)).sum()
     }
 
-    fn unknown_tool_failure(&self, scene: &TurnContext, call: &ToolCall) -> CallFailure {
-        let offered = self.tools.registry().offered_specs(scene.user.rights);
+    fn unknown_tool_failure(&self, context: &TurnContext, call: &ToolCall) -> CallFailure {
+        let offered = self.tools.registry().offered_specs(context.user.rights);
         let names: Vec<&str> = offered.iter().map(|spec| spec.name).collect();
         unknown_tool_failure(&call.name, &names)
     }

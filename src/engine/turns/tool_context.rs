@@ -30,11 +30,11 @@ impl ToolRecords {
         conn: &mut Conn,
         user: &User,
         last: Option<EventId>,
-        (tier, quotas): (EffectLevel, Quotas),
+        (level, quotas): (EffectLevel, Quotas),
         now: Timestamp,
     ) -> QueryResult<Self> {
         let title_requests = load_title_requests(conn, user)?;
-        let user = match tier {
+        let user = match level {
             EffectLevel::Write | EffectLevel::Destructive => {
                 UserRecords::load_user_records(conn, user, last, quotas, now)?
             }
@@ -46,7 +46,7 @@ impl ToolRecords {
     /// Builds the context of a tool from its records.
     pub(super) fn into_context(
         self,
-        scene: &TurnContext,
+        context: &TurnContext,
         settings: &HouseholdSettings,
         now: Timestamp,
     ) -> ToolContext {
@@ -54,15 +54,15 @@ impl ToolRecords {
         ToolContext {
             now,
             zone: settings.zone.clone(),
-            rights: scene.user.rights,
-            turn_messages: scene.turn.texts.clone(),
+            rights: context.user.rights,
+            turn_messages: context.turn.texts.clone(),
             last_three,
             languages: settings.languages.clone(),
             allowance,
             removal_requests,
             admins,
             title_requests: self.title_requests,
-            facts: scene.facts.clone(),
+            facts: context.facts.clone(),
             request_timing: RequestTiming::Now,
         }
     }

@@ -33,8 +33,8 @@ pub(crate) struct EffectSource {
 }
 
 impl EffectSource {
-    pub(crate) fn from_call(scene: &TurnContext, call: CallRow) -> Self {
-        Self { user: scene.user.clone(), last: scene.events.last().cloned(), call }
+    pub(crate) fn from_call(context: &TurnContext, call: CallRow) -> Self {
+        Self { user: context.user.clone(), last: context.events.last().cloned(), call }
     }
 }
 

@@ -47,39 +47,39 @@ impl ToolRunner {
     /// Loads all data that a tool may read.
     pub(crate) async fn load_context(
         &self,
-        scene: &TurnContext,
-        tier: EffectLevel,
+        context: &TurnContext,
+        level: EffectLevel,
     ) -> Result<ToolContext, DbError> {
-        let records = self.db.read(self.load_records(scene, tier)).await?;
-        Ok(self.build_context(scene, records))
+        let records = self.db.read(self.load_records(context, level)).await?;
+        Ok(self.build_context(context, records))
     }
 
     /// Returns the query that loads our records for a tool.
     pub(super) fn load_records(
         &self,
-        scene: &TurnContext,
-        tier: EffectLevel,
+        context: &TurnContext,
+        level: EffectLevel,
     ) -> impl FnOnce(&mut Conn) -> QueryResult<ToolRecords> + Send + 'static {
-        let (now, scope, user) = (self.clock.now(), (tier, self.settings.quotas), scene.user.clone());
-        let last = scene.events.last().map(|event| event.id);
+        let (now, scope, user) = (self.clock.now(), (level, self.settings.quotas), context.user.clone());
+        let last = context.events.last().map(|event| event.id);
         move |conn| ToolRecords::load_records(conn, &user, last, scope, now)
     }
 
-    pub(super) fn build_context(&self, scene: &TurnContext, records: ToolRecords) -> ToolContext {
-        records.into_context(scene, &self.settings, self.clock.now())
+    pub(super) fn build_context(&self, context: &TurnContext, records: ToolRecords) -> ToolContext {
+        records.into_context(context, &self.settings, self.clock.now())
     }
 
     /// Checks the outcome of a run that began at `started_at` and has no response.
     pub(super) async fn check_outcome(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         tool: &Arc<dyn Tool>,
         run: InterruptedRun<'_>,
-        (tier, started_at): (EffectLevel, Option<Timestamp>),
+        (level, started_at): (EffectLevel, Option<Timestamp>),
     ) -> Result<RecoveryOutcome, DbError> {
         self.wait_for_request_arrival(started_at).await;
-        let world = self.load_context(scene, tier).await?;
-        Ok(recover_outcome(tool, run, &world).await)
+        let tool_context = self.load_context(context, level).await?;
+        Ok(recover_outcome(tool, run, &tool_context).await)
     }
 
     /// Waits until a request that was sent at `started_at` has had time to arrive, regardless of program restarts
@@ -94,10 +94,10 @@ impl ToolRunner {
     /// Waits for a library change, or for the check of a change, and notifies the user once if the turn takes long.
     pub(super) async fn run_with_progress<T>(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         change: impl Future<Output = T>,
     ) -> T {
-        let due = scene.turn.progress_due_at().duration_since(self.clock.now());
+        let due = context.turn.progress_due_at().duration_since(self.clock.now());
         let wait = Duration::try_from(due).unwrap_or_default().max(MIN_DELAY);
         tokio::pin!(change);
         tokio::select! {
@@ -105,12 +105,12 @@ impl ToolRunner {
             () = tokio::time::sleep(wait) => {}
             done = &mut change => return done,
         }
-        tokio::join!(change, self.send_progress(scene)).0
+        tokio::join!(change, self.send_progress(context)).0
     }
 
     /// Queues the progress message. The message is optional: if it cannot be stored, the change continues.
-    async fn send_progress(&self, scene: &TurnContext) {
-        let (user, turn, now) = (scene.user.clone(), scene.live.id, self.clock.now());
+    async fn send_progress(&self, context: &TurnContext) {
+        let (user, turn, now) = (context.user.clone(), context.active_turn.id, self.clock.now());
         let settings = self.settings.clone();
         let queue = move |conn: &mut _| {
             let text = ReplyAddress::load_for_user(conn, &user, settings.number.as_ref())?
@@ -130,9 +130,9 @@ impl ToolRunner {
 pub(crate) async fn recover_outcome(
     tool: &Arc<dyn Tool>,
     run: InterruptedRun<'_>,
-    world: &ToolContext,
+    tool_context: &ToolContext,
 ) -> RecoveryOutcome {
-    match tokio::time::timeout(tool.timeout(), tool.recover_outcome(run, world)).await {
+    match tokio::time::timeout(tool.timeout(), tool.recover_outcome(run, tool_context)).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_)) | Err(_) => RecoveryOutcome::Unknown,
     }

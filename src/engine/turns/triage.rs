@@ -32,11 +32,11 @@ impl MessageTriage {
     pub(super) async fn triage_turn(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         past: &TurnHistory,
     ) -> anyhow::Result<TurnProgress> {
-        let (verdict, charge) = match (scene.plan.triage, self.models.configured_model()) {
-            (TriageState::Open, Some(model)) => self.classify_small_talk(model, log, scene, past).await?,
+        let (verdict, charge) = match (context.plan.triage, self.models.configured_model()) {
+            (TriageState::Open, Some(model)) => self.classify_small_talk(model, log, context, past).await?,
             (TriageState::Open, None) | (TriageState::Respond, _) => {
                 (TriageState::Respond, ModelCharge::Nothing)
             }
@@ -51,10 +51,10 @@ impl MessageTriage {
         &self,
         model: &dyn Model,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         past: &TurnHistory,
     ) -> anyhow::Result<(TriageState, ModelCharge)> {
-        let request = prompt::build_triage_request(&scene.turn.texts, past.turns.last());
+        let request = prompt::build_triage_request(&context.turn.texts, past.turns.last());
         let estimate = CostEstimate::from_request(&request, self.prices);
         if log.reserve_triage_cost(estimate).await? != ReservationOutcome::Granted {
             return Ok((TriageState::Respond, ModelCharge::Nothing));
@@ -67,7 +67,7 @@ impl MessageTriage {
             () = log.wait_for_cancellation() => return Ok((TriageState::Respond, ModelCharge::Input)),
         };
         let verdict = response.map(|step| parse_triage_response(&step)).unwrap_or_else(|error| {
-            tracing::warn!(turn = %scene.live.id, %error, "failed to triage a message");
+            tracing::warn!(turn = %context.active_turn.id, %error, "failed to triage a message");
             TriageState::Respond
         });
         Ok((verdict, charge))

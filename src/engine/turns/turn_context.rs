@@ -15,7 +15,7 @@ use crate::store::{Conn, QueryResult};
 
 /// Current state of a chat turn, with the data that its steps need.
 pub(crate) struct TurnContext {
-    pub(crate) live: ActiveTurn,
+    pub(crate) active_turn: ActiveTurn,
     pub(super) turn: Turn,
     pub(super) plan: TurnPlan,
     pub(crate) user: User,
@@ -26,11 +26,12 @@ pub(crate) struct TurnContext {
 }
 
 impl TurnContext {
-    pub(crate) fn load_turn(conn: &mut Conn, user: UserId, live: ActiveTurn) -> QueryResult<Self> {
-        let turn_lifecycle::LoadedTurn { turn, plan, events, run } = turn_lifecycle::load_turn(conn, live)?;
+    pub(crate) fn load_turn(conn: &mut Conn, user: UserId, active_turn: ActiveTurn) -> QueryResult<Self> {
+        let turn_lifecycle::LoadedTurn { turn, plan, events, run } =
+            turn_lifecycle::load_turn(conn, active_turn)?;
         let user = users::load_user(conn, user)?;
         let facts = facts::load_facts(conn, user.id)?;
-        Ok(Self { live, turn, plan, user, events, facts, run })
+        Ok(Self { active_turn, turn, plan, user, events, facts, run })
     }
 
     /// Returns the same context with the record of earlier turns.
@@ -50,8 +51,8 @@ impl TurnContext {
     }
 
     pub(super) fn reply_address(&self) -> ReplyAddress {
-        ReplyAddress::from_turn(self.user.clone(), self.live.id, &self.events)
-            .with_run(self.live.id, self.run)
+        ReplyAddress::from_turn(self.user.clone(), self.active_turn.id, &self.events)
+            .with_run(self.active_turn.id, self.run)
     }
 }
 

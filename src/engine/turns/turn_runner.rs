@@ -59,15 +59,15 @@ impl TurnRunner {
         }
     }
 
-    /// Runs a turn until it ends or the program stops. `bell` notifies the task of its user.
+    /// Runs a turn until it ends or the program stops. `wakeup` notifies the task of its user.
     pub(crate) async fn run_turn(
         &self,
         user: UserId,
-        live: ActiveTurn,
-        bell: Arc<Notify>,
+        active_turn: ActiveTurn,
+        wakeup: Arc<Notify>,
     ) -> anyhow::Result<()> {
-        let log = self.logs.open_log(user, live, bell);
-        match live.kind {
+        let log = self.logs.open_log(user, active_turn, wakeup);
+        match active_turn.kind {
             TurnKind::Chat => self.run_chat_turn(log).await,
             TurnKind::Confirm => self.deletions.run_confirmed_deletion(&log).await,
             // Code answers these turns in the transaction that begins them, so none of them is ever unfinished.
@@ -79,22 +79,22 @@ impl TurnRunner {
     }
 
     async fn run_chat_turn(&self, log: TurnLog) -> anyhow::Result<()> {
-        let (scene, ConversationWindow { turns, oldest }, done_today) = log.load_with_history().await?;
-        let recalled = self.recall_lines(&log, &scene, oldest).await;
+        let (context, ConversationWindow { turns, oldest }, done_today) = log.load_with_history().await?;
+        let recalled = self.recall_lines(&log, &context, oldest).await;
         let past = TurnHistory { turns, done_today, recalled };
         let record = past.action_record();
         let log = log.with_earlier_reports(record.clone());
         // A later cancellation is detected when the next step is recorded. Triage calls the model without that record.
         let mut known =
-            Some(scene.with_record(&record)).filter(|scene| scene.plan.triage == TriageState::Respond);
+            Some(context.with_record(&record)).filter(|context| context.plan.triage == TriageState::Respond);
         loop {
-            let scene = match known.take() {
-                Some(scene) => scene,
+            let context = match known.take() {
+                Some(context) => context,
                 None => log.load_context().await?,
             };
-            match self.run_step(&log, &scene, &past).await? {
+            match self.run_step(&log, &context, &past).await? {
                 TurnProgress::Reload => {}
-                TurnProgress::Loaded(scene) => known = Some(*scene),
+                TurnProgress::Loaded(context) => known = Some(*context),
                 TurnProgress::Ended => return Ok(()),
             }
         }
@@ -103,42 +103,42 @@ impl TurnRunner {
     async fn run_step(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         past: &TurnHistory,
     ) -> anyhow::Result<TurnProgress> {
-        if scene.plan.triage != TriageState::Respond && !scene.turn.cancel_requested {
-            return self.triage.triage_turn(log, scene, past).await;
+        if context.plan.triage != TriageState::Respond && !context.turn.cancel_requested {
+            return self.triage.triage_turn(log, context, past).await;
         }
-        let step = scene.turn.next_step(self.clock.now(), &self.settings.limits);
+        let step = context.turn.next_step(self.clock.now(), &self.settings.limits);
         match step {
-            NextStep::CallModel(ask) => self.model_steps.run_model_step(log, scene, past, &ask).await,
-            NextStep::StartCalls(calls) => self.tool_calls.start_calls(log, scene, &calls).await,
-            NextStep::AnswerCall(call, state) => log.record_call_state(scene, call, state, None).await,
-            NextStep::RecoverCall(call) => self.recovery.recover_call(log, scene, call).await,
+            NextStep::CallModel(ask) => self.model_steps.run_model_step(log, context, past, &ask).await,
+            NextStep::StartCalls(calls) => self.tool_calls.start_calls(log, context, &calls).await,
+            NextStep::AnswerCall(call, state) => log.record_call_state(context, call, state, None).await,
+            NextStep::RecoverCall(call) => self.recovery.recover_call(log, context, call).await,
             NextStep::Reply(answer) => {
-                log.end_turn(turn_end::reply_turn_end(scene, &answer, self.settings.reactions)).await
+                log.end_turn(turn_end::reply_turn_end(context, &answer, self.settings.reactions)).await
             }
-            NextStep::Cancel => log.end_turn(turn_end::canceled_turn_end(scene)).await,
+            NextStep::Cancel => log.end_turn(turn_end::canceled_turn_end(context)).await,
         }
     }
 
     /// Returns the recalled lines for a turn's prompt, without the exchanges from turn `shown` on, which the prompt
     /// already contains. If the memory cannot be read, the turn continues without the lines. A canceled turn needs no
     /// lines.
-    async fn recall_lines(&self, log: &TurnLog, scene: &TurnContext, shown: Option<TurnId>) -> Vec<String> {
-        let query = scene.turn.texts.join(" ");
-        if scene.plan.brain == Responder::Keyword || scene.turn.cancel_requested {
+    async fn recall_lines(&self, log: &TurnLog, context: &TurnContext, shown: Option<TurnId>) -> Vec<String> {
+        let query = context.turn.texts.join(" ");
+        if context.plan.brain == Responder::Keyword || context.turn.cancel_requested {
             return Vec::new();
         }
         let found = tokio::select! {
-            found = self.recall.recall_answers(scene.user.id, &query, shown) => found,
+            found = self.recall.recall_answers(context.user.id, &query, shown) => found,
             () = log.wait_for_cancellation() => return Vec::new(),
         };
         match found {
             Ok(recalled) => recall::format_recall_lines(&recalled, &self.settings.zone),
             Err(error) => {
                 let error = anyhow::Error::from(error);
-                tracing::error!(turn = %scene.live.id, error = format!("{error:#}"), "failed to search the memory");
+                tracing::error!(turn = %context.active_turn.id, error = format!("{error:#}"), "failed to search the memory");
                 Vec::new()
             }
         }

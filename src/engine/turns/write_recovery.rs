@@ -36,10 +36,10 @@ impl WriteRecovery {
     pub(super) async fn recover_call(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         row: CallRow,
     ) -> anyhow::Result<TurnProgress> {
-        let Some(call) = scene.find_call(row) else { return Ok(TurnProgress::Reload) };
+        let Some(call) = context.find_call(row) else { return Ok(TurnProgress::Reload) };
         let state = match (call.effect_level, self.tools.registry().get(&call.name)) {
             (EffectLevel::Read, _) => CallState::Created,
             (_, None) => CallState::Failed(CallFailure::outcome_unknown()),
@@ -47,27 +47,27 @@ impl WriteRecovery {
                 let starts = log.load_call_starts(row).await?;
                 let scope = (call.effect_level, starts.last_at);
                 let check =
-                    self.tools.check_outcome(scene, tool, InterruptedRun::Call(&call.arguments), scope);
-                match self.tools.run_with_progress(scene, check).await? {
+                    self.tools.check_outcome(context, tool, InterruptedRun::Call(&call.arguments), scope);
+                match self.tools.run_with_progress(context, check).await? {
                     RecoveryOutcome::Done(ran) => {
                         let note = change_record::outcome_entry(
-                            scene,
+                            context,
                             row,
                             OutcomeSource::Lookup,
                             &call.name,
                             &ran.result,
                         );
-                        return log.record_success(scene, row, ran, Some(note)).await;
+                        return log.record_success(context, row, ran, Some(note)).await;
                     }
                     RecoveryOutcome::NotDone => {
-                        self.restart_or_fail(log, scene, (call, tool), starts).await?
+                        self.restart_or_fail(log, context, (call, tool), starts).await?
                     }
                     RecoveryOutcome::Unknown => CallState::Failed(CallFailure::outcome_unknown()),
                 }
             }
         };
-        let note = change_record::failure_entry(scene, call, &state);
-        log.record_call_state(scene, row, state, note).await
+        let note = change_record::failure_entry(context, call, &state);
+        log.record_call_state(context, row, state, note).await
     }
 
     /// Restarts a write that was certainly not executed, while there is time. After that, the write is recorded as not
@@ -75,11 +75,11 @@ impl WriteRecovery {
     async fn restart_or_fail(
         &self,
         log: &TurnLog,
-        scene: &TurnContext,
+        context: &TurnContext,
         (call, tool): (&ToolCall, &Arc<dyn Tool>),
         starts: CallStarts,
     ) -> anyhow::Result<CallState> {
-        let turn = &scene.turn;
+        let turn = &context.turn;
         let in_time = self.clock.now() < turn.deadline && !turn.is_given_up(&self.limits);
         if turn.cancel_requested || (starts.count < MAX_STARTS && in_time) {
             return Ok(CallState::Created);

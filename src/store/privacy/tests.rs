@@ -140,8 +140,8 @@ fn texts(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, crate::conversa
         received_at: now,
         carrier_word: None,
     };
-    let pace = DebouncePolicy { quiet_ms: 0, at_most_ms: 0 };
-    match inbound_messages::admit_message(conn, &text, pace).unwrap() {
+    let debounce = DebouncePolicy { quiet_ms: 0, at_most_ms: 0 };
+    match inbound_messages::admit_message(conn, &text, debounce).unwrap() {
         AdmissionOutcome::New { user, event } => (user, event),
         AdmissionOutcome::Duplicate | AdmissionOutcome::NoUser => panic!("the text is not taken in"),
     }
@@ -165,8 +165,8 @@ fn begins(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, ConversationId
     (user, conversation, turn)
 }
 
-fn call(name: &str, tier: EffectLevel) -> NewCall {
-    NewCall { name: name.into(), arguments: ToolArguments::parse(json!({ "query": "walrus" })), tier }
+fn call(name: &str, effect: EffectLevel) -> NewCall {
+    NewCall { name: name.into(), arguments: ToolArguments::parse(json!({ "query": "walrus" })), effect }
 }
 
 /// Adds a step that failed once, with three calls.

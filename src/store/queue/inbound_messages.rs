@@ -42,12 +42,12 @@ pub struct DebouncePolicy {
 pub fn admit_message(
     conn: &mut Conn,
     received: &ReceivedMessage,
-    pace: DebouncePolicy,
+    debounce: DebouncePolicy,
 ) -> QueryResult<AdmissionOutcome> {
-    let not_before = received.received_at + SignedDuration::from_millis(pace.quiet_ms);
+    let not_before = received.received_at + SignedDuration::from_millis(debounce.quiet_ms);
     let admission = insert_inbound_message(conn, received, TriageDecision::Answer, not_before)?;
     if let AdmissionOutcome::New { user, .. } = admission {
-        debounce_messages(conn, user, received, pace)?;
+        debounce_messages(conn, user, received, debounce)?;
     }
     Ok(admission)
 }
@@ -130,7 +130,7 @@ fn debounce_messages(
     conn: &mut Conn,
     user: UserId,
     received: &ReceivedMessage,
-    pace: DebouncePolicy,
+    debounce: DebouncePolicy,
 ) -> QueryResult<()> {
     let waiting = inbound_events::table
         .filter(inbound_events::user_id.eq(user).and(PENDING))
@@ -142,8 +142,8 @@ fn debounce_messages(
     }
     let first: Option<Timestamp> = waiting.select(min(inbound_events::received_at)).first(conn)?;
     let at = received.received_at;
-    let latest = first.unwrap_or(at) + SignedDuration::from_millis(pace.at_most_ms);
-    let begin = latest.min(at + SignedDuration::from_millis(pace.quiet_ms));
+    let latest = first.unwrap_or(at) + SignedDuration::from_millis(debounce.at_most_ms);
+    let begin = latest.min(at + SignedDuration::from_millis(debounce.quiet_ms));
     diesel::update(waiting).set(inbound_events::not_before.eq(ms(begin))).cached().execute(conn).map(drop)
 }
 

@@ -225,7 +225,7 @@ mod tests {
         let call = || NewCall {
             name: "add_movie".to_owned(),
             arguments: ToolArguments::parse(json!({ "tmdb": 1 })),
-            tier: EffectLevel::Write,
+            effect: EffectLevel::Write,
         };
         let response = RecordedResponse {
             text: String::new(),

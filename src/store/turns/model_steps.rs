@@ -70,7 +70,7 @@ pub struct RecordedResponse {
 pub struct NewCall {
     pub name: String,
     pub arguments: ToolArguments,
-    pub tier: EffectLevel,
+    pub effect: EffectLevel,
 }
 
 pub fn complete_attempt(
@@ -106,7 +106,7 @@ pub fn complete_attempt(
                 tool_calls::ord.eq(i64::from(ord)),
                 tool_calls::call_id.eq(CallId::from_position(attempt.turn, attempt.step, ord).as_str()),
                 tool_calls::tool_name.eq(&call.name),
-                tool_calls::effect.eq(call.tier),
+                tool_calls::effect.eq(call.effect),
                 tool_calls::state.eq(CallPhase::Created),
                 tool_calls::request.eq(arguments_json(&call.arguments)),
                 tool_calls::created_at.eq(ms(now)),

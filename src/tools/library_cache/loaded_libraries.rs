@@ -71,8 +71,8 @@ impl<'a> LoadedLibraries<'a> {
         all.collect::<BTreeSet<&str>>().into_iter().collect()
     }
 
-    async fn add_libraries(&mut self, places: Vec<InstanceRef<'a>>, need: FreshnessPolicy) {
-        let read = join_all(places.iter().map(|place| place.load_library(self.now, need))).await;
+    async fn add_libraries(&mut self, places: Vec<InstanceRef<'a>>, freshness: FreshnessPolicy) {
+        let read = join_all(places.iter().map(|place| place.load_library(self.now, freshness))).await;
         for (place, held) in places.into_iter().zip(read) {
             match held {
                 Ok(held) => self.libraries.push(LoadedLibrary { instance: place, cached: held }),
@@ -105,10 +105,14 @@ impl LoadedLibrary<'_> {
 }
 
 impl InstanceRef<'_> {
-    pub(in crate::tools) async fn load_library(&self, now: Timestamp, need: FreshnessPolicy) -> LoadResult {
+    pub(in crate::tools) async fn load_library(
+        &self,
+        now: Timestamp,
+        freshness: FreshnessPolicy,
+    ) -> LoadResult {
         match self {
-            Self::Movies(instance) => instance.load_library(now, need).await,
-            Self::Series(instance) => instance.load_library(now, need).await,
+            Self::Movies(instance) => instance.load_library(now, freshness).await,
+            Self::Series(instance) => instance.load_library(now, freshness).await,
         }
     }
 

@@ -33,8 +33,9 @@ impl ArrInstances {
 
 impl Instance<Radarr> {
     /// Loads the contents of the library.
-    pub async fn load_library(&self, now: Timestamp, need: FreshnessPolicy) -> LoadResult {
-        with_time_limit(self.cache.load_library(self.query_moment(now), need, || self.fetch_titles())).await
+    pub async fn load_library(&self, now: Timestamp, freshness: FreshnessPolicy) -> LoadResult {
+        with_time_limit(self.cache.load_library(self.query_moment(now), freshness, || self.fetch_titles()))
+            .await
     }
 
     pub fn query_moment(&self, now: Timestamp) -> QueryMoment {
@@ -53,8 +54,9 @@ impl Instance<Radarr> {
 
 impl Instance<Sonarr> {
     /// Loads the contents of the library.
-    pub async fn load_library(&self, now: Timestamp, need: FreshnessPolicy) -> LoadResult {
-        with_time_limit(self.cache.load_library(self.query_moment(now), need, || self.fetch_titles())).await
+    pub async fn load_library(&self, now: Timestamp, freshness: FreshnessPolicy) -> LoadResult {
+        with_time_limit(self.cache.load_library(self.query_moment(now), freshness, || self.fetch_titles()))
+            .await
     }
 
     pub fn query_moment(&self, now: Timestamp) -> QueryMoment {

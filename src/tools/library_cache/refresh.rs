@@ -117,13 +117,13 @@ impl LibraryCache {
     pub async fn load_library<Read>(
         &self,
         moment: QueryMoment,
-        need: FreshnessPolicy,
+        freshness: FreshnessPolicy,
         read: impl Fn() -> Read,
     ) -> LoadResult
     where
         Read: Future<Output = Result<CachedTitles, ArrError>> + Send + 'static,
     {
-        match self.lookup_cached(moment, need) {
+        match self.lookup_cached(moment, freshness) {
             CacheLookup::Fresh(held) => return Ok(held),
             CacheLookup::Stale(held) => {
                 self.join_load(moment, &read);
@@ -157,9 +157,9 @@ impl LibraryCache {
         self.join_load(moment, read);
     }
 
-    fn lookup_cached(&self, moment: QueryMoment, need: FreshnessPolicy) -> CacheLookup {
+    fn lookup_cached(&self, moment: QueryMoment, freshness: FreshnessPolicy) -> CacheLookup {
         let Some(held) = self.lock_state().held.clone() else { return CacheLookup::Missing };
-        match need {
+        match freshness {
             FreshnessPolicy::Rough => CacheLookup::Fresh(held),
             FreshnessPolicy::Usual if held.is_fresh(moment) => CacheLookup::Fresh(held),
             FreshnessPolicy::Missed(asked) if held.is_final(asked, moment) => CacheLookup::Fresh(held),
@@ -253,10 +253,13 @@ mod tests {
             Self { shelf: LibraryCache::default(), readings: Arc::default(), takes }
         }
 
-        async fn ask(&self, seconds: i64, changes: u64, need: FreshnessPolicy) -> i64 {
+        async fn ask(&self, seconds: i64, changes: u64, freshness: FreshnessPolicy) -> i64 {
             let now = BEGIN + SignedDuration::from_secs(seconds);
-            let held =
-                self.shelf.load_library(QueryMoment { now, changes }, need, || self.read()).await.unwrap();
+            let held = self
+                .shelf
+                .load_library(QueryMoment { now, changes }, freshness, || self.read())
+                .await
+                .unwrap();
             held.entries.titles()[0].id
         }
 
@@ -294,17 +297,17 @@ mod tests {
         FreshnessPolicy::Missed(Instant::now())
     }
 
-    /// Checks the load that is used for each query: `(seconds, changes, need, reading)`.
+    /// Checks the load that is used for each query: `(seconds, changes, freshness, reading)`.
     async fn check(takes: Duration, asked: &[(i64, u64, FreshnessPolicy, i64)]) {
         let library = Read::taking(takes);
-        for &(seconds, changes, need, reading) in asked {
-            let need = match need {
+        for &(seconds, changes, freshness, reading) in asked {
+            let freshness = match freshness {
                 // Data that was loaded before counts as loaded before the query.
                 FreshnessPolicy::Missed(_) => FreshnessPolicy::Missed(Instant::now()),
-                FreshnessPolicy::Rough | FreshnessPolicy::Usual => need,
+                FreshnessPolicy::Rough | FreshnessPolicy::Usual => freshness,
             };
-            let answered = library.ask(seconds, changes, need).await;
-            assert_eq!(answered, reading, "after {seconds} s, {changes} changes, {need:?}");
+            let answered = library.ask(seconds, changes, freshness).await;
+            assert_eq!(answered, reading, "after {seconds} s, {changes} changes, {freshness:?}");
             // A load in the background finishes before the next query.
             tokio::time::advance(takes).await;
             tokio::task::yield_now().await;

@@ -54,10 +54,10 @@ impl TypedTool for ChangeMedia {
         selectors::call_references(library, (self.kind, self.id), self.instance.as_deref())
     }
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
-            InstanceRef::Movies(instance) => change_movie(instance, self, world).await,
-            InstanceRef::Series(instance) => change_series(instance, self, world).await,
+            InstanceRef::Movies(instance) => change_movie(instance, self, context).await,
+            InstanceRef::Series(instance) => change_series(instance, self, context).await,
         }
     }
 
@@ -66,11 +66,11 @@ impl TypedTool for ChangeMedia {
     async fn recover(
         &self,
         library: &ArrInstances,
-        world: &ToolContext,
+        context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
         let found = match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
             InstanceRef::Movies(instance) => recover_movie_change(instance, self).await,
-            InstanceRef::Series(instance) => recover_series_change(instance, self, world.now).await,
+            InstanceRef::Series(instance) => recover_series_change(instance, self, context.now).await,
         };
         match found {
             Ok(Some(result)) => Ok(RecoveryOutcome::Done(result.into())),
@@ -91,16 +91,16 @@ impl TypedTool for ChangeMedia {
 async fn change_series(
     instance: &Instance<Sonarr>,
     args: &ChangeMedia,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let held = fetch_shown_series(instance, args.id).await?;
-    let goal = goal_from_args(instance, &held, args, world.now).await?;
+    let goal = goal_from_args(instance, &held, args, context.now).await?;
     if goal.is_reached(&held) {
         return Ok(series_result(instance, &held, (&goal, args), "unchanged").into());
     }
     let gained = goal.count_gained(&held);
     let count = (gained > 0).then(|| count_seasons(gained));
-    let after = goal.write(instance, &held, count, world).await?;
+    let after = goal.write(instance, &held, count, context).await?;
     Ok(output_with_count(series_result(instance, &after, (&goal, args), "changed"), count))
 }
 

@@ -54,21 +54,23 @@ impl TypedTool for GetMore {
         selectors::call_references(library, (self.kind, self.id), self.instance.as_deref())
     }
 
-    async fn run(&self, library: &ArrInstances, world: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
-            InstanceRef::Movies(instance) => movie_search::search_again(instance, self.id, world).await,
-            InstanceRef::Series(instance) => get_more_episodes(instance, self.id, &self.seasons, world).await,
+            InstanceRef::Movies(instance) => movie_search::search_again(instance, self.id, context).await,
+            InstanceRef::Series(instance) => {
+                get_more_episodes(instance, self.id, &self.seasons, context).await
+            }
         }
     }
 
     async fn recover(
         &self,
         library: &ArrInstances,
-        world: &ToolContext,
+        context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
         match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
-            InstanceRef::Movies(instance) => movie_search::recover_search(instance, self.id, world).await,
-            InstanceRef::Series(instance) => recover_get_more(instance, self, world).await,
+            InstanceRef::Movies(instance) => movie_search::recover_search(instance, self.id, context).await,
+            InstanceRef::Series(instance) => recover_get_more(instance, self, context).await,
         }
     }
 
@@ -82,37 +84,37 @@ pub(in crate::tools) async fn add_seasons(
     instance: &Instance<Sonarr>,
     id: i64,
     numbers: &[u32],
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let seasons: Vec<String> = numbers.iter().map(u32::to_string).collect();
-    get_more_episodes(instance, id, &seasons, world).await
+    get_more_episodes(instance, id, &seasons, context).await
 }
 
 async fn get_more_episodes(
     instance: &Instance<Sonarr>,
     id: i64,
     seasons: &[String],
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let held = fetch_shown_series(instance, id).await?;
     let Some(part) = selectors::parse_part(&held, seasons)? else {
-        return search_missing(instance, &held, world).await;
+        return search_missing(instance, &held, context).await;
     };
-    let goal = SeriesGoal::from_wish(&held, MonitoringChange::Monitor(part.clone()), world.now);
+    let goal = SeriesGoal::from_wish(&held, MonitoringChange::Monitor(part.clone()), context.now);
     let reached = goal.is_reached(&held);
-    if is_complete(&held, &part, world.now) && part != SeriesPart::Future {
+    if is_complete(&held, &part, context.now) && part != SeriesPart::Future {
         return Ok(existing_result(instance, &held, &part).into());
     }
     let count = (!reached).then(|| count_seasons(goal.count_gained(&held)));
-    let after = goal.write(instance, &held, count, world).await?;
-    let search = search_part(instance, &after, &part, world.now).await;
+    let after = goal.write(instance, &held, count, context).await?;
+    let search = search_part(instance, &after, &part, context.now).await;
     if let (true, Err(error)) = (reached, &search) {
         // Only the search remained.
         return Err(instance.write_error(error));
     }
     let result =
-        search_result(instance, &after, (&part, search.unwrap_or(SearchStatus::NotStarted)), world.now);
-    Ok(record_part_request(output_with_count(result, count), instance, (&after, &part), world.now))
+        search_result(instance, &after, (&part, search.unwrap_or(SearchStatus::NotStarted)), context.now);
+    Ok(record_part_request(output_with_count(result, count), instance, (&after, &part), context.now))
 }
 
 /// Determines the outcome of an interrupted call. The flags show whether the change was made. A search that was not
@@ -120,7 +122,7 @@ async fn get_more_episodes(
 async fn recover_get_more(
     instance: &Instance<Sonarr>,
     args: &GetMore,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<RecoveryOutcome, ToolError> {
     let held = match SeriesSnapshot::fetch_by_id(&instance.client, args.id).await {
         Ok(Some(held)) => held,
@@ -132,40 +134,40 @@ async fn recover_get_more(
     };
     let part = selectors::parse_part(&held, &args.seasons)?;
     let Some(part) = part else {
-        let missing: Vec<&Episode> = missing_monitored_episodes(&held, world.now);
-        return Ok(if searched_recently(&missing, world.now) {
+        let missing: Vec<&Episode> = missing_monitored_episodes(&held, context.now);
+        return Ok(if searched_recently(&missing, context.now) {
             RecoveryOutcome::Done(search_again_result(instance, &held, missing.len()).into())
         } else {
             RecoveryOutcome::NotDone
         });
     };
-    let goal = SeriesGoal::from_wish(&held, MonitoringChange::Monitor(part.clone()), world.now);
+    let goal = SeriesGoal::from_wish(&held, MonitoringChange::Monitor(part.clone()), context.now);
     if !goal.is_reached(&held) {
         return Ok(RecoveryOutcome::NotDone);
     }
-    let missing = missing_episodes(&held, &part, world.now);
-    let search = if searched_recently(&missing, world.now) {
+    let missing = missing_episodes(&held, &part, context.now);
+    let search = if searched_recently(&missing, context.now) {
         SearchStatus::Started
     } else {
-        search_part(instance, &held, &part, world.now).await.unwrap_or(SearchStatus::NotStarted)
+        search_part(instance, &held, &part, context.now).await.unwrap_or(SearchStatus::NotStarted)
     };
     // The monitoring state before the call is no longer known, so all that the call requested counts.
     let mut seasons: Vec<u32> = missing.iter().map(|episode| episode.season).collect();
     seasons.dedup();
-    let result = search_result(instance, &held, (&part, search), world.now);
+    let result = search_result(instance, &held, (&part, search), context.now);
     let ran = output_with_count(result, Some(count_seasons(seasons.len())));
-    Ok(RecoveryOutcome::Done(record_part_request(ran, instance, (&held, &part), world.now)))
+    Ok(RecoveryOutcome::Done(record_part_request(ran, instance, (&held, &part), context.now)))
 }
 
 /// Searches for all monitored episodes that have aired and are not on disk.
 async fn search_missing(
     instance: &Instance<Sonarr>,
     held: &SeriesSnapshot,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let missing = missing_monitored_episodes(held, world.now);
+    let missing = missing_monitored_episodes(held, context.now);
     if missing.is_empty() {
-        return Err(nothing_missing(held, world.now).into());
+        return Err(nothing_missing(held, context.now).into());
     }
     let search = SeriesSearch::Missing(held.id);
     instance.client.search_series(&search).await.map_err(|error| instance.write_error(&error))?;

@@ -45,7 +45,7 @@ impl MovieGoal {
 pub(super) async fn change_movie(
     instance: &Instance<Radarr>,
     args: &ChangeMedia,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let goal = MovieGoal::from_args(instance, args).await?;
     let held = fetch_shown_movie(instance, args.id).await?;
@@ -53,9 +53,9 @@ pub(super) async fn change_movie(
     if change == MovieChange::default() {
         return Ok(movie_result(instance, &held, &goal, "unchanged").into());
     }
-    goal.profile.iter().try_for_each(|profile| approval::check_profile_right(profile, world.rights))?;
+    goal.profile.iter().try_for_each(|profile| approval::check_profile_right(profile, context.rights))?;
     let count = (change.monitored == Some(true) && !held.has_file).then_some(ONE_MOVIE);
-    count.iter().try_for_each(|count| approval::check_quota(world, *count))?;
+    count.iter().try_for_each(|count| approval::check_quota(context, *count))?;
     let is_reached = |after: &Movie| goal.needed_change(after) == MovieChange::default();
     let after = write_movie(instance, args.id, change, is_reached).await?;
     Ok(output_with_count(movie_result(instance, &after, &goal, "changed"), count))

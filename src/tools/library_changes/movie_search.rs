@@ -24,12 +24,12 @@ const LOOKED_FOR: MovieChange = MovieChange { monitored: Some(true), profile: No
 pub async fn search_again(
     instance: &Instance<Radarr>,
     id: i64,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let mut held = fetch_shown_movie(instance, id).await?;
     let count = (!held.monitored && !held.has_file).then_some(ONE_MOVIE);
     if let Some(count) = count {
-        approval::check_quota(world, count)?;
+        approval::check_quota(context, count)?;
         held = write_movie(instance, id, LOOKED_FOR, |after| after.monitored).await?;
     }
     let search = match instance.client.search_movie(id).await {
@@ -49,10 +49,10 @@ pub async fn search_again(
 pub async fn recover_search(
     instance: &Instance<Radarr>,
     id: i64,
-    world: &ToolContext,
+    context: &ToolContext,
 ) -> Result<RecoveryOutcome, ToolError> {
     Ok(match instance.client.fetch_movie(id).await {
-        Ok(Some(held)) if searched_recently(&held, world.now) => {
+        Ok(Some(held)) if searched_recently(&held, context.now) => {
             RecoveryOutcome::Done(search_result(instance, &held, SearchStatus::Started).into())
         }
         Ok(_) => RecoveryOutcome::NotDone,

@@ -41,14 +41,14 @@ impl SeriesGoal {
         instance: &Instance<Sonarr>,
         held: &SeriesSnapshot,
         count: Option<QuotaUse>,
-        world: &ToolContext,
+        context: &ToolContext,
     ) -> Result<SeriesSnapshot, ToolError> {
-        self.profile.iter().try_for_each(|profile| approval::check_profile_right(profile, world.rights))?;
+        self.profile.iter().try_for_each(|profile| approval::check_profile_right(profile, context.rights))?;
         let many = self.count_gained(held) > MAX_SEASONS_UNASKED;
-        if many && !asks_for_many(&world.turn_messages, &held.series) {
+        if many && !asks_for_many(&context.turn_messages, &held.series) {
             return Err(which_seasons(&held.series).into());
         }
-        count.iter().try_for_each(|count| approval::check_quota(world, *count))?;
+        count.iter().try_for_each(|count| approval::check_quota(context, *count))?;
         let written = write_flags(instance, held, (&self.wish, &self.flags), self.needed_change(held)).await;
         let after = SeriesSnapshot::fetch_by_id(&instance.client, held.id);
         read_back(instance, held.id, written, after, |after| self.is_reached(after)).await

@@ -7,7 +7,7 @@ use axum::response::Response;
 
 /// Content security policy: no content from other sites, nothing inline, and no page in a frame of any site.
 const POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; \
-                      frame-ancestors 'none'";
+                      layout-ancestors 'none'";
 
 pub(in crate::web) async fn add_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();

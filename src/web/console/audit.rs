@@ -35,7 +35,7 @@ pub(in crate::web) struct AuditQuery {
 #[derive(Template)]
 #[template(path = "audit.html")]
 struct AuditPage {
-    frame: PageLayout,
+    layout: PageLayout,
     kinds: Vec<(&'static str, &'static str, bool)>,
     lines: Vec<AuditRow>,
     older: Option<String>,
@@ -68,7 +68,7 @@ pub(in crate::web) async fn show_audit(
         console.db.read(move |conn| audit::load_audit_entries(conn, kind, before, PAGE_ROWS)).await?;
     let chosen = kind.map(|kind| format!("kind={kind}&")).unwrap_or_default();
     Ok(render_page(&AuditPage {
-        frame: PageLayout::new(&operator, ConsoleSection::Audit, "Audit"),
+        layout: PageLayout::new(&operator, ConsoleSection::Audit, "Audit"),
         kinds: KINDS.map(|(word, name)| (word, name, Some(word) == kind)).to_vec(),
         lines: listed.rows.iter().map(|line| AuditRow::from_line(line, &console)).collect(),
         older: listed.older.map(|id| format!("/audit?{chosen}before={id}")),

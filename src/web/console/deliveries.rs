@@ -43,7 +43,7 @@ enum DeliveriesTab {
 #[derive(Template)]
 #[template(path = "deliveries.html")]
 struct DeliveriesPage {
-    frame: PageLayout,
+    layout: PageLayout,
     filters: Vec<(&'static str, &'static str, bool)>,
     /// User whose messages are listed.
     only: Option<UserLink>,
@@ -102,7 +102,7 @@ pub(in crate::web) async fn show_deliveries(
         None => format!("/deliveries?which={word}&before={id}"),
     });
     Ok(render_page(&DeliveriesPage {
-        frame: PageLayout::new(&operator, ConsoleSection::Deliveries, "Deliveries").with_flash(query.flash),
+        layout: PageLayout::new(&operator, ConsoleSection::Deliveries, "Deliveries").with_flash(query.flash),
         filters: filters.map(|(word, name, of)| (word, name, here(of))).to_vec(),
         only: only.as_ref().map(UserLink::from),
         texts: listed.rows.iter().map(|text| DeliveryLine::from_delivery(text, &console)).collect(),

@@ -20,7 +20,7 @@ use crate::web::health::HealthCheckResult;
 #[derive(Template)]
 #[template(path = "health.html")]
 struct HealthPage {
-    frame: PageLayout,
+    layout: PageLayout,
     version: &'static str,
     database_size: String,
     disk: FindingLine,
@@ -98,7 +98,7 @@ async fn build_health_page(
 ) -> Result<HealthPage, PageError> {
     let file = console.db.read(database_file::load_database_file_size).await?;
     Ok(HealthPage {
-        frame: PageLayout::new(operator, ConsoleSection::Health, "Health"),
+        layout: PageLayout::new(operator, ConsoleSection::Health, "Health"),
         version: env!("DIALARR_VERSION"),
         database_size: format_size(file.bytes),
         disk: FindingLine::from_finding(host::disk_finding(Path::new(&file.path))),

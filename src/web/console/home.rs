@@ -43,7 +43,7 @@ pub(in crate::web) struct HomeQuery {
 #[derive(Template)]
 #[template(path = "home.html")]
 struct HomePage {
-    frame: PageLayout,
+    layout: PageLayout,
     paused_since: Option<DisplayTime>,
     newcomers: Vec<NewcomerLine>,
     removal_requests: Vec<RemovalRequestLine>,
@@ -140,7 +140,7 @@ pub(in crate::web) async fn show_home(
         .iter()
         .filter_map(|(request, about)| RemovalRequestLine::from_approval(request, about));
     Ok(render_page(&HomePage {
-        frame: PageLayout::new(&operator, ConsoleSection::Home, "Home").with_flash(query.flash),
+        layout: PageLayout::new(&operator, ConsoleSection::Home, "Home").with_flash(query.flash),
         paused_since: needs.paused_since.map(|at| console.display_time(at)),
         newcomers: needs.newcomers.iter().map(NewcomerLine::from_user).collect(),
         removal_requests: removal_requests.collect(),

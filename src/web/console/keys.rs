@@ -19,7 +19,7 @@ const NAME: usize = 60;
 #[derive(Template)]
 #[template(path = "keys.html")]
 struct KeysPage {
-    frame: PageLayout,
+    layout: PageLayout,
     keys: Vec<KeyLine>,
     /// Key that was just created, shown only on this one page.
     made: Option<String>,
@@ -44,7 +44,9 @@ pub(in crate::web) struct RevokeKeyForm {}
 
 pub(in crate::web) async fn show_keys(State(console): State<ConsoleState>, operator: Operator) -> Response {
     match load_key_lines(&console).await {
-        Ok(keys) => render_page(&KeysPage { frame: keys_layout(&operator), keys, made: None, problem: None }),
+        Ok(keys) => {
+            render_page(&KeysPage { layout: keys_layout(&operator), keys, made: None, problem: None })
+        }
         Err(error) => error_response(error),
     }
 }
@@ -67,7 +69,7 @@ pub(in crate::web) async fn create_key(
     };
     match load_key_lines(&console).await {
         Ok(keys) => {
-            let content = KeysPage { frame: keys_layout(&operator), keys, made, problem };
+            let content = KeysPage { layout: keys_layout(&operator), keys, made, problem };
             (status, render_page(&content)).into_response()
         }
         Err(error) => error_response(error),

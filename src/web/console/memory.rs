@@ -36,7 +36,7 @@ pub(in crate::web) struct MemoryButtonForm {}
 #[derive(Template)]
 #[template(path = "memory.html")]
 struct MemoryPage {
-    frame: PageLayout,
+    layout: PageLayout,
     figures: Vec<(&'static str, String)>,
     /// Names of categories with their counts.
     sorts: Vec<(&'static str, Vec<(String, String)>)>,
@@ -83,7 +83,7 @@ pub(in crate::web) async fn show_memory(
     let when = |at: Timestamp| DisplayTime::from_timestamp(at, now, &console.zone);
     let days = console.retention.as_hours() / 24;
     Ok(render_page(&MemoryPage {
-        frame: PageLayout::new(&operator, ConsoleSection::Memory, "Memory").with_flash(query.flash),
+        layout: PageLayout::new(&operator, ConsoleSection::Memory, "Memory").with_flash(query.flash),
         figures: memory_figures(&stats),
         sorts: category_counts(&stats),
         worked: stats.last_worked_at.map(when),

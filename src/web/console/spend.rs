@@ -22,7 +22,7 @@ const DAYS: i64 = 30;
 #[derive(Template)]
 #[template(path = "spend.html")]
 struct SpendPage {
-    frame: PageLayout,
+    layout: PageLayout,
     sums: SpendRow,
     is_priced: bool,
     charts: Vec<BarChart>,
@@ -78,7 +78,7 @@ pub(in crate::web) async fn show_spend(
     let outcomes = delivery_labels::count_outcomes(texts.sent.iter().map(|(_, delivery)| *delivery));
     let has_outcomes = outcomes.iter().any(|(_, count)| *count > 0);
     Ok(render_page(&SpendPage {
-        frame: PageLayout::new(&operator, ConsoleSection::Spend, "Spend"),
+        layout: PageLayout::new(&operator, ConsoleSection::Spend, "Spend"),
         is_priced: sums.cost > 0,
         sums: sums.into(),
         charts: build_charts(&days, &texts, &spending, &console),

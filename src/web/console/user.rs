@@ -39,7 +39,7 @@ pub(in crate::web) struct UserPageQuery {
 #[derive(Template)]
 #[template(path = "user.html")]
 struct UserPage {
-    frame: PageLayout,
+    layout: PageLayout,
     id: i64,
     called: String,
     number: String,
@@ -135,14 +135,14 @@ pub(in crate::web) async fn show_user(
         }))
     });
     let Some(read) = read.await? else { return Err(PageError::NotFound) };
-    let frame = PageLayout::new(&operator, ConsoleSection::Users, display_name(&read.known.account.user))
+    let layout = PageLayout::new(&operator, ConsoleSection::Users, display_name(&read.known.account.user))
         .with_flash(query.flash);
-    Ok(render_page(&UserPage::from_snapshot(frame, &read, (movies, seasons), &console)))
+    Ok(render_page(&UserPage::from_snapshot(layout, &read, (movies, seasons), &console)))
 }
 
 impl UserPage {
     fn from_snapshot(
-        frame: PageLayout,
+        layout: PageLayout,
         read: &UserSnapshot,
         (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
         console: &ConsoleState,
@@ -156,7 +156,7 @@ impl UserPage {
             used: LimitUsage::from_limit(used, own, (rate, role)),
         };
         Self {
-            frame,
+            layout,
             id,
             called: display_name(user),
             number: user.phone.format_grouped(),

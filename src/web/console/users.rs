@@ -23,7 +23,7 @@ pub(in crate::web) struct UsersQuery {
 #[derive(Template)]
 #[template(path = "users.html")]
 struct UsersPage {
-    frame: PageLayout,
+    layout: PageLayout,
     people: Vec<UserLine>,
 }
 
@@ -82,7 +82,7 @@ pub(in crate::web) async fn show_users(
     let row =
         |listing: &UserSummary| UserLine::from_listing(listing, (quotas.movies, quotas.seasons), &console);
     Ok(render_page(&UsersPage {
-        frame: PageLayout::new(&operator, ConsoleSection::Users, "Users").with_flash(query.flash),
+        layout: PageLayout::new(&operator, ConsoleSection::Users, "Users").with_flash(query.flash),
         people: everyone.iter().map(row).collect(),
     }))
 }

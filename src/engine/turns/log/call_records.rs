@@ -17,7 +17,7 @@ use crate::tools::ToolOutput;
 impl TurnLog {
     /// Loads the ids that earlier results of the conversation have shown.
     pub(crate) async fn load_shown_media(&self) -> Result<Vec<MediaRef>, DbError> {
-        let conversation = self.live.conversation;
+        let conversation = self.active_turn.conversation;
         self.read(move |conn| calls::load_shown_media(conn, conversation)).await
     }
 
@@ -27,7 +27,7 @@ impl TurnLog {
         kind: MediaKind,
         id: i64,
     ) -> Result<Option<(String, u16)>, DbError> {
-        let conversation = self.live.conversation;
+        let conversation = self.active_turn.conversation;
         self.read(move |conn| calls::find_shown_title(conn, conversation, kind, id)).await
     }
 
@@ -71,20 +71,20 @@ impl TurnLog {
     /// Records the state of a call, and completes its row in the audit log with `note`.
     pub(crate) async fn record_call_state(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         call: CallRow,
         state: CallState,
         note: Option<NewAuditEntry>,
     ) -> anyhow::Result<TurnProgress> {
         let now = self.now();
         let record = move |conn: &mut Conn| finish_call(conn, call, (&state, note.as_ref()), now);
-        self.record_call(scene, record).await
+        self.record_call(context, record).await
     }
 
     /// Records a successful call, with its effects on our own records.
     pub(crate) async fn record_success(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         call: CallRow,
         ran: ToolOutput,
         note: Option<NewAuditEntry>,
@@ -92,17 +92,17 @@ impl TurnLog {
         let ToolOutput { result, effects: deeds } = ran;
         let state = CallState::Done(result);
         if deeds.is_empty() {
-            return self.record_call_state(scene, call, state, note).await;
+            return self.record_call_state(context, call, state, note).await;
         }
         let (doer, settings, now) =
-            (EffectSource::from_call(scene, call), self.logs.settings.clone(), self.now());
+            (EffectSource::from_call(context, call), self.logs.settings.clone(), self.now());
         let record = move |conn: &mut Conn| {
             finish_call(conn, call, (&state, note.as_ref()), now)?;
             deeds
                 .iter()
                 .try_for_each(|deed| tool_effects::apply_tool_effect(conn, &doer, deed, &settings, now))
         };
-        let progress = self.record_call(scene, record).await?;
+        let progress = self.record_call(context, record).await?;
         self.logs.outbox.notify();
         self.logs.addition_queued.notify();
         Ok(progress)
@@ -111,11 +111,11 @@ impl TurnLog {
     /// Records a call. If other calls are open, the turn is loaded again only after all of them are recorded.
     async fn record_call(
         &self,
-        scene: &TurnContext,
+        context: &TurnContext,
         record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<TurnProgress> {
         let open = |call: &&ToolCall| matches!(call.state, CallState::Created | CallState::Running);
-        let calls = scene.turn.steps.iter().flat_map(|step| &step.calls);
+        let calls = context.turn.steps.iter().flat_map(|step| &step.calls);
         let progress = if calls.filter(open).count() > 1 {
             self.write(record).await?;
             TurnProgress::Reload

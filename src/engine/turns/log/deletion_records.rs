@@ -33,7 +33,7 @@ pub(crate) struct DeletionEnd {
 impl TurnLog {
     /// Loads the deletion that the turn executes.
     pub(crate) async fn load_claimed_deletion(&self) -> anyhow::Result<ClaimedDeletion> {
-        let turn = self.live.id;
+        let turn = self.active_turn.id;
         let claimed = self.read(move |conn| pending_action::load_claimed_deletion(conn, turn)).await?;
         claimed.ok_or_else(|| anyhow::anyhow!("find the deletion of turn {turn}"))
     }
@@ -84,7 +84,7 @@ impl TurnLog {
 
     /// Records the report of a deletion, notifies the member whose removal request it executed, and ends the turn.
     pub(crate) async fn finish_deletion(&self, done: DeletionEnd) -> Result<(), DbError> {
-        let (now, turn, settings) = (self.now(), self.live.id, self.logs.settings.clone());
+        let (now, turn, settings) = (self.now(), self.active_turn.id, self.logs.settings.clone());
         let end = move |conn: &mut Conn| {
             let DeletionEnd { claimed, report, told, again, end } = &done;
             pending_action::finish_claimed_deletion(conn, claimed, report, now)?;

@@ -113,7 +113,7 @@ impl TurnLog {
         verdict: TriageState,
         charge: ModelCharge,
     ) -> Result<TurnProgress, DbError> {
-        let (turn, now) = (self.live.id, self.now());
+        let (turn, now) = (self.active_turn.id, self.now());
         let record = move |conn: &mut Conn| {
             daily_budget::settle_call_cost(conn, turn, charge)?;
             turn_lifecycle::set_triage_state(conn, turn, verdict, now)?;
@@ -133,6 +133,6 @@ impl TurnLog {
 
     fn budgeted_call(&self, estimate: CostEstimate, now: Timestamp) -> BudgetedCall {
         let day = Day::from_timestamp(now, &self.logs.settings.zone);
-        BudgetedCall { turn: self.live.id, user: self.user, day, estimate }
+        BudgetedCall { turn: self.active_turn.id, user: self.user, day, estimate }
     }
 }

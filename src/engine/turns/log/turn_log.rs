@@ -36,9 +36,14 @@ impl TurnLogs {
         Self { db, clock, settings, outbox, turn_answered, addition_queued }
     }
 
-    /// Opens the log of a turn. `bell` notifies the task of the turn's user.
-    pub(crate) fn open_log(self: &Arc<Self>, user: UserId, live: ActiveTurn, bell: Arc<Notify>) -> TurnLog {
-        TurnLog { logs: self.clone(), user, live, bell, earlier: Arc::default() }
+    /// Opens the log of a turn. `wakeup` notifies the task of the turn's user.
+    pub(crate) fn open_log(
+        self: &Arc<Self>,
+        user: UserId,
+        active_turn: ActiveTurn,
+        wakeup: Arc<Notify>,
+    ) -> TurnLog {
+        TurnLog { logs: self.clone(), user, active_turn, wakeup, earlier: Arc::default() }
     }
 }
 
@@ -46,9 +51,9 @@ impl TurnLogs {
 pub(crate) struct TurnLog {
     pub(super) logs: Arc<TurnLogs>,
     pub(super) user: UserId,
-    pub(super) live: ActiveTurn,
+    pub(super) active_turn: ActiveTurn,
     /// Bell of the user's task. Every cancellation of the turn rings it.
-    bell: Arc<Notify>,
+    wakeup: Arc<Notify>,
     /// Reports of tools and code before this turn, newest first.
     earlier: Arc<[String]>,
 }
@@ -67,11 +72,11 @@ impl TurnLog {
     pub(crate) async fn load_with_history(
         &self,
     ) -> Result<(TurnContext, ConversationWindow, Vec<String>), DbError> {
-        let (user, live, since) = (self.user, self.live, self.start_of_day());
+        let (user, active_turn, since) = (self.user, self.active_turn, self.start_of_day());
         let read = move |conn: &mut Conn| {
-            let window = history::load_conversation_window(conn, live.conversation)?;
-            let done_today = history::load_earlier_changes(conn, user, live.conversation, since)?;
-            Ok((TurnContext::load_turn(conn, user, live)?, window, done_today))
+            let window = history::load_conversation_window(conn, active_turn.conversation)?;
+            let done_today = history::load_earlier_changes(conn, user, active_turn.conversation, since)?;
+            Ok((TurnContext::load_turn(conn, user, active_turn)?, window, done_today))
         };
         self.read(read).await
     }
@@ -82,9 +87,9 @@ impl TurnLog {
     }
 
     pub(crate) async fn load_context(&self) -> Result<TurnContext, DbError> {
-        let (user, live) = (self.user, self.live);
-        let scene = self.read(move |conn| TurnContext::load_turn(conn, user, live)).await?;
-        Ok(scene.with_record(&self.earlier))
+        let (user, active_turn) = (self.user, self.active_turn);
+        let context = self.read(move |conn| TurnContext::load_turn(conn, user, active_turn)).await?;
+        Ok(context.with_record(&self.earlier))
     }
 
     /// Records a result of the turn, and in the same commit its direct consequence: a turn with an answer ends, and the
@@ -93,12 +98,13 @@ impl TurnLog {
         &self,
         record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<TurnProgress> {
-        let (logs, user, live, earlier) = (self.logs.clone(), self.user, self.live, self.earlier.clone());
+        let (logs, user, active_turn, earlier) =
+            (self.logs.clone(), self.user, self.active_turn, self.earlier.clone());
         let recorded = move |conn: &mut Conn| {
             record(conn)?;
             // The record is committed even if the rest fails. The next load of the turn reads the record again and gets
             // the error.
-            Ok(logs.end_or_load_turn(conn, user, live, &earlier).unwrap_or(TurnProgress::Reload))
+            Ok(logs.end_or_load_turn(conn, user, active_turn, &earlier).unwrap_or(TurnProgress::Reload))
         };
         let progress = self.write(recorded).await?;
         if let TurnProgress::Ended = progress {
@@ -123,9 +129,9 @@ impl TurnLog {
 
     /// Waits until the user or the operator has canceled the turn.
     pub(crate) async fn wait_for_cancellation(&self) {
-        let turn = self.live.id;
+        let turn = self.active_turn.id;
         loop {
-            self.bell.notified().await;
+            self.wakeup.notified().await;
             // If the database does not answer, the turn continues to its next record and gets the error there.
             if self.read(move |conn| turn_lifecycle::is_cancel_requested(conn, turn)).await.unwrap_or(false) {
                 return;
@@ -164,17 +170,18 @@ impl TurnLogs {
         &self,
         conn: &mut Conn,
         user: UserId,
-        live: ActiveTurn,
+        active_turn: ActiveTurn,
         earlier: &Arc<[String]>,
     ) -> QueryResult<TurnProgress> {
-        let (scene, now) = (TurnContext::load_turn(conn, user, live)?.with_record(earlier), self.clock.now());
-        let step = scene.turn.next_step(now, &self.settings.limits);
-        match turn_end::final_turn_end(&scene, &step, self.settings.reactions) {
+        let (context, now) =
+            (TurnContext::load_turn(conn, user, active_turn)?.with_record(earlier), self.clock.now());
+        let step = context.turn.next_step(now, &self.settings.limits);
+        match turn_end::final_turn_end(&context, &step, self.settings.reactions) {
             Some(end) => {
                 with_savepoint(conn, |conn| turn_lifecycle::finish_turn(conn, &end, now))?;
                 Ok(TurnProgress::Ended)
             }
-            None => Ok(TurnProgress::Loaded(Box::new(scene))),
+            None => Ok(TurnProgress::Loaded(Box::new(context))),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::web::console_state::ConsoleState;
 #[derive(Template)]
 #[template(path = "conversations.html")]
 struct ConversationsPage {
-    frame: PageLayout,
+    layout: PageLayout,
     typed: String,
     is_search: bool,
     found: Vec<MessageHit>,
@@ -88,7 +88,7 @@ pub(in crate::web) async fn list_conversations(
         is_here: of == which,
     };
     let mut content = ConversationsPage {
-        frame: PageLayout::new(&operator, ConsoleSection::Conversations, "Conversations")
+        layout: PageLayout::new(&operator, ConsoleSection::Conversations, "Conversations")
             .with_flash(asks.flash),
         typed: asks.q.chars().take(100).collect(),
         is_search: false,

@@ -74,7 +74,7 @@ struct ChangedParts {
     /// Reactions on messages without a turn.
     reactions: BTreeSet<i64>,
     /// True if the header and the footer of the conversation changed.
-    frame: bool,
+    layout: bool,
 }
 
 impl PageEventStream {
@@ -113,7 +113,7 @@ impl PageEventStream {
                 for event in &events {
                     touched.add_event(event);
                 }
-                if !touched.frame {
+                if !touched.layout {
                     tokio::time::sleep(COMBINE_PERIOD).await;
                 }
                 let Some(last) = events.last() else { return Ok(Vec::new()) };
@@ -175,7 +175,7 @@ impl ChangedParts {
             | StreamEventKind::Reaction(..)
             | StreamEventKind::Conversation(_) => {}
         }
-        self.frame = true;
+        self.layout = true;
     }
 
     fn load_update(mut self, conn: &mut Conn, id: ConversationId) -> QueryResult<ConversationUpdate> {
@@ -191,6 +191,6 @@ impl ChangedParts {
             notifications: self.notices.into_iter().collect(),
             unanswered: self.texts.into_iter().collect(),
         };
-        conversation::load_conversation_update(conn, id, changed, self.frame)
+        conversation::load_conversation_update(conn, id, changed, self.layout)
     }
 }

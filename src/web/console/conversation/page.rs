@@ -21,7 +21,7 @@ use crate::web::console_state::ConsoleState;
 #[derive(Template)]
 #[template(path = "conversation.html")]
 struct ConversationTemplate {
-    frame: PageLayout,
+    layout: PageLayout,
     id: i64,
     flash: Option<FlashMessage>,
     is_test: bool,
@@ -101,7 +101,7 @@ fn render_conversation(
     let setting = FormContext { token: operator.form_token().to_owned() };
     let is_open = conversation.ended_at.is_none();
     let content = ConversationTemplate {
-        frame: PageLayout::new(operator, ConsoleSection::Conversations, conversation.name.clone()),
+        layout: PageLayout::new(operator, ConsoleSection::Conversations, conversation.name.clone()),
         id: conversation.id.0,
         flash,
         is_test: with.is_test,
