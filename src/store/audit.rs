@@ -1,6 +1,6 @@
 //! The audit log: each change and its actor, one row per change. A change of Dialarr's own tables and its row are
-//! written in one transaction. The row of a change outside is written before the change begins, so that the change is
-//! not made if the row cannot be stored. The row is later completed with the outcome.
+//! written in one transaction. The row of an external change, such as an addition in Radarr, is written before the
+//! change starts, so that no change is made if the row cannot be stored. The outcome is added later.
 
 use std::fmt;
 
@@ -52,12 +52,11 @@ pub enum AuditSubject {
     Key(i64),
 }
 
-/// One entry of the log. `detail` contains neither names nor phone numbers of users: ids identify users for as long as
-/// they are known.
+/// New entry of the log. `detail` contains neither names nor phone numbers of users, only their ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewAuditEntry {
     pub actor: Actor,
-    /// A stable word such as `write`, `delete`, `approve`.
+    /// Stable identifier such as `write`, `delete` or `approve`.
     pub kind: &'static str,
     pub subject: AuditSubject,
     pub detail: Value,
@@ -77,23 +76,23 @@ impl fmt::Display for AuditSubject {
     }
 }
 
-/// Prefix of the actor column, before the id of the API key that made the change.
-pub(super) const KEY: &str = "key:";
-/// Condition of the rows of changes outside that have begun and have no outcome.
-const OPEN: LiteralSql = LiteralSql("audit_log.kind IN ('write', 'write_queued', 'delete')");
+/// Prefix of the actor in `detail`, before the id of the API key that made the change.
+pub(super) const API_KEY_PREFIX: &str = "key:";
+/// Condition of the rows of external changes that have started and have no outcome.
+const OPEN_INTENT: LiteralSql = LiteralSql("audit_log.kind IN ('write', 'write_queued', 'delete')");
 
 pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> QueryResult<()> {
     let epoch = super::boot::load_epoch(conn)?;
-    let (user, by) = match entry.actor {
+    let (user, actor) = match entry.actor {
         Actor::User(user) => (Some(user.0), None),
         Actor::Shell => (None, Some("shell".to_owned())),
         Actor::Console => (None, Some("console".to_owned())),
-        Actor::Key(id) => (None, Some(format!("{KEY}{id}"))),
+        Actor::Key(id) => (None, Some(format!("{API_KEY_PREFIX}{id}"))),
         Actor::Dialarr => (None, Some("dialarr".to_owned())),
     };
     let mut detail = entry.detail.clone();
-    if let (Some(by), Some(detail)) = (by, detail.as_object_mut()) {
-        detail.insert("by".to_owned(), by.into());
+    if let (Some(actor), Some(detail)) = (actor, detail.as_object_mut()) {
+        detail.insert("by".to_owned(), actor.into());
     }
     diesel::insert_into(audit_log::table)
         .values((
@@ -108,7 +107,7 @@ pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> 
         .map(drop)
 }
 
-/// Records the start of a change outside. A further attempt at the same change reuses the row of the first attempt.
+/// Records the start of an external change. Another attempt at the same change reuses the row of the first attempt.
 pub fn record_intent(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> QueryResult<()> {
     match find_open_entry(conn, entry)? {
         Some(_) => Ok(()),
@@ -116,11 +115,11 @@ pub fn record_intent(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> 
     }
 }
 
-/// Completes the row of a change with its outcome. An outcome that cannot be stored is only logged: the change is done,
+/// Completes the row of a change with its outcome. An outcome that cannot be stored is only logged: the change is made,
 /// and its user must still be notified.
 pub fn record_outcome(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) {
     let recorded = conn.transaction(|conn| match find_open_entry(conn, entry)? {
-        Some(row) => diesel::update(audit_log::table.find(row))
+        Some(id) => diesel::update(audit_log::table.find(id))
             .set((audit_log::kind.eq(entry.kind), audit_log::detail.eq(entry.detail.to_string())))
             .execute(conn)
             .map(drop),
@@ -131,18 +130,18 @@ pub fn record_outcome(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) {
     }
 }
 
-/// Loads the row of a change that has begun and has no outcome. Each item of a call with several items has its own
-/// row.
+/// Finds the id of the entry for a change that has started and has no outcome. Each item of a call with several items
+/// has its own entry.
 fn find_open_entry(conn: &mut Conn, entry: &NewAuditEntry) -> QueryResult<Option<i64>> {
     let rows: Vec<(i64, String)> = audit_log::table
-        .filter(OPEN.and(audit_log::subject.eq(entry.subject.to_string())))
+        .filter(OPEN_INTENT.and(audit_log::subject.eq(entry.subject.to_string())))
         .order(audit_log::id.desc())
         .select((audit_log::id, audit_log::detail))
         .load(conn)?;
-    for (row, detail) in rows {
+    for (id, detail) in rows {
         let detail: Value = from_json("detail", &detail)?;
         if detail["item"] == entry.detail["item"] {
-            return Ok(Some(row));
+            return Ok(Some(id));
         }
     }
     Ok(None)

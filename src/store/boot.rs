@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::codec::ms;
 use super::confirmation::deletion_items::DeletionItemPhase;
 use super::queue::lookups;
-use super::queue::outbox::{self as sending, OutboxState};
+use super::queue::outbox::{OPEN as OPEN_MESSAGE, OutboxState};
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
 use super::turns::{daily_budget, model_steps};
 use super::{Conn, clock_step};
@@ -23,14 +23,15 @@ pub enum Downtime {
     Uncertain(SignedDuration),
 }
 
-/// Period after a counted start in which further starts count as the same start: they are no evidence about the work.
-const STARTS_TOGETHER: SignedDuration = SignedDuration::from_secs(10);
+/// Minimum interval between two counted starts. Restarts in quick succession count once, because the turns had no time
+/// to run between them.
+const COUNTED_START_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 
 /// Counts this start and sets the state of all interrupted work: reads and model steps run again; writes, deletions and
 /// messages get an unknown outcome. If the clock was set back, the times of waiting work are shifted by the same step.
 pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
-    let last = clock_step::last_stored_time(conn)?.map(|last| now.duration_since(last));
-    let downtime = match last {
+    let elapsed = clock_step::load_last_stored_time(conn)?.map(|last| now.duration_since(last));
+    let downtime = match elapsed {
         Some(step) if step <= -SMALLEST_STEP => Downtime::Uncertain(step),
         Some(_) | None => Downtime::Known,
     };
@@ -39,7 +40,7 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
         clock_step::rebase_waits(conn, step)?;
     }
     let stopped_at = load_last_activity(conn)?;
-    let counts = counts_against_turns(conn, now)?;
+    let is_counted = is_counted_start(conn, now)?;
     diesel::insert_into(instance::table)
         .values((
             (instance::id.eq(1), instance::epoch.eq(1)),
@@ -78,7 +79,7 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
     )
     .set(tool_call_items::state.eq(DeletionItemPhase::Unknown))
     .execute(conn)?;
-    diesel::update(outbox::table.filter(sending::OPEN.and(outbox::state.eq(OutboxState::Attempting))))
+    diesel::update(outbox::table.filter(OPEN_MESSAGE.and(outbox::state.eq(OutboxState::Attempting))))
         .set((
             outbox::state.eq(OutboxState::Unknown),
             outbox::unknown_at.eq(ms(now)),
@@ -92,29 +93,29 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
         diesel::update(turns::table.filter(turns::finished_at.is_null()))
             .set((
                 turns::deadline_at.eq(turns::deadline_at + downtime_ms),
-                turns::attempts.eq(turns::attempts + i64::from(counts)),
+                turns::attempts.eq(turns::attempts + i64::from(is_counted)),
             ))
             .execute(conn)?;
     }
-    if counts {
+    if is_counted {
         diesel::update(instance::table).set(instance::counted_start_at.eq(ms(now))).execute(conn)?;
     }
     Ok(downtime)
 }
 
-/// Records that this run is alive. The next start cannot be before this time.
+/// Records that the program is running. A later start before this time means that the clock was set back.
 pub fn record_heartbeat(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::update(instance::table).set(instance::seen_at.eq(ms(now))).execute(conn).map(drop)
 }
 
-/// Returns whether this start counts as one more resume of the turns that it resumes. A start after the clock was set
-/// back counts: otherwise turns that kill the program could continue forever.
-fn counts_against_turns(conn: &mut Conn, now: Timestamp) -> QueryResult<bool> {
-    let counted: Option<Option<Timestamp>> =
+/// Returns whether this start counts as one more attempt of the turns that it resumes. A start after the clock was set
+/// back counts: otherwise a turn that crashes the program could be resumed forever.
+fn is_counted_start(conn: &mut Conn, now: Timestamp) -> QueryResult<bool> {
+    let last_counted: Option<Option<Timestamp>> =
         instance::table.select(instance::counted_start_at).first(conn).optional()?;
-    Ok(counted.flatten().is_none_or(|at| {
-        let since = now.duration_since(at);
-        since.is_negative() || since >= STARTS_TOGETHER
+    Ok(last_counted.flatten().is_none_or(|counted_at| {
+        let elapsed = now.duration_since(counted_at);
+        elapsed.is_negative() || elapsed >= COUNTED_START_INTERVAL
     }))
 }
 
@@ -144,37 +145,37 @@ mod tests {
     use crate::conversation::transcript::{PhoneNumber, Responder};
     use crate::store::scratch;
 
-    /// Returns how often a live turn counts as resumed by starts at these seconds.
-    fn resumes_after(starts: &[i64]) -> i64 {
+    /// Returns how often an unfinished turn counts as resumed after starts at these seconds.
+    fn count_resumes(starts: &[i64]) -> i64 {
         let conn = &mut scratch();
-        let at = |second| Timestamp::from_second(second).unwrap();
+        let test_time = |second| Timestamp::from_second(second).unwrap();
         let phone = PhoneNumber::parse("+15550100001").unwrap();
-        let user = users::ensure_user(conn, &phone, FirstContactRole::Member, at(0)).unwrap();
-        let conversation = conversations::start_conversation(conn, user, "Nov 20", at(0)).unwrap();
+        let user = users::ensure_user(conn, &phone, FirstContactRole::Member, test_time(0)).unwrap();
+        let conversation = conversations::start_conversation(conn, user, "Nov 20", test_time(0)).unwrap();
         let plan = TurnPlan::for_responder(Responder::Model);
-        let new = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
-        super::super::turns::turn_lifecycle::create_turn(conn, new, at(0)).unwrap();
+        let new_turn = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
+        super::super::turns::turn_lifecycle::create_turn(conn, new_turn, test_time(0)).unwrap();
         for second in starts {
-            recover_interrupted_work(conn, at(*second)).unwrap();
+            recover_interrupted_work(conn, test_time(*second)).unwrap();
         }
         turns::table.select(turns::attempts).first(conn).unwrap()
     }
 
     #[test]
     fn starts_within_ten_seconds_count_once() {
-        assert_eq!(resumes_after(&[100]), 1);
-        assert_eq!(resumes_after(&[100, 101, 105, 109]), 1);
-        assert_eq!(resumes_after(&[100, 110, 120]), 3);
+        assert_eq!(count_resumes(&[100]), 1);
+        assert_eq!(count_resumes(&[100, 101, 105, 109]), 1);
+        assert_eq!(count_resumes(&[100, 110, 120]), 3);
     }
 
     #[test]
-    fn endless_quick_starts_count_every_ten_seconds() {
+    fn rapid_restarts_count_every_ten_seconds() {
         let starts: Vec<i64> = (100..150).collect();
-        assert_eq!(resumes_after(&starts), 5);
+        assert_eq!(count_resumes(&starts), 5);
     }
 
     #[test]
     fn start_after_a_clock_step_back_counts() {
-        assert_eq!(resumes_after(&[100, 40]), 2);
+        assert_eq!(count_resumes(&[100, 40]), 2);
     }
 }

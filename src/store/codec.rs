@@ -17,14 +17,13 @@ use crate::conversation::transcript::{
 };
 
 /// Builds the error for an unreadable column. The error omits the value, which may be private text of a user.
-pub(super) fn unreadable_column(what: &str) -> QueryError {
-    QueryError::DeserializationError(format!("stored {what} cannot be read").into())
+pub(super) fn unreadable_column(column: &str) -> QueryError {
+    QueryError::DeserializationError(format!("stored {column} cannot be read").into())
 }
 
-/// Returns an optional value: `None` if the stored value cannot be read, so that work that can continue without it does
-/// not fail permanently.
-pub(super) fn if_readable<T>(read: QueryResult<T>) -> QueryResult<Option<T>> {
-    match read {
+/// Replaces an unreadable value with `None`, after a log entry, for work that can continue without the value.
+pub(super) fn none_if_unreadable<T>(result: QueryResult<T>) -> QueryResult<Option<T>> {
+    match result {
         Ok(value) => Ok(Some(value)),
         Err(error @ QueryError::DeserializationError(_)) => {
             tracing::error!(%error, "skipped a stored value that cannot be read");
@@ -34,6 +33,7 @@ pub(super) fn if_readable<T>(read: QueryResult<T>) -> QueryResult<Option<T>> {
     }
 }
 
+/// Converts a time to the milliseconds of its column.
 pub(super) fn ms(at: Timestamp) -> Millis {
     at.into()
 }
@@ -47,18 +47,18 @@ pub(super) fn saturating_i64(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-pub(super) fn stop_reason_word(stop: &StopReason) -> &str {
+pub(super) fn stop_reason_text(stop: &StopReason) -> &str {
     match stop {
         StopReason::Done => "stop",
         StopReason::Length => "length",
         StopReason::Filtered => "content_filter",
         StopReason::Refused => "refusal",
-        StopReason::Other(word) => word,
+        StopReason::Other(text) => text,
     }
 }
 
-pub(super) fn parse_stop_reason(word: &str) -> StopReason {
-    match word {
+pub(super) fn parse_stop_reason(text: &str) -> StopReason {
+    match text {
         "stop" => StopReason::Done,
         "length" => StopReason::Length,
         "content_filter" => StopReason::Filtered,
@@ -92,12 +92,12 @@ pub(super) fn parse_arguments(text: &str) -> QueryResult<ToolArguments> {
 struct StoredResult {
     for_model: Value,
     for_user: String,
-    shown: Vec<StoredRef>,
+    shown: Vec<StoredMediaRef>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum StoredRef {
+enum StoredMediaRef {
     Tmdb(i64),
     Tvdb(i64),
     Item(String, MediaKind, i64),
@@ -106,10 +106,10 @@ enum StoredRef {
 
 pub(super) fn call_result_json(result: &CallResult) -> QueryResult<String> {
     let shown = result.shown.iter().map(|media| match media {
-        MediaRef::Tmdb(id) => StoredRef::Tmdb(*id),
-        MediaRef::Tvdb(id) => StoredRef::Tvdb(*id),
-        MediaRef::Item { instance, kind, id } => StoredRef::Item(instance.clone(), *kind, *id),
-        MediaRef::Download { instance, id } => StoredRef::Download(instance.clone(), *id),
+        MediaRef::Tmdb(id) => StoredMediaRef::Tmdb(*id),
+        MediaRef::Tvdb(id) => StoredMediaRef::Tvdb(*id),
+        MediaRef::Item { instance, kind, id } => StoredMediaRef::Item(instance.clone(), *kind, *id),
+        MediaRef::Download { instance, id } => StoredMediaRef::Download(instance.clone(), *id),
     });
     to_json(&StoredResult {
         for_model: result.for_model.clone(),
@@ -121,10 +121,10 @@ pub(super) fn call_result_json(result: &CallResult) -> QueryResult<String> {
 pub(super) fn parse_call_result(text: &str) -> QueryResult<CallResult> {
     let stored: StoredResult = from_json("result", text)?;
     let shown = stored.shown.into_iter().map(|media| match media {
-        StoredRef::Tmdb(id) => MediaRef::Tmdb(id),
-        StoredRef::Tvdb(id) => MediaRef::Tvdb(id),
-        StoredRef::Item(instance, kind, id) => MediaRef::Item { instance, kind, id },
-        StoredRef::Download(instance, id) => MediaRef::Download { instance, id },
+        StoredMediaRef::Tmdb(id) => MediaRef::Tmdb(id),
+        StoredMediaRef::Tvdb(id) => MediaRef::Tvdb(id),
+        StoredMediaRef::Item(instance, kind, id) => MediaRef::Item { instance, kind, id },
+        StoredMediaRef::Download(instance, id) => MediaRef::Download { instance, id },
     });
     Ok(CallResult { for_model: stored.for_model, for_user: stored.for_user, shown: shown.collect() })
 }
@@ -136,8 +136,8 @@ struct StoredCallFailure {
     for_user: Option<String>,
 }
 
-/// Expression that reduces the stored failure of a call to its code.
-pub(super) const FAILURE_WITHOUT_WORDS: &str = "json_replace(tool_calls.error, '$.for_model', \
+/// SQL expression for the stored failure of a call with only its code.
+pub(super) const FAILURE_WITHOUT_TEXT: &str = "json_replace(tool_calls.error, '$.for_model', \
      json_object('forgotten', json('true')), '$.for_user', NULL)";
 
 pub(super) fn call_failure_json(failure: &CallFailure) -> QueryResult<String> {
@@ -162,8 +162,8 @@ struct StoredFingerprint {
     seasons: Option<u32>,
 }
 
-/// Expression that removes the names from a stored fingerprint.
-pub(super) const FINGERPRINT_WITHOUT_WORDS: &str = "json_replace(fingerprint, '$.title', '', '$.path', '')";
+/// SQL expression for a stored fingerprint without its title and path.
+pub(super) const FINGERPRINT_WITHOUT_TEXT: &str = "json_replace(fingerprint, '$.title', '', '$.path', '')";
 
 pub(super) fn fingerprint_json(fingerprint: &TargetFingerprint) -> QueryResult<String> {
     let TargetFingerprint { title, year, path, size_bytes, seasons } = fingerprint.clone();
@@ -177,7 +177,7 @@ pub(super) fn parse_fingerprint(text: &str) -> QueryResult<TargetFingerprint> {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum StoredExtent {
+enum StoredScope {
     Season {
         number: u32,
         files: Vec<i64>,
@@ -190,7 +190,8 @@ enum StoredExtent {
         files: Vec<i64>,
     },
     Download {
-        another: bool,
+        #[serde(rename = "another")]
+        search_again: bool,
     },
 }
 
@@ -200,41 +201,43 @@ struct StoredFlags {
     episodes: Vec<i64>,
 }
 
-/// Formats the scope of a deletion as JSON; `None` means the whole title.
-pub(super) fn extent_json(extent: &DeletionScope) -> QueryResult<Option<String>> {
-    let stored = match extent.clone() {
+/// Encodes the scope of a deletion as JSON; `None` means the whole title.
+pub(super) fn scope_json(scope: &DeletionScope) -> QueryResult<Option<String>> {
+    let stored = match scope.clone() {
         DeletionScope::Whole => return Ok(None),
         DeletionScope::Season { number, files, monitored } => {
             let monitored =
                 monitored.map(|SeasonFlags { season, episodes }| StoredFlags { season, episodes });
-            StoredExtent::Season { number, files, monitored }
+            StoredScope::Season { number, files, monitored }
         }
         DeletionScope::Copy { episodes: None, files } => {
-            StoredExtent::Copy { season: None, episodes: Vec::new(), files }
+            StoredScope::Copy { season: None, episodes: Vec::new(), files }
         }
         DeletionScope::Copy { episodes: Some(SeasonEpisodes { season, numbers }), files } => {
-            StoredExtent::Copy { season: Some(season), episodes: numbers, files }
+            StoredScope::Copy { season: Some(season), episodes: numbers, files }
         }
-        DeletionScope::Download(afterwards) => {
-            StoredExtent::Download { another: afterwards == DownloadFollowUp::SearchAgain }
+        DeletionScope::Download(follow_up) => {
+            StoredScope::Download { search_again: follow_up == DownloadFollowUp::SearchAgain }
         }
     };
     to_json(&stored).map(Some)
 }
 
-pub(super) fn parse_extent(text: Option<&str>) -> QueryResult<DeletionScope> {
+pub(super) fn parse_scope(text: Option<&str>) -> QueryResult<DeletionScope> {
     let Some(text) = text else { return Ok(DeletionScope::Whole) };
     Ok(match from_json("extent", text)? {
-        StoredExtent::Season { number, files, monitored } => {
+        StoredScope::Season { number, files, monitored } => {
             let monitored =
                 monitored.map(|StoredFlags { season, episodes }| SeasonFlags { season, episodes });
             DeletionScope::Season { number, files, monitored }
         }
-        StoredExtent::Copy { season, episodes: numbers, files } => {
+        StoredScope::Copy { season, episodes: numbers, files } => {
             DeletionScope::Copy { episodes: season.map(|season| SeasonEpisodes { season, numbers }), files }
         }
-        StoredExtent::Download { another: true } => DeletionScope::Download(DownloadFollowUp::SearchAgain),
-        StoredExtent::Download { another: false } => DeletionScope::Download(DownloadFollowUp::Nothing),
+        StoredScope::Download { search_again: true } => {
+            DeletionScope::Download(DownloadFollowUp::SearchAgain)
+        }
+        StoredScope::Download { search_again: false } => DeletionScope::Download(DownloadFollowUp::Nothing),
     })
 }
 
@@ -250,7 +253,7 @@ pub(super) fn media_json(media: &[MessageMedia]) -> QueryResult<Option<String>> 
     }
     let stored = media
         .iter()
-        .map(|item| StoredMedia { url: item.url.clone(), content_type: item.content_type.clone() });
+        .map(|media| StoredMedia { url: media.url.clone(), content_type: media.content_type.clone() });
     to_json(&stored.collect::<Vec<_>>()).map(Some)
 }
 
@@ -259,7 +262,7 @@ pub(super) fn parse_media(text: Option<&str>) -> QueryResult<Vec<MessageMedia>> 
     let stored: Vec<StoredMedia> = from_json("media", text)?;
     Ok(stored
         .into_iter()
-        .map(|item| MessageMedia { url: item.url, content_type: item.content_type })
+        .map(|media| MessageMedia { url: media.url, content_type: media.content_type })
         .collect())
 }
 
@@ -267,6 +270,6 @@ pub(super) fn to_json(value: &impl Serialize) -> QueryResult<String> {
     serde_json::to_string(value).map_err(|error| QueryError::SerializationError(error.into()))
 }
 
-pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> QueryResult<T> {
-    serde_json::from_str(text).map_err(|_| unreadable_column(what))
+pub(super) fn from_json<'a, T: Deserialize<'a>>(column: &str, text: &'a str) -> QueryResult<T> {
+    serde_json::from_str(text).map_err(|_| unreadable_column(column))
 }

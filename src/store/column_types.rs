@@ -1,6 +1,6 @@
-//! SQL types of the columns in [`super::schema`], and the Rust types that they hold. A column that holds one
-//! of a closed set of values has their enum as its SQL type, so that it is compared only with values of this enum. A stored value that cannot be
-//! read is an error that omits the value.
+//! SQL types of the columns in [`super::schema`], and the Rust types that they hold. A column whose values form a closed
+//! set has an enum as its SQL type, so that it can only be compared with values of this enum. A stored value that cannot
+//! be read is an error that omits the value.
 
 pub use diesel::sql_types::{BigInt, Binary, Bool, Float, Nullable, Text};
 
@@ -47,7 +47,7 @@ pub use crate::conversation::transcript::{
     ChannelKind, EffectLevel, MediaKind, QuotaKind, Responder, UserRole, UserStatus,
 };
 
-/// Time in milliseconds since 1970. It is read as [`jiff::Timestamp`] and written as [`Millis`].
+/// Time in milliseconds since the Unix epoch. It is read as [`jiff::Timestamp`] and written as [`Millis`].
 #[derive(Debug, Clone, Copy, SqlType, QueryId)]
 #[diesel(sqlite_type(name = "Long"))]
 pub struct Timestamp;
@@ -104,7 +104,7 @@ impl ToSql<Timestamp, Sqlite> for Millis {
     }
 }
 
-/// Number that is never negative, for `deserialize_as`.
+/// Non-negative integer, for `deserialize_as`.
 #[derive(FromSqlRow)]
 pub struct StoredCount(u32);
 
@@ -120,7 +120,7 @@ impl From<StoredCount> for u32 {
     }
 }
 
-/// JSON as stored. It is parsed when it is needed, so that one unreadable value fails only what needs it.
+/// JSON as stored. It is parsed on use, so that an unreadable value affects only the code that uses it.
 #[derive(Debug, Clone, PartialEq, Eq, FromSqlRow)]
 pub struct StoredJson(String);
 
@@ -135,8 +135,8 @@ impl StoredJson {
         &self.0
     }
 
-    pub(super) fn parse<'a, T: Deserialize<'a>>(&'a self, what: &str) -> QueryResult<T> {
-        from_json(what, &self.0)
+    pub(super) fn parse<'a, T: Deserialize<'a>>(&'a self, column: &str) -> QueryResult<T> {
+        from_json(column, &self.0)
     }
 }
 
@@ -180,7 +180,7 @@ macro_rules! id_columns {
 
 id_columns!(CallRow, ConversationId, EventId, EventSeq, GroupId, OutboxId, TurnId, UserId);
 
-/// Implements the reading of columns whose text has its own type.
+/// Implements `FromSql` for types whose columns hold text.
 macro_rules! text_columns {
     ($($type:ty: $parse:expr;)+) => {$(
         impl FromSql<Text, Sqlite> for $type {
@@ -229,7 +229,7 @@ macro_rules! enum_texts {
     };
 }
 
-/// Makes an enum the SQL type of the columns that hold it.
+/// Makes an enum the SQL type of its columns.
 macro_rules! enum_column {
     ($type:ident) => {
         const _: () = {
@@ -279,7 +279,8 @@ macro_rules! enum_column {
     };
 }
 
-/// Defines an enum, or takes an existing one with `impl`, and sets its texts in the database, which its JSON has too.
+/// Defines an enum, or extends an existing one with `impl`, and sets the texts of its variants in the database and in
+/// JSON.
 macro_rules! stored_enum {
     ($(#[$meta:meta])* pub enum $type:ident { $($(#[$doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$meta])*
@@ -333,7 +334,7 @@ stored_enum!(impl StreamTurnState {
 stored_enum!(impl UserRole { Admin = "admin", Member = "member" });
 stored_enum!(impl UserStatus { Pending = "pending", Active = "active", Blocked = "blocked" });
 
-// States in the event log, which depend on the kind of their event.
+// States in the event log. Each kind of event has its own set of states.
 enum_texts!(ConversationChange { Begun = "begun", Ended = "ended", Reopened = "reopened" });
 enum_texts!(InboundStatus { Waiting = "waiting", Claimed = "received", NoTurn = "skipped" });
 enum_texts!(PromptState { Sending = "asked", Open = "open", Closed = "closed" });

@@ -8,14 +8,14 @@ use super::Conn;
 use super::codec::ms;
 use super::schema::{api_keys, console_password, sessions, sign_in_links};
 
-/// SHA-256 hash of a secret that a browser or a program holds.
+/// SHA-256 hash of a session token, a sign-in link or an API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenHash(pub [u8; 32]);
 
 /// Outcome of using a sign-in link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignInLinkOutcome {
-    Opened,
+    Redeemed,
     /// The link was used, has expired, or never existed.
     Invalid,
 }
@@ -26,13 +26,13 @@ pub enum SignInLinkOutcome {
 pub struct ApiKey {
     pub id: i64,
     pub name: String,
-    /// Last characters of the key.
+    /// Last characters of the key, by which its owner recognizes it.
     pub ending: String,
     pub created_at: Timestamp,
     pub last_used_at: Option<Timestamp>,
 }
 
-/// Returns the hash of the password that opened the current sessions, in PHC format.
+/// Loads the hash of the password of the current sessions, in PHC format.
 pub fn load_password_hash(conn: &mut Conn) -> QueryResult<Option<String>> {
     console_password::table.find(1).select(console_password::hash).first(conn).optional()
 }
@@ -52,13 +52,18 @@ pub fn replace_password(conn: &mut Conn, hash: Option<&str>, now: Timestamp) -> 
     diesel::delete(sessions::table).execute(conn).map(drop)
 }
 
-pub fn open_session(conn: &mut Conn, token: TokenHash, now: Timestamp, until: Timestamp) -> QueryResult<()> {
+pub fn open_session(
+    conn: &mut Conn,
+    token: TokenHash,
+    now: Timestamp,
+    expires_at: Timestamp,
+) -> QueryResult<()> {
     diesel::insert_into(sessions::table)
         .values((
             sessions::token_hash.eq(&token.0[..]),
             sessions::created_at.eq(ms(now)),
             sessions::last_seen_at.eq(ms(now)),
-            sessions::expires_at.eq(ms(until)),
+            sessions::expires_at.eq(ms(expires_at)),
         ))
         .execute(conn)
         .map(drop)
@@ -78,15 +83,15 @@ pub fn load_session_last_use(
         .optional()
 }
 
-/// Records the use of a session. A session that has already ended remains ended.
+/// Records the use of a session and extends it to `until`. A session that has ended stays ended.
 pub fn extend_session(
     conn: &mut Conn,
     token: TokenHash,
     now: Timestamp,
-    until: Timestamp,
+    expires_at: Timestamp,
 ) -> QueryResult<()> {
     diesel::update(sessions::table.find(&token.0[..]))
-        .set((sessions::last_seen_at.eq(ms(now)), sessions::expires_at.eq(ms(until))))
+        .set((sessions::last_seen_at.eq(ms(now)), sessions::expires_at.eq(ms(expires_at))))
         .execute(conn)
         .map(drop)
 }
@@ -99,13 +104,13 @@ pub fn create_sign_in_link(
     conn: &mut Conn,
     token: TokenHash,
     now: Timestamp,
-    until: Timestamp,
+    expires_at: Timestamp,
 ) -> QueryResult<()> {
     diesel::insert_into(sign_in_links::table)
         .values((
             sign_in_links::token_hash.eq(&token.0[..]),
             sign_in_links::created_at.eq(ms(now)),
-            sign_in_links::expires_at.eq(ms(until)),
+            sign_in_links::expires_at.eq(ms(expires_at)),
         ))
         .execute(conn)
         .map(drop)
@@ -113,10 +118,10 @@ pub fn create_sign_in_link(
 
 /// Returns whether a sign-in link is valid now. The check does not redeem the link.
 pub fn is_sign_in_link_valid(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryResult<bool> {
-    let open = sign_in_links::table
+    let valid = sign_in_links::table
         .find(&token.0[..])
         .filter(sign_in_links::used_at.is_null().and(sign_in_links::expires_at.gt(ms(now))));
-    diesel::select(diesel::dsl::exists(open)).get_result(conn)
+    diesel::select(diesel::dsl::exists(valid)).get_result(conn)
 }
 
 /// Redeems a sign-in link. A single statement ensures that only one of two concurrent uses of a link succeeds.
@@ -125,11 +130,11 @@ pub fn redeem_sign_in_link(
     token: TokenHash,
     now: Timestamp,
 ) -> QueryResult<SignInLinkOutcome> {
-    let open = sign_in_links::table
+    let valid = sign_in_links::table
         .find(&token.0[..])
         .filter(sign_in_links::used_at.is_null().and(sign_in_links::expires_at.gt(ms(now))));
-    let used = diesel::update(open).set(sign_in_links::used_at.eq(ms(now))).execute(conn)?;
-    Ok(if used == 0 { SignInLinkOutcome::Invalid } else { SignInLinkOutcome::Opened })
+    let used = diesel::update(valid).set(sign_in_links::used_at.eq(ms(now))).execute(conn)?;
+    Ok(if used == 0 { SignInLinkOutcome::Invalid } else { SignInLinkOutcome::Redeemed })
 }
 
 /// Creates an API key and returns its id.

@@ -24,19 +24,19 @@ mod schema;
 pub mod stream;
 pub mod turns;
 
-/// A connection inside a transaction (writes) or on a reader.
+/// Connection to the database: in a transaction for writes, or of a reader.
 pub type Conn = diesel::SqliteConnection;
 
 /// Result type of every function in this module.
 pub use diesel::QueryResult;
 
-/// Returns a parsed value; `None`, after an entry in the log, if the stored value cannot be read. For readers that can
-/// show the rest without the value.
+/// Returns a parsed value, or `None` after a log entry if the stored value cannot be read. For views that can show the
+/// rest without the value.
 pub fn skip_unreadable<T>(parsed: QueryResult<T>) -> Option<T> {
-    codec::if_readable(parsed).ok().flatten()
+    codec::none_if_unreadable(parsed).ok().flatten()
 }
 
-/// Runs `work` so that a failure undoes only its own changes, not those of the whole transaction.
+/// Runs `work` in a savepoint, so that a failure rolls back its changes, not those of the whole transaction.
 pub fn with_savepoint<T>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<T>) -> QueryResult<T> {
     diesel::Connection::transaction(conn, work)
 }

@@ -10,7 +10,7 @@ use crate::engine::parts::EngineParts;
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
 use crate::messaging::outbox_relay::OutboxSignal;
-use crate::store::confirmation::approvals::{self, About, EndedApproval};
+use crate::store::confirmation::approvals::{self, EndedApproval, EndedApprovalSubject};
 use crate::store::conversation::conversations;
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::{join_requests, users};
@@ -63,10 +63,10 @@ pub(crate) fn notify_expired_requests(
     now: Timestamp,
 ) -> QueryResult<()> {
     for expired in expired {
-        let item = match &expired.about {
-            About::Join => continue,
-            About::Removal(item) => Some(item.as_ref()),
-            About::UnreadableRemoval => None,
+        let item = match &expired.subject {
+            EndedApprovalSubject::Join => continue,
+            EndedApprovalSubject::Removal(item) => Some(item.as_ref()),
+            EndedApprovalSubject::UnreadableRemoval => None,
         };
         let member = users::load_user(conn, expired.user)?;
         let key = format!("approval:{}:expired", expired.id);

@@ -28,11 +28,11 @@ pub(crate) fn deny_request(
     number: Option<&Address>,
     now: Timestamp,
 ) -> QueryResult<SettleApprovalOutcome> {
-    let ApprovalKind::Delete(item) = &wish.kind else { return Ok(SettleApprovalOutcome::TooLate) };
+    let ApprovalKind::Delete(item) = &wish.kind else { return Ok(SettleApprovalOutcome::AlreadySettled) };
     if approvals::settle_approval(conn, wish.id, ApprovalOutcome::Denied, by.user(), now)?
-        == SettleApprovalOutcome::TooLate
+        == SettleApprovalOutcome::AlreadySettled
     {
-        return Ok(SettleApprovalOutcome::TooLate);
+        return Ok(SettleApprovalOutcome::AlreadySettled);
     }
     let subject = AuditSubject::Approval(wish.id);
     audit::record_change(

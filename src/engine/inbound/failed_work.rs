@@ -8,7 +8,7 @@ use crate::conversation::turn::FallbackReply;
 use crate::engine::approvals::removal_requests;
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
-use crate::store::confirmation::approvals::{self, About};
+use crate::store::confirmation::approvals::{self, EndedApprovalSubject};
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::people::users;
 use crate::store::queue::inbound_messages::{self, FailedMessage, MessageOutcome};
@@ -41,7 +41,7 @@ pub(super) fn count_failed_turn(
     tracing::error!(%turn, failures, "ended a turn that keeps failing");
     let has_started = calls::has_started_change(conn, turn)?;
     let answer = if has_started { CHANGE_UNKNOWN } else { FallbackReply::WentWrong.text() };
-    if let Some(call) = pending_action::abandon_claimed(conn, turn, answer, now)? {
+    if let Some(call) = pending_action::abandon_claimed_deletion(conn, turn, answer, now)? {
         let outcome = if has_started { ItemOutcome::Unknown } else { ItemOutcome::Failed };
         let report = |conn: &mut Conn| report_removal_request(conn, call, (outcome, number), now);
         if let Err(error) = with_savepoint(conn, report) {
@@ -61,11 +61,11 @@ fn report_removal_request(
     (outcome, number): (ItemOutcome, Option<&Address>),
     now: Timestamp,
 ) -> QueryResult<()> {
-    let Some(request) = approvals::requested_through(conn, call)? else { return Ok(()) };
-    let told = match &request.about {
-        About::Join => return Ok(()),
-        About::Removal(item) => deletion_messages::format_removal_outcome(item, outcome),
-        About::UnreadableRemoval => deletion_messages::format_untitled_removal(outcome),
+    let Some(request) = approvals::load_executed_removal_request(conn, call)? else { return Ok(()) };
+    let told = match &request.subject {
+        EndedApprovalSubject::Join => return Ok(()),
+        EndedApprovalSubject::Removal(item) => deletion_messages::format_removal_outcome(item, outcome),
+        EndedApprovalSubject::UnreadableRemoval => deletion_messages::format_untitled_removal(outcome),
     };
     let member = users::load_user(conn, request.user)?;
     let notice = ReplyAddress::load_for_user(conn, &member, number)?

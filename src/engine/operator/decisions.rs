@@ -148,7 +148,7 @@ impl OperatorDecisions {
             };
             Ok(match removal_requests::deny_request(conn, &wish, Actor::Console, number.as_ref(), now)? {
                 SettleApprovalOutcome::Settled => DecisionOutcome::Decided,
-                SettleApprovalOutcome::TooLate => DecisionOutcome::TooLate,
+                SettleApprovalOutcome::AlreadySettled => DecisionOutcome::TooLate,
             })
         });
         let word = word.await?;

@@ -160,7 +160,7 @@ impl TurnStart<'_> {
         (id, item): (i64, &DeletionTarget),
     ) -> QueryResult<TurnStartOutcome> {
         if approvals::settle_approval(self.conn, id, ApprovalOutcome::Approved, Some(admin.id), self.now)?
-            == SettleApprovalOutcome::TooLate
+            == SettleApprovalOutcome::AlreadySettled
         {
             return self.answer_and_drop_prompt(admin, context, events, "That was answered already.");
         }
@@ -187,7 +187,7 @@ impl TurnStart<'_> {
     ) -> QueryResult<String> {
         let number = self.settings.number.as_ref();
         if removal_requests::deny_request(self.conn, approval, Actor::User(admin.id), number, self.now)?
-            == SettleApprovalOutcome::TooLate
+            == SettleApprovalOutcome::AlreadySettled
         {
             return Ok("That was answered already.".to_owned());
         }

@@ -75,7 +75,7 @@ impl TurnStart<'_> {
             self.now,
         )? {
             ActionClaimOutcome::Claimed => Ok(TurnStartOutcome::Turn(active_turn)),
-            ActionClaimOutcome::Lost => {
+            ActionClaimOutcome::NotClaimable => {
                 let text = format!("That question is closed. {}", context.kept_sentence());
                 self.end_turn_by_code(
                     active_turn.id,

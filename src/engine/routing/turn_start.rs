@@ -25,7 +25,7 @@ use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;
 use crate::failpoint;
 use crate::messaging::outbox_relay::OutboxSignal;
-use crate::store::confirmation::ended_question;
+use crate::store::confirmation::ended_prompt;
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::reactions::{self, ReceivedReaction};
 use crate::store::conversation::{conversations, history};
@@ -137,7 +137,7 @@ impl TurnStart<'_> {
         let pending = pending_action::load_pending_action(self.conn, user.id)?;
         let ended = match pending {
             Some(_) => None,
-            None => ended_question::load_ended_question(self.conn, user.id, self.now)?,
+            None => ended_prompt::load_ended_prompt(self.conn, user.id, self.now)?,
         };
         let open = conversations::load_open_conversation(self.conn, user.id)?;
         let place = lifecycle::choose_slot(open, self.settings.idle, self.now);
@@ -156,7 +156,7 @@ impl TurnStart<'_> {
             code: open.code,
             repeats: open.repeats,
             armed_at: open.armed_at,
-            was_followed: open.disturbed,
+            was_followed: open.was_followed,
             denied_since: denied_at.is_some(),
             transport: open.transport,
             kind: open.common_kind(),

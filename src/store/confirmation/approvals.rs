@@ -8,16 +8,17 @@ use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
 use crate::conversation::people::admin_commands::ApprovalCode;
 use crate::conversation::transcript::{CallRow, MediaKind, UserId};
 use crate::store::Conn;
-use crate::store::codec::{fingerprint_json, if_readable, ms, parse_fingerprint, unreadable_column};
+use crate::store::codec::{fingerprint_json, ms, none_if_unreadable, parse_fingerprint, unreadable_column};
 use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::approvals;
 
-/// Period for which a code is valid, and for which a reply with the code of a decided approval is still explained.
-const LASTS: SignedDuration = SignedDuration::from_hours(24);
+/// Period for which a code is valid, and after a decision the period in which a reply with the code gets the outcome.
+const CODE_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// Number of wrong codes after which an open code is disabled.
-const MOST_MISSES: i64 = 3;
+const MAX_MISSES: i64 = 3;
 
+/// Condition of an open approval.
 pub(in crate::store) const OPEN: LiteralSql = LiteralSql("approvals.state = 'open'");
 
 /// Subject of an approval.
@@ -131,15 +132,15 @@ struct ApprovalRow {
 
 impl ApprovalRow {
     fn into_approval(self) -> QueryResult<Approval> {
-        let missing = || unreadable_column("approval");
-        let matter = match self.kind {
+        let unreadable = || unreadable_column("approval");
+        let kind = match self.kind {
             StoredApprovalKind::Join => ApprovalKind::Join,
             StoredApprovalKind::Delete => {
-                let fingerprint = parse_fingerprint(&self.fingerprint.ok_or_else(missing)?)?;
+                let fingerprint = parse_fingerprint(&self.fingerprint.ok_or_else(unreadable)?)?;
                 ApprovalKind::Delete(Box::new(DeletionTarget {
-                    instance: self.instance.ok_or_else(missing)?,
-                    kind: self.item_kind.ok_or_else(missing)?,
-                    id: self.item_id.ok_or_else(missing)?,
+                    instance: self.instance.ok_or_else(unreadable)?,
+                    kind: self.item_kind.ok_or_else(unreadable)?,
+                    id: self.item_id.ok_or_else(unreadable)?,
                     // Unknown files are never deleted: a fingerprint without a size has no known files.
                     delete_files: fingerprint.size_bytes > 0,
                     scope: DeletionScope::Whole,
@@ -150,8 +151,8 @@ impl ApprovalRow {
         Ok(Approval {
             id: self.id,
             user: self.user_id,
-            kind: matter,
-            code: ApprovalCode::parse(&self.code).ok_or_else(missing)?,
+            kind,
+            code: ApprovalCode::parse(&self.code).ok_or_else(unreadable)?,
             outcome: self.state.outcome(),
             settled_at: self.settled_at,
             settled_by: self.settled_by,
@@ -166,31 +167,31 @@ impl ApprovalRow {
 pub struct EndedApproval {
     pub id: i64,
     pub user: UserId,
-    pub about: About,
+    pub subject: EndedApprovalSubject,
 }
 
-/// Subject of an approval that may be unreadable.
+/// Subject of an ended approval, which may be unreadable.
 #[derive(Debug, Clone, PartialEq)]
-pub enum About {
+pub enum EndedApprovalSubject {
     Join,
     Removal(Box<DeletionTarget>),
     UnreadableRemoval,
 }
 
 impl ApprovalRow {
-    fn ended(self) -> QueryResult<EndedApproval> {
+    fn into_ended_approval(self) -> QueryResult<EndedApproval> {
         let (id, user, is_join) = (self.id, self.user_id, self.kind == StoredApprovalKind::Join);
-        let about = match if_readable(self.into_approval())?.map(|approval| approval.kind) {
-            Some(ApprovalKind::Delete(item)) => About::Removal(item),
-            Some(ApprovalKind::Join) => About::Join,
-            None if is_join => About::Join,
-            None => About::UnreadableRemoval,
+        let subject = match none_if_unreadable(self.into_approval())?.map(|approval| approval.kind) {
+            Some(ApprovalKind::Delete(item)) => EndedApprovalSubject::Removal(item),
+            Some(ApprovalKind::Join) => EndedApprovalSubject::Join,
+            None if is_join => EndedApprovalSubject::Join,
+            None => EndedApprovalSubject::UnreadableRemoval,
         };
-        Ok(EndedApproval { id, user, about })
+        Ok(EndedApproval { id, user, subject })
     }
 }
 
-/// New approval to request from the admins.
+/// Approval to request from the admins.
 #[derive(Debug, Clone)]
 pub struct NewApproval<'a> {
     pub user: UserId,
@@ -199,19 +200,19 @@ pub struct NewApproval<'a> {
     pub call: Option<CallRow>,
 }
 
-/// Requests an approval. `draw` supplies codes until one is free.
+/// Requests an approval. `draw_code` is called until it returns a free code.
 pub fn request_approval(
     conn: &mut Conn,
     new: &NewApproval<'_>,
-    draw: &mut dyn FnMut() -> ApprovalCode,
+    draw_code: &mut dyn FnMut() -> ApprovalCode,
     now: Timestamp,
 ) -> QueryResult<Approval> {
-    let code = draw_free_code(conn, draw, now)?;
+    let code = draw_free_code(conn, draw_code, now)?;
     let (kind, item) = match new.kind {
         ApprovalKind::Join => (StoredApprovalKind::Join, None),
         ApprovalKind::Delete(item) => (StoredApprovalKind::Delete, Some(item)),
     };
-    let print = item.map(|item| fingerprint_json(&item.fingerprint)).transpose()?;
+    let fingerprint = item.map(|item| fingerprint_json(&item.fingerprint)).transpose()?;
     diesel::insert_into(approvals::table)
         .values((
             approvals::kind.eq(kind),
@@ -221,10 +222,10 @@ pub fn request_approval(
             approvals::instance.eq(item.map(|item| &item.instance)),
             approvals::item_kind.eq(item.map(|item| item.kind)),
             approvals::item_id.eq(item.map(|item| item.id)),
-            approvals::fingerprint.eq(print),
+            approvals::fingerprint.eq(fingerprint),
             approvals::state.eq(ApprovalState::Open),
             approvals::created_at.eq(ms(now)),
-            approvals::expires_at.eq(ms(now + LASTS)),
+            approvals::expires_at.eq(ms(now + CODE_LIFETIME)),
         ))
         .returning(ApprovalRow::as_returning())
         .get_result(conn)
@@ -234,24 +235,24 @@ pub fn request_approval(
 /// Draws a code that was not in use within the last day: a late reply must not match another approval.
 fn draw_free_code(
     conn: &mut Conn,
-    draw: &mut dyn FnMut() -> ApprovalCode,
+    draw_code: &mut dyn FnMut() -> ApprovalCode,
     now: Timestamp,
 ) -> QueryResult<ApprovalCode> {
     loop {
-        let code = draw();
-        let lately = approvals::state.eq(ApprovalState::Open).or(approvals::expires_at.gt(ms(now)));
-        let taken: Option<i64> = approvals::table
-            .filter(approvals::code.eq(code.as_str()).and(lately))
+        let code = draw_code();
+        let recent = approvals::state.eq(ApprovalState::Open).or(approvals::expires_at.gt(ms(now)));
+        let conflicting: Option<i64> = approvals::table
+            .filter(approvals::code.eq(code.as_str()).and(recent))
             .select(approvals::id)
             .first(conn)
             .optional()?;
-        if taken.is_none() {
+        if conflicting.is_none() {
             return Ok(code);
         }
     }
 }
 
-/// Result of a search for a code.
+/// Result of a search for an approval by its code.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CodeLookup {
     Open(Approval),
@@ -273,15 +274,15 @@ pub fn find_approval_by_code(
         .select(ApprovalRow::as_select())
         .first(conn)
         .optional()?;
-    let Some(found) = row.map(ApprovalRow::into_approval).transpose()? else {
+    let Some(approval) = row.map(ApprovalRow::into_approval).transpose()? else {
         return Ok(CodeLookup::Unknown);
     };
-    let lately = |at: Timestamp| at > now - LASTS;
-    Ok(match (found.outcome, found.settled_at) {
-        (None, _) if found.expires_at <= now => CodeLookup::Ended(ApprovalOutcome::Expired, None),
-        (None, _) if found.misses >= MOST_MISSES => CodeLookup::Disabled,
-        (None, _) => CodeLookup::Open(found),
-        (Some(end), Some(at)) if lately(at) => CodeLookup::Ended(end, found.settled_by),
+    let is_recent = |at: Timestamp| at > now - CODE_LIFETIME;
+    Ok(match (approval.outcome, approval.settled_at) {
+        (None, _) if approval.expires_at <= now => CodeLookup::Ended(ApprovalOutcome::Expired, None),
+        (None, _) if is_code_disabled(&approval) => CodeLookup::Disabled,
+        (None, _) => CodeLookup::Open(approval),
+        (Some(outcome), Some(at)) if is_recent(at) => CodeLookup::Ended(outcome, approval.settled_by),
         (Some(_), _) => CodeLookup::Unknown,
     })
 }
@@ -299,24 +300,25 @@ pub fn count_wrong_code(conn: &mut Conn) -> QueryResult<()> {
 pub enum SettleApprovalOutcome {
     /// This decision settled the approval.
     Settled,
-    TooLate,
+    /// The approval was settled before.
+    AlreadySettled,
 }
 
 pub fn settle_approval(
     conn: &mut Conn,
     id: i64,
-    end: ApprovalOutcome,
-    by: Option<UserId>,
+    outcome: ApprovalOutcome,
+    settled_by: Option<UserId>,
     now: Timestamp,
 ) -> QueryResult<SettleApprovalOutcome> {
     let settled = diesel::update(approvals::table.find(id).filter(approvals::state.eq(ApprovalState::Open)))
         .set((
-            approvals::state.eq(ApprovalState::from(end)),
+            approvals::state.eq(ApprovalState::from(outcome)),
             approvals::settled_at.eq(ms(now)),
-            approvals::settled_by.eq(by),
+            approvals::settled_by.eq(settled_by),
         ))
         .execute(conn)?;
-    Ok(if settled == 1 { SettleApprovalOutcome::Settled } else { SettleApprovalOutcome::TooLate })
+    Ok(if settled == 1 { SettleApprovalOutcome::Settled } else { SettleApprovalOutcome::AlreadySettled })
 }
 
 /// Links an approved removal request to the call that executes it.
@@ -335,14 +337,14 @@ pub fn load_executed_approval(conn: &mut Conn, call: CallRow) -> QueryResult<Opt
         .transpose()
 }
 
-/// Loads the removal request that `call` executes, as far as it can be read; `None` if there is none.
-pub fn requested_through(conn: &mut Conn, call: CallRow) -> QueryResult<Option<EndedApproval>> {
+/// Loads the removal request that `call` executes, even if its item is unreadable; `None` if there is none.
+pub fn load_executed_removal_request(conn: &mut Conn, call: CallRow) -> QueryResult<Option<EndedApproval>> {
     approvals::table
         .filter(approvals::run_call_id.eq(call))
         .select(ApprovalRow::as_select())
         .first(conn)
         .optional()?
-        .map(ApprovalRow::ended)
+        .map(ApprovalRow::into_ended_approval)
         .transpose()
 }
 
@@ -350,13 +352,13 @@ pub fn requested_through(conn: &mut Conn, call: CallRow) -> QueryResult<Option<E
 pub fn load_open_approvals(conn: &mut Conn) -> QueryResult<Vec<Approval>> {
     let rows: Vec<ApprovalRow> =
         approvals::table.filter(OPEN).order(approvals::id).select(ApprovalRow::as_select()).load(conn)?;
-    rows.into_iter().filter_map(|row| if_readable(row.into_approval()).transpose()).collect()
+    rows.into_iter().filter_map(|row| none_if_unreadable(row.into_approval()).transpose()).collect()
 }
 
 /// Loads the open approvals about one user.
 pub fn load_open_approvals_about(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Approval>> {
-    let open = load_open_approvals(conn)?;
-    Ok(open.into_iter().filter(|approval| approval.user == user).collect())
+    let approvals = load_open_approvals(conn)?;
+    Ok(approvals.into_iter().filter(|approval| approval.user == user).collect())
 }
 
 /// Loads the ids of all approvals about a user, open or not.
@@ -375,38 +377,39 @@ pub fn count_join_requests(conn: &mut Conn, user: UserId) -> QueryResult<i64> {
 
 /// Returns whether too many wrong codes have disabled the code of an open approval.
 pub fn is_code_disabled(approval: &Approval) -> bool {
-    approval.misses >= MOST_MISSES
+    approval.misses >= MAX_MISSES
 }
 
 /// Replaces an approval whose code was disabled by wrong codes with the same approval under another code. The expiry
 /// does not change.
 pub fn replace_disabled_code(
     conn: &mut Conn,
-    dead: &Approval,
-    draw: &mut dyn FnMut() -> ApprovalCode,
+    disabled: &Approval,
+    draw_code: &mut dyn FnMut() -> ApprovalCode,
     now: Timestamp,
 ) -> QueryResult<Approval> {
-    let call: Option<CallRow> = approvals::table.find(dead.id).select(approvals::tool_call_id).first(conn)?;
-    diesel::update(approvals::table.find(dead.id))
+    let call: Option<CallRow> =
+        approvals::table.find(disabled.id).select(approvals::tool_call_id).first(conn)?;
+    diesel::update(approvals::table.find(disabled.id))
         .set(approvals::tool_call_id.eq(None::<CallRow>))
         .execute(conn)?;
-    settle_approval(conn, dead.id, ApprovalOutcome::Replaced, None, now)?;
-    let new = NewApproval { user: dead.user, kind: &dead.kind, call };
-    let fresh = request_approval(conn, &new, draw, now)?;
-    diesel::update(approvals::table.find(fresh.id))
-        .set(approvals::expires_at.eq(ms(dead.expires_at)))
+    settle_approval(conn, disabled.id, ApprovalOutcome::Replaced, None, now)?;
+    let replacement_request = NewApproval { user: disabled.user, kind: &disabled.kind, call };
+    let replacement = request_approval(conn, &replacement_request, draw_code, now)?;
+    diesel::update(approvals::table.find(replacement.id))
+        .set(approvals::expires_at.eq(ms(disabled.expires_at)))
         .execute(conn)?;
-    Ok(Approval { expires_at: dead.expires_at, ..fresh })
+    Ok(Approval { expires_at: disabled.expires_at, ..replacement })
 }
 
 /// Ends the approvals that no admin decided in time, and returns them.
 pub fn expire_approvals(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<EndedApproval>> {
-    let over: Vec<ApprovalRow> = approvals::table
+    let expired: Vec<ApprovalRow> = approvals::table
         .filter(OPEN.and(approvals::expires_at.le(ms(now))))
         .order(approvals::id)
         .select(ApprovalRow::as_select())
         .load(conn)?;
-    end_as_expired(conn, over, now)
+    end_as_expired(conn, expired, now)
 }
 
 /// Ends all open approvals, because the time for which they were open is unknown, and returns them.
@@ -424,7 +427,7 @@ fn end_as_expired(
     for row in &rows {
         settle_approval(conn, row.id, ApprovalOutcome::Expired, None, now)?;
     }
-    rows.into_iter().map(ApprovalRow::ended).collect()
+    rows.into_iter().map(ApprovalRow::into_ended_approval).collect()
 }
 
 /// Ends the open approvals about a user who has left or was blocked.
@@ -442,7 +445,7 @@ mod tests {
     use crate::store::people::users::{self, FirstContactRole};
     use crate::store::scratch;
 
-    fn at(hours: i64) -> Timestamp {
+    fn test_time(hours: i64) -> Timestamp {
         Timestamp::from_second(3600 * hours).unwrap()
     }
 
@@ -450,43 +453,54 @@ mod tests {
         ApprovalCode::new(number).unwrap()
     }
 
-    fn asked(conn: &mut Conn, phone: &str, codes: &[u16]) -> Approval {
-        let user =
-            users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Newcomer, at(0))
-                .unwrap();
+    /// Requests the admission of a newcomer, with these codes drawn in turn.
+    fn request_join(conn: &mut Conn, phone: &str, codes: &[u16]) -> Approval {
+        let user = users::ensure_user(
+            conn,
+            &PhoneNumber::parse(phone).unwrap(),
+            FirstContactRole::Newcomer,
+            test_time(0),
+        )
+        .unwrap();
         let mut codes = codes.iter();
         let new = NewApproval { user, kind: &ApprovalKind::Join, call: None };
-        request_approval(conn, &new, &mut || code(*codes.next().unwrap()), at(0)).unwrap()
+        request_approval(conn, &new, &mut || code(*codes.next().unwrap()), test_time(0)).unwrap()
     }
 
     #[test]
-    fn code_is_never_open_twice() {
+    fn code_of_an_open_approval_is_not_reused() {
         let mut conn = scratch();
-        asked(&mut conn, "+15550100001", &[4821]);
-        assert_eq!(asked(&mut conn, "+15550100002", &[4821, 4821, 17]).code, code(17));
+        request_join(&mut conn, "+15550100001", &[4821]);
+        assert_eq!(request_join(&mut conn, "+15550100002", &[4821, 4821, 17]).code, code(17));
     }
 
     #[test]
-    fn three_wrong_codes_invalidate_open_codes_until_renewed() {
+    fn three_wrong_codes_disable_a_code_until_it_is_replaced() {
         let mut conn = scratch();
-        let approval = asked(&mut conn, "+15550100001", &[4821]);
+        let approval = request_join(&mut conn, "+15550100001", &[4821]);
         for _ in 0..3 {
             assert!(matches!(
-                find_approval_by_code(&mut conn, &code(4821), at(1)).unwrap(),
+                find_approval_by_code(&mut conn, &code(4821), test_time(1)).unwrap(),
                 CodeLookup::Open(_)
             ));
             count_wrong_code(&mut conn).unwrap();
         }
-        assert_eq!(find_approval_by_code(&mut conn, &code(4821), at(1)).unwrap(), CodeLookup::Disabled);
-        let fresh = replace_disabled_code(&mut conn, &approval, &mut || code(9), at(1)).unwrap();
-        assert_eq!((fresh.user, fresh.code), (approval.user, code(9)));
-        assert!(matches!(find_approval_by_code(&mut conn, &code(9), at(1)).unwrap(), CodeLookup::Open(_)));
         assert_eq!(
-            find_approval_by_code(&mut conn, &code(4821), at(1)).unwrap(),
+            find_approval_by_code(&mut conn, &code(4821), test_time(1)).unwrap(),
+            CodeLookup::Disabled
+        );
+        let replacement = replace_disabled_code(&mut conn, &approval, &mut || code(9), test_time(1)).unwrap();
+        assert_eq!((replacement.user, replacement.code), (approval.user, code(9)));
+        assert!(matches!(
+            find_approval_by_code(&mut conn, &code(9), test_time(1)).unwrap(),
+            CodeLookup::Open(_)
+        ));
+        assert_eq!(
+            find_approval_by_code(&mut conn, &code(4821), test_time(1)).unwrap(),
             CodeLookup::Ended(ApprovalOutcome::Replaced, None)
         );
         assert_eq!(
-            find_approval_by_code(&mut conn, &code(9), at(24)).unwrap(),
+            find_approval_by_code(&mut conn, &code(9), test_time(24)).unwrap(),
             CodeLookup::Ended(ApprovalOutcome::Expired, None)
         );
     }
@@ -494,29 +508,44 @@ mod tests {
     #[test]
     fn code_works_once_and_for_a_day() {
         let mut conn = scratch();
-        let approval = asked(&mut conn, "+15550100001", &[4821]);
+        let approval = request_join(&mut conn, "+15550100001", &[4821]);
         assert!(matches!(
-            find_approval_by_code(&mut conn, &code(4821), at(23)).unwrap(),
+            find_approval_by_code(&mut conn, &code(4821), test_time(23)).unwrap(),
             CodeLookup::Open(_)
         ));
         assert!(matches!(
-            find_approval_by_code(&mut conn, &code(4821), at(24)).unwrap(),
+            find_approval_by_code(&mut conn, &code(4821), test_time(24)).unwrap(),
             CodeLookup::Ended(ApprovalOutcome::Expired, None)
         ));
         assert_eq!(
-            settle_approval(&mut conn, approval.id, ApprovalOutcome::Approved, Some(approval.user), at(2))
-                .unwrap(),
+            settle_approval(
+                &mut conn,
+                approval.id,
+                ApprovalOutcome::Approved,
+                Some(approval.user),
+                test_time(2)
+            )
+            .unwrap(),
             SettleApprovalOutcome::Settled
         );
         assert_eq!(
-            settle_approval(&mut conn, approval.id, ApprovalOutcome::Denied, Some(approval.user), at(2))
-                .unwrap(),
-            SettleApprovalOutcome::TooLate
+            settle_approval(
+                &mut conn,
+                approval.id,
+                ApprovalOutcome::Denied,
+                Some(approval.user),
+                test_time(2)
+            )
+            .unwrap(),
+            SettleApprovalOutcome::AlreadySettled
         );
         assert!(matches!(
-            find_approval_by_code(&mut conn, &code(4821), at(3)).unwrap(),
+            find_approval_by_code(&mut conn, &code(4821), test_time(3)).unwrap(),
             CodeLookup::Ended(ApprovalOutcome::Approved, Some(_))
         ));
-        assert_eq!(find_approval_by_code(&mut conn, &code(4821), at(48)).unwrap(), CodeLookup::Unknown);
+        assert_eq!(
+            find_approval_by_code(&mut conn, &code(4821), test_time(48)).unwrap(),
+            CodeLookup::Unknown
+        );
     }
 }

@@ -6,13 +6,13 @@ use serde_json::json;
 
 use crate::conversation::transcript::{User, UserId};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
-use crate::store::people::users as people;
+use crate::store::people::users::load_user;
 use crate::store::schema::users;
 use crate::store::turns::daily_budget::Day;
 use crate::store::{Conn, QueryResult};
 
 /// Number of wrong codes in a day after which the user cannot delete or approve by message.
-const MOST: i64 = 5;
+const MAX_MISSES_PER_DAY: i64 = 5;
 
 /// Count of one user's wrong codes on the last day with wrong codes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,12 +25,12 @@ pub struct CodeMisses {
 impl CodeMisses {
     /// Returns whether the user's deletions and approvals by message are suspended.
     pub fn is_suspended_on(&self, today: &Day) -> bool {
-        self.count >= MOST && self.is_from_day(today)
+        self.count >= MAX_MISSES_PER_DAY && self.counts_toward(today)
     }
 
     /// Returns whether the count applies to today. A day later than today, as after the clock was set back, counts as
     /// today, so that the count is not lost.
-    fn is_from_day(&self, today: &Day) -> bool {
+    fn counts_toward(&self, today: &Day) -> bool {
         self.day.as_deref().is_some_and(|day| day >= today.as_str())
     }
 }
@@ -50,10 +50,10 @@ pub enum MissOutcome {
 }
 
 pub fn count_miss(conn: &mut Conn, user: UserId, today: &Day, now: Timestamp) -> QueryResult<MissOutcome> {
-    let known = load_code_misses(conn, user)?;
-    let was_suspended = known.is_suspended_on(today);
-    let misses = match known.is_from_day(today) {
-        true => CodeMisses { count: known.count + 1, ..known },
+    let current = load_code_misses(conn, user)?;
+    let was_suspended = current.is_suspended_on(today);
+    let misses = match current.counts_toward(today) {
+        true => CodeMisses { count: current.count + 1, ..current },
         false => CodeMisses { count: 1, day: Some(today.to_string()) },
     };
     store_code_misses(conn, user, &misses)?;
@@ -65,7 +65,7 @@ pub fn count_miss(conn: &mut Conn, user: UserId, today: &Day, now: Timestamp) ->
         actor: Actor::Dialarr,
         kind: "suspend_codes",
         subject,
-        detail: json!({ "misses": MOST }),
+        detail: json!({ "misses": MAX_MISSES_PER_DAY }),
     };
     audit::record_change(conn, &entry, now)?;
     Ok(MissOutcome::Suspended)
@@ -78,7 +78,7 @@ fn store_code_misses(conn: &mut Conn, user: UserId, misses: &CodeMisses) -> Quer
         .map(drop)
 }
 
-/// Moves the counts of a day ahead of the clock, which was set back, to today, so that they end with today.
+/// Moves counts of later days to today, so that they end with today. Such counts exist after the clock was set back.
 pub fn move_counts_to_today(conn: &mut Conn, today: &Day) -> QueryResult<()> {
     diesel::update(users::table.filter(users::code_misses_day.gt(today.as_str())))
         .set(users::code_misses_day.eq(today.as_str()))
@@ -99,14 +99,14 @@ pub fn lift_suspension(
     conn: &mut Conn,
     user: UserId,
     today: &Day,
-    by: Actor,
+    actor: Actor,
     now: Timestamp,
 ) -> QueryResult<LiftOutcome> {
     if !load_code_misses(conn, user)?.is_suspended_on(today) {
         return Ok(LiftOutcome::NotSuspended);
     }
     let entry = NewAuditEntry {
-        actor: by,
+        actor,
         kind: "lift_suspension",
         subject: AuditSubject::User(user),
         detail: json!({}),
@@ -116,15 +116,15 @@ pub fn lift_suspension(
     Ok(LiftOutcome::Lifted)
 }
 
-/// Loads the users who are suspended today, longest known first.
+/// Loads the users who are suspended today, in the order of their ids.
 pub fn load_suspended_users(conn: &mut Conn, today: &Day) -> QueryResult<Vec<User>> {
     let ids: Vec<UserId> = users::table
-        .filter(users::code_misses.ge(MOST).and(users::code_misses_day.ge(today.as_str())))
+        .filter(users::code_misses.ge(MAX_MISSES_PER_DAY).and(users::code_misses_day.ge(today.as_str())))
         .filter(users::forgotten_at.is_null())
         .order(users::id)
         .select(users::id)
         .load(conn)?;
-    ids.into_iter().map(|id| people::load_user(conn, id)).collect()
+    ids.into_iter().map(|id| load_user(conn, id)).collect()
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
     use crate::conversation::transcript::PhoneNumber;
-    use crate::store::people::users::FirstContactRole;
+    use crate::store::people::users::{self, FirstContactRole};
     use crate::store::scratch;
 
     fn time(hours: i64) -> Timestamp {
@@ -144,28 +144,28 @@ mod tests {
         Day::from_timestamp(time(hours), &TimeZone::UTC)
     }
 
-    fn admin(conn: &mut Conn) -> UserId {
+    fn create_admin(conn: &mut Conn) -> UserId {
         let phone = PhoneNumber::parse("+15550100001").unwrap();
-        people::ensure_user(conn, &phone, FirstContactRole::Admin, time(0)).unwrap()
+        users::ensure_user(conn, &phone, FirstContactRole::Admin, time(0)).unwrap()
     }
 
-    fn miss(conn: &mut Conn, user: UserId, hours: i64) -> MissOutcome {
+    fn enter_wrong_code(conn: &mut Conn, user: UserId, hours: i64) -> MissOutcome {
         count_miss(conn, user, &day(hours), time(hours)).unwrap()
     }
 
     #[test]
     fn five_wrong_codes_suspend_the_user_until_the_next_day() {
         let mut conn = scratch();
-        let ann = admin(&mut conn);
+        let ann = create_admin(&mut conn);
         for _ in 0..4 {
-            assert_eq!(miss(&mut conn, ann, 23), MissOutcome::Counted);
+            assert_eq!(enter_wrong_code(&mut conn, ann, 23), MissOutcome::Counted);
         }
         for _ in 0..4 {
-            assert_eq!(miss(&mut conn, ann, 24), MissOutcome::Counted);
+            assert_eq!(enter_wrong_code(&mut conn, ann, 24), MissOutcome::Counted);
         }
         assert!(load_suspended_users(&mut conn, &day(24)).unwrap().is_empty());
-        assert_eq!(miss(&mut conn, ann, 30), MissOutcome::Suspended);
-        assert_eq!(miss(&mut conn, ann, 30), MissOutcome::Counted);
+        assert_eq!(enter_wrong_code(&mut conn, ann, 30), MissOutcome::Suspended);
+        assert_eq!(enter_wrong_code(&mut conn, ann, 30), MissOutcome::Counted);
         let suspended = load_suspended_users(&mut conn, &day(47)).unwrap();
         assert_eq!(suspended.iter().map(|user| user.id).collect::<Vec<_>>(), [ann]);
         assert!(!load_code_misses(&mut conn, ann).unwrap().is_suspended_on(&day(48)));
@@ -174,25 +174,25 @@ mod tests {
     #[test]
     fn clock_step_back_allows_no_further_guesses() {
         let mut conn = scratch();
-        let ann = admin(&mut conn);
+        let ann = create_admin(&mut conn);
         for hours in [49, 49, 49, 1] {
-            assert_eq!(miss(&mut conn, ann, hours), MissOutcome::Counted);
+            assert_eq!(enter_wrong_code(&mut conn, ann, hours), MissOutcome::Counted);
         }
-        assert_eq!(miss(&mut conn, ann, 1), MissOutcome::Suspended);
+        assert_eq!(enter_wrong_code(&mut conn, ann, 1), MissOutcome::Suspended);
         assert!(load_code_misses(&mut conn, ann).unwrap().is_suspended_on(&day(49)));
     }
 
     #[test]
     fn lifted_suspension_allows_five_guesses_and_is_audited() {
         let mut conn = scratch();
-        let ann = admin(&mut conn);
-        let lifted = |conn: &mut Conn| lift_suspension(conn, ann, &day(0), Actor::Shell, time(0)).unwrap();
-        assert_eq!(lifted(&mut conn), LiftOutcome::NotSuspended);
-        let outcomes: Vec<MissOutcome> = (0..5).map(|_| miss(&mut conn, ann, 0)).collect();
-        assert_eq!(outcomes[4], MissOutcome::Suspended);
-        assert_eq!(lifted(&mut conn), LiftOutcome::Lifted);
+        let ann = create_admin(&mut conn);
+        let lift = |conn: &mut Conn| lift_suspension(conn, ann, &day(0), Actor::Shell, time(0)).unwrap();
+        assert_eq!(lift(&mut conn), LiftOutcome::NotSuspended);
+        let first: Vec<MissOutcome> = (0..5).map(|_| enter_wrong_code(&mut conn, ann, 0)).collect();
+        assert_eq!(first[4], MissOutcome::Suspended);
+        assert_eq!(lift(&mut conn), LiftOutcome::Lifted);
         assert_eq!(load_code_misses(&mut conn, ann).unwrap(), CodeMisses::default());
-        let again: Vec<MissOutcome> = (0..5).map(|_| miss(&mut conn, ann, 0)).collect();
-        assert_eq!(again, outcomes);
+        let second: Vec<MissOutcome> = (0..5).map(|_| enter_wrong_code(&mut conn, ann, 0)).collect();
+        assert_eq!(second, first);
     }
 }

@@ -1,4 +1,4 @@
-//! State changes of one item of a confirmed deletion: start, reset and finish.
+//! State transitions of one item of a confirmed deletion: start, reset and finish.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -13,7 +13,8 @@ use crate::store::schema::tool_call_items;
 stored_enum! {
     /// Stored state of an item.
     pub enum DeletionItemPhase {
-        Held = "held",
+        /// The deletion of the item has not started.
+        Pending = "held",
         Running = "running",
         /// The program stopped while the item was running.
         Unknown = "unknown",
@@ -34,7 +35,9 @@ pub enum ItemStartOutcome {
 /// Starts an item by writing the intent to delete it.
 pub fn start_item(conn: &mut Conn, call: CallRow, ord: i64, now: Timestamp) -> QueryResult<ItemStartOutcome> {
     let started = diesel::update(
-        tool_call_items::table.find((call, ord)).filter(tool_call_items::state.eq(DeletionItemPhase::Held)),
+        tool_call_items::table
+            .find((call, ord))
+            .filter(tool_call_items::state.eq(DeletionItemPhase::Pending)),
     )
     .set((
         tool_call_items::state.eq(DeletionItemPhase::Running),
@@ -47,11 +50,11 @@ pub fn start_item(conn: &mut Conn, call: CallRow, ord: i64, now: Timestamp) -> Q
 
 /// Resets an item that is known to have had no effect, so that the item may be started again.
 pub fn reset_item(conn: &mut Conn, call: CallRow, ord: i64) -> QueryResult<()> {
-    let open = tool_call_items::state
+    let started = tool_call_items::state
         .eq(DeletionItemPhase::Running)
         .or(tool_call_items::state.eq(DeletionItemPhase::Unknown));
-    diesel::update(tool_call_items::table.find((call, ord)).filter(open))
-        .set(tool_call_items::state.eq(DeletionItemPhase::Held))
+    diesel::update(tool_call_items::table.find((call, ord)).filter(started))
+        .set(tool_call_items::state.eq(DeletionItemPhase::Pending))
         .execute(conn)
         .map(drop)
 }

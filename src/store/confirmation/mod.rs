@@ -1,8 +1,8 @@
-//! Confirmation prompts and approvals: pending actions, deletion items and codes.
+//! Pending actions and approvals, with the items of confirmed deletions and the count of wrong codes.
 
 pub mod approvals;
 pub mod code_misses;
 pub mod deletion_items;
-pub mod ended_question;
+pub mod ended_prompt;
 pub mod pending_action;
 pub mod pending_lookup;

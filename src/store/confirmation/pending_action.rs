@@ -1,4 +1,4 @@
-//! Pending action of a user, of which at most one is open: held, repeated, claimed once by a yes, or closed.
+//! Pending actions, at most one per user: creation, repeats of the prompt, the single claim by a yes, and closing.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -17,8 +17,8 @@ use crate::conversation::transcript::{
 };
 use crate::store::Conn;
 use crate::store::codec::{
-    call_failure_json, call_result_json, convert_integer, extent_json, fingerprint_json, from_json, ms,
-    parse_extent, parse_fingerprint, to_json,
+    call_failure_json, call_result_json, convert_integer, fingerprint_json, from_json, ms, parse_fingerprint,
+    parse_scope, scope_json, to_json,
 };
 use crate::store::column_types::StoredEnum;
 use crate::store::queue::inbound_messages::MessageOutcome;
@@ -53,31 +53,31 @@ pub enum HoldOutcome {
 pub fn hold_deletion(
     conn: &mut Conn,
     call: CallRow,
-    question: &NewPendingAction,
+    action: &NewPendingAction,
     now: Timestamp,
 ) -> QueryResult<HoldOutcome> {
-    if turn_rows::is_cancel_requested(conn, question.turn)? {
+    if turn_rows::is_cancel_requested(conn, action.turn)? {
         return Ok(HoldOutcome::Canceled);
     }
-    close_pending_action(conn, question.user, CloseReason::Replaced, now)?;
+    close_pending_action(conn, action.user, CloseReason::Replaced, now)?;
     diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Created)))
         .set((tool_calls::state.eq(CallPhase::Held), tool_calls::updated_at.eq(ms(now))))
         .execute(conn)?;
-    insert_items(conn, call, &question.items)?;
-    let prompt = outbox::queue_message(conn, &question.prompt, now)?;
+    insert_items(conn, call, &action.items)?;
+    let prompt = outbox::queue_message(conn, &action.prompt, now)?;
     diesel::insert_into(pending_actions::table)
         .values((
-            pending_actions::user_id.eq(question.user),
+            pending_actions::user_id.eq(action.user),
             pending_actions::tool_call_id.eq(call),
-            pending_actions::conversation_id.eq(question.conversation),
-            pending_actions::summary.eq(&question.summary),
-            pending_actions::code.eq(&question.code),
+            pending_actions::conversation_id.eq(action.conversation),
+            pending_actions::summary.eq(&action.summary),
+            pending_actions::code.eq(&action.code),
             pending_actions::prompt_outbox_id.eq(prompt),
             pending_actions::created_at.eq(ms(now)),
         ))
         .execute(conn)?;
-    let answer = Some(question.prompt.body.clone());
-    let end = TurnEnd { turn: question.turn, outcome: MessageOutcome::Replied, answer, texts: Vec::new() };
+    let answer = Some(action.prompt.body.clone());
+    let end = TurnEnd { turn: action.turn, outcome: MessageOutcome::Replied, answer, texts: Vec::new() };
     turn_rows::finish_turn(conn, &end, now)?;
     Ok(HoldOutcome::Held)
 }
@@ -92,9 +92,9 @@ fn insert_items(conn: &mut Conn, call: CallRow, items: &[DeletionTarget]) -> Que
                 tool_call_items::kind.eq(item.kind),
                 tool_call_items::item_id.eq(item.id),
                 tool_call_items::delete_files.eq(item.delete_files),
-                tool_call_items::extent.eq(extent_json(&item.scope)?),
+                tool_call_items::extent.eq(scope_json(&item.scope)?),
                 tool_call_items::fingerprint.eq(fingerprint_json(&item.fingerprint)?),
-                tool_call_items::state.eq(DeletionItemPhase::Held),
+                tool_call_items::state.eq(DeletionItemPhase::Pending),
             ))
             .execute(conn)?;
     }
@@ -109,7 +109,8 @@ pub struct PendingAction {
     pub code: Option<ConfirmationCode>,
     pub repeats: u32,
     pub armed_at: Option<Timestamp>,
-    pub disturbed: bool,
+    /// True if another message was sent to the user after the confirmation prompt.
+    pub was_followed: bool,
     /// Transport by which the confirmation prompt was sent.
     pub transport: MessageTransport,
     /// Names of the items, such as `Dune (2021)`, one per item.
@@ -144,7 +145,7 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
         .first(conn)
         .optional()?;
     let Some(row) = row else { return Ok(None) };
-    let sent_since: i64 = outbox_rows::table
+    let sent_after: i64 = outbox_rows::table
         .filter(outbox_rows::user_id.eq(user).and(outbox_rows::id.gt(row.prompt_outbox_id)))
         .filter(outbox_rows::state.ne_all([OutboxState::Failed, OutboxState::Suppressed]))
         // A queued notification waits for the reply, so it was not sent after the prompt.
@@ -163,7 +164,7 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
         code: row.code,
         repeats: convert_integer(row.repeats)?,
         armed_at: row.armed_at.zip(accepted_at).map(|(armed, accepted)| armed.max(accepted)),
-        disturbed: sent_since > 0,
+        was_followed: sent_after > 0,
         transport: from.transport(),
         names: items.iter().map(|item| deletion_messages::format_target_name(&item.target)).collect(),
         items: items.iter().map(|item| (item.target.kind, item.target.id)).collect(),
@@ -172,12 +173,12 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
 
 /// Closes the user's pending action if it has expired, with the time of expiry as the end.
 pub fn expire_pending_action(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    let over: Option<Option<Timestamp>> = pending_actions::table
+    let expired: Option<Option<Timestamp>> = pending_actions::table
         .filter(pending_actions::user_id.eq(user).and(pending_actions::expires_at.le(ms(now))))
         .select(pending_actions::expires_at)
         .first(conn)
         .optional()?;
-    match over.flatten() {
+    match expired.flatten() {
         Some(at) => close_pending_action(conn, user, CloseReason::Expired, at),
         None => Ok(()),
     }
@@ -187,10 +188,10 @@ pub fn expire_pending_action(conn: &mut Conn, user: UserId, now: Timestamp) -> Q
 pub fn repeat_prompt(
     conn: &mut Conn,
     user: UserId,
-    text: &NewOutboundMessage,
+    repeat: &NewOutboundMessage,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let prompt = outbox::queue_message(conn, text, now)?;
+    let prompt = outbox::queue_message(conn, repeat, now)?;
     diesel::update(pending_actions::table.filter(pending_actions::user_id.eq(user)))
         .set((
             pending_actions::repeats.eq(pending_actions::repeats + 1),
@@ -215,7 +216,7 @@ pub enum CloseReason {
 pub fn close_pending_action(
     conn: &mut Conn,
     user: UserId,
-    why: CloseReason,
+    reason: CloseReason,
     now: Timestamp,
 ) -> QueryResult<()> {
     let call: Option<CallRow> =
@@ -230,7 +231,7 @@ pub fn close_pending_action(
     diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Held)))
         .set((
             tool_calls::state.eq(CallPhase::Canceled),
-            tool_calls::error.eq(to_json(&why)?),
+            tool_calls::error.eq(to_json(&reason)?),
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
         ))
@@ -243,12 +244,12 @@ pub fn close_pending_action(
 pub enum ActionClaimOutcome {
     /// The pending action is claimed by this yes alone; `turn` will execute it.
     Claimed,
-    /// The pending action is no longer open, not armed, or expired.
-    Lost,
+    /// The pending action is closed, not armed, or expired.
+    NotClaimable,
 }
 
-/// Removes the pending action and assigns its call to `turn`, atomically: of two replies with yes only one claims the
-/// action.
+/// Removes the pending action and assigns its call to `turn`. The removal is atomic: only one of two concurrent yes
+/// replies claims the action.
 pub fn claim_pending_action(
     conn: &mut Conn,
     user: UserId,
@@ -264,7 +265,7 @@ pub fn claim_pending_action(
         .filter(pending_actions::armed_at.is_not_null().and(pending_actions::expires_at.gt(ms(now))));
     let call: Option<CallRow> =
         diesel::delete(open).returning(pending_actions::tool_call_id).get_result(conn).optional()?;
-    let Some(call) = call else { return Ok(ActionClaimOutcome::Lost) };
+    let Some(call) = call else { return Ok(ActionClaimOutcome::NotClaimable) };
     diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Held)))
         .set((
             tool_calls::state.eq(CallPhase::Created),
@@ -276,7 +277,7 @@ pub fn claim_pending_action(
     Ok(ActionClaimOutcome::Claimed)
 }
 
-/// Deletion for another user that an admin has approved.
+/// Deletion that an admin has approved for another user.
 #[derive(Debug, Clone)]
 pub struct ApprovedDeletion<'a> {
     pub turn: TurnId,
@@ -319,12 +320,12 @@ struct DeletionItemRow {
 impl DeletionItemRow {
     fn into_deletion_item(self) -> QueryResult<DeletionItem> {
         let state = match self.state {
-            DeletionItemPhase::Held => DeletionItemState::Held,
+            DeletionItemPhase::Pending => DeletionItemState::Held,
             DeletionItemPhase::Running | DeletionItemPhase::Unknown => DeletionItemState::Running,
             DeletionItemPhase::Canceled => DeletionItemState::Canceled,
             DeletionItemPhase::Complete | DeletionItemPhase::Error => {
-                let word: String = from_json("outcome", &self.result.unwrap_or_default())?;
-                DeletionItemState::Ended(ItemOutcome::from_text(&word)?)
+                let outcome: String = from_json("outcome", &self.result.unwrap_or_default())?;
+                DeletionItemState::Ended(ItemOutcome::from_text(&outcome)?)
             }
         };
         let target = DeletionTarget {
@@ -332,7 +333,7 @@ impl DeletionItemRow {
             kind: self.kind,
             id: self.item_id,
             delete_files: self.delete_files,
-            scope: parse_extent(self.extent.as_deref())?,
+            scope: parse_scope(self.extent.as_deref())?,
             fingerprint: parse_fingerprint(&self.fingerprint)?,
         };
         let attempts = convert_integer(self.attempts)?;
@@ -364,18 +365,19 @@ pub fn load_claimed_deletion(conn: &mut Conn, turn: TurnId) -> QueryResult<Optio
     Ok(Some(ClaimedDeletion::from_confirmed_call(call, tool, load_deletion_items(conn, call)?)))
 }
 
-/// Ends the claimed call as a whole. `report` is the result text for the user.
+/// Finishes the call of a claimed deletion: as complete if all items are gone, otherwise as failed. `report` is the
+/// result text for the user.
 pub fn finish_claimed_deletion(
     conn: &mut Conn,
     claimed: &ClaimedDeletion,
     report: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let gone = |item: &DeletionItem| {
+    let is_gone = |item: &DeletionItem| {
         matches!(item.state, DeletionItemState::Ended(ItemOutcome::Deleted | ItemOutcome::AlreadyGone))
     };
-    if !claimed.items().iter().all(gone) {
-        return fail_claimed(conn, claimed.call(), report, now);
+    if !claimed.items().iter().all(is_gone) {
+        return fail_claimed_call(conn, claimed.call(), report, now);
     }
     let for_model = serde_json::json!({ "told_the_user": report });
     let result = CallResult { for_model, for_user: report.to_owned(), shown: Vec::new() };
@@ -390,7 +392,7 @@ pub fn finish_claimed_deletion(
         .map(drop)
 }
 
-fn fail_claimed(conn: &mut Conn, call: CallRow, report: &str, now: Timestamp) -> QueryResult<()> {
+fn fail_claimed_call(conn: &mut Conn, call: CallRow, report: &str, now: Timestamp) -> QueryResult<()> {
     let for_model = serde_json::json!({ "told_the_user": report });
     let failure = CallFailure { code: FailureCode::NotDeleted, for_model, for_user: Some(report.to_owned()) };
     diesel::update(tool_calls::table.find(call))
@@ -404,8 +406,8 @@ fn fail_claimed(conn: &mut Conn, call: CallRow, report: &str, now: Timestamp) ->
         .map(drop)
 }
 
-/// Ends the claimed call of a turn that cannot continue, and returns the call. The states of its items do not change.
-pub fn abandon_claimed(
+/// Fails the claimed call of a turn that cannot continue, and returns the call. The states of its items do not change.
+pub fn abandon_claimed_deletion(
     conn: &mut Conn,
     turn: TurnId,
     report: &str,
@@ -417,7 +419,7 @@ pub fn abandon_claimed(
         .first(conn)
         .optional()?;
     let Some(call) = call else { return Ok(None) };
-    fail_claimed(conn, call, report, now)?;
+    fail_claimed_call(conn, call, report, now)?;
     Ok(Some(call))
 }
 
@@ -440,36 +442,36 @@ mod tests {
         let user = users::ensure_user(conn, &phone, FirstContactRole::Member, NOW).unwrap();
         let conversation = conversations::start_conversation(conn, user, "Nov 20", NOW).unwrap();
         let plan = TurnPlan::for_responder(Responder::Model);
-        let new = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
-        let turn = turn_rows::create_turn(conn, new, NOW).unwrap();
+        let new_turn = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
+        let turn = turn_rows::create_turn(conn, new_turn, NOW).unwrap();
         let call = model_steps::add_call(conn, turn, "remove_media", NOW).unwrap();
-        let words = "Delete Dune (2021)?".to_owned();
-        let text = NewOutboundMessage {
-            key: "question".to_owned(),
+        let prompt_text = "Delete Dune (2021)?".to_owned();
+        let prompt = NewOutboundMessage {
+            key: "prompt".to_owned(),
             user,
             turn: Some(turn),
             kind: OutboundKind::ConfirmPrompt,
             to: Address::new("+15550100001"),
             from: Address::new("+15550100000"),
-            body: words.clone(),
+            body: prompt_text.clone(),
             media: None,
             segments: 1,
         };
-        let question = NewPendingAction {
+        let action = NewPendingAction {
             turn,
             user,
             conversation,
             items: Vec::new(),
-            summary: words,
+            summary: prompt_text,
             code: None,
-            prompt: text,
+            prompt,
         };
 
         turn_rows::request_cancel(conn, user, NOW).unwrap();
-        assert_eq!(hold_deletion(conn, call, &question, NOW).unwrap(), HoldOutcome::Canceled);
+        assert_eq!(hold_deletion(conn, call, &action, NOW).unwrap(), HoldOutcome::Canceled);
 
         assert_eq!(load_pending_action(conn, user).unwrap(), None);
         assert_eq!(outbox_rows::table.count().get_result::<i64>(conn).unwrap(), 0);
-        assert_eq!(turn_rows::load_active_turn(conn, user).unwrap().map(|live| live.id), Some(turn));
+        assert_eq!(turn_rows::load_active_turn(conn, user).unwrap().map(|active| active.id), Some(turn));
     }
 }

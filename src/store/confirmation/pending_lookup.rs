@@ -1,5 +1,4 @@
-//! Lookup of an open pending action for a user who answers it without having received its confirmation prompt as a
-//! message.
+//! Lookup of an open pending action by its id, for the operator who answers it in the console.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -9,6 +8,7 @@ use crate::conversation::transcript::{Address, CallRow, UserId};
 use crate::store::Conn;
 use crate::store::schema::{outbox, pending_actions};
 
+/// Open pending action with the fields needed to answer it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerablePrompt {
     pub user: UserId,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::user_ref::{self, UserRef};
 use super::{ResultPage, query_limit};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
-use crate::store::audit::KEY;
+use crate::store::audit::API_KEY_PREFIX;
 use crate::store::codec::from_json;
 use crate::store::console_access;
 use crate::store::schema::{api_keys, approvals, audit_log, conversations, tool_calls, turns};
@@ -98,7 +98,7 @@ pub fn load_audit_entries(
             (Some(user), _) => AuditActor::User(user_ref::load_user_ref(conn, user)?),
             (None, Some("shell")) => AuditActor::Shell,
             (None, Some("console")) => AuditActor::Console,
-            (None, Some(by)) => match by.strip_prefix(KEY).and_then(|id| id.parse().ok()) {
+            (None, Some(by)) => match by.strip_prefix(API_KEY_PREFIX).and_then(|id| id.parse().ok()) {
                 Some(key) => AuditActor::Key(console_access::load_api_key_name(conn, key)?),
                 None => AuditActor::Dialarr,
             },

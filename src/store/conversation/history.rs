@@ -13,7 +13,7 @@ use crate::conversation::transcript::{
     ConversationId, EffectLevel, EventId, ModelStep, OutboxId, Responder, TurnId, UserId,
 };
 use crate::store::Conn;
-use crate::store::codec::{if_readable, ms, parse_call_result};
+use crate::store::codec::{ms, none_if_unreadable, parse_call_result};
 use crate::store::queue::outbox::{self as messages, OutboundKind};
 use crate::store::schema::{conversations, inbound_events, outbox, reactions, tool_calls, turns};
 
@@ -74,7 +74,7 @@ pub fn load_conversation_window(
 /// Reads the steps of a past turn. If they cannot be read, the window contains only the messages and the answer of the
 /// turn.
 fn read_model_steps(steps: Option<Vec<StepRecord>>) -> QueryResult<Vec<ModelStep>> {
-    Ok(if_readable(steps::model_steps(steps.unwrap_or_default()))?.unwrap_or_default())
+    Ok(none_if_unreadable(steps::model_steps(steps.unwrap_or_default()))?.unwrap_or_default())
 }
 
 /// Loads the turns of a window with their answers, newest first.
@@ -211,7 +211,7 @@ pub fn load_earlier_changes(
             .load(conn)?;
         for text in results.into_iter().flatten() {
             // Current facts are shown separately; outdated facts are not shown.
-            let result = if_readable(parse_call_result(&text))?.filter(|result| !is_fact_call(result));
+            let result = none_if_unreadable(parse_call_result(&text))?.filter(|result| !is_fact_call(result));
             done.extend(result.map(|result| result.for_user));
         }
     }

@@ -10,7 +10,7 @@ use crate::conversation::notifications::arr_events::{
     ArrEvent, ArrTitle, ImportKind, KeyedArrEvent, PendingArrEvent,
 };
 use crate::store::Conn;
-use crate::store::codec::{from_json, if_readable, ms, to_json};
+use crate::store::codec::{from_json, ms, none_if_unreadable, to_json};
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::{arr_cursors, arr_events};
 
@@ -70,7 +70,7 @@ pub fn load_unreported_events(conn: &mut Conn, limit: i64) -> QueryResult<Vec<Pe
         let event = from_json::<StoredEvent>("report", &row.event)?.into();
         Ok(PendingArrEvent { id: row.id, instance: row.instance, event, received_at: row.received_at })
     };
-    rows.filter_map(|row| if_readable(row.and_then(read)).transpose()).collect()
+    rows.filter_map(|row| none_if_unreadable(row.and_then(read)).transpose()).collect()
 }
 
 /// Outcome of claiming events.

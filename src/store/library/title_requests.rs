@@ -10,7 +10,8 @@ use crate::conversation::title_requests::{
 use crate::conversation::transcript::{CallRow, MediaKind, ToolArguments, UserId};
 use crate::store::Conn;
 use crate::store::codec::{
-    arguments_json, convert_integer, from_json, if_readable, ms, parse_arguments, to_json, unreadable_column,
+    arguments_json, convert_integer, from_json, ms, none_if_unreadable, parse_arguments, to_json,
+    unreadable_column,
 };
 use crate::store::column_types::{Millis, stored_enum};
 use crate::store::database::literal_sql::LiteralSql;
@@ -143,7 +144,7 @@ pub(in crate::store) fn load_waiting_additions(
         .order(requests::id)
         .select(TitleRequestRow::as_select())
         .load(conn)?;
-    let open = |row: TitleRequestRow| if_readable(row.into_deferred_addition()).map(Option::flatten);
+    let open = |row: TitleRequestRow| none_if_unreadable(row.into_deferred_addition()).map(Option::flatten);
     rows.into_iter().filter_map(|row| open(row).transpose()).collect()
 }
 
@@ -157,7 +158,7 @@ pub fn may_still_arrive(conn: &mut Conn, wanted: &RequestedTitle) -> QueryResult
         .load(conn)?;
     for other in others {
         // A request that cannot be read may be for any season.
-        let Some(other) = if_readable(other.requested_title())? else { return Ok(true) };
+        let Some(other) = none_if_unreadable(other.requested_title())? else { return Ok(true) };
         let other = other.seasons;
         let (theirs, ours) = (other.as_deref(), wanted.seasons.as_deref());
         let shares = |ours: &[u32], theirs: &[u32]| ours.iter().any(|season| theirs.contains(season));
@@ -172,7 +173,7 @@ pub fn may_still_arrive(conn: &mut Conn, wanted: &RequestedTitle) -> QueryResult
 pub fn load_next_addition(conn: &mut Conn) -> QueryResult<Option<(i64, Timestamp)>> {
     let next = requests::table.filter(DUE).order((requests::next_try_at, requests::id));
     let Some(id) = next.select(requests::id).first(conn).optional()? else { return Ok(None) };
-    let at = if_readable(next.select(requests::next_try_at.assume_not_null()).first(conn))?;
+    let at = none_if_unreadable(next.select(requests::next_try_at.assume_not_null()).first(conn))?;
     // A row whose time cannot be read counts as due, so that it does not block the others.
     Ok(Some((id, at.unwrap_or(Timestamp::MIN))))
 }
@@ -275,7 +276,7 @@ pub fn unreadable_request(conn: &mut Conn, id: i64) -> QueryResult<Option<Unread
         requests::table.find(id).select(TitleRequestRow::as_select()).first(conn).optional()?;
     let Some(row) = row else { return Ok(None) };
     let Some(trying) = row.state.deferred() else { return Ok(None) };
-    let year: u16 = if_readable(convert_integer(row.year))?.unwrap_or_default();
+    let year: u16 = none_if_unreadable(convert_integer(row.year))?.unwrap_or_default();
     let row = TitleRequestRow { seasons: None, year: i64::from(year), ..row };
     Ok(Some(UnreadableRequest { user: row.user_id, wanted: row.requested_title()?, trying }))
 }
@@ -365,7 +366,7 @@ pub fn load_recent_title_requests(conn: &mut Conn) -> QueryResult<Vec<RecentTitl
         })
     };
     // Every tool receives these requests, so an unreadable request must not fail the tools.
-    rows.into_iter().filter_map(|row| if_readable(read(row)).transpose()).collect()
+    rows.into_iter().filter_map(|row| none_if_unreadable(read(row)).transpose()).collect()
 }
 
 pub(in crate::store) fn seasons_json(wanted: &RequestedTitle) -> QueryResult<Option<String>> {

@@ -131,7 +131,7 @@ pub(super) fn erase_approval_titles(conn: &mut Conn, scope: ErasureScope) -> Que
         .filter(tool_calls::id.nullable().eq(approvals::run_call_id))
         .filter(tool_calls::finished_at.is_null());
     diesel::update(approvals::table.filter(asked.and(settled).and(not(exists(carried_out)))))
-        .set(approvals::fingerprint.eq(sql::<Nullable<Text>>(codec::FINGERPRINT_WITHOUT_WORDS)))
+        .set(approvals::fingerprint.eq(sql::<Nullable<Text>>(codec::FINGERPRINT_WITHOUT_TEXT)))
         .execute(conn)
         .map(drop)
 }
@@ -248,12 +248,12 @@ fn erase_tool_calls(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
         .set(tool_calls::response.eq(codec::call_result_json(&nothing_told)?))
         .execute(conn)?;
     diesel::update(tool_calls::table.filter(theirs().and(tool_calls::state.eq(CallPhase::Error))))
-        .set(tool_calls::error.eq(sql::<Nullable<Text>>(codec::FAILURE_WITHOUT_WORDS)))
+        .set(tool_calls::error.eq(sql::<Nullable<Text>>(codec::FAILURE_WITHOUT_TEXT)))
         .execute(conn)?;
     let items =
         tool_call_items::tool_call_id.eq_any(tool_calls::table.filter(theirs()).select(tool_calls::id));
     diesel::update(tool_call_items::table.filter(items))
-        .set(tool_call_items::fingerprint.eq(sql::<Text>(codec::FINGERPRINT_WITHOUT_WORDS)))
+        .set(tool_call_items::fingerprint.eq(sql::<Text>(codec::FINGERPRINT_WITHOUT_TEXT)))
         .execute(conn)
         .map(drop)
 }

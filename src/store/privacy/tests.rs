@@ -22,7 +22,7 @@ use crate::conversation::transcript::{
 };
 use crate::conversation::turn::StepFailure;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
-use crate::store::confirmation::ended_question;
+use crate::store::confirmation::ended_prompt;
 use crate::store::confirmation::pending_action::{self, NewPendingAction};
 use crate::store::conversation::{conversations as talks, history};
 use crate::store::database::migration::MIGRATIONS;
@@ -385,7 +385,7 @@ fn erased_conversation_has_no_text_and_stays_readable() {
     assert_eq!(count(&mut conn, rows), before);
     assert_eq!(talks::load_open_conversation(&mut conn, sam).unwrap(), None);
     assert_eq!(pending_action::load_pending_action(&mut conn, sam).unwrap(), None);
-    assert_eq!(ended_question::load_ended_question(&mut conn, sam, at(1)).unwrap(), None);
+    assert_eq!(ended_prompt::load_ended_prompt(&mut conn, sam, at(1)).unwrap(), None);
     for turn in [told, asked] {
         reads_back(&mut conn, turn);
         let conversation = conversation_of(&mut conn, turn);

@@ -9,7 +9,9 @@ use crate::conversation::transcript::{
     CallResult, CallRow, CallState, ConversationId, EffectLevel, MediaKind, MediaRef, NOT_RUN, TurnId,
 };
 use crate::store::Conn;
-use crate::store::codec::{call_failure_json, call_result_json, if_readable, ms, parse_call_result, to_json};
+use crate::store::codec::{
+    call_failure_json, call_result_json, ms, none_if_unreadable, parse_call_result, to_json,
+};
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{tool_call_items, tool_calls, turns};
 
@@ -177,7 +179,7 @@ fn load_recent_results(conn: &mut Conn, conversation: ConversationId) -> QueryRe
     results
         .into_iter()
         .flatten()
-        .filter_map(|text| if_readable(parse_call_result(&text)).transpose())
+        .filter_map(|text| none_if_unreadable(parse_call_result(&text)).transpose())
         .collect()
 }
 

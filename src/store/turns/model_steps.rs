@@ -13,7 +13,7 @@ use crate::conversation::transcript::{
     CallId, CallRow, EffectLevel, Responder, StopReason, ToolArguments, TurnId,
 };
 use crate::conversation::turn::StepFailure;
-use crate::store::codec::{arguments_json, ms, saturating_i64, stop_reason_word, to_json};
+use crate::store::codec::{arguments_json, ms, saturating_i64, stop_reason_text, to_json};
 use crate::store::conversation::record::steps::AttemptState;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
@@ -87,7 +87,7 @@ pub fn complete_attempt(
     )))
     .set((
         llm_steps::state.eq(AttemptState::Complete),
-        llm_steps::finish_reason.eq(stop_reason_word(&response.stop)),
+        llm_steps::finish_reason.eq(stop_reason_text(&response.stop)),
         llm_steps::provider_response_id.eq(&response.response_id),
         llm_steps::tokens_in.eq(response.tokens.map(|tokens| saturating_i64(tokens.input))),
         llm_steps::tokens_cached.eq(response.tokens.map(|tokens| saturating_i64(tokens.cached))),

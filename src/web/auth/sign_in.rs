@@ -96,17 +96,17 @@ pub(in crate::web) async fn sign_in_with_link(
     let enter = move |conn: &mut Conn| {
         match console_access::redeem_sign_in_link(conn, link, now)? {
             SignInLinkOutcome::Invalid => return Ok(SignInLinkOutcome::Invalid),
-            SignInLinkOutcome::Opened => {}
+            SignInLinkOutcome::Redeemed => {}
         }
         record_audit(conn, "sign_in", json!({ "with": "link" }), now)?;
         if let Some(old) = old {
             end_session(conn, &streams, &old)?;
         }
         console_access::open_session(conn, new, now, now + SESSION_LIFETIME)?;
-        Ok(SignInLinkOutcome::Opened)
+        Ok(SignInLinkOutcome::Redeemed)
     };
     Ok(match console.db.write(enter).await? {
-        SignInLinkOutcome::Opened => signed_in_outcome(&token, headers),
+        SignInLinkOutcome::Redeemed => signed_in_outcome(&token, headers),
         SignInLinkOutcome::Invalid => SignInOutcome::Refused,
     })
 }

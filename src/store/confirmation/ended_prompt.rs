@@ -12,27 +12,25 @@ use crate::conversation::stream_events::CallPhase;
 use crate::conversation::text::message_format::{self, EmojiPolicy};
 use crate::conversation::transcript::{CallRow, OutboxId, Responder, TurnId, UserId};
 use crate::store::Conn;
-use crate::store::codec::{from_json, if_readable, ms};
+use crate::store::codec::{from_json, ms, none_if_unreadable};
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::queue::outbox::{self as messages, OutboundKind};
 use crate::store::schema::{outbox, tool_call_items, tool_calls, turns};
 use crate::store::turns::turn_lifecycle::{self as turn_rows, TurnKind};
 
-/// Period for which a late yes is matched to an ended pending action.
-const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
-/// Number of most recently ended pending actions that are searched for the newest one.
-const QUESTIONS_SEARCHED: i64 = 20;
-/// Number of newest accepted messages that are searched for the last one that expects a reply.
-const MESSAGES_SEARCHED: i64 = 20;
+/// Period in which a late yes or no is matched to an ended pending action.
+const LATE_REPLY_PERIOD: SignedDuration = SignedDuration::from_hours(24);
+/// Number of most recently ended calls among which the newest call is searched.
+const ENDED_CALL_LIMIT: i64 = 20;
+/// Number of newest accepted messages among which the last one that expects a reply is searched.
+const ACCEPTED_MESSAGE_LIMIT: i64 = 20;
 
 /// Loads the user's last pending action if it ended within the last day.
-pub fn load_ended_question(
-    conn: &mut Conn,
-    user: UserId,
-    now: Timestamp,
-) -> QueryResult<Option<EndedPrompt>> {
-    let Some(ended) = if_readable(load_last_ended_call(conn, user, now))?.flatten() else { return Ok(None) };
-    let Some(items) = if_readable(pending_action::load_deletion_items(conn, ended.call))? else {
+pub fn load_ended_prompt(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<Option<EndedPrompt>> {
+    let Some(ended) = none_if_unreadable(load_last_ended_call(conn, user, now))?.flatten() else {
+        return Ok(None);
+    };
+    let Some(items) = none_if_unreadable(pending_action::load_deletion_items(conn, ended.call))? else {
         return Ok(None);
     };
     if items.iter().any(|item| item.target.fingerprint.title.is_empty()) {
@@ -48,10 +46,10 @@ pub fn load_ended_question(
         .collect();
     let items: Vec<DeletionTarget> = items.into_iter().map(|item| item.target).collect();
     let names: Vec<String> = items.iter().map(deletion_messages::format_target_name).collect();
-    let last = load_last_message(conn, user)?;
+    let last_message = load_last_message(conn, user)?;
     Ok(Some(EndedPrompt {
-        answer: deletion_messages::format_late_answer(ended.ending, &items, &outcomes),
-        is_last_message: last.is_some_and(|last| last.is_about(ended.asked_in, &names)),
+        answer: deletion_messages::format_late_answer(ended.outcome, &items, &outcomes),
+        is_last_message: last_message.is_some_and(|message| message.is_about(ended.prompt_turn, &names)),
     }))
 }
 
@@ -59,8 +57,8 @@ pub fn load_ended_question(
 struct EndedCall {
     call: CallRow,
     /// Turn that ended with the confirmation prompt of the call.
-    asked_in: TurnId,
-    ending: PromptOutcome,
+    prompt_turn: TurnId,
+    outcome: PromptOutcome,
 }
 
 #[derive(Queryable, Selectable)]
@@ -77,17 +75,17 @@ fn load_last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryR
         .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
         .filter(turns::user_id.eq(user))
         .filter(LiteralSql("tool_calls.effect = 'destructive'"))
-        .filter(tool_calls::finished_at.ge(ms(now - REMEMBERED)))
+        .filter(tool_calls::finished_at.ge(ms(now - LATE_REPLY_PERIOD)))
         .filter(diesel::dsl::exists(
             tool_call_items::table.filter(tool_call_items::tool_call_id.eq(tool_calls::id)),
         ))
         .order(tool_calls::finished_at.desc())
-        .limit(QUESTIONS_SEARCHED)
+        .limit(ENDED_CALL_LIMIT)
         .select(EndedCallRow::as_select())
         .load(conn)?;
-    // Ordered by the call: the time of an end may be ahead of a clock that was set back.
+    // The newest by id: after the clock was set back, an earlier call may have a later end.
     let Some(row) = rows.into_iter().max_by_key(|row| row.id) else { return Ok(None) };
-    let ending = match row.state {
+    let outcome = match row.state {
         CallPhase::Complete => PromptOutcome::Done,
         CallPhase::Canceled => {
             match from_json::<CloseReason>("reason", row.error.as_deref().unwrap_or_default())? {
@@ -100,13 +98,13 @@ fn load_last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryR
             PromptOutcome::Failed
         }
     };
-    Ok(Some(EndedCall { call: row.id, asked_in: row.turn_id, ending }))
+    Ok(Some(EndedCall { call: row.id, prompt_turn: row.turn_id, outcome }))
 }
 
 /// Outbound message to which a message of the user is most likely a reply.
 struct LastMessage {
     body: String,
-    sort: LastMessageKind,
+    kind: LastMessageKind,
 }
 
 enum LastMessageKind {
@@ -116,9 +114,9 @@ enum LastMessageKind {
         turn: TurnId,
         kind: TurnKind,
         /// Responder of the turn.
-        brain: Responder,
+        responder: Responder,
     },
-    /// Notification that expects a reply, or reply that belongs to no turn.
+    /// Notification that expects a reply, or a message that belongs to no turn.
     Other,
 }
 
@@ -131,7 +129,7 @@ fn load_last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMe
         .left_join(turns::table)
         .filter(outbox::user_id.eq(user).and(outbox::accepted_at.is_not_null()))
         .order(outbox::id.desc())
-        .limit(MESSAGES_SEARCHED)
+        .limit(ACCEPTED_MESSAGE_LIMIT)
         .select((
             outbox::id,
             outbox::accepted_at,
@@ -144,39 +142,41 @@ fn load_last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMe
         rows.into_iter().filter(|(_, _, kind, body, _)| !messages::expects_no_reply(*kind, body));
     let newest = answerable.max_by_key(|(id, at, ..)| (*at, *id));
     let Some((_, _, kind, body, turn)) = newest else { return Ok(None) };
-    let sort = match (kind, turn) {
+    let kind = match (kind, turn) {
         (OutboundKind::ConfirmPrompt, Some((turn, ..))) => LastMessageKind::Prompt(turn),
         (OutboundKind::Reply, Some((turn, kind, plan))) => {
-            LastMessageKind::Reply { turn, kind, brain: turn_rows::parse_plan_responder(&plan)? }
+            LastMessageKind::Reply { turn, kind, responder: turn_rows::parse_plan_responder(&plan)? }
         }
         (OutboundKind::ConfirmPrompt | OutboundKind::Reply | OutboundKind::Notice, _) => {
             LastMessageKind::Other
         }
     };
-    Ok(Some(LastMessage { body, sort }))
+    Ok(Some(LastMessage { body, kind }))
 }
 
 impl LastMessage {
-    /// Returns whether the message is the confirmation prompt of turn `asked_in`, a repeat of the prompt, or a reply by
+    /// Returns whether the message is the confirmation prompt of `prompt_turn`, a repeat of the prompt, or a reply by
     /// code about the end of the pending action.
-    fn is_about(&self, asked_in: TurnId, names: &[String]) -> bool {
-        match self.sort {
-            LastMessageKind::Prompt(turn) => turn >= asked_in,
-            // Such a turn only answers a yes or a no.
-            LastMessageKind::Reply { turn, kind: TurnKind::Deny | TurnKind::Confirm, .. } => turn >= asked_in,
+    fn is_about(&self, prompt_turn: TurnId, names: &[String]) -> bool {
+        match self.kind {
+            LastMessageKind::Prompt(turn) => turn >= prompt_turn,
+            // A turn of these kinds only answers a yes or a no.
+            LastMessageKind::Reply { turn, kind: TurnKind::Deny | TurnKind::Confirm, .. } => {
+                turn >= prompt_turn
+            }
             LastMessageKind::Reply {
                 kind: TurnKind::Chat | TurnKind::Command,
-                brain: Responder::Keyword,
+                responder: Responder::Keyword,
                 ..
             } => {
                 let closing = deletion_messages::format_prompt_closed(names);
-                let sent = [EmojiPolicy::Keep, EmojiPolicy::Remove]
+                let sent_forms = [EmojiPolicy::Keep, EmojiPolicy::Remove]
                     .map(|emoji| message_format::format_for_sms(&closing, emoji));
-                sent.iter().any(|closing| self.body.starts_with(closing))
+                sent_forms.iter().any(|closing| self.body.starts_with(closing))
                     && !message_format::asks_question(&self.body)
             }
-            // Text of a model may expect a reply even without a question mark.
-            LastMessageKind::Reply { brain: Responder::Model, .. } | LastMessageKind::Other => false,
+            // A message from the model may expect a reply even without a question mark.
+            LastMessageKind::Reply { responder: Responder::Model, .. } | LastMessageKind::Other => false,
         }
     }
 }
