@@ -85,7 +85,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     let lasts = error.chain().any(|cause| {
         let unusable = matches!(
             cause.downcast_ref(),
-            Some(OpenError::Upgrade(MigrationError::Newer { .. } | MigrationError::Unusable { .. }))
+            Some(OpenError::Migrate(MigrationError::Newer { .. } | MigrationError::Unusable { .. }))
         );
         unusable || cause.is::<ConfigProblems>()
     });

@@ -175,7 +175,7 @@ pub(super) fn question_json(question: PendingActionRecord) -> QuestionJson {
     QuestionJson {
         id: question.id,
         tool_call: question.call.0,
-        text: question.question,
+        text: question.prompt,
         expires_at: question.expires_at.map(format_iso),
     }
 }
@@ -197,7 +197,7 @@ fn inbound_messages_json(texts: Vec<InboundRecord>, reactions: &Reactions) -> Ve
         id: text.id.0,
         body: text.body,
         at: format_iso(text.received_at),
-        reactions: reactions_json(reactions.to(MessageRef::Inbound(text.id))),
+        reactions: reactions_json(reactions.get(MessageRef::Inbound(text.id))),
     };
     texts.into_iter().map(json).collect()
 }
@@ -209,7 +209,7 @@ fn outbound_messages_json(texts: Vec<OutboundRecord>, reactions: &Reactions) -> 
         body: text.body,
         segments: text.segments,
         at: format_iso(text.written_at),
-        reactions: reactions_json(reactions.to(MessageRef::Outbound(text.id))),
+        reactions: reactions_json(reactions.get(MessageRef::Outbound(text.id))),
     };
     texts.into_iter().map(json).collect()
 }
@@ -228,7 +228,7 @@ pub(super) fn turn_json(turn: TurnRecord, reactions: &Reactions) -> QueryResult<
     Ok(TurnJson {
         id: turn.row.id.0,
         state: turn.row.state.into(),
-        created_at: format_iso(turn.row.begun_at),
+        created_at: format_iso(turn.row.started_at),
         finished_at: turn.row.finished_at.map(format_iso),
         tool_calls: turn.calls().map(tool_call_json).collect::<QueryResult<_>>()?,
         texts: inbound_messages_json(turn.received, reactions),

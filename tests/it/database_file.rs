@@ -44,14 +44,14 @@ async fn webhooks_are_refused_while_the_database_file_is_moved() {
         let stored = app.count("inbound_events").await;
         fs::rename(&path, &aside).unwrap();
         assert_eq!(webhooks(&app).await, [503; 3], "{name}");
-        let missing = format!("database file: no file is at the path of the {name}");
+        let missing = format!("database file: the {name} is missing");
         assert_eq!(wrong(&app, "/ready").await, (503, vec![missing]));
         // A restart would begin with an empty database.
         assert_eq!(wrong(&app, "/health").await, (200, vec![]));
 
         fs::write(&path, "").unwrap();
         assert_eq!(webhooks(&app).await, [503; 3], "{name}");
-        let another = format!("database file: another file is at the path of the {name}");
+        let another = format!("database file: the {name} was replaced by another file");
         assert_eq!(wrong(&app, "/ready").await, (503, vec![another]));
         assert_eq!(app.count("inbound_events").await, stored);
 
@@ -70,7 +70,7 @@ fn doctor_detects_a_moved_database_of_the_service() {
 
     let ended = cli.run(&["doctor"], &[AT_HOME, ("PORT", &port)]);
 
-    let message = "failure  service: database file: no file is at the path of the database\n         hint: put the file back";
+    let message = "failure  service: database file: the database is missing\n         hint: put the file back";
     assert!(ended.output.contains(message), "{}", ended.output);
     assert_eq!(ended.code, Some(1));
 }
@@ -97,7 +97,7 @@ fn foreign_database_file_is_refused_unchanged() {
         ("it is the database of another program", &|cli| {
             SqliteConnection::establish(&cli.path("dialarr.db")).unwrap().batch_execute(songs).unwrap();
         }),
-        ("SQLite finds it damaged, or only a part of it is there", &|cli| cut_off(cli, |length| length / 2)),
+        ("it is damaged or incomplete", &|cli| cut_off(cli, |length| length / 2)),
         ("it is missing or empty, but its write-ahead log is not", &|cli| {
             cut_off(cli, |_| 0);
             cli.write("dialarr.db-wal", "what was committed last");

@@ -162,7 +162,7 @@ async fn doctor_fails_on_a_file_that_is_not_a_database() {
     let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(finding_text(&ended, "database"), @r"
-    failure  database: dialarr.db cannot be read: failed to query it: file is not a database
+    failure  database: dialarr.db cannot be read: failed to query the database: file is not a database
              hint: restore a backup, if it is no database any more
     ");
 }

@@ -146,7 +146,7 @@ async fn looks_at_every_page(world: &World) {
         user_details::load_user_summaries(conn, (rate, rate), now)?;
         user_details::load_user_details(conn, ann, (rate, rate), now)?;
         let words = SearchQuery::parse("arrival dune").unwrap();
-        search::search_messages(conn, &words, SearchCursor::NOTHING)?;
+        search::search_messages(conn, &words, SearchCursor::NEWEST)?;
         for before in [NEWEST, 3] {
             conversation::load_conversation_view(conn, ConversationId(1), before)?;
             pages::load_page(conn, ConversationId(1), before, 1)?;

@@ -110,8 +110,8 @@ fn database_of_a_later_version_is_refused_unchanged() {
     let refused = cli.run(&["serve"], &[AT_HOME, ("PORT", "0")]);
     let message = refused.errors.lines().last().unwrap_or_default();
     let expected = format!(
-        "error: failed to use dialarr.db: a later version of dialarr has changed it (20991231000000), and this is {}; \
-         hint: run that version again, or put back a copy from before it",
+        "error: failed to use dialarr.db: a later version of dialarr has migrated it (20991231000000), and this is {}; \
+         hint: run that version again, or restore a copy from before the migration",
         env!("DIALARR_VERSION")
     );
     assert_eq!((refused.code, message), (Some(78), expected.as_str()));

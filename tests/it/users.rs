@@ -172,7 +172,7 @@ fn invalid_arguments_are_refused_before_the_database_is_opened() {
 fn folder_without_a_database_is_reported() {
     assert_eq!(
         refused(&Cli::new().run(&["users", "list"], &[])),
-        "error: failed to find dialarr.db; hint: run this in the folder of the service, with its configuration"
+        "error: failed to find dialarr.db; hint: run this command in the directory of the service, with its configuration"
     );
 }
 

@@ -226,7 +226,8 @@ impl TurnStart<'_> {
         }
         let read = reaction::parse_reaction(&event.body);
         let (emoji, removal) = read.map_or((None, false), |reaction| (reaction.emoji, reaction.removal));
-        let received = ReceivedReaction { user: user.id, said_in: event.id, target: on, emoji, removal };
+        let received =
+            ReceivedReaction { user: user.id, message: event.id, target: on, emoji, is_removal: removal };
         reactions::store_user_reaction(self.conn, &received, self.now)
     }
 

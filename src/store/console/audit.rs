@@ -1,4 +1,4 @@
-//! Reader of the audit log.
+//! List of the entries in the audit log, with the actors and subjects that they name.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -25,6 +25,7 @@ pub struct AuditEntry {
     pub detail: Value,
 }
 
+/// Actor of a change, with the name of the user or API key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditActor {
     User(UserRef),
@@ -35,6 +36,7 @@ pub enum AuditActor {
     Dialarr,
 }
 
+/// Subject of a change, with the names needed to show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditEntrySubject {
     User(UserRef),
@@ -44,15 +46,15 @@ pub enum AuditEntrySubject {
         at: ConversationLink,
     },
     Turn(ConversationLink),
-    /// Approval that admins were asked for, concerning this user.
+    /// Approval about this user.
     Approval(UserRef),
     Household,
     /// Access to the console.
     Console,
     /// API key, with its name.
     Key(String),
-    /// Subject in the form in which the log stores it.
-    Other(String),
+    /// Subject that no longer exists, in its stored form.
+    Unresolved(String),
 }
 
 /// Conversation and turn in which a change was made.
@@ -75,57 +77,57 @@ struct AuditEntryRow {
     detail: String,
 }
 
-/// Loads entries, newest first, below `before`; with a `kind`, only entries of that kind.
+/// Loads the entries below `before`, newest first; with a `kind`, only entries of that kind.
 pub fn load_audit_entries(
     conn: &mut Conn,
     kind: Option<&str>,
     before: i64,
-    fits: usize,
+    page_size: usize,
 ) -> QueryResult<ResultPage<AuditEntry>> {
-    let lines = audit_log::table
+    let query = audit_log::table
         .filter(audit_log::id.lt(before))
         .order(audit_log::id.desc())
-        .limit(query_limit(fits))
+        .limit(query_limit(page_size))
         .select(AuditEntryRow::as_select());
     let rows: Vec<AuditEntryRow> = match kind {
-        Some(kind) => lines.filter(audit_log::kind.eq(kind)).load(conn)?,
-        None => lines.load(conn)?,
+        Some(kind) => query.filter(audit_log::kind.eq(kind)).load(conn)?,
+        None => query.load(conn)?,
     };
-    let mut read = Vec::with_capacity(rows.len());
+    let mut entries = Vec::with_capacity(rows.len());
     for AuditEntryRow { id, at, user_id, kind, subject, detail } in rows {
         let detail: Value = from_json("detail", &detail)?;
         let actor = match (user_id, detail["by"].as_str()) {
             (Some(user), _) => AuditActor::User(user_ref::load_user_ref(conn, user)?),
             (None, Some("shell")) => AuditActor::Shell,
             (None, Some("console")) => AuditActor::Console,
-            (None, Some(by)) => match by.strip_prefix(API_KEY_PREFIX).and_then(|id| id.parse().ok()) {
+            (None, Some(actor)) => match actor.strip_prefix(API_KEY_PREFIX).and_then(|id| id.parse().ok()) {
                 Some(key) => AuditActor::Key(console_access::load_api_key_name(conn, key)?),
                 None => AuditActor::Dialarr,
             },
             (None, None) => AuditActor::Dialarr,
         };
         let subject = resolve_subject(conn, subject)?;
-        read.push(AuditEntry { id, at, actor, kind, subject, detail });
+        entries.push(AuditEntry { id, at, actor, kind, subject, detail });
     }
-    Ok(ResultPage::from_rows(read, fits, |line| line.id))
+    Ok(ResultPage::from_rows(entries, page_size, |entry| entry.id))
 }
 
 /// Resolves the subject of an entry. A subject that no longer exists is returned in its stored form.
-fn resolve_subject(conn: &mut Conn, about: String) -> QueryResult<AuditEntrySubject> {
-    let found = match (about.as_str(), about.split_once(':')) {
+fn resolve_subject(conn: &mut Conn, stored: String) -> QueryResult<AuditEntrySubject> {
+    let subject = match (stored.as_str(), stored.split_once(':')) {
         ("household", _) => Some(AuditEntrySubject::Household),
         ("console", _) => Some(AuditEntrySubject::Console),
-        (_, Some((what, id))) => match id.parse() {
-            Ok(id) => resolve_numbered_subject(conn, what, id).optional()?.flatten(),
+        (_, Some((kind, id))) => match id.parse() {
+            Ok(id) => load_subject(conn, kind, id).optional()?.flatten(),
             Err(_) => None,
         },
         (_, None) => None,
     };
-    Ok(found.unwrap_or(AuditEntrySubject::Other(about)))
+    Ok(subject.unwrap_or(AuditEntrySubject::Unresolved(stored)))
 }
 
-fn resolve_numbered_subject(conn: &mut Conn, what: &str, id: i64) -> QueryResult<Option<AuditEntrySubject>> {
-    Ok(match what {
+fn load_subject(conn: &mut Conn, kind: &str, id: i64) -> QueryResult<Option<AuditEntrySubject>> {
+    Ok(match kind {
         "user" => Some(AuditEntrySubject::User(user_ref::load_user_ref(conn, UserId(id))?)),
         "turn" => Some(AuditEntrySubject::Turn(load_conversation_link(conn, TurnId(id))?)),
         "tool_call" => {

@@ -14,21 +14,21 @@ use crate::store::conversation::record::conversations::{
     ConversationRecord, PendingActionRecord, load_conversation, load_pending_action,
 };
 use crate::store::conversation::record::delivery::{self, DeliveryFailures};
-use crate::store::conversation::record::pages::{self, ChangedEntries, PageContent, TURNS};
+use crate::store::conversation::record::pages::{self, ChangedEntries, PAGE_TURNS, PageContent};
 use crate::store::schema::{llm_steps, turns};
 use crate::store::stream::event_reader;
 use crate::store::{Conn, QueryResult, console_access};
 
-/// Number of newest turns that are searched for the size of the last prompt.
-const TURNS_SEARCHED: i64 = 10;
+/// Number of newest turns that are searched for the last model step.
+const SEARCHED_TURN_LIMIT: i64 = 10;
 
-/// Page of a conversation, and the cursor in the log to which it corresponds.
+/// Page of a conversation, and the event sequence number to which it corresponds.
 #[derive(Debug, Clone)]
 pub struct ConversationView {
     pub header: ConversationHeader,
     pub entries: ConversationEntries,
     pub footer: ConversationFooter,
-    /// Cursor below which older turns are found.
+    /// Cursor of the older turns, if there are any.
     pub older: Option<i64>,
     pub seq: EventSeq,
 }
@@ -39,7 +39,7 @@ pub struct ConversationHeader {
     pub user: UserRef,
 }
 
-/// Messages and turns, with details from other tables.
+/// Messages and turns of a page, with details from other tables.
 #[derive(Debug, Clone)]
 pub struct ConversationEntries {
     pub content: PageContent,
@@ -53,7 +53,7 @@ pub struct ConversationEntries {
 pub struct ConversationFooter {
     pub pending_action: Option<PendingActionView>,
     /// Input tokens of the last model step.
-    pub last_prompt: Option<i64>,
+    pub last_input_tokens: Option<i64>,
 }
 
 /// Deletion that waits for confirmation.
@@ -80,7 +80,7 @@ pub fn load_conversation_view(
     before: i64,
 ) -> QueryResult<Option<ConversationView>> {
     let seq = event_reader::load_last_seq(conn)?;
-    let Some(page) = pages::load_page(conn, id, before, TURNS)? else { return Ok(None) };
+    let Some(page) = pages::load_page(conn, id, before, PAGE_TURNS)? else { return Ok(None) };
     let oldest = page.content.turns.first().map(|turn| turn.row.id.0);
     let mut content = page.content;
     // Of messages with the same time, the page shows the newest first.
@@ -95,7 +95,7 @@ pub fn load_conversation_view(
     }))
 }
 
-/// Loads the entries that changed, and the footer with the waiting messages if it changed too.
+/// Loads the changed entries, and the footer with the waiting messages if it changed too.
 pub fn load_conversation_update(
     conn: &mut Conn,
     id: ConversationId,
@@ -104,8 +104,8 @@ pub fn load_conversation_update(
 ) -> QueryResult<ConversationUpdate> {
     let conversation = load_conversation(conn, id)?.ok_or(diesel::NotFound)?;
     let is_open = conversation.ended_at.is_none();
-    let waits = (has_footer_changed && is_open).then_some(conversation.user);
-    let content = PageContent::load_changed(conn, id, changed, waits)?;
+    let waiting_user = (has_footer_changed && is_open).then_some(conversation.user);
+    let content = PageContent::load_changed(conn, id, changed, waiting_user)?;
     let footer = match has_footer_changed {
         true => {
             let pending_action = load_pending_action(conn, id)?;
@@ -154,18 +154,18 @@ fn load_footer(
         }
         None => None,
     };
-    Ok(ConversationFooter { pending_action, last_prompt: load_last_prompt_tokens(conn, id)? })
+    Ok(ConversationFooter { pending_action, last_input_tokens: load_last_input_tokens(conn, id)? })
 }
 
 /// Loads the input tokens of the newest turn that called a model.
-fn load_last_prompt_tokens(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<i64>> {
-    let newest = turns::table
+fn load_last_input_tokens(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<i64>> {
+    let newest_turns = turns::table
         .filter(turns::conversation_id.eq(conversation))
         .order(turns::id.desc())
-        .limit(TURNS_SEARCHED)
+        .limit(SEARCHED_TURN_LIMIT)
         .select(turns::id);
     llm_steps::table
-        .filter(llm_steps::turn_id.eq_any(newest).and(llm_steps::tokens_in.is_not_null()))
+        .filter(llm_steps::turn_id.eq_any(newest_turns).and(llm_steps::tokens_in.is_not_null()))
         .order((llm_steps::turn_id.desc(), llm_steps::step.desc(), llm_steps::attempt.desc()))
         .select(llm_steps::tokens_in.assume_not_null())
         .first(conn)

@@ -1,4 +1,4 @@
-//! Lists of conversations: as the API lists them, and as summaries with the last message for the console.
+//! Lists of conversations: records for the API, and summaries with the last message for the console.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -13,10 +13,9 @@ use crate::store::schema::{conversations, inbound_events, outbox, turns, users};
 use crate::store::{Conn, QueryResult};
 
 /// Number of conversations on one page of the console.
-pub const LISTED: usize = 30;
-/// Maximum number of open conversations listed. There are few, at most one per user, and they are listed together on
-/// one page.
-const MOST_OPEN: i64 = 300;
+const PAGE_SIZE: usize = 30;
+/// Maximum number of open conversations, which are listed on one page. Each user has at most one.
+const OPEN_LIMIT: i64 = 300;
 
 /// Filter for the list of conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,31 +27,31 @@ pub enum ConversationFilter {
     Test,
 }
 
-/// Loads conversations of one user, or of all, newest first, below `before`.
+/// Loads the conversations below `before`, of one user or of all users, newest first.
 pub fn load_conversations(
     conn: &mut Conn,
     user: Option<UserId>,
-    which: ConversationFilter,
+    filter: ConversationFilter,
     before: i64,
-    fits: usize,
+    page_size: usize,
 ) -> QueryResult<ResultPage<ConversationRecord>> {
     let mut query = conversations::table
         .filter(conversations::id.lt(before))
         .order(conversations::id.desc())
-        .limit(query_limit(fits))
+        .limit(query_limit(page_size))
         .select(ConversationRecord::as_select())
         .into_boxed();
     if let Some(user) = user {
         query = query.filter(conversations::user_id.eq(user));
     }
-    query = match which {
+    query = match filter {
         ConversationFilter::All => query,
-        // Few conversations are open at once, so their own index finds them without a scan of all conversations.
+        // The partial index of open conversations avoids a scan of all conversations.
         ConversationFilter::Open => query.filter(conversations::id.eq_any(load_open_ids(conn)?)),
         ConversationFilter::Ended => query.filter(conversations::ended_at.is_not_null()),
         ConversationFilter::Test => query.filter(conversations::user_id.eq_any(load_test_users(conn)?)),
     };
-    Ok(ResultPage::from_rows(query.load(conn)?, fits, |row: &ConversationRecord| row.id.0))
+    Ok(ResultPage::from_rows(query.load(conn)?, page_size, |row: &ConversationRecord| row.id.0))
 }
 
 fn load_open_ids(conn: &mut Conn) -> QueryResult<Vec<ConversationId>> {
@@ -67,6 +66,7 @@ fn load_test_users(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     users::table.filter(users::test.eq(true)).select(users::id).load(conn)
 }
 
+/// Conversation as shown in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationSummary {
     pub conversation: ConversationRecord,
@@ -78,11 +78,12 @@ pub struct ConversationSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConversationState {
     /// A turn is running.
-    Live,
+    TurnRunning,
     Open,
     Ended,
 }
 
+/// Text and author of the last message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LastMessageText {
     FromUser(String),
@@ -92,39 +93,39 @@ pub enum LastMessageText {
 /// Loads a page of summaries. Open conversations are listed by their last activity, all others by their start.
 pub fn load_conversation_summaries(
     conn: &mut Conn,
-    which: ConversationFilter,
+    filter: ConversationFilter,
     before: i64,
 ) -> QueryResult<ResultPage<ConversationSummary>> {
-    let page = match which {
+    let page = match filter {
         ConversationFilter::All | ConversationFilter::Ended | ConversationFilter::Test => {
-            load_conversations(conn, None, which, before, LISTED)?
+            load_conversations(conn, None, filter, before, PAGE_SIZE)?
         }
         ConversationFilter::Open => ResultPage { rows: load_open_conversations(conn)?, older: None },
     };
-    summarize_page(conn, page)
+    load_summaries(conn, page)
 }
 
 fn load_open_conversations(conn: &mut Conn) -> QueryResult<Vec<ConversationRecord>> {
     conversations::table
         .filter(OPEN.and(conversations::last_activity_at.lt(ms(Timestamp::MAX))))
         .order(conversations::last_activity_at.desc())
-        .limit(MOST_OPEN)
+        .limit(OPEN_LIMIT)
         .select(ConversationRecord::as_select())
         .load(conn)
 }
 
-/// Loads the conversations that began last, after those with a running turn, however old.
-pub fn load_latest_conversations(conn: &mut Conn, fits: usize) -> QueryResult<Vec<ConversationSummary>> {
-    let live: Vec<ConversationId> =
+/// Loads the conversations with a running turn, however old, followed by the newest conversations.
+pub fn load_latest_conversations(conn: &mut Conn, page_size: usize) -> QueryResult<Vec<ConversationSummary>> {
+    let running: Vec<ConversationId> =
         turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
-    let mut latest = Vec::with_capacity(fits);
-    for id in live.iter().copied().take(fits) {
+    let mut latest = Vec::with_capacity(page_size);
+    for id in running.iter().copied().take(page_size) {
         latest.push(conversations::table.find(id).select(ConversationRecord::as_select()).first(conn)?);
     }
-    let newest = load_conversations(conn, None, ConversationFilter::All, NEWEST, fits)?;
-    latest.extend(newest.rows.into_iter().filter(|row| !live.contains(&row.id)));
-    latest.truncate(fits);
-    Ok(summarize_page(conn, ResultPage { rows: latest, older: None })?.rows)
+    let newest = load_conversations(conn, None, ConversationFilter::All, NEWEST, page_size)?;
+    latest.extend(newest.rows.into_iter().filter(|row| !running.contains(&row.id)));
+    latest.truncate(page_size);
+    Ok(load_summaries(conn, ResultPage { rows: latest, older: None })?.rows)
 }
 
 /// Loads the conversations of one user, newest first, below `before`.
@@ -132,36 +133,36 @@ pub fn load_user_conversations(
     conn: &mut Conn,
     user: UserId,
     before: i64,
-    fits: usize,
+    page_size: usize,
 ) -> QueryResult<ResultPage<ConversationSummary>> {
-    let page = load_conversations(conn, Some(user), ConversationFilter::All, before, fits)?;
-    summarize_page(conn, page)
+    let page = load_conversations(conn, Some(user), ConversationFilter::All, before, page_size)?;
+    load_summaries(conn, page)
 }
 
-fn summarize_page(
+fn load_summaries(
     conn: &mut Conn,
     page: ResultPage<ConversationRecord>,
 ) -> QueryResult<ResultPage<ConversationSummary>> {
-    let rows = page.rows.into_iter().map(|row| summarize(conn, row)).collect::<QueryResult<_>>()?;
+    let rows = page.rows.into_iter().map(|row| load_summary(conn, row)).collect::<QueryResult<_>>()?;
     Ok(ResultPage { rows, older: page.older })
 }
 
-fn summarize(conn: &mut Conn, conversation: ConversationRecord) -> QueryResult<ConversationSummary> {
-    let last: Option<(TurnId, Option<Timestamp>)> = turns::table
+fn load_summary(conn: &mut Conn, conversation: ConversationRecord) -> QueryResult<ConversationSummary> {
+    let last_turn: Option<(TurnId, Option<Timestamp>)> = turns::table
         .filter(turns::conversation_id.eq(conversation.id))
         .order(turns::id.desc())
         .select((turns::id, turns::finished_at))
         .first(conn)
         .optional()?;
-    let state = match (conversation.ended_at, last) {
+    let state = match (conversation.ended_at, last_turn) {
         (Some(_), _) => ConversationState::Ended,
-        (None, Some((_, None))) => ConversationState::Live,
+        (None, Some((_, None))) => ConversationState::TurnRunning,
         (None, _) => ConversationState::Open,
     };
     Ok(ConversationSummary {
         user: user_ref::load_user_ref(conn, conversation.user)?,
         state,
-        last_message: match last {
+        last_message: match last_turn {
             Some((turn, _)) => load_last_message_text(conn, turn)?,
             None => None,
         },
@@ -171,20 +172,20 @@ fn summarize(conn: &mut Conn, conversation: ConversationRecord) -> QueryResult<C
 
 /// Loads the text of the last message in a turn; `None` if it is erased.
 fn load_last_message_text(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<LastMessageText>> {
-    let ours: Option<String> = outbox::table
+    let sent: Option<String> = outbox::table
         .filter(outbox::turn_id.eq(turn))
         .order(outbox::id.desc())
         .select(outbox::body)
         .first(conn)
         .optional()?;
-    if let Some(ours) = ours.filter(|words| !words.is_empty()) {
-        return Ok(Some(LastMessageText::FromAssistant(ours)));
+    if let Some(body) = sent.filter(|body| !body.is_empty()) {
+        return Ok(Some(LastMessageText::FromAssistant(body)));
     }
-    let theirs: Option<String> = inbound_events::table
+    let received: Option<String> = inbound_events::table
         .filter(inbound_events::turn_id.eq(turn))
         .order(inbound_events::id.desc())
         .select(inbound_events::body)
         .first(conn)
         .optional()?;
-    Ok(theirs.filter(|words| !words.is_empty()).map(LastMessageText::FromUser))
+    Ok(received.filter(|body| !body.is_empty()).map(LastMessageText::FromUser))
 }

@@ -8,11 +8,12 @@ use crate::conversation::transcript::{ConversationId, UserId};
 use crate::store::conversation::record::delivery::{self, DeliveryFailure};
 use crate::store::conversation::record::messages::OutboundRecord;
 use crate::store::database::literal_sql::LiteralSql;
-use crate::store::queue::{outbox as texts, resend};
+use crate::store::queue::outbox::OPEN as OPEN_MESSAGE;
+use crate::store::queue::resend;
 use crate::store::schema::{outbox, turns, users};
 use crate::store::{Conn, QueryResult};
 
-/// Failed messages. Those that the carrier calls canceled are excluded: it reports that status only for scheduled
+/// Condition of a failed message. The status `canceled` is not included: the carrier reports it only for scheduled
 /// messages, and Dialarr schedules none.
 const FAILED: LiteralSql =
     LiteralSql("(outbox.state = 'failed' OR outbox.delivery IN ('undelivered','failed'))");
@@ -26,6 +27,7 @@ pub enum DeliveryFilter {
     To(UserId),
 }
 
+/// Outbound message as shown in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliverySummary {
     pub message: OutboundRecord,
@@ -35,27 +37,27 @@ pub struct DeliverySummary {
     pub can_resend: bool,
 }
 
-/// Loads outbound messages, newest first, below `before`.
+/// Loads the outbound messages below `before`, newest first.
 pub fn load_delivery_summaries(
     conn: &mut Conn,
-    which: DeliveryFilter,
+    filter: DeliveryFilter,
     before: i64,
-    fits: usize,
+    page_size: usize,
 ) -> QueryResult<ResultPage<DeliverySummary>> {
-    let rows = outbox::table
+    let query = outbox::table
         .inner_join(users::table.on(users::id.eq(outbox::user_id)))
         .order(outbox::id.desc())
-        .limit(query_limit(fits))
+        .limit(query_limit(page_size))
         .select((OutboundRecord::as_select(), UserRefRow::as_select()));
-    let below = outbox::id.lt(before);
-    let rows: Vec<(OutboundRecord, UserRefRow)> = match which {
-        DeliveryFilter::All => rows.filter(below).load(conn)?,
-        DeliveryFilter::Waiting => rows.filter(texts::OPEN.and(below)).load(conn)?,
-        DeliveryFilter::Failed => rows.filter(FAILED.and(below)).load(conn)?,
-        DeliveryFilter::To(user) => rows.filter(outbox::user_id.eq(user).and(below)).load(conn)?,
+    let is_below = outbox::id.lt(before);
+    let rows: Vec<(OutboundRecord, UserRefRow)> = match filter {
+        DeliveryFilter::All => query.filter(is_below).load(conn)?,
+        DeliveryFilter::Waiting => query.filter(OPEN_MESSAGE.and(is_below)).load(conn)?,
+        DeliveryFilter::Failed => query.filter(FAILED.and(is_below)).load(conn)?,
+        DeliveryFilter::To(user) => query.filter(outbox::user_id.eq(user).and(is_below)).load(conn)?,
     };
     let mut failures = delivery::load_delivery_failures(conn, rows.iter().map(|(message, _)| message))?;
-    let summary = |(message, to): (OutboundRecord, UserRefRow)| {
+    let load_summary = |(message, to): (OutboundRecord, UserRefRow)| {
         Ok(DeliverySummary {
             to: to.into(),
             conversation: match message.turn {
@@ -67,6 +69,6 @@ pub fn load_delivery_summaries(
             message,
         })
     };
-    let summaries: Vec<DeliverySummary> = rows.into_iter().map(summary).collect::<QueryResult<_>>()?;
-    Ok(ResultPage::from_rows(summaries, fits, |summary| summary.message.id.0))
+    let summaries: Vec<DeliverySummary> = rows.into_iter().map(load_summary).collect::<QueryResult<_>>()?;
+    Ok(ResultPage::from_rows(summaries, page_size, |summary| summary.message.id.0))
 }

@@ -1,5 +1,5 @@
-//! Queries for the pages of the console. All queries are read-only and bounded: a growing list is read from its newest
-//! row and continues below a cursor.
+//! Queries for the pages of the console. All queries are read-only and bounded: growing lists use keyset pagination,
+//! newest first.
 
 pub mod attention;
 pub mod audit;
@@ -24,17 +24,16 @@ pub struct ResultPage<T> {
 pub const NEWEST: i64 = i64::MAX;
 
 impl<T> ResultPage<T> {
-    /// Builds a page from its rows and up to one more row than fits. `id` returns the column by which the list is
-    /// ordered.
-    fn from_rows(mut rows: Vec<T>, fits: usize, id: impl Fn(&T) -> i64) -> Self {
-        let goes_on = rows.len() > fits;
-        rows.truncate(fits);
-        let older = rows.last().map(id).filter(|_| goes_on);
+    /// Builds a page from up to `page_size + 1` rows. `id` returns the column by which the list is ordered.
+    fn from_rows(mut rows: Vec<T>, page_size: usize, id: impl Fn(&T) -> i64) -> Self {
+        let has_more = rows.len() > page_size;
+        rows.truncate(page_size);
+        let older = rows.last().map(id).filter(|_| has_more);
         Self { rows, older }
     }
 }
 
-/// Returns the number of rows to query for a page that holds `fits`: one more, to detect whether the list continues.
-fn query_limit(fits: usize) -> i64 {
-    i64::try_from(fits).unwrap_or(i64::MAX).saturating_add(1)
+/// Returns the number of rows to query for a page: one more than fits, to detect whether the list continues.
+fn query_limit(page_size: usize) -> i64 {
+    i64::try_from(page_size).unwrap_or(i64::MAX).saturating_add(1)
 }

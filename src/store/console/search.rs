@@ -12,30 +12,30 @@ use crate::store::schema::turns;
 use crate::store::{Conn, QueryResult};
 
 /// Maximum number of words in one search.
-const WORDS: usize = 10;
+const MAX_QUERY_WORDS: usize = 10;
 /// Number of messages on one page.
-pub const FOUND: usize = 30;
-/// Marks that the index writes around a match. Messages may contain these characters too: they affect only the
+const PAGE_SIZE: usize = 30;
+/// Characters that the index inserts before and after a match. In a message, these characters affect only the
 /// highlighting.
-const BEGIN: char = '\u{1}';
-const END: char = '\u{2}';
+const MATCH_START: char = '\u{1}';
+const MATCH_END: char = '\u{2}';
 
-/// Query for the index. The query consists only of quoted words, regardless of the typed text.
+/// Query in the syntax of the full-text index. It contains only quoted words, whatever the input is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuery(String);
 
 impl SearchQuery {
-    /// Parses the typed text; `None` if it contains no word. The last word matches as a prefix.
-    pub fn parse(typed: &str) -> Option<Self> {
-        let has_letters = |word: &&str| word.chars().any(char::is_alphanumeric);
-        let words = typed.split_whitespace().filter(has_letters).take(WORDS);
+    /// Parses the input of a user; `None` if it contains no word. The last word matches as a prefix.
+    pub fn parse(input: &str) -> Option<Self> {
+        let is_searchable = |word: &&str| word.chars().any(char::is_alphanumeric);
+        let words = input.split_whitespace().filter(is_searchable).take(MAX_QUERY_WORDS);
         let quoted: Vec<String> =
             words.map(|word| format!("\"{}\"", word.replace('\0', "").replace('"', "\"\""))).collect();
         (!quoted.is_empty()).then(|| Self(format!("{}*", quoted.join(" "))))
     }
 }
 
-/// Cursor of a page: the inbound id and the outbound id below which the page begins.
+/// Cursor of a page, which contains the messages below these ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchCursor {
     pub received: i64,
@@ -43,9 +43,11 @@ pub struct SearchCursor {
 }
 
 impl SearchCursor {
-    pub const NOTHING: Self = Self { received: i64::MAX, sent: i64::MAX };
+    /// Cursor of the first page.
+    pub const NEWEST: Self = Self { received: i64::MAX, sent: i64::MAX };
 }
 
+/// Message that matches a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchMatch {
     /// Id of the row of the message in the inbound or outbound table.
@@ -103,115 +105,117 @@ struct SearchMatchRow {
     #[diesel(sql_type = column_types::Timestamp)]
     at: Timestamp,
     #[diesel(sql_type = Text)]
-    words: String,
+    excerpt: String,
 }
 
-/// Query for inbound messages, ordered by id, which is the order of both the index and the table, so that nothing has
-/// to be sorted. A message without a turn has its own conversation id. A message outside any conversation can be read
-/// nowhere else and is returned whole.
-const IN: &str = "SELECT `inbound_events`.id AS id, `inbound_events`.user_id AS user_id, turns.id AS turn_id, \
-    talks.id AS conversation_id, talks.name AS name, `inbound_events`.received_at AS at, \
-    CASE WHEN talks.id IS NULL THEN highlight(words_in, 0, char(1), char(2)) \
-    ELSE snippet(words_in, 0, char(1), char(2), '...', 24) END AS words \
+/// Query for inbound messages. The order by id, which is the order of the index and of the table, avoids a sort. The
+/// conversation of a message is that of its turn or, without a turn, its own. A message outside any conversation is
+/// returned in full, because no page of a conversation shows it.
+const INBOUND_QUERY: &str = "SELECT `inbound_events`.id AS id, `inbound_events`.user_id AS user_id, turns.id AS turn_id, \
+    conversations.id AS conversation_id, conversations.name AS name, `inbound_events`.received_at AS at, \
+    CASE WHEN conversations.id IS NULL THEN highlight(words_in, 0, char(1), char(2)) \
+    ELSE snippet(words_in, 0, char(1), char(2), '...', 24) END AS excerpt \
     FROM words_in CROSS JOIN `inbound_events` ON `inbound_events`.id = words_in.rowid \
     LEFT JOIN turns ON turns.id = `inbound_events`.turn_id \
-    LEFT JOIN conversations AS talks ON talks.id = coalesce(turns.conversation_id, `inbound_events`.conversation_id) \
+    LEFT JOIN conversations ON conversations.id = coalesce(turns.conversation_id, `inbound_events`.conversation_id) \
     WHERE words_in MATCH ? AND words_in.rowid < ? ORDER BY words_in.rowid DESC LIMIT ?";
-const OUT: &str = "SELECT `outbox`.id AS id, `outbox`.user_id AS user_id, turns.id AS turn_id, \
-    talks.id AS conversation_id, talks.name AS name, `outbox`.created_at AS at, \
-    CASE WHEN talks.id IS NULL THEN highlight(words_out, 0, char(1), char(2)) \
-    ELSE snippet(words_out, 0, char(1), char(2), '...', 24) END AS words \
+/// Query for outbound messages, with the same columns.
+const OUTBOUND_QUERY: &str = "SELECT `outbox`.id AS id, `outbox`.user_id AS user_id, turns.id AS turn_id, \
+    conversations.id AS conversation_id, conversations.name AS name, `outbox`.created_at AS at, \
+    CASE WHEN conversations.id IS NULL THEN highlight(words_out, 0, char(1), char(2)) \
+    ELSE snippet(words_out, 0, char(1), char(2), '...', 24) END AS excerpt \
     FROM words_out CROSS JOIN `outbox` ON `outbox`.id = words_out.rowid \
     LEFT JOIN turns ON turns.id = `outbox`.turn_id \
-    LEFT JOIN conversations AS talks ON talks.id = coalesce(turns.conversation_id, `outbox`.conversation_id) \
+    LEFT JOIN conversations ON conversations.id = coalesce(turns.conversation_id, `outbox`.conversation_id) \
     WHERE words_out MATCH ? AND words_out.rowid < ? ORDER BY words_out.rowid DESC LIMIT ?";
 
 /// Returns one page of matches, and the cursor of the next page if there are more.
 pub fn search_messages(
     conn: &mut Conn,
-    wanted: &SearchQuery,
-    below: SearchCursor,
+    query: &SearchQuery,
+    cursor: SearchCursor,
 ) -> QueryResult<(Vec<SearchMatch>, Option<SearchCursor>)> {
-    let received =
-        load_match_rows(conn, IN, wanted, below.received)?.into_iter().map(|row| (MessageAuthor::User, row));
-    let sent = load_match_rows(conn, OUT, wanted, below.sent)?
-        .into_iter()
-        .map(|row| (MessageAuthor::Assistant, row));
-    let mut all: Vec<(MessageAuthor, SearchMatchRow)> = received.chain(sent).collect();
-    all.sort_by_key(|(_, row)| std::cmp::Reverse((row.at, row.id)));
-    let goes_on = all.len() > FOUND;
-    all.truncate(FOUND);
-    let last = |of: MessageAuthor, before: i64| {
-        let ids = all.iter().filter(|(by, _)| *by == of).map(|(_, row)| row.id);
-        ids.min().unwrap_or(before)
+    let received = load_match_rows(conn, INBOUND_QUERY, query, cursor.received)?;
+    let sent = load_match_rows(conn, OUTBOUND_QUERY, query, cursor.sent)?;
+    let received = received.into_iter().map(|row| (MessageAuthor::User, row));
+    let sent = sent.into_iter().map(|row| (MessageAuthor::Assistant, row));
+    let mut rows: Vec<(MessageAuthor, SearchMatchRow)> = received.chain(sent).collect();
+    rows.sort_by_key(|(_, row)| std::cmp::Reverse((row.at, row.id)));
+    let has_more = rows.len() > PAGE_SIZE;
+    rows.truncate(PAGE_SIZE);
+    let oldest_id = |author: MessageAuthor, cursor: i64| {
+        let ids = rows.iter().filter(|(row_author, _)| *row_author == author).map(|(_, row)| row.id);
+        ids.min().unwrap_or(cursor)
     };
     let next = SearchCursor {
-        received: last(MessageAuthor::User, below.received),
-        sent: last(MessageAuthor::Assistant, below.sent),
+        received: oldest_id(MessageAuthor::User, cursor.received),
+        sent: oldest_id(MessageAuthor::Assistant, cursor.sent),
     };
-    let found = all.into_iter().map(|(by, row)| row.into_match(conn, by)).collect::<QueryResult<_>>()?;
-    Ok((found, goes_on.then_some(next)))
+    let matches =
+        rows.into_iter().map(|(author, row)| row.into_match(conn, author)).collect::<QueryResult<_>>()?;
+    Ok((matches, has_more.then_some(next)))
 }
 
 fn load_match_rows(
     conn: &mut Conn,
-    query: &str,
-    wanted: &SearchQuery,
-    below: i64,
+    sql: &str,
+    query: &SearchQuery,
+    before: i64,
 ) -> QueryResult<Vec<SearchMatchRow>> {
-    diesel::sql_query(query)
-        .bind::<Text, _>(&wanted.0)
-        .bind::<BigInt, _>(below)
-        .bind::<BigInt, _>(super::query_limit(FOUND))
+    diesel::sql_query(sql)
+        .bind::<Text, _>(&query.0)
+        .bind::<BigInt, _>(before)
+        .bind::<BigInt, _>(super::query_limit(PAGE_SIZE))
         .load(conn)
 }
 
 impl SearchMatchRow {
-    fn into_match(self, conn: &mut Conn, by: MessageAuthor) -> QueryResult<SearchMatch> {
-        let talk = self.conversation_id.zip(self.name);
-        let talk = talk.map(|(id, name)| MatchedConversation { id, name });
-        let stands = match (talk, self.turn_id) {
-            (Some(talk), Some(turn)) => MatchLocation::InTurn(talk, turn),
-            (Some(talk), None) => {
-                let next = load_next_turn(conn, talk.id, self.at)?;
-                MatchLocation::BeforeTurn(talk, next)
+    fn into_match(self, conn: &mut Conn, author: MessageAuthor) -> QueryResult<SearchMatch> {
+        let conversation = self.conversation_id.zip(self.name);
+        let conversation = conversation.map(|(id, name)| MatchedConversation { id, name });
+        let location = match (conversation, self.turn_id) {
+            (Some(conversation), Some(turn)) => MatchLocation::InTurn(conversation, turn),
+            (Some(conversation), None) => {
+                let next_turn = load_next_turn(conn, conversation.id, self.at)?;
+                MatchLocation::BeforeTurn(conversation, next_turn)
             }
             (None, _) => MatchLocation::OutsideConversation,
         };
         Ok(SearchMatch {
             id: self.id,
-            location: stands,
+            location,
             user: user_ref::load_user_ref(conn, self.user_id)?,
-            author: by,
+            author,
             at: self.at,
-            spans: split_match_spans(&self.words),
+            spans: split_match_spans(&self.excerpt),
         })
     }
 }
 
-/// Loads the first turn of a conversation that began after a given time.
+/// Loads the first turn of a conversation that started after `at`.
 fn load_next_turn(
     conn: &mut Conn,
     conversation: ConversationId,
     at: Timestamp,
 ) -> QueryResult<Option<TurnId>> {
-    let of_it = || turns::table.filter(turns::conversation_id.eq(conversation)).select(turns::id);
-    let before: Option<i64> =
-        of_it().filter(turns::created_at.le(ms(at))).order(turns::id.desc()).first(conn).optional()?;
-    of_it().filter(turns::id.gt(before.unwrap_or(0))).order(turns::id).first(conn).optional()
+    let turn_ids = || turns::table.filter(turns::conversation_id.eq(conversation)).select(turns::id);
+    let previous: Option<i64> =
+        turn_ids().filter(turns::created_at.le(ms(at))).order(turns::id.desc()).first(conn).optional()?;
+    turn_ids().filter(turns::id.gt(previous.unwrap_or(0))).order(turns::id).first(conn).optional()
 }
 
-fn split_match_spans(words: &str) -> Vec<MatchSpan> {
-    let mut pieces: Vec<MatchSpan> = Vec::new();
+/// Splits an excerpt at the marks of the index.
+fn split_match_spans(excerpt: &str) -> Vec<MatchSpan> {
+    let mut spans: Vec<MatchSpan> = Vec::new();
     let mut is_match = false;
-    for part in words.split_inclusive([BEGIN, END]) {
-        let text = part.trim_end_matches([BEGIN, END]);
+    for part in excerpt.split_inclusive([MATCH_START, MATCH_END]) {
+        let text = part.trim_end_matches([MATCH_START, MATCH_END]);
         if !text.is_empty() {
-            pieces.push(MatchSpan { text: text.to_owned(), is_match });
+            spans.push(MatchSpan { text: text.to_owned(), is_match });
         }
-        is_match = if part.ends_with(BEGIN) { true } else { is_match && !part.ends_with(END) };
+        is_match = if part.ends_with(MATCH_START) { true } else { is_match && !part.ends_with(MATCH_END) };
     }
-    pieces
+    spans
 }
 
 #[cfg(test)]
@@ -221,7 +225,7 @@ mod tests {
     use super::*;
     use crate::store::scratch;
 
-    const SAID: &str = "PRAGMA foreign_keys=OFF;
+    const FIXTURE_SQL: &str = "PRAGMA foreign_keys=OFF;
         INSERT INTO users (id, phone, display_name, status, created_at, updated_at)
         VALUES (1, '+15550100001', 'Ann', 'active', 0, 0);
         INSERT INTO conversations (id, user_id, name, started_at, last_activity_at) VALUES (1, 1, 'Dune', 0, 0);
@@ -234,29 +238,30 @@ mod tests {
         INSERT INTO outbox (id, dedupe_key, user_id, turn_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
         VALUES (1, 'a', 1, 1, 'reply', '+1', '+1', 'Yes, Dune (2021) is here.', 1, 0, 2, 0);";
 
-    fn in_short(found: &[SearchMatch]) -> Vec<String> {
-        let mark = |piece: &MatchSpan| match piece.is_match {
-            true => format!("[{}]", piece.text),
-            false => piece.text.clone(),
+    /// Formats the excerpts with brackets around the matched words.
+    fn format_excerpts(matches: &[SearchMatch]) -> Vec<String> {
+        let format_span = |span: &MatchSpan| match span.is_match {
+            true => format!("[{}]", span.text),
+            false => span.text.clone(),
         };
-        found.iter().map(|found| found.spans.iter().map(mark).collect()).collect()
+        matches.iter().map(|found| found.spans.iter().map(format_span).collect()).collect()
     }
 
     #[track_caller]
-    fn check(typed: &str, expected: &[&str]) {
+    fn check(input: &str, expected: &[&str]) {
         let mut conn = scratch();
-        conn.batch_execute(SAID).unwrap();
-        let wanted = SearchQuery::parse(typed).unwrap();
-        let (found, next) = search_messages(&mut conn, &wanted, SearchCursor::NOTHING).unwrap();
+        conn.batch_execute(FIXTURE_SQL).unwrap();
+        let query = SearchQuery::parse(input).unwrap();
+        let (matches, next) = search_messages(&mut conn, &query, SearchCursor::NEWEST).unwrap();
         assert_eq!(
-            (in_short(&found), next),
-            (expected.iter().map(|&line| line.to_owned()).collect(), None),
-            "{typed}"
+            (format_excerpts(&matches), next),
+            (expected.iter().map(|&excerpt| excerpt.to_owned()).collect(), None),
+            "{input}"
         );
     }
 
     #[test]
-    fn words_match_both_sides_newest_first_with_a_last_prefix() {
+    fn search_covers_both_directions_newest_first_with_prefix() {
         check("dune", &["Yes, [Dune] (2021) is here.", "do we have <b>[Dune]</b>?"]);
         check("DUN", &["and [dunkirk]", "Yes, [Dune] (2021) is here.", "do we have <b>[Dune]</b>?"]);
         check("have dune", &["do we [have] <b>[Dune]</b>?"]);
@@ -268,7 +273,7 @@ mod tests {
     #[test]
     fn message_without_a_turn_is_located_by_its_time() {
         let mut conn = scratch();
-        conn.batch_execute(SAID).unwrap();
+        conn.batch_execute(FIXTURE_SQL).unwrap();
         conn.batch_execute(
             "UPDATE turns SET created_at = 3 WHERE id = 2;
              INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
@@ -284,34 +289,37 @@ mod tests {
              VALUES (3, 'c', 1, 'notice', '+1', '+1', 'You get no texts of dune.', 1, 0, 9, 0);",
         )
         .unwrap();
-        let (found, _) =
-            search_messages(&mut conn, &SearchQuery::parse("dune").unwrap(), SearchCursor::NOTHING).unwrap();
-        let of_nothing = |found: &&SearchMatch| !matches!(found.location, MatchLocation::InTurn(..));
-        let places: Vec<_> =
-            found.iter().filter(of_nothing).map(|found| (found.author, found.id, &found.location)).collect();
-        let in_it = |next| {
+        let (matches, _) =
+            search_messages(&mut conn, &SearchQuery::parse("dune").unwrap(), SearchCursor::NEWEST).unwrap();
+        let is_without_turn = |found: &&SearchMatch| !matches!(found.location, MatchLocation::InTurn(..));
+        let locations: Vec<_> = matches
+            .iter()
+            .filter(is_without_turn)
+            .map(|found| (found.author, found.id, &found.location))
+            .collect();
+        let before_turn = |next| {
             MatchLocation::BeforeTurn(
                 MatchedConversation { id: ConversationId(1), name: "Dune".to_owned() },
                 next,
             )
         };
         assert_eq!(
-            places,
+            locations,
             [
                 (MessageAuthor::User, 4, &MatchLocation::OutsideConversation),
                 (MessageAuthor::Assistant, 3, &MatchLocation::OutsideConversation),
-                (MessageAuthor::User, 3, &in_it(None)),
-                (MessageAuthor::Assistant, 2, &in_it(Some(TurnId(2)))),
+                (MessageAuthor::User, 3, &before_turn(None)),
+                (MessageAuthor::Assistant, 2, &before_turn(Some(TurnId(2)))),
             ]
         );
     }
 
     #[test]
-    fn message_outside_conversations_is_whole_and_others_excerpts() {
+    fn only_messages_outside_conversations_are_returned_whole() {
         let mut conn = scratch();
-        conn.batch_execute(SAID).unwrap();
+        conn.batch_execute(FIXTURE_SQL).unwrap();
         let long = format!("{}dune{}", "sand ".repeat(40), " worm".repeat(40));
-        let said = format!(
+        let sql = format!(
             "UPDATE conversations SET ended_at = 8, end_reason = 'idle' WHERE id = 1;
              UPDATE inbound_events SET body = '{long}' WHERE id = 1;
              INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
@@ -321,15 +329,15 @@ mod tests {
              VALUES (2, 'b', 1, 'notice', '+1', '+1', '{long}', 1, 0, 9, 0);
              INSERT INTO words_in(words_in) VALUES ('rebuild');"
         );
-        conn.batch_execute(&said).unwrap();
-        let (found, _) =
-            search_messages(&mut conn, &SearchQuery::parse("dune sand").unwrap(), SearchCursor::NOTHING)
+        conn.batch_execute(&sql).unwrap();
+        let (matches, _) =
+            search_messages(&mut conn, &SearchQuery::parse("dune sand").unwrap(), SearchCursor::NEWEST)
                 .unwrap();
-        let whole =
-            |found: &SearchMatch| found.spans.iter().map(|piece| &*piece.text).collect::<String>() == long;
-        let told: Vec<_> = found.iter().map(|found| (found.author, found.id, whole(found))).collect();
+        let is_whole =
+            |found: &SearchMatch| found.spans.iter().map(|span| &*span.text).collect::<String>() == long;
+        let results: Vec<_> = matches.iter().map(|found| (found.author, found.id, is_whole(found))).collect();
         assert_eq!(
-            told,
+            results,
             [
                 (MessageAuthor::User, 3, true),
                 (MessageAuthor::Assistant, 2, true),
@@ -341,7 +349,7 @@ mod tests {
     #[test]
     fn erased_messages_are_not_found() {
         let mut conn = scratch();
-        conn.batch_execute(SAID).unwrap();
+        conn.batch_execute(FIXTURE_SQL).unwrap();
         conn.batch_execute(
             "INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
              VALUES (3, 'twilio', 'c', 1, '+1', 'no dune', 5, 5, 'webhook', 5);
@@ -350,19 +358,19 @@ mod tests {
              INSERT INTO words_in(words_in, rank) VALUES ('integrity-check', 1);",
         )
         .unwrap();
-        let wanted = SearchQuery::parse("dun").unwrap();
-        assert_eq!(search_messages(&mut conn, &wanted, SearchCursor::NOTHING).unwrap(), (Vec::new(), None));
+        let query = SearchQuery::parse("dun").unwrap();
+        assert_eq!(search_messages(&mut conn, &query, SearchCursor::NEWEST).unwrap(), (Vec::new(), None));
     }
 
     #[test]
-    fn search_input_is_never_query_syntax() {
-        for typed in
+    fn search_input_is_never_parsed_as_query_syntax() {
+        for input in
             ["dune\"", "\"", "dune*", "body:dune", "dune AND (", "NEAR(dune", "-dune", "{a} : b", "a\0b"]
         {
             let mut conn = scratch();
-            conn.batch_execute(SAID).unwrap();
-            if let Some(wanted) = SearchQuery::parse(typed) {
-                search_messages(&mut conn, &wanted, SearchCursor::NOTHING).unwrap();
+            conn.batch_execute(FIXTURE_SQL).unwrap();
+            if let Some(query) = SearchQuery::parse(input) {
+                search_messages(&mut conn, &query, SearchCursor::NEWEST).unwrap();
             }
         }
         assert_eq!(SearchQuery::parse(" \" !? "), None);
@@ -370,25 +378,25 @@ mod tests {
     }
 
     #[test]
-    fn paged_search_finds_every_message_once() {
+    fn paged_search_returns_every_message_once() {
         let mut conn = scratch();
-        conn.batch_execute(SAID).unwrap();
+        conn.batch_execute(FIXTURE_SQL).unwrap();
         for n in 3..80 {
-            let text = format!(
+            let sql = format!(
                 "INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
                  VALUES ({n}, 'twilio', '{n}', 1, '+1', 'dune {n}', {n}, {n}, 'webhook', 0);
                  UPDATE inbound_events SET turn_id = 1 WHERE id = {n};"
             );
-            conn.batch_execute(&text).unwrap();
+            conn.batch_execute(&sql).unwrap();
         }
-        let wanted = SearchQuery::parse("dune").unwrap();
-        let (mut below, mut texts) = (Some(SearchCursor::NOTHING), Vec::new());
-        while let Some(from) = below {
-            let (found, next) = search_messages(&mut conn, &wanted, from).unwrap();
-            texts.extend(found.into_iter().map(|found| found.at));
-            below = next;
+        let query = SearchQuery::parse("dune").unwrap();
+        let (mut next_page, mut times) = (Some(SearchCursor::NEWEST), Vec::new());
+        while let Some(cursor) = next_page {
+            let (matches, next) = search_messages(&mut conn, &query, cursor).unwrap();
+            times.extend(matches.into_iter().map(|found| found.at));
+            next_page = next;
         }
-        assert_eq!(texts.len(), 79);
-        assert!(texts.is_sorted_by(|newer, older| newer > older));
+        assert_eq!(times.len(), 79);
+        assert!(times.is_sorted_by(|newer, older| newer > older));
     }
 }

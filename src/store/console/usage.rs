@@ -24,14 +24,14 @@ pub struct UsageTotals {
 }
 
 impl UsageTotals {
-    pub fn combined_with(self, more: Self) -> Self {
+    pub fn combined_with(self, other: Self) -> Self {
         Self {
-            model_calls: self.model_calls.saturating_add(more.model_calls),
-            tokens_in: self.tokens_in.saturating_add(more.tokens_in),
-            tokens_cached: self.tokens_cached.saturating_add(more.tokens_cached),
-            tokens_out: self.tokens_out.saturating_add(more.tokens_out),
-            cost: self.cost.saturating_add(more.cost),
-            segments: self.segments.saturating_add(more.segments),
+            model_calls: self.model_calls.saturating_add(other.model_calls),
+            tokens_in: self.tokens_in.saturating_add(other.tokens_in),
+            tokens_cached: self.tokens_cached.saturating_add(other.tokens_cached),
+            tokens_out: self.tokens_out.saturating_add(other.tokens_out),
+            cost: self.cost.saturating_add(other.cost),
+            segments: self.segments.saturating_add(other.segments),
         }
     }
 }
@@ -40,47 +40,49 @@ impl UsageTotals {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UsageReport {
     pub days: BTreeMap<String, UsageTotals>,
-    /// Users in descending order of model usage.
+    /// Users in descending order of tokens, then of segments.
     pub users: Vec<(UserRef, UsageTotals)>,
 }
 
-type UsageSums = (i64, i64, i64, i64, i64, i64);
+type UsageColumns = (i64, i64, i64, i64, i64, i64);
 
-/// Loads the usage from the day `first` on.
+/// Loads the usage since the day `first`.
 pub fn load_usage_report(conn: &mut Conn, first: &str) -> QueryResult<UsageReport> {
-    let rows: Vec<(String, i64, UsageSums)> = usage::table
+    let rows: Vec<(String, i64, UsageColumns)> = usage::table
         .filter(usage::day.ge(first))
-        .select((usage::day, usage::user_id, usage_sum_columns()))
+        .select((usage::day, usage::user_id, usage_columns()))
         .load(conn)?;
     let mut days: BTreeMap<String, UsageTotals> = BTreeMap::new();
-    let mut by_person: BTreeMap<i64, UsageTotals> = BTreeMap::new();
-    for (day, user, sums) in rows {
-        let spent = totals_from_sums(sums)?;
+    let mut totals_by_user: BTreeMap<i64, UsageTotals> = BTreeMap::new();
+    for (day, user, columns) in rows {
+        let totals = totals_from_columns(columns)?;
         let sum = days.entry(day).or_default();
-        *sum = sum.combined_with(spent);
-        let sum = by_person.entry(user).or_default();
-        *sum = sum.combined_with(spent);
+        *sum = sum.combined_with(totals);
+        let sum = totals_by_user.entry(user).or_default();
+        *sum = sum.combined_with(totals);
     }
-    let mut people = Vec::new();
-    for (user, spent) in by_person {
-        people.push((user_ref::load_user_ref(conn, UserId(user))?, spent));
+    let mut users = Vec::new();
+    for (user, totals) in totals_by_user {
+        users.push((user_ref::load_user_ref(conn, UserId(user))?, totals));
     }
-    people.sort_by_key(|(_, spent)| std::cmp::Reverse((spent.tokens_in + spent.tokens_out, spent.segments)));
-    Ok(UsageReport { days, users: people })
+    users.sort_by_key(|(_, totals)| {
+        std::cmp::Reverse((totals.tokens_in + totals.tokens_out, totals.segments))
+    });
+    Ok(UsageReport { days, users })
 }
 
-/// Loads the usage of one user from the day `first` on.
+/// Loads the usage of one user since the day `first`.
 pub fn load_user_usage(conn: &mut Conn, user: UserId, first: &str) -> QueryResult<UsageTotals> {
-    let rows: Vec<UsageSums> = usage::table
+    let rows: Vec<UsageColumns> = usage::table
         .filter(usage::user_id.eq(user).and(usage::day.ge(first)))
-        .select(usage_sum_columns())
+        .select(usage_columns())
         .load(conn)?;
     rows.into_iter()
-        .try_fold(UsageTotals::default(), |sum, row| Ok(sum.combined_with(totals_from_sums(row)?)))
+        .try_fold(UsageTotals::default(), |totals, row| Ok(totals.combined_with(totals_from_columns(row)?)))
 }
 
 #[diesel::dsl::auto_type(no_type_alias)]
-fn usage_sum_columns() -> _ {
+fn usage_columns() -> _ {
     (
         usage::model_calls,
         usage::tokens_in,
@@ -91,7 +93,9 @@ fn usage_sum_columns() -> _ {
     )
 }
 
-fn totals_from_sums((calls, tokens_in, cached, out, cost, segments): UsageSums) -> QueryResult<UsageTotals> {
+fn totals_from_columns(
+    (calls, tokens_in, cached, out, cost, segments): UsageColumns,
+) -> QueryResult<UsageTotals> {
     Ok(UsageTotals {
         model_calls: convert_integer(calls)?,
         tokens_in: convert_integer(tokens_in)?,

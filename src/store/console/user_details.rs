@@ -1,4 +1,4 @@
-//! Users, with details that only the operator needs.
+//! Users as shown to the operator: summaries, full details and title requests.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -38,38 +38,37 @@ pub struct UserDetails {
     pub quota_override: QuotaOverride,
 }
 
-/// Loads all users who are not forgotten, the longest known first, with the amount that each added within the period of
-/// each limit.
+/// Loads all users who are not erased, oldest first, with the amount that each added within the period of each limit.
 pub fn load_user_summaries(
     conn: &mut Conn,
     (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
     now: Timestamp,
 ) -> QueryResult<Vec<UserSummary>> {
-    let test: Vec<UserId> = users::table.filter(users::test.eq(true)).select(users::id).load(conn)?;
-    let everyone = user_admin::load_user_accounts(conn)?;
-    let mut listed = Vec::with_capacity(everyone.len());
-    for person in everyone {
-        let id = person.user.id;
-        listed.push(UserSummary {
-            is_test: test.contains(&id),
+    let test_users: Vec<UserId> = users::table.filter(users::test.eq(true)).select(users::id).load(conn)?;
+    let accounts = user_admin::load_user_accounts(conn)?;
+    let mut summaries = Vec::with_capacity(accounts.len());
+    for account in accounts {
+        let id = account.user.id;
+        summaries.push(UserSummary {
+            is_test: test_users.contains(&id),
             movies: load_added_amount(conn, id, (QuotaKind::Movies, movies), now)?,
             seasons: load_added_amount(conn, id, (QuotaKind::Seasons, seasons), now)?,
-            account: person,
+            account,
         });
     }
-    Ok(listed)
+    Ok(summaries)
 }
 
 /// Returns the amount a user has added within the period of a limit; 0 if there is no limit.
 fn load_added_amount(
     conn: &mut Conn,
     user: UserId,
-    (what, rate): (QuotaKind, Option<RateLimit>),
+    (kind, limit): (QuotaKind, Option<RateLimit>),
     now: Timestamp,
 ) -> QueryResult<u32> {
-    let Some(rate) = rate else { return Ok(0) };
-    let counted = quotas::load_counted_additions(conn, user, what, now - rate.period)?;
-    Ok(counted.iter().fold(0, |sum, (_, amount)| sum.saturating_add(*amount)))
+    let Some(limit) = limit else { return Ok(0) };
+    let additions = quotas::load_counted_additions(conn, user, kind, now - limit.period)?;
+    Ok(additions.iter().fold(0, |sum, (_, amount)| sum.saturating_add(*amount)))
 }
 
 #[derive(Queryable, Selectable)]
@@ -83,7 +82,7 @@ struct UserDetailsRow {
     quiet_to: Option<i64>,
 }
 
-/// Loads one user; `None` if the user is unknown or forgotten.
+/// Loads one user; `None` if the user does not exist or is erased.
 pub fn load_user_details(
     conn: &mut Conn,
     id: UserId,
@@ -94,7 +93,7 @@ pub fn load_user_details(
         return Ok(None);
     }
     let row: UserDetailsRow = users::table.find(id).select(UserDetailsRow::as_select()).first(conn)?;
-    let quiet = match row.quiet_from.zip(row.quiet_to) {
+    let quiet_hours = match row.quiet_from.zip(row.quiet_to) {
         Some((from, to)) => Some((convert_integer(from)?, convert_integer(to)?)),
         None => None,
     };
@@ -104,7 +103,7 @@ pub fn load_user_details(
         since: row.created_at,
         opted_out_at: row.opted_out_at,
         wants_notifications: row.notify,
-        quiet_hours: quiet,
+        quiet_hours,
         movies: load_added_amount(conn, id, (QuotaKind::Movies, movies), now)?,
         seasons: load_added_amount(conn, id, (QuotaKind::Seasons, seasons), now)?,
         quota_override: quotas::load_quota_override(conn, id)?,
@@ -127,7 +126,7 @@ pub struct UserTitleRequest {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserTitleRequestState {
-    /// The title could not be added yet, and Dialarr retries it.
+    /// The title is not added yet; Dialarr retries.
     Waiting,
     Added,
     GivenUp,
@@ -145,20 +144,20 @@ struct UserTitleRequestRow {
     created_at: Timestamp,
 }
 
-/// Loads the titles a user requested, newest first, below `before`.
+/// Loads the titles that a user requested below `before`, newest first.
 pub fn load_user_title_requests(
     conn: &mut Conn,
     user: UserId,
     before: i64,
-    fits: usize,
+    page_size: usize,
 ) -> QueryResult<ResultPage<UserTitleRequest>> {
     let rows: Vec<UserTitleRequestRow> = requests::table
         .filter(requests::user_id.eq(user).and(requests::id.lt(before)))
         .order(requests::id.desc())
-        .limit(query_limit(fits))
+        .limit(query_limit(page_size))
         .select(UserTitleRequestRow::as_select())
         .load(conn)?;
-    let read = |row: UserTitleRequestRow| {
+    let parse_row = |row: UserTitleRequestRow| {
         Ok(UserTitleRequest {
             id: row.id,
             kind: row.kind,
@@ -173,6 +172,6 @@ pub fn load_user_title_requests(
             at: row.created_at,
         })
     };
-    let wanted: Vec<UserTitleRequest> = rows.into_iter().map(read).collect::<QueryResult<_>>()?;
-    Ok(ResultPage::from_rows(wanted, fits, |wanted| wanted.id))
+    let requests: Vec<UserTitleRequest> = rows.into_iter().map(parse_row).collect::<QueryResult<_>>()?;
+    Ok(ResultPage::from_rows(requests, page_size, |request| request.id))
 }

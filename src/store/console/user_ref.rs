@@ -1,4 +1,4 @@
-//! Reference to a user, as lists show it.
+//! Identity of a user, as shown in lists.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -7,11 +7,12 @@ use crate::conversation::transcript::{PhoneNumber, UserId};
 use crate::store::schema::users;
 use crate::store::{Conn, QueryResult};
 
+/// User as named in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserRef {
     pub id: UserId,
     pub identity: UserIdentity,
-    /// True for a test user, created in the console to try things out: messages to a test user are only shown there.
+    /// True for a fictional user of the console, whose messages are shown only there.
     pub is_test: bool,
 }
 
@@ -21,8 +22,8 @@ pub enum UserIdentity {
         name: Option<String>,
         phone: PhoneNumber,
     },
-    /// Forgotten user, of whom only the row is left.
-    Forgotten,
+    /// Erased user, of whom only the row is left.
+    Erased,
 }
 
 #[derive(Queryable, Selectable)]
@@ -39,7 +40,7 @@ impl From<UserRefRow> for UserRef {
     fn from(row: UserRefRow) -> Self {
         let identity = match row.forgotten_at {
             None => UserIdentity::Known { name: row.display_name, phone: row.phone },
-            Some(_) => UserIdentity::Forgotten,
+            Some(_) => UserIdentity::Erased,
         };
         Self { id: row.id, identity, is_test: row.test }
     }

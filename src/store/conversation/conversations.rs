@@ -1,4 +1,4 @@
-//! Conversations with users. At most one conversation per user is open.
+//! Life of a conversation: start, activity, end and reopening. A user has at most one open conversation.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -13,12 +13,14 @@ use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{conversations, inbound_events, turns};
 use crate::store::turns::turn_lifecycle::TurnKind;
 
-/// Maximum number of conversations that one maintenance run ends.
-const ENDED_TOGETHER: i64 = 500;
+/// Maximum number of idle conversations that one maintenance run ends.
+const IDLE_END_LIMIT: i64 = 500;
 
+/// Condition of an open conversation.
 pub(in crate::store) const OPEN: LiteralSql = LiteralSql("conversations.ended_at IS NULL");
 
 stored_enum! {
+    /// Reason why a conversation ended.
     pub enum EndReason {
         Idle = "idle",
         Cleared = "cleared",
@@ -79,7 +81,7 @@ pub fn record_activity(conn: &mut Conn, id: ConversationId, now: Timestamp) -> Q
         .map(drop)
 }
 
-/// Reopens a conversation that has ended. The idle period after which the conversation ends starts over.
+/// Reopens an ended conversation. Its idle period starts over.
 pub fn reopen_conversation(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
     diesel::update(conversations::table.find(id))
         .set((
@@ -113,64 +115,69 @@ pub fn end_conversation(
 
 /// Loads the first message of the first chat turn of a conversation, if there is such a turn.
 fn load_first_message(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<String>> {
-    let first: Option<TurnId> = turns::table
+    let first_turn: Option<TurnId> = turns::table
         .filter(turns::conversation_id.eq(id).and(turns::kind.eq(TurnKind::Chat)))
         .order(turns::id)
         .select(turns::id)
         .first(conn)
         .optional()?;
-    let Some(first) = first else { return Ok(None) };
+    let Some(first_turn) = first_turn else { return Ok(None) };
     inbound_events::table
-        .filter(inbound_events::turn_id.eq(first))
+        .filter(inbound_events::turn_id.eq(first_turn))
         .order((inbound_events::provider_at, inbound_events::id))
         .select(inbound_events::body)
         .first(conn)
         .optional()
 }
 
-/// Ends every conversation that has been idle for `idle` at `now`, with the time of expiry as the end.
-pub fn end_idle_conversations(conn: &mut Conn, idle: SignedDuration, now: Timestamp) -> QueryResult<()> {
-    let live: Vec<ConversationId> =
+/// Ends the conversations without a running turn that have been idle for `idle_period`, with the end of this period as
+/// their end.
+pub fn end_idle_conversations(
+    conn: &mut Conn,
+    idle_period: SignedDuration,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let running: Vec<ConversationId> =
         turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
-    let over: Vec<(ConversationId, Timestamp)> = conversations::table
-        .filter(OPEN.and(conversations::last_activity_at.le(ms(now - idle))))
+    let idle: Vec<(ConversationId, Timestamp)> = conversations::table
+        .filter(OPEN.and(conversations::last_activity_at.le(ms(now - idle_period))))
         .order(conversations::last_activity_at)
-        .limit(ENDED_TOGETHER)
+        .limit(IDLE_END_LIMIT)
         .select((conversations::id, conversations::last_activity_at))
         .load(conn)?;
-    for (id, last_activity_at) in over.into_iter().filter(|(id, _)| !live.contains(id)) {
-        end_conversation(conn, id, EndReason::Idle, last_activity_at + idle)?;
+    for (id, last_activity_at) in idle.into_iter().filter(|(id, _)| !running.contains(id)) {
+        end_conversation(conn, id, EndReason::Idle, last_activity_at + idle_period)?;
     }
     Ok(())
 }
 
-/// Loads the conversation lifecycle from the last answer to a user.
+/// Loads the lifecycle of a user's last conversation, as of its last answer.
 pub fn load_last_lifecycle(conn: &mut Conn, user: UserId) -> QueryResult<Option<ConversationLifecycle>> {
-    let talk: Option<ConversationId> = conversations::table
+    let conversation: Option<ConversationId> = conversations::table
         .filter(conversations::user_id.eq(user))
         .order(conversations::id.desc())
         .select(conversations::id)
         .first(conn)
         .optional()?;
-    let Some(talk) = talk else { return Ok(None) };
-    let last: Option<TurnId> = turns::table
-        .filter(turns::conversation_id.eq(talk).and(turns::response_text.is_not_null()))
+    let Some(conversation) = conversation else { return Ok(None) };
+    let last_turn: Option<TurnId> = turns::table
+        .filter(turns::conversation_id.eq(conversation).and(turns::response_text.is_not_null()))
         .order(turns::id.desc())
         .select(turns::id)
         .first(conn)
         .optional()?;
-    last.map(|turn| load_lifecycle(conn, turn)).transpose()
+    last_turn.map(|turn| load_lifecycle(conn, turn)).transpose()
 }
 
-/// Loads the conversation lifecycle from the answer of a turn.
+/// Loads the lifecycle of a turn's conversation, as of this turn.
 pub fn load_lifecycle(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationLifecycle> {
     let id: ConversationId = turns::table.find(turn).select(turns::conversation_id).first(conn)?;
     let (name, started_at): (String, Timestamp) =
         conversations::table.find(id).select((conversations::name, conversations::started_at)).first(conn)?;
-    let first: TurnId =
+    let first_turn: TurnId =
         turns::table.filter(turns::conversation_id.eq(id)).order(turns::id).select(turns::id).first(conn)?;
     Ok(ConversationLifecycle {
-        is_new_conversation: first == turn,
+        is_new_conversation: first_turn == turn,
         conversation_id: id,
         conversation_name: name,
         started_at,

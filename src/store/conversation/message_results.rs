@@ -1,4 +1,4 @@
-//! Result of one message: the whole answer, the actions in the conversation, and the state of the conversation.
+//! Result of one inbound message: the full answer, the actions in the conversation, and its lifecycle.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -15,13 +15,13 @@ use crate::store::column_types::StoredEnum;
 use crate::store::queue::inbound_messages::InboundOutcome;
 use crate::store::schema::{inbound_events, outbox, tool_calls, turns};
 
-/// Stored message, found by the id that its source gave it.
+/// Stored inbound message, found by the id from its channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredMessage {
     pub event: EventId,
     pub user: UserId,
     pub body: String,
-    pub wants: TriageDecision,
+    pub triage: TriageDecision,
     pub received_at: Timestamp,
 }
 
@@ -40,19 +40,23 @@ pub fn find_stored_message(
     channel: ChannelKind,
     external_id: &str,
 ) -> QueryResult<Option<StoredMessage>> {
-    let same = inbound_events::channel.eq(channel).and(inbound_events::external_id.eq(external_id));
-    let row: Option<StoredMessageRow> =
-        inbound_events::table.filter(same).select(StoredMessageRow::as_select()).first(conn).optional()?;
+    let has_external_id =
+        inbound_events::channel.eq(channel).and(inbound_events::external_id.eq(external_id));
+    let row: Option<StoredMessageRow> = inbound_events::table
+        .filter(has_external_id)
+        .select(StoredMessageRow::as_select())
+        .first(conn)
+        .optional()?;
     Ok(row.map(|row| StoredMessage {
         event: row.id,
         user: row.user_id,
         body: row.body,
-        wants: if row.wants_answer { TriageDecision::Answer } else { TriageDecision::NoAnswer },
+        triage: if row.wants_answer { TriageDecision::Answer } else { TriageDecision::NoAnswer },
         received_at: row.received_at,
     }))
 }
 
-/// Result of a message so far.
+/// Current result of a message, which changes while the message is in progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageResult {
     pub progress: MessageProgress,
@@ -70,7 +74,7 @@ pub enum MessageProgress {
     InProgress,
 }
 
-/// Action in the conversation.
+/// Action in the conversation other than an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageAction {
     React(Emoji),
@@ -107,7 +111,7 @@ pub fn load_message_result(conn: &mut Conn, event: EventId) -> QueryResult<Optio
     }))
 }
 
-/// Loads the answer to a message that was answered by code without a turn.
+/// Loads the reply by code to a message without a turn.
 fn load_code_reply(conn: &mut Conn, event: EventId) -> QueryResult<String> {
     let answer: Option<String> = outbox::table
         .filter(outbox::dedupe_key.eq(format!("event:{event}:reply")))
@@ -123,24 +127,24 @@ fn load_message_actions(conn: &mut Conn, turn: TurnId, user: UserId) -> QueryRes
         .order((tool_calls::step, tool_calls::ord))
         .select(ToolCallRecord::as_select())
         .load(conn)?;
-    let mut done = Vec::new();
+    let mut actions = Vec::new();
     for record in calls {
         let call = record.into_tool_call()?;
         if let Some(emoji) = model_action::reaction_from_call(&call) {
-            done.push(MessageAction::React(emoji));
+            actions.push(MessageAction::React(emoji));
         } else if call.name == model_action::SEND_POSTER {
-            done.extend(load_queued_poster(conn, call.row, user)?);
+            actions.extend(load_queued_poster(conn, call.row, user)?);
         }
     }
-    Ok(done)
+    Ok(actions)
 }
 
 /// Loads the picture that a call queued, if any.
 fn load_queued_poster(conn: &mut Conn, call: CallRow, user: UserId) -> QueryResult<Option<MessageAction>> {
-    let sent: Option<(String, Option<String>)> = outbox::table
+    let poster: Option<(String, Option<String>)> = outbox::table
         .filter(outbox::dedupe_key.eq(format!("poster:{call}:user:{user}")))
         .select((outbox::body, outbox::media_url))
         .first(conn)
         .optional()?;
-    Ok(sent.and_then(|(name, url)| Some(MessageAction::SendPoster { name, url: url? })))
+    Ok(poster.and_then(|(name, url)| Some(MessageAction::SendPoster { name, url: url? })))
 }

@@ -1,4 +1,4 @@
-//! Conversations and their messages, as loaded by the engine.
+//! Conversations with their history, message results, reactions and records.
 
 pub mod conversations;
 pub mod history;

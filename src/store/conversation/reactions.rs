@@ -14,6 +14,7 @@ use crate::store::column_types::stored_enum;
 use crate::store::schema::reactions;
 
 stored_enum! {
+    /// Author of a reaction.
     pub enum ReactionAuthor {
         User = "user",
         Assistant = "assistant",
@@ -25,12 +26,13 @@ stored_enum! {
 pub struct ReceivedReaction<'a> {
     pub user: UserId,
     /// Message that contained the reaction.
-    pub said_in: EventId,
-    /// Quoted message; `None` for a picture, or if the quoted message is not known.
+    pub message: EventId,
+    /// Quoted message; `None` for a picture, or if no recent message matches the quote.
     pub target: Option<MessageRef>,
     /// Emoji of the reaction; `None` for a sticker.
     pub emoji: Option<&'a str>,
-    pub removal: bool,
+    /// True if the reaction removes an earlier one.
+    pub is_removal: bool,
 }
 
 /// Stores a user's reaction to the message that it quotes. A reaction that removes an earlier one is stored as already
@@ -45,16 +47,16 @@ pub fn store_user_reaction(
         Some(MessageRef::Outbound(outbox)) => (None, Some(outbox)),
         None => (None, None),
     };
-    // A user has one reaction to a message: the last one.
-    let theirs = reactions::author.eq(ReactionAuthor::User).and(reactions::removed_at.is_null());
+    // A user has at most one reaction to a message: the last one.
+    let active = reactions::author.eq(ReactionAuthor::User).and(reactions::removed_at.is_null());
     match received.target {
         Some(MessageRef::Inbound(event)) => {
-            let before = reactions::table.filter(reactions::event_id.eq(event).and(theirs));
-            diesel::update(before).set(reactions::removed_at.eq(ms(now))).execute(conn)?;
+            let earlier = reactions::table.filter(reactions::event_id.eq(event).and(active));
+            diesel::update(earlier).set(reactions::removed_at.eq(ms(now))).execute(conn)?;
         }
         Some(MessageRef::Outbound(outbox)) => {
-            let before = reactions::table.filter(reactions::outbox_id.eq(outbox).and(theirs));
-            diesel::update(before).set(reactions::removed_at.eq(ms(now))).execute(conn)?;
+            let earlier = reactions::table.filter(reactions::outbox_id.eq(outbox).and(active));
+            diesel::update(earlier).set(reactions::removed_at.eq(ms(now))).execute(conn)?;
         }
         None => {}
     }
@@ -64,33 +66,33 @@ pub fn store_user_reaction(
             reactions::author.eq(ReactionAuthor::User),
             reactions::event_id.eq(event),
             reactions::outbox_id.eq(outbox),
-            reactions::said_in.eq(received.said_in),
+            reactions::said_in.eq(received.message),
             reactions::emoji.eq(received.emoji),
             reactions::created_at.eq(ms(now)),
-            reactions::removed_at.eq(received.removal.then_some(now)),
+            reactions::removed_at.eq(received.is_removal.then_some(now)),
         ))
         .on_conflict_do_nothing()
         .execute(conn)
         .map(drop)
 }
 
-/// Stores Dialarr's reaction to a message of the user, replacing an earlier one.
+/// Stores Dialarr's reaction to a message of the user, and removes an earlier one.
 pub fn store_own_reaction(
     conn: &mut Conn,
     user: UserId,
-    on: EventId,
+    message: EventId,
     emoji: &Emoji,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let ours = reactions::event_id.eq(on).and(reactions::author.eq(ReactionAuthor::Assistant));
-    diesel::update(reactions::table.filter(ours.and(reactions::removed_at.is_null())))
+    let own = reactions::event_id.eq(message).and(reactions::author.eq(ReactionAuthor::Assistant));
+    diesel::update(reactions::table.filter(own.and(reactions::removed_at.is_null())))
         .set(reactions::removed_at.eq(ms(now)))
         .execute(conn)?;
     diesel::insert_into(reactions::table)
         .values((
             reactions::user_id.eq(user),
             reactions::author.eq(ReactionAuthor::Assistant),
-            reactions::event_id.eq(on),
+            reactions::event_id.eq(message),
             reactions::emoji.eq(emoji.as_str()),
             reactions::created_at.eq(ms(now)),
         ))
@@ -111,43 +113,46 @@ pub struct ActiveReaction {
 pub struct Reactions(HashMap<MessageRef, Vec<ActiveReaction>>);
 
 impl Reactions {
+    /// Loads the reactions to these messages.
     pub(in crate::store) fn load_active(
         conn: &mut Conn,
-        theirs: Vec<EventId>,
-        ours: Vec<OutboxId>,
+        inbound: Vec<EventId>,
+        outbound: Vec<OutboxId>,
     ) -> QueryResult<Self> {
-        let active = reactions::removed_at.is_null();
-        let mut given = Self::default();
-        if !theirs.is_empty() {
+        let is_active = reactions::removed_at.is_null();
+        let mut active = Self::default();
+        if !inbound.is_empty() {
             let rows: Vec<(EventId, i64, Option<String>)> = reactions::table
-                .filter(reactions::event_id.eq_any(theirs.into_iter().map(Some)).and(active))
+                .filter(reactions::event_id.eq_any(inbound.into_iter().map(Some)).and(is_active))
                 .order(reactions::id)
                 .select((reactions::event_id.assume_not_null(), reactions::id, reactions::emoji))
                 .load(conn)?;
-            rows.into_iter().for_each(|(on, id, emoji)| given.add(MessageRef::Inbound(on), id, emoji));
+            rows.into_iter()
+                .for_each(|(event, id, emoji)| active.add_reaction(MessageRef::Inbound(event), id, emoji));
         }
-        if !ours.is_empty() {
+        if !outbound.is_empty() {
             let rows: Vec<(OutboxId, i64, Option<String>)> = reactions::table
-                .filter(reactions::outbox_id.eq_any(ours.into_iter().map(Some)).and(active))
+                .filter(reactions::outbox_id.eq_any(outbound.into_iter().map(Some)).and(is_active))
                 .order(reactions::id)
                 .select((reactions::outbox_id.assume_not_null(), reactions::id, reactions::emoji))
                 .load(conn)?;
-            rows.into_iter().for_each(|(on, id, emoji)| given.add(MessageRef::Outbound(on), id, emoji));
+            rows.into_iter()
+                .for_each(|(outbox, id, emoji)| active.add_reaction(MessageRef::Outbound(outbox), id, emoji));
         }
-        Ok(given)
+        Ok(active)
     }
 
-    fn add(&mut self, on: MessageRef, id: i64, emoji: Option<String>) {
-        self.0.entry(on).or_default().push(ActiveReaction { id, emoji });
+    fn add_reaction(&mut self, message: MessageRef, id: i64, emoji: Option<String>) {
+        self.0.entry(message).or_default().push(ActiveReaction { id, emoji });
     }
 
     /// Returns the reactions to one message.
-    pub fn to(&self, message: MessageRef) -> &[ActiveReaction] {
+    pub fn get(&self, message: MessageRef) -> &[ActiveReaction] {
         self.0.get(&message).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Returns the message to which a reaction was made; `None` for a reaction to a picture.
+/// Loads the message to which a reaction was made; `None` if the message is unknown, as for a picture.
 pub fn load_reaction_target(conn: &mut Conn, reaction: i64) -> QueryResult<Option<MessageRef>> {
     let row: Option<(Option<EventId>, Option<OutboxId>)> = reactions::table
         .find(reaction)

@@ -1,4 +1,4 @@
-//! Whole copies of the database. A copy gets its final name only after it is on disk, so that a file of that name is
+//! Copies of the database. A copy gets its final name only after it is synced to disk, so that a file with that name is
 //! always complete.
 
 use std::fs::{self, File};
@@ -14,53 +14,54 @@ use super::db::OpenError;
 use super::migration::{SchemaState, load_schema_state};
 use crate::store::Conn;
 
+/// Error while a copy of the database is written.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    #[error("name the copy: its path is not UTF-8")]
+    #[error("write the copy: its path is not valid UTF-8")]
     Name,
-    #[error("write the copy; hint: see whether its disk is full")]
+    #[error("write the copy; hint: check whether the disk is full")]
     Write(#[from] diesel::result::Error),
-    #[error("put the copy on disk")]
+    #[error("sync the copy to disk")]
     Store(#[from] io::Error),
 }
 
-/// A copy under its temporary name, which ends in `.part`. The file is removed unless the copy is finished. If the
-/// program is killed, the next run removes the file.
+/// Copy under its temporary name, which ends in `.part`. Unless the copy is finished, the file is removed on drop, or by
+/// the next run if the program is killed.
 pub(in crate::store) struct PartialCopy {
-    part: PathBuf,
-    whole: PathBuf,
+    partial_path: PathBuf,
+    final_path: PathBuf,
 }
 
 impl PartialCopy {
-    pub(in crate::store) fn write(conn: &mut Conn, whole: &Path) -> Result<Self, CopyError> {
-        let mut part = whole.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        remove_if_present(&part)?;
-        let copy = Self { part, whole: whole.to_owned() };
-        let name = copy.part.to_str().ok_or(CopyError::Name)?;
+    pub(in crate::store) fn write(conn: &mut Conn, final_path: &Path) -> Result<Self, CopyError> {
+        let mut partial_path = final_path.as_os_str().to_owned();
+        partial_path.push(".part");
+        let partial_path = PathBuf::from(partial_path);
+        remove_if_present(&partial_path)?;
+        let copy = Self { partial_path, final_path: final_path.to_owned() };
+        let name = copy.partial_path.to_str().ok_or(CopyError::Name)?;
         diesel::sql_query("VACUUM INTO ?").bind::<Text, _>(name).execute(conn)?;
         Ok(copy)
     }
 
     pub(in crate::store) fn path(&self) -> &Path {
-        &self.part
+        &self.partial_path
     }
 
-    /// Renames the copy to its final name, replacing a file of that name. SQLite lets the operating system decide when
-    /// a copy is written to disk, which may be after the rename, so the copy is synced first.
+    /// Renames the copy to its final name, replacing any existing file. SQLite does not sync the copy, so it is synced
+    /// before the rename.
     pub(in crate::store) fn finish(self) -> Result<(), CopyError> {
-        File::open(&self.part)?.sync_all()?;
-        fs::rename(&self.part, &self.whole)?;
-        sync_folder(&self.whole)?;
+        File::open(&self.partial_path)?.sync_all()?;
+        fs::rename(&self.partial_path, &self.final_path)?;
+        sync_parent_directory(&self.final_path)?;
         Ok(())
     }
 }
 
 impl Drop for PartialCopy {
     fn drop(&mut self) {
-        if let Err(error) = remove_if_present(&self.part) {
-            tracing::warn!(%error, path = %self.part.display(), "failed to remove a partial copy");
+        if let Err(error) = remove_if_present(&self.partial_path) {
+            tracing::warn!(%error, path = %self.partial_path.display(), "failed to remove a partial copy");
         }
     }
 }
@@ -72,22 +73,23 @@ fn remove_if_present(path: &Path) -> io::Result<()> {
     }
 }
 
-fn sync_folder(file: &Path) -> io::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
-        // Some file systems, such as network file systems, cannot sync a folder.
+fn sync_parent_directory(file: &Path) -> io::Result<()> {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    match File::open(parent.unwrap_or(Path::new(".")))?.sync_all() {
+        // Some file systems, such as network file systems, cannot sync a directory.
         Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
+/// Error of a backup.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error("find {0}")]
     Missing(String),
     #[error("write {0}: the file exists")]
     Exists(String),
-    #[error("copy {0}: it is empty, or the database of another program; hint: see DATABASE_URL")]
+    #[error("copy {0}: it is empty, or the database of another program; hint: check DATABASE_URL")]
     Unusable(String),
     #[error(
         "copy {0}: the running service opened it under another name; hint: use the DATABASE_URL of the service"
@@ -103,17 +105,17 @@ pub enum BackupError {
 
 /// Writes a consistent copy of the database at `path` to the new file `to`, even while a program is using the database.
 pub fn back_up(path: &str, to: &str) -> Result<(), BackupError> {
-    let refuse_existing = || {
+    let reject_existing = || {
         if Path::new(to).exists() { Err(BackupError::Exists(to.to_owned())) } else { Ok(()) }
     };
     if !Path::new(path).exists() {
         return Err(BackupError::Missing(path.to_owned()));
     }
-    refuse_existing()?;
+    reject_existing()?;
     let handle = Arc::new(DatabaseHandle::open(path)?);
-    // The lock is tried only for a file with other names and no log: a service that starts while it is held would be
-    // refused.
-    if handle.has_other_names()?
+    // The lock is tried only for a file with other hard links and without a log, because a service that starts while the
+    // lock is held fails.
+    if handle.has_other_hard_links()?
         && !companion_path(path, "-wal").exists()
         && handle.try_lock()? == LockOutcome::InUse
     {
@@ -125,7 +127,7 @@ pub fn back_up(path: &str, to: &str) -> Result<(), BackupError> {
         SchemaState::Empty | SchemaState::Foreign => return Err(BackupError::Unusable(path.to_owned())),
     }
     let copy = PartialCopy::write(&mut conn, Path::new(to))?;
-    refuse_existing()?;
+    reject_existing()?;
     Ok(copy.finish()?)
 }
 
@@ -135,37 +137,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backup_replaces_only_leftovers_of_a_killed_one() {
+    fn backup_replaces_only_a_partial_copy() {
         let folder = tempfile::tempdir().unwrap();
-        let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        drop(Db::open_simulated(&name("a.db"), 0).unwrap());
-        fs::write(name("copy.db.part"), "half of a copy").unwrap();
-        back_up(&name("a.db"), &name("copy.db")).unwrap();
-        let copy = fs::read(name("copy.db")).unwrap();
-        assert!(copy.starts_with(b"SQLite format 3\0") && !Path::new(&name("copy.db.part")).exists());
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        drop(Db::open_simulated(&path("a.db"), 0).unwrap());
+        fs::write(path("copy.db.part"), "half of a copy").unwrap();
+        back_up(&path("a.db"), &path("copy.db")).unwrap();
+        let copy = fs::read(path("copy.db")).unwrap();
+        assert!(copy.starts_with(b"SQLite format 3\0") && !Path::new(&path("copy.db.part")).exists());
 
-        assert!(matches!(back_up(&name("a.db"), &name("copy.db")), Err(BackupError::Exists(_))));
-        assert_eq!(fs::read(name("copy.db")).unwrap(), copy);
+        assert!(matches!(back_up(&path("a.db"), &path("copy.db")), Err(BackupError::Exists(_))));
+        assert_eq!(fs::read(path("copy.db")).unwrap(), copy);
     }
 
     #[test]
     fn missing_or_empty_database_is_not_backed_up() {
         let folder = tempfile::tempdir().unwrap();
-        let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        fs::write(name("a.db"), "").unwrap();
-        let refused = back_up(&name("a.db"), &name("copy.db"));
-        assert!(matches!(refused, Err(BackupError::Unusable(_))), "{refused:?}");
-        assert!(!Path::new(&name("copy.db")).exists());
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        fs::write(path("a.db"), "").unwrap();
+        let result = back_up(&path("a.db"), &path("copy.db"));
+        assert!(matches!(result, Err(BackupError::Unusable(_))), "{result:?}");
+        assert!(!Path::new(&path("copy.db")).exists());
     }
 
     #[test]
-    fn used_database_is_not_backed_up_by_a_hard_link() {
+    fn database_in_use_is_not_backed_up_through_a_hard_link() {
         let folder = tempfile::tempdir().unwrap();
-        let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        let _used = Db::open_simulated(&name("a.db"), 0).unwrap();
-        fs::hard_link(name("a.db"), name("b.db")).unwrap();
-        let refused = back_up(&name("b.db"), &name("copy.db"));
-        assert!(matches!(refused, Err(BackupError::OtherName(_))), "{refused:?}");
-        back_up(&name("a.db"), &name("copy.db")).unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let _open_database = Db::open_simulated(&path("a.db"), 0).unwrap();
+        fs::hard_link(path("a.db"), path("b.db")).unwrap();
+        let result = back_up(&path("b.db"), &path("copy.db"));
+        assert!(matches!(result, Err(BackupError::OtherName(_))), "{result:?}");
+        back_up(&path("a.db"), &path("copy.db")).unwrap();
     }
 }

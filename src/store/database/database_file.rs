@@ -1,10 +1,11 @@
-//! Path and size of the file that holds all data.
+//! Path and size of the database file.
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 
 use crate::store::Conn;
 
+/// Path of the database file, and its size without the write-ahead log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseFileSize {
     pub path: String,

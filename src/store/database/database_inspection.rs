@@ -1,5 +1,4 @@
-//! Inspection of a database file on disk, which a service may be using. An inspection neither migrates nor locks the
-//! file.
+//! Inspection of a database file that a service may be using. An inspection neither migrates nor locks the file.
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
@@ -14,11 +13,12 @@ use crate::store::queue::outbox::OPEN;
 use crate::store::schema::{inbound_events, outbox};
 use crate::store::{Conn, QueryResult};
 
+/// Error of an inspection.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectionError {
-    #[error("open it: {0}")]
+    #[error("open the database: {0}")]
     Open(#[from] ConnectionError),
-    #[error("query it: {0}")]
+    #[error("query the database: {0}")]
     Query(#[from] diesel::result::Error),
 }
 
@@ -26,20 +26,20 @@ pub enum InspectionError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseInspection {
     pub tables: SchemaState,
-    /// The first fault that SQLite finds in the file, if any.
+    /// First fault that SQLite finds in the file, if any.
     pub damage: Option<String>,
-    /// Contents of the database; `None` if the tables are not those of this program.
+    /// Contents of the database; `None` if its schema is not current.
     pub contents: Option<DatabaseContents>,
 }
 
-/// Contents of a database of this version.
+/// Contents of a database with the current schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseContents {
     pub overdue: OverdueWork,
     pub memory: StoredAnswerStats,
 }
 
-/// Overdue work.
+/// Counts of overdue work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverdueWork {
     /// Received messages without an outcome.
@@ -48,8 +48,8 @@ pub struct OverdueWork {
     pub unsent: i64,
 }
 
-/// Period for which waiting work is not overdue. A notification may wait for the morning.
-const A_WHILE: SignedDuration = SignedDuration::from_mins(10);
+/// Age from which due work counts as overdue.
+const OVERDUE_AGE: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(QueryableByName)]
 struct QuickCheckRow {
@@ -63,12 +63,12 @@ pub fn inspect_database(path: &str, now: Timestamp) -> Result<DatabaseInspection
         diesel::sql_query(pragma).execute(&mut conn)?;
     }
     let tables = load_schema_state(&mut conn)?;
-    let checked: Vec<QuickCheckRow> = diesel::sql_query("PRAGMA quick_check(1)").load(&mut conn)?;
-    let damage = checked.into_iter().map(|row| row.quick_check).find(|found| found != "ok");
+    let results: Vec<QuickCheckRow> = diesel::sql_query("PRAGMA quick_check(1)").load(&mut conn)?;
+    let damage = results.into_iter().map(|row| row.quick_check).find(|result| result != "ok");
     let contents = match tables {
         SchemaState::Current => {
-            let backlog = load_overdue_work(&mut conn, now - A_WHILE)?;
-            Some(DatabaseContents { overdue: backlog, memory: load_answer_stats(&mut conn)? })
+            let overdue = load_overdue_work(&mut conn, now - OVERDUE_AGE)?;
+            Some(DatabaseContents { overdue, memory: load_answer_stats(&mut conn)? })
         }
         SchemaState::Empty | SchemaState::Foreign | SchemaState::Older { .. } | SchemaState::Newer { .. } => {
             None
@@ -83,10 +83,10 @@ pub fn has_current_tables(conn: &mut Conn) -> QueryResult<bool> {
 }
 
 fn load_overdue_work(conn: &mut Conn, before: Timestamp) -> QueryResult<OverdueWork> {
-    let waiting = PENDING.and(inbound_events::received_at.lt(ms(before)));
+    let unanswered = PENDING.and(inbound_events::received_at.lt(ms(before)));
     let unsent = OPEN.and(outbox::created_at.lt(ms(before))).and(outbox::not_before.lt(ms(before)));
     Ok(OverdueWork {
-        unanswered: inbound_events::table.filter(waiting).count().get_result(conn)?,
+        unanswered: inbound_events::table.filter(unanswered).count().get_result(conn)?,
         unsent: outbox::table.filter(unsent).count().get_result(conn)?,
     })
 }
@@ -101,23 +101,23 @@ mod tests {
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     #[test]
-    fn schema_state_is_readable_while_the_program_runs() {
+    fn schema_state_can_be_inspected_while_the_program_runs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.db");
         let path = path.to_str().unwrap();
-        let mut told = vec![inspect_database(path, NOW).unwrap().tables];
-        let _used = Db::open(path).unwrap();
-        told.push(inspect_database(path, NOW).unwrap().tables);
+        let mut schemas = vec![inspect_database(path, NOW).unwrap().tables];
+        let _open_database = Db::open(path).unwrap();
+        schemas.push(inspect_database(path, NOW).unwrap().tables);
         for change in [
             "INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999')",
             "DELETE FROM __diesel_schema_migrations WHERE version >= '20261121'",
         ] {
             Conn::establish(path).unwrap().batch_execute(change).unwrap();
-            told.push(inspect_database(path, NOW).unwrap().tables);
+            schemas.push(inspect_database(path, NOW).unwrap().tables);
         }
         let newer = SchemaState::Newer { to: "99999999999999".to_owned() };
         let older = SchemaState::Older { from: "20261121000000".to_owned() };
-        assert_eq!(told, [SchemaState::Empty, SchemaState::Current, newer, older]);
+        assert_eq!(schemas, [SchemaState::Empty, SchemaState::Current, newer, older]);
     }
 
     #[test]
@@ -126,10 +126,10 @@ mod tests {
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.db");
-        visit_new(path.to_str().unwrap());
+        create_database(path.to_str().unwrap());
         assert_eq!(inspect_database(path.to_str().unwrap(), NOW).unwrap().damage, None);
         let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-        // The damaged page is one that the first check does not read.
+        // This page is not read when the schema is checked.
         let root = "(SELECT rootpage FROM sqlite_schema WHERE name = 'ix_outbox_turn')";
         let root = diesel::dsl::sql::<diesel::sql_types::BigInt>(root);
         let page: i64 =
@@ -144,22 +144,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.db");
         let path = path.to_str().unwrap();
-        visit_new(path);
-        let waiting = "INSERT INTO users (id, phone, role, status, created_at, updated_at)
+        create_database(path);
+        let sql = "INSERT INTO users (id, phone, role, status, created_at, updated_at)
                 VALUES (1, '+15550100001', 'member', 'active', 0, 0);
             INSERT INTO outbox (dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at,
                 created_at, updated_at) VALUES ('a', 1, 'reply', '+1', '+2', 'Hello.', 1, 0, 0, 0)";
-        visit_database(path, |conn| conn.batch_execute(waiting)).unwrap();
-        let backlog = |minutes| {
-            let examined = inspect_database(path, NOW + SignedDuration::from_mins(minutes)).unwrap();
-            examined.contents.map(|contents| contents.overdue)
+        visit_database(path, |conn| conn.batch_execute(sql)).unwrap();
+        let overdue_after = |minutes| {
+            let inspection = inspect_database(path, NOW + SignedDuration::from_mins(minutes)).unwrap();
+            inspection.contents.map(|contents| contents.overdue)
         };
         let unsent = |unsent| Some(OverdueWork { unanswered: 0, unsent });
-        assert_eq!([backlog(9), backlog(11)], [unsent(0), unsent(1)]);
+        assert_eq!([overdue_after(9), overdue_after(11)], [unsent(0), unsent(1)]);
     }
 
-    /// Creates a database file and closes it.
-    fn visit_new(path: &str) {
+    /// Creates a database file, and closes it.
+    fn create_database(path: &str) {
         drop(Db::open_simulated(path, 0).unwrap());
     }
 }

@@ -1,4 +1,4 @@
-//! Lock that keeps a second program out of a database file, and the connections that are opened under the lock.
+//! Lock that prevents a second program from using a database file, and the connections that are opened under the lock.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -41,6 +41,7 @@ pub(in crate::store) struct DatabaseHandle {
     identity: FileIdentity,
 }
 
+/// Outcome of acquiring the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum LockOutcome {
     Acquired,
@@ -61,9 +62,9 @@ impl DatabaseHandle {
     }
 
     fn from_file(file: io::Result<File>, path: &str) -> Result<Self, OpenError> {
-        let failed = |source| OpenError::Lock { path: path.to_owned(), source };
-        let file = file.map_err(failed)?;
-        let identity = FileIdentity::from_metadata(&file.metadata().map_err(failed)?);
+        let lock_error = |source| OpenError::Lock { path: path.to_owned(), source };
+        let file = file.map_err(lock_error)?;
+        let identity = FileIdentity::from_metadata(&file.metadata().map_err(lock_error)?);
         Ok(Self { file, path: path.to_owned(), identity })
     }
 
@@ -75,8 +76,8 @@ impl DatabaseHandle {
         self.identity
     }
 
-    /// Returns whether the file has further hard links.
-    pub(in crate::store) fn has_other_names(&self) -> Result<bool, OpenError> {
+    /// Returns whether the file has more than one hard link.
+    pub(in crate::store) fn has_other_hard_links(&self) -> Result<bool, OpenError> {
         let metadata = self.file.metadata();
         let links = metadata.map_err(|source| OpenError::Lock { path: self.path.clone(), source })?.nlink();
         Ok(links > 1)
@@ -96,31 +97,31 @@ impl DatabaseHandle {
         let path = || self.path.clone();
         let conn =
             Conn::establish(&self.path).map_err(|source| OpenError::Connect { path: path(), source })?;
-        // SQLite opened the file by its path, and the path may have changed since the lock was taken.
-        let found = fs::metadata(&self.path).map_err(|source| OpenError::Lock { path: path(), source })?;
-        if FileIdentity::from_metadata(&found) != self.identity {
+        // SQLite opened the file by its path, and the file may have been replaced since the handle was opened.
+        let metadata = fs::metadata(&self.path).map_err(|source| OpenError::Lock { path: path(), source })?;
+        if FileIdentity::from_metadata(&metadata) != self.identity {
             return Err(OpenError::Replaced { path: path() });
         }
         let mut conn = LockedConnection { conn, _handle: self.clone() };
         // The timeout comes first: switching to WAL can itself find the database busy.
         for sql in ["PRAGMA busy_timeout=5000;", pragmas] {
-            conn.batch_execute(sql).map_err(|source| OpenError::Prepare { path: path(), source })?;
+            conn.batch_execute(sql).map_err(|source| OpenError::Configure { path: path(), source })?;
         }
         Ok(conn)
     }
 }
 
 impl Drop for DatabaseHandle {
-    /// Releases the lock. Closing the descriptor is not enough: a child process that another thread is starting has a
-    /// copy of the descriptor, and would hold the lock until the child runs its own program.
+    /// Releases the lock. Closing the descriptor is not enough: a child process that another thread has forked inherits
+    /// the descriptor, and holds the lock until it executes its program.
     fn drop(&mut self) {
         if let Err(error) = self.file.unlock() {
-            tracing::warn!(path = %self.path, %error, "failed to release the lock of the database");
+            tracing::warn!(path = %self.path, %error, "failed to release the database lock");
         }
     }
 }
 
-/// A connection that keeps its file open until the connection is closed, and locked if the file was locked.
+/// Connection that keeps its file open, and locked if the file was locked, until the connection is closed.
 pub(in crate::store) struct LockedConnection {
     // Fields are dropped in declaration order: the connection must close before the handle.
     conn: Conn,
@@ -154,22 +155,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lock_is_released_while_a_starting_child_holds_a_copy() {
+    fn lock_is_released_despite_an_inherited_descriptor() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
-        let open = || DatabaseHandle::open_or_create(path.to_str().unwrap()).unwrap();
-        let first = open();
+        let open_handle = || DatabaseHandle::open_or_create(path.to_str().unwrap()).unwrap();
+        let first = open_handle();
         assert_eq!(first.try_lock().unwrap(), LockOutcome::Acquired);
-        let _copy_of_a_child = first.file.try_clone().unwrap();
-        assert_eq!(open().try_lock().unwrap(), LockOutcome::InUse);
+        let _inherited = first.file.try_clone().unwrap();
+        assert_eq!(open_handle().try_lock().unwrap(), LockOutcome::InUse);
 
         drop(first);
 
-        assert_eq!(open().try_lock().unwrap(), LockOutcome::Acquired);
+        assert_eq!(open_handle().try_lock().unwrap(), LockOutcome::Acquired);
     }
 
     #[test]
-    fn file_replaced_before_sqlite_opens_it_is_refused() {
+    fn file_replaced_before_sqlite_opens_it_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
         let handle = Arc::new(DatabaseHandle::open_or_create(path.to_str().unwrap()).unwrap());

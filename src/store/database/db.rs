@@ -22,16 +22,17 @@ use crate::store::Conn;
 use crate::store::stream::subscriptions::{CommitAnnouncer, Subscription, SubscriptionRegistry};
 
 /// Maximum number of jobs that share one commit, and therefore one disk sync.
-const BATCH: usize = 256;
-/// Maximum number of jobs that wait for the writer. Beyond this number, a webhook is asked to retry later.
-const QUEUE: usize = 1024;
-const READERS: u32 = 4;
-/// Maximum number of concurrent reads for subscribers that only watch.
-const ASIDES: usize = 2;
+const MAX_JOBS_PER_COMMIT: usize = 256;
+/// Maximum number of jobs that wait for the writer. When the queue is full, webhooks are asked to retry later.
+const QUEUE_CAPACITY: usize = 1024;
+const READER_COUNT: u32 = 4;
+/// Maximum number of concurrent background reads.
+const MAX_BACKGROUND_READS: usize = 2;
 
+/// Error of a read or write.
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
-    // The error has no source because its message contains the cause: many places log the message alone.
+    // The message contains the cause instead of a source, because many places log only the message.
     #[error("query the database: {0}")]
     Query(QueryError),
     #[error("commit to the database: {0}")]
@@ -42,7 +43,7 @@ pub enum DbError {
     #[error("use the database after it was closed")]
     Closed,
     /// A file of the database was moved or replaced: data committed from now on would be lost at the next start.
-    #[error("keep what is committed: {0}")]
+    #[error("commit to the database file: {0}")]
     Displaced(DisplacedFile),
 }
 
@@ -53,7 +54,7 @@ impl From<QueryError> for DbError {
 }
 
 impl DbError {
-    /// Returns whether a stored value cannot be read, so that a retry would fail too.
+    /// Returns whether the cause is an unreadable stored value, so that a retry would fail too.
     pub fn is_unreadable(&self) -> bool {
         matches!(self, Self::Query(QueryError::DeserializationError(_)))
     }
@@ -66,22 +67,23 @@ impl DbError {
     }
 }
 
+/// Error while the database is opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error("open {path}: another dialarr is using it; stop that one first")]
+    #[error("open {path}: another Dialarr process is using it; hint: stop that process first")]
     InUse { path: String },
-    #[error("lock {path}; hint: it has to be on a local disk, and belong to the user who runs this")]
+    #[error("lock {path}; hint: the file must be on a local disk and owned by the user who runs Dialarr")]
     Lock { path: String, source: std::io::Error },
-    #[error("open {path}: another file was put in its place meanwhile; hint: try again")]
+    #[error("open {path}: the file was replaced while it was opened; hint: try again")]
     Replaced { path: String },
     #[error("open {path}")]
     Connect { path: String, source: ConnectionError },
-    #[error("prepare {path}")]
-    Prepare { path: String, source: QueryError },
-    #[error("find {path} and its write-ahead log once they are open")]
+    #[error("configure the connection to {path}")]
+    Configure { path: String, source: QueryError },
+    #[error("inspect {path} and its write-ahead log")]
     Watch { path: String, source: std::io::Error },
     #[error(transparent)]
-    Upgrade(#[from] MigrationError),
+    Migrate(#[from] MigrationError),
     #[error("start the writer")]
     Thread(#[source] std::io::Error),
 }
@@ -90,19 +92,19 @@ pub enum OpenError {
 type JobCallback = Box<dyn FnOnce(Result<(), String>) + Send>;
 type WriteJob = Box<dyn FnOnce(&mut Conn) -> JobCallback + Send>;
 
-/// A handle to the open database. Clones share the database.
+/// Handle to the open database. Clones share the database.
 #[derive(Clone)]
 pub struct Db {
     writer: WriteExecutor,
     readers: ReaderPool,
     subscriptions: SubscriptionRegistry,
-    files: Arc<FileWatch>,
+    file_watch: Arc<FileWatch>,
 }
 
 /// Executor of the writes, which run one after the other.
 #[derive(Clone)]
 enum WriteExecutor {
-    /// A dedicated thread, which commits all gathered jobs in one transaction.
+    /// Dedicated thread, which commits all queued jobs in one transaction.
     Thread {
         jobs: mpsc::Sender<WriteJob>,
         /// Flag that ends the thread once the queue is empty.
@@ -110,7 +112,7 @@ enum WriteExecutor {
         thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     },
     /// The caller, for a simulation: a paused clock does not wait for a thread.
-    Caller { pen: Arc<Mutex<WriteConnection>>, queue: Arc<SimulatedQueue> },
+    Caller { connection: Arc<Mutex<WriteConnection>>, queue: Arc<SimulatedQueue> },
 }
 
 /// Connection for writes, and the announcer of their commits.
@@ -122,15 +124,15 @@ struct WriteConnection {
 #[derive(Clone)]
 struct ReaderPool {
     permits: Arc<Semaphore>,
-    watch_permits: Arc<Semaphore>,
+    background_permits: Arc<Semaphore>,
     free: Arc<Mutex<Vec<LockedConnection>>>,
 }
 
 impl ReaderPool {
-    /// Closes every connection. Remaining handles of the database keep no connection open.
+    /// Closes every connection, even if handles of the database remain.
     fn close(&self) {
         self.permits.close();
-        self.watch_permits.close();
+        self.background_permits.close();
         self.free.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
@@ -138,99 +140,101 @@ impl ReaderPool {
 impl Db {
     /// Opens and migrates the file, and locks it against every other process.
     pub fn open(path: &str) -> Result<Self, OpenError> {
-        let (conn, readers, files) = open_connections(path)?;
-        let watched = SubscriptionRegistry::default();
-        let pen = WriteConnection { conn, announcer: CommitAnnouncer::new(watched.clone()) };
-        let (jobs, queue) = mpsc::channel(QUEUE);
+        let (conn, readers, file_watch) = open_connections(path)?;
+        let subscriptions = SubscriptionRegistry::default();
+        let connection = WriteConnection { conn, announcer: CommitAnnouncer::new(subscriptions.clone()) };
+        let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let closing = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new()
             .name("db-writer".into())
             .spawn({
                 let closing = closing.clone();
-                move || write_until_closed(pen, queue, &closing)
+                move || write_until_closed(connection, queue, &closing)
             })
             .map_err(OpenError::Thread)?;
         let writer = WriteExecutor::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
-        Ok(Self { writer, readers, subscriptions: watched, files })
+        Ok(Self { writer, readers, subscriptions, file_watch })
     }
 
-    /// Opens the database for a simulation with a paused clock: the caller runs the work after a delay based on `seed`.
+    /// Opens the database for a simulation with a paused clock: the caller runs the work, after a delay that depends on
+    /// `seed`.
     pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
-        let (conn, readers, files) = open_connections(path)?;
-        let watched = SubscriptionRegistry::default();
-        let pen = WriteConnection { conn, announcer: CommitAnnouncer::new(watched.clone()) };
-        let (pen, queue) = (Arc::new(Mutex::new(pen)), Arc::new(SimulatedQueue::new(seed)));
-        Ok(Self { writer: WriteExecutor::Caller { pen, queue }, readers, subscriptions: watched, files })
+        let (conn, readers, file_watch) = open_connections(path)?;
+        let subscriptions = SubscriptionRegistry::default();
+        let connection = WriteConnection { conn, announcer: CommitAnnouncer::new(subscriptions.clone()) };
+        let connection = Arc::new(Mutex::new(connection));
+        let queue = Arc::new(SimulatedQueue::new(seed));
+        Ok(Self { writer: WriteExecutor::Caller { connection, queue }, readers, subscriptions, file_watch })
     }
 
-    /// Checks that the files are still at their paths: two system calls, a few microseconds.
+    /// Checks that the files are still at their paths, with two system calls.
     pub fn check_files(&self) -> Result<(), DisplacedFile> {
-        self.files.check_paths()
+        self.file_watch.check_paths()
     }
 
     /// Subscribes to a conversation: the subscriber is notified when this process logs an event of the conversation.
-    /// Events that a command at the shell logs are announced with the next commit here.
+    /// Events that a shell command logs are announced with the next commit of this process.
     pub fn subscribe(&self, conversation: ConversationId) -> Subscription {
         self.subscriptions.subscribe(conversation)
     }
 
-    /// Runs `work` in its own transaction. The changes are on disk when this function returns. An `Err` undoes only
+    /// Runs `work` in its own savepoint. The changes are on disk when this function returns. An `Err` rolls back only
     /// this work. The call waits for a free slot in the queue.
     pub async fn write<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
-        let (job, answer) = create_write_job(work);
+        let (job, result) = create_write_job(work);
         match &self.writer {
             WriteExecutor::Thread { jobs, .. } => jobs.send(job).await.map_err(|_| DbError::Closed)?,
-            WriteExecutor::Caller { pen, queue, .. } => {
-                let queued = queue.join();
-                queue.wait().await;
+            WriteExecutor::Caller { connection, queue } => {
+                let queued = queue.count_write();
+                queue.wait_briefly().await;
                 drop(queued);
-                pen.lock().unwrap_or_else(PoisonError::into_inner).commit_jobs(&mut vec![job]);
-                queue.wait().await;
+                connection.lock().unwrap_or_else(PoisonError::into_inner).commit_jobs(&mut vec![job]);
+                queue.wait_briefly().await;
             }
         }
-        answer.await.map_err(|_| DbError::Closed)?
+        result.await.map_err(|_| DbError::Closed)?
     }
 
-    /// Runs `prepare` when `work` gets its slot in the queue: writes that were requested earlier run before it, later
-    /// ones run after it.
+    /// Runs `prepare` when `work` gets its slot in the queue: writes that were requested before `prepare` run before
+    /// `work`, later writes after it.
     pub async fn write_in_order<P: Send + 'static, R: Send + 'static>(
         &self,
         prepare: impl FnOnce() -> P,
         work: impl FnOnce(&mut Conn, P) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
-        let answer = match &self.writer {
+        let result = match &self.writer {
             WriteExecutor::Thread { jobs, .. } => {
-                let place = jobs.reserve().await.map_err(|_| DbError::Closed)?;
+                let slot = jobs.reserve().await.map_err(|_| DbError::Closed)?;
                 let prepared = prepare();
-                let (job, answer) = create_write_job(|conn| work(conn, prepared));
-                place.send(job);
-                answer
+                let (job, result) = create_write_job(|conn| work(conn, prepared));
+                slot.send(job);
+                result
             }
-            WriteExecutor::Caller { pen, queue, .. } => {
+            WriteExecutor::Caller { connection, queue } => {
                 queue.wait_until_empty().await;
                 let prepared = prepare();
-                let (job, answer) = create_write_job(|conn| work(conn, prepared));
-                pen.lock().unwrap_or_else(PoisonError::into_inner).commit_jobs(&mut vec![job]);
-                answer
+                let (job, result) = create_write_job(|conn| work(conn, prepared));
+                connection.lock().unwrap_or_else(PoisonError::into_inner).commit_jobs(&mut vec![job]);
+                result
             }
         };
-        answer.await.map_err(|_| DbError::Closed)?
+        result.await.map_err(|_| DbError::Closed)?
     }
 
     /// Like [`Db::write`], for work that is acknowledged to its sender. Returns an error immediately if the queue is
-    /// full, or if the next start would not find the committed data. The paths are checked before the work, so that
-    /// refused work has no effect, and again after its commit, since a file may have been moved during the work.
+    /// full or a file is displaced. The files are checked before the work, so that rejected work has no effect, and
+    /// again after its commit, since a file may have been moved during the work.
     pub async fn write_or_busy<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         self.check_files().map_err(DbError::Displaced)?;
-        let done = self.try_write(work).await?;
+        let value = self.try_write(work).await?;
         self.check_files().map_err(DbError::Displaced)?;
-        Ok(done)
+        Ok(value)
     }
 
     async fn try_write<R: Send + 'static>(
@@ -238,12 +242,12 @@ impl Db {
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         let WriteExecutor::Thread { jobs, .. } = &self.writer else { return self.write(work).await };
-        let (job, answer) = create_write_job(work);
+        let (job, result) = create_write_job(work);
         jobs.try_send(job).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => DbError::Busy,
             mpsc::error::TrySendError::Closed(_) => DbError::Closed,
         })?;
-        answer.await.map_err(|_| DbError::Closed)?
+        result.await.map_err(|_| DbError::Closed)?
     }
 
     /// Runs `work` on a reader, in one snapshot of the database.
@@ -254,9 +258,9 @@ impl Db {
         let permit = self.readers.permits.clone().acquire_owned().await.map_err(|_| DbError::Closed)?;
         let free = self.readers.free.clone();
         let work = move || {
-            let taken = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut conn = taken.ok_or(DbError::Closed)?;
-            let result = conn.transaction(|conn| undo_on_panic(conn, work));
+            let conn = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut conn = conn.ok_or(DbError::Closed)?;
+            let result = conn.transaction(|conn| roll_back_on_panic(conn, work));
             free.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
             drop(permit);
             result.map_err(DbError::from)
@@ -266,23 +270,24 @@ impl Db {
                 tokio::task::spawn_blocking(work).await.map_err(|_| DbError::Closed)?
             }
             WriteExecutor::Caller { queue, .. } => {
-                queue.wait().await;
+                queue.wait_briefly().await;
                 work()
             }
         }
     }
 
-    /// Like [`Db::read`], for subscribers that only watch: few of their reads run concurrently, regardless of the
-    /// number of subscribers, so that a reader is free for the tasks that answer messages.
+    /// Like [`Db::read`], for clients that only watch: few of their reads run concurrently, regardless of the number of
+    /// clients, so that readers remain free for the tasks that answer messages.
     pub async fn read_in_background<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
-        let aside = self.readers.watch_permits.clone().acquire_owned().await.map_err(|_| DbError::Closed)?;
+        let permit =
+            self.readers.background_permits.clone().acquire_owned().await.map_err(|_| DbError::Closed)?;
         // The permit is moved into the work, which continues even if its caller stops waiting.
         let work = move |conn: &mut Conn| {
             let result = work(conn);
-            drop(aside);
+            drop(permit);
             result
         };
         self.read(work).await
@@ -294,11 +299,11 @@ impl Db {
         let Self { writer, readers, .. } = self;
         let WriteExecutor::Thread { jobs, closing, thread } = writer else { return readers.close() };
         // A read whose caller stopped waiting continues in its thread and keeps the file locked.
-        let idle = readers.permits.clone().acquire_many_owned(READERS).await;
+        let all_permits = readers.permits.clone().acquire_many_owned(READER_COUNT).await;
         readers.close();
-        drop((idle, readers));
+        drop((all_permits, readers));
         closing.store(true, Ordering::Release);
-        // A client connection that remains open may hold a handle forever, so a job wakes the thread to check the flag.
+        // A client connection may hold a handle forever, so an empty job wakes the thread to check the flag.
         let _ = jobs.send(create_write_job(|_| Ok(())).0).await;
         drop(jobs);
         let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -311,16 +316,20 @@ impl Db {
     }
 }
 
+/// Error of a shell command that uses the database.
 #[derive(Debug, thiserror::Error)]
 pub enum VisitError {
-    #[error("find {0}; hint: run this in the folder of the service, with its configuration")]
+    #[error("find {0}; hint: run this command in the directory of the service, with its configuration")]
     Missing(String),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
-    Upgrade(#[from] MigrationError),
-    #[error("use {0}: the running service is of another version; hint: use its own program, or restart it")]
-    Differs(String),
+    Migrate(#[from] MigrationError),
+    #[error(
+        "use {0}: the running service has another version; \
+         hint: use the program of that version, or restart the service"
+    )]
+    VersionMismatch(String),
     #[error(
         "use {0}: the running service opened the file under another name, or is about to open it; \
          hint: use the DATABASE_URL of the service"
@@ -330,7 +339,7 @@ pub enum VisitError {
     Query(#[from] QueryError),
 }
 
-/// State of the service while a command at the shell uses the database.
+/// State of the service while a shell command uses the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServiceState {
     /// The service or a conversation in the terminal is running.
@@ -338,13 +347,13 @@ pub enum ServiceState {
     Stopped,
 }
 
-/// Runs `work` in one transaction for a command at the shell, whether or not a service is running. If no service is
+/// Runs `work` in one transaction for a shell command, whether or not a service is running. If no service is
 /// running, the command holds the lock, so that no service can start until the work is done.
 pub fn visit_database<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
 ) -> Result<R, VisitError> {
-    visit_with_service_state(path, work).map(|(done, _)| done)
+    visit_with_service_state(path, work).map(|(value, _)| value)
 }
 
 /// Like [`visit_database`], but also returns the state of the service.
@@ -352,8 +361,8 @@ pub fn visit_with_service_state<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
 ) -> Result<(R, ServiceState), VisitError> {
-    let (mut conn, beside) = open_for_visit(path)?;
-    Ok((conn.immediate_transaction(work)?, beside))
+    let (mut conn, service) = open_for_visit(path)?;
+    Ok((conn.immediate_transaction(work)?, service))
 }
 
 /// Like [`visit_database`], for work that would block a running service; returns `None` if a service is running.
@@ -361,14 +370,14 @@ pub fn visit_exclusively<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
 ) -> Result<Option<R>, VisitError> {
-    let (mut conn, beside) = open_for_visit(path)?;
-    match beside {
+    let (mut conn, service) = open_for_visit(path)?;
+    match service {
         ServiceState::Stopped => Ok(Some(conn.immediate_transaction(work)?)),
         ServiceState::Running => Ok(None),
     }
 }
 
-/// Like [`visit_database`], for work that only reads one snapshot: the work never blocks a service that writes.
+/// Like [`visit_database`], for work that only reads: it never blocks the writes of a service.
 pub fn visit_read_only<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
@@ -381,48 +390,49 @@ fn open_for_visit(path: &str) -> Result<(LockedConnection, ServiceState), VisitE
     if !std::path::Path::new(path).exists() {
         return Err(VisitError::Missing(path.to_owned()));
     }
-    migration::refuse_log_alone(path)?;
+    migration::reject_log_without_database(path)?;
     let handle = Arc::new(DatabaseHandle::open(path)?);
-    let beside = match handle.try_lock()? {
+    let service = match handle.try_lock()? {
         LockOutcome::Acquired => ServiceState::Stopped,
         LockOutcome::InUse => ServiceState::Running,
     };
-    // SQLite names the log after the database, so each name of the same file would have its own log.
-    if beside == ServiceState::Running && !companion_path(path, "-wal").exists() {
+    // SQLite names the log after the path of the database, so each hard link would have its own log.
+    if service == ServiceState::Running && !companion_path(path, "-wal").exists() {
         return Err(VisitError::OtherName(path.to_owned()));
     }
-    migration::refuse_unusable(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
+    migration::reject_unusable_file(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
     let mut conn = handle.connect(WRITER_PRAGMAS)?;
-    match beside {
+    match service {
         ServiceState::Stopped => migration::migrate_database(&mut conn, path)?,
         ServiceState::Running if database_inspection::has_current_tables(&mut conn)? => {}
-        ServiceState::Running => return Err(VisitError::Differs(path.to_owned())),
+        ServiceState::Running => return Err(VisitError::VersionMismatch(path.to_owned())),
     }
-    Ok((conn, beside))
+    Ok((conn, service))
 }
 
 fn open_connections(path: &str) -> Result<(LockedConnection, ReaderPool, Arc<FileWatch>), OpenError> {
-    migration::refuse_log_alone(path)?;
+    migration::reject_log_without_database(path)?;
     let handle = Arc::new(DatabaseHandle::open_or_create(path)?);
     match handle.try_lock()? {
         LockOutcome::Acquired => {}
         LockOutcome::InUse => return Err(OpenError::InUse { path: path.to_owned() }),
     }
-    migration::refuse_unusable(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
+    migration::reject_unusable_file(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
     let mut writer = handle.connect(WRITER_PRAGMAS)?;
     migration::migrate_database(&mut writer, path)?;
-    let free = (0..READERS).map(|_| handle.connect(READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
-    let (permits, asides) = (Arc::new(Semaphore::new(free.len())), Arc::new(Semaphore::new(ASIDES)));
-    let files = FileWatch::from_handle(&handle)
+    let free = (0..READER_COUNT).map(|_| handle.connect(READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
+    let permits = Arc::new(Semaphore::new(free.len()));
+    let background_permits = Arc::new(Semaphore::new(MAX_BACKGROUND_READS));
+    let file_watch = FileWatch::from_handle(&handle)
         .map_err(|source| OpenError::Watch { path: path.to_owned(), source })?;
     Ok((
         writer,
-        ReaderPool { permits, watch_permits: asides, free: Arc::new(Mutex::new(free)) },
-        Arc::new(files),
+        ReaderPool { permits, background_permits, free: Arc::new(Mutex::new(free)) },
+        Arc::new(file_watch),
     ))
 }
 
-/// Pragmas of an inspection, which does not change the file, not even its journal mode.
+/// Pragmas of an inspection, which must not change the file, not even its journal mode.
 const INSPECTION_PRAGMAS: &str = "PRAGMA query_only=ON;";
 /// Pragmas of the writer. Erased data is also overwritten in the file.
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
@@ -431,38 +441,42 @@ const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; 
 const READER_PRAGMAS: &str =
     "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;";
 
-fn write_until_closed(mut pen: WriteConnection, mut queue: mpsc::Receiver<WriteJob>, closing: &AtomicBool) {
-    let mut jobs = Vec::with_capacity(BATCH);
-    while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
-        pen.commit_jobs(&mut jobs);
+fn write_until_closed(
+    mut connection: WriteConnection,
+    mut queue: mpsc::Receiver<WriteJob>,
+    closing: &AtomicBool,
+) {
+    let mut jobs = Vec::with_capacity(MAX_JOBS_PER_COMMIT);
+    while queue.blocking_recv_many(&mut jobs, MAX_JOBS_PER_COMMIT) > 0 {
+        connection.commit_jobs(&mut jobs);
         if closing.load(Ordering::Acquire) {
             // Queued jobs still run; no further jobs are accepted.
             queue.close();
         }
     }
-    // A program that replicates the file reads it continuously. The close does not wait for such a reader: the next
-    // start reads the log.
-    let fold_in = "PRAGMA busy_timeout=500; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);";
-    if let Err(error) = pen.conn.batch_execute(fold_in) {
+    // A replication tool such as Litestream reads the file continuously. The checkpoint does not wait long for such a
+    // reader, because the next start reads the log.
+    let final_checkpoint = "PRAGMA busy_timeout=500; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);";
+    if let Err(error) = connection.conn.batch_execute(final_checkpoint) {
         tracing::warn!(%error, "failed to merge the write-ahead log into the database");
     }
 }
 
 impl WriteConnection {
-    /// Runs the jobs in one transaction, reports the outcome to the caller of each, then notifies the subscribers.
+    /// Runs the jobs in one transaction, returns each result to its caller, then notifies the subscribers.
     fn commit_jobs(&mut self, jobs: &mut Vec<WriteJob>) {
-        let mut answers: Vec<JobCallback> = Vec::with_capacity(jobs.len());
+        let mut callbacks: Vec<JobCallback> = Vec::with_capacity(jobs.len());
         let committed = self
             .conn
             .immediate_transaction(|conn| {
-                answers.extend(jobs.drain(..).map(|job| job(conn)));
+                callbacks.extend(jobs.drain(..).map(|job| job(conn)));
                 Ok::<(), QueryError>(())
             })
             .map_err(|error| error.to_string());
         // If BEGIN failed, no job ran. Dropping the jobs notifies their callers.
         jobs.clear();
-        for answer in answers {
-            answer(committed.clone());
+        for callback in callbacks {
+            callback(committed.clone());
         }
         if committed.is_ok() {
             self.announcer.announce_commit(&mut self.conn);
@@ -476,14 +490,14 @@ fn create_write_job<R: Send + 'static>(
     let (sender, receiver) = oneshot::channel();
     let job: WriteJob = Box::new(move |conn| {
         // The work has its own savepoint, because other jobs share the transaction.
-        let result = conn.transaction(|conn| undo_on_panic(conn, work));
+        let result = conn.transaction(|conn| roll_back_on_panic(conn, work));
         Box::new(move |committed| {
-            let answer = match committed {
+            let result = match committed {
                 Ok(()) => result.map_err(DbError::from),
                 Err(message) => Err(DbError::Commit(message)),
             };
-            // The caller may have stopped waiting for the result; the work is done in any case.
-            let _ = sender.send(answer);
+            // The caller may have stopped waiting for the result.
+            let _ = sender.send(result);
         })
     });
     (job, receiver)
@@ -491,7 +505,7 @@ fn create_write_job<R: Send + 'static>(
 
 /// Turns a panic into a rollback. The panic must be caught inside the transaction: unwinding out of it would leave
 /// diesel counting one transaction too many, and the outer COMMIT would only release a savepoint.
-fn undo_on_panic<R>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> QueryResult<R> {
+fn roll_back_on_panic<R>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> QueryResult<R> {
     catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(|_| {
         tracing::error!("database work panicked and was rolled back");
         Err(QueryError::RollbackTransaction)
@@ -509,7 +523,7 @@ mod tests {
     use super::*;
 
     #[derive(QueryableByName)]
-    struct Count {
+    struct CountRow {
         #[diesel(sql_type = BigInt)]
         n: i64,
     }
@@ -520,30 +534,32 @@ mod tests {
         compile_options: String,
     }
 
-    /// Guards the build setting: without `.cargo/config.toml` the program would behave the same, but run more slowly.
+    /// Checks the build settings of `.cargo/config.toml`, without which the program would only be slower.
     #[test]
     fn sqlite_is_compiled_as_configured() {
         let mut conn = Conn::establish(":memory:").unwrap();
         let options = diesel::sql_query("PRAGMA compile_options").load::<CompileOption>(&mut conn).unwrap();
         for option in ["THREADSAFE=2", "DEFAULT_MEMSTATUS=0", "DEFAULT_PCACHE_INITSZ=64", "ENABLE_QPSG"] {
-            assert!(options.iter().any(|is| is.compile_options == option), "{option}");
+            assert!(options.iter().any(|row| row.compile_options == option), "{option}");
         }
     }
 
-    fn insert(conn: &mut Conn, epoch: i64) -> QueryResult<usize> {
-        let row = format!("INSERT INTO instance (id, epoch, started_at) VALUES (1, {epoch}, 0)");
-        diesel::sql_query(row).execute(conn)
+    fn insert_epoch(conn: &mut Conn, epoch: i64) -> QueryResult<usize> {
+        let sql = format!("INSERT INTO instance (id, epoch, started_at) VALUES (1, {epoch}, 0)");
+        diesel::sql_query(sql).execute(conn)
     }
 
-    async fn rows(db: &Db) -> i64 {
+    async fn count_rows(db: &Db) -> i64 {
         db.read(|conn| {
-            diesel::sql_query("SELECT count(*) AS n FROM instance").get_result::<Count>(conn).map(|row| row.n)
+            diesel::sql_query("SELECT count(*) AS n FROM instance")
+                .get_result::<CountRow>(conn)
+                .map(|row| row.n)
         })
         .await
         .unwrap()
     }
 
-    fn open() -> (tempfile::TempDir, Db) {
+    fn open_database() -> (tempfile::TempDir, Db) {
         let dir = tempfile::tempdir().unwrap();
         let db = Db::open(dir.path().join("a.db").to_str().unwrap()).unwrap();
         (dir, db)
@@ -551,50 +567,51 @@ mod tests {
 
     #[tokio::test]
     async fn failed_or_panicking_write_rolls_back_only_itself() {
-        let (_dir, db) = open();
-        let failed = db.write(|conn| insert(conn, 1).and(Err::<(), _>(QueryError::NotFound)));
-        let panicked = db.write(|conn| insert(conn, 2).map(|_| assert!(conn.batch_execute("").is_err())));
-        let kept = db.write(|conn| insert(conn, 3));
-        let (failed, panicked, kept) = tokio::join!(failed, panicked, kept);
+        let (_dir, db) = open_database();
+        let failed = db.write(|conn| insert_epoch(conn, 1).and(Err::<(), _>(QueryError::NotFound)));
+        let panicked =
+            db.write(|conn| insert_epoch(conn, 2).map(|_| assert!(conn.batch_execute("").is_err())));
+        let succeeded = db.write(|conn| insert_epoch(conn, 3));
+        let (failed, panicked, succeeded) = tokio::join!(failed, panicked, succeeded);
         assert!(matches!(failed, Err(DbError::Query(QueryError::NotFound))), "{failed:?}");
         assert_eq!(failed.unwrap_err().to_string(), "query the database: Record not found");
         assert!(matches!(panicked, Err(DbError::Query(QueryError::RollbackTransaction))), "{panicked:?}");
-        assert_eq!(kept.unwrap(), 1);
-        assert_eq!(rows(&db).await, 1);
+        assert_eq!(succeeded.unwrap(), 1);
+        assert_eq!(count_rows(&db).await, 1);
     }
 
     #[tokio::test]
     async fn readers_cannot_write() {
-        let (_dir, db) = open();
-        assert!(matches!(db.read(|conn| insert(conn, 1)).await, Err(DbError::Query(_))));
+        let (_dir, db) = open_database();
+        assert!(matches!(db.read(|conn| insert_epoch(conn, 1)).await, Err(DbError::Query(_))));
     }
 
     #[tokio::test]
     async fn background_reads_leave_a_reader_for_messages() {
-        let (_dir, db) = open();
-        let (closed, gate) = std::sync::mpsc::channel::<()>();
+        let (_dir, db) = open_database();
+        let (gate_holder, gate) = std::sync::mpsc::channel::<()>();
         let gate = Arc::new(Mutex::new(gate));
-        let watch = |_| {
+        let read_in_background = |_| {
             let (db, gate) = (db.clone(), gate.clone());
             // Blocks until the other end of the channel is dropped.
             let wait = move |_: &mut Conn| Ok(gate.lock().unwrap().recv().is_err());
             tokio::spawn(async move { db.read_in_background(wait).await })
         };
-        let watching: Vec<_> = (0..3 * READERS).map(watch).collect();
-        // All subscribers request a read before another task does.
-        while db.readers.watch_permits.available_permits() > 0 {
+        let background_reads: Vec<_> = (0..3 * READER_COUNT).map(read_in_background).collect();
+        // Wait until the background reads use all their permits.
+        while db.readers.background_permits.available_permits() > 0 {
             tokio::task::yield_now().await;
         }
-        let read = tokio::time::timeout(Duration::from_secs(20), rows(&db)).await;
-        drop(closed);
-        assert_eq!(read, Ok(0), "nobody finds a reader while others watch");
-        for watched in watching {
-            assert!(watched.await.unwrap().unwrap());
+        let read = tokio::time::timeout(Duration::from_secs(20), count_rows(&db)).await;
+        drop(gate_holder);
+        assert_eq!(read, Ok(0), "a reader must remain free");
+        for background_read in background_reads {
+            assert!(background_read.await.unwrap().unwrap());
         }
     }
 
     #[tokio::test]
-    async fn second_process_is_refused() {
+    async fn second_process_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.db").to_str().unwrap().to_owned();
         let db = Db::open(&path).unwrap();
@@ -604,38 +621,38 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn second_process_is_refused_under_every_file_name() {
-        let (dir, db) = open();
-        let name = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-        std::os::unix::fs::symlink(name("a.db"), name("symlink.db")).unwrap();
-        std::fs::hard_link(name("a.db"), name("hardlink.db")).unwrap();
+    async fn second_process_is_rejected_under_every_file_name() {
+        let (dir, db) = open_database();
+        let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        std::os::unix::fs::symlink(path("a.db"), path("symlink.db")).unwrap();
+        std::fs::hard_link(path("a.db"), path("hardlink.db")).unwrap();
         for other in ["a.db", "symlink.db", "hardlink.db"] {
-            assert!(matches!(Db::open(&name(other)), Err(OpenError::InUse { .. })), "{other}");
+            assert!(matches!(Db::open(&path(other)), Err(OpenError::InUse { .. })), "{other}");
         }
         db.close().await;
     }
 
     #[tokio::test]
-    async fn command_joins_by_a_symlink_but_not_by_a_hard_link() {
-        let (dir, db) = open();
-        let name = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-        std::os::unix::fs::symlink(name("a.db"), name("symlink.db")).unwrap();
-        std::fs::hard_link(name("a.db"), name("hardlink.db")).unwrap();
-        assert_eq!(visit_database(&name("symlink.db"), |conn| insert(conn, 1)).unwrap(), 1);
-        let refused = visit_database(&name("hardlink.db"), |conn| insert(conn, 1));
-        assert!(matches!(refused, Err(VisitError::OtherName(_))), "{refused:?}");
-        assert_eq!(rows(&db).await, 1);
+    async fn command_opens_a_used_database_by_symlink_but_not_by_hard_link() {
+        let (dir, db) = open_database();
+        let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        std::os::unix::fs::symlink(path("a.db"), path("symlink.db")).unwrap();
+        std::fs::hard_link(path("a.db"), path("hardlink.db")).unwrap();
+        assert_eq!(visit_database(&path("symlink.db"), |conn| insert_epoch(conn, 1)).unwrap(), 1);
+        let result = visit_database(&path("hardlink.db"), |conn| insert_epoch(conn, 1));
+        assert!(matches!(result, Err(VisitError::OtherName(_))), "{result:?}");
+        assert_eq!(count_rows(&db).await, 1);
         db.close().await;
     }
 
-    /// Guards the locks: closing a further descriptor of the file would release the locks.
+    /// Checks that SQLite still holds its locks: closing any other descriptor of the file would release them.
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn sqlite_locks_are_kept_while_the_program_runs() {
+    async fn sqlite_locks_are_held_while_the_program_runs() {
         use std::os::unix::fs::MetadataExt;
 
-        let (dir, db) = open();
-        assert_eq!(rows(&db).await, 0);
+        let (dir, db) = open_database();
+        assert_eq!(count_rows(&db).await, 0);
         let inode = std::fs::metadata(dir.path().join("a.db")).unwrap().ino();
         let locks = std::fs::read_to_string("/proc/locks").unwrap();
         let kinds: Vec<&str> = locks
@@ -649,26 +666,26 @@ mod tests {
 
     #[tokio::test]
     async fn closed_database_reopens_while_handles_remain() {
-        let (dir, db) = open();
-        let left = db.clone();
+        let (dir, db) = open_database();
+        let remaining = db.clone();
         db.close().await;
         assert!(Db::open(dir.path().join("a.db").to_str().unwrap()).is_ok());
-        assert!(matches!(left.read(|_| Ok(())).await, Err(DbError::Closed)));
+        assert!(matches!(remaining.read(|_| Ok(())).await, Err(DbError::Closed)));
     }
 
     #[tokio::test]
-    async fn visitor_writes_beside_a_running_program() {
+    async fn command_writes_while_the_program_runs() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.db").to_str().unwrap().to_owned();
-        assert!(matches!(visit_database(&path, |conn| insert(conn, 1)), Err(VisitError::Missing(_))));
+        assert!(matches!(visit_database(&path, |conn| insert_epoch(conn, 1)), Err(VisitError::Missing(_))));
         let db = Db::open(&path).unwrap();
-        assert_eq!(visit_database(&path, |conn| insert(conn, 1)).unwrap(), 1);
-        assert_eq!(rows(&db).await, 1);
+        assert_eq!(visit_database(&path, |conn| insert_epoch(conn, 1)).unwrap(), 1);
+        assert_eq!(count_rows(&db).await, 1);
         db.close().await;
     }
 
     #[tokio::test]
-    async fn visitor_of_another_version_is_refused_while_the_program_runs() {
+    async fn command_of_another_version_is_rejected_while_the_program_runs() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.db").to_str().unwrap().to_owned();
         let db = Db::open(&path).unwrap();
@@ -677,9 +694,12 @@ mod tests {
         })
         .await
         .unwrap();
-        assert!(matches!(visit_database(&path, |conn| insert(conn, 1)), Err(VisitError::Differs(_))));
+        assert!(matches!(
+            visit_database(&path, |conn| insert_epoch(conn, 1)),
+            Err(VisitError::VersionMismatch(_))
+        ));
         db.close().await;
-        assert_eq!(visit_database(&path, |conn| insert(conn, 1)).unwrap(), 1);
+        assert_eq!(visit_database(&path, |conn| insert_epoch(conn, 1)).unwrap(), 1);
     }
 
     #[test]
@@ -687,13 +707,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.db").to_str().unwrap().to_owned();
         std::fs::write(&path, "").unwrap();
-        let failed = visit_database(&path, |conn| insert(conn, 1).and(Err::<(), _>(QueryError::NotFound)));
+        let failed =
+            visit_database(&path, |conn| insert_epoch(conn, 1).and(Err::<(), _>(QueryError::NotFound)));
         assert!(matches!(failed, Err(VisitError::Query(QueryError::NotFound))));
-        assert_eq!(visit_database(&path, |conn| insert(conn, 1)).unwrap(), 1);
+        assert_eq!(visit_database(&path, |conn| insert_epoch(conn, 1)).unwrap(), 1);
     }
 
     #[test]
-    fn every_migration_can_be_undone() {
+    fn all_migrations_can_be_reverted() {
         let mut conn = Conn::establish(":memory:").unwrap();
         conn.run_pending_migrations(MIGRATIONS).unwrap();
         conn.revert_all_migrations(MIGRATIONS).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of reverted migrations: the data that remains for the earlier version of the program.
+//! Tests of reverted migrations, which must leave data that the earlier version of the program can read.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -8,13 +8,13 @@ use diesel_migrations::MigrationHarness;
 use super::migration::MIGRATIONS;
 use crate::store::Conn;
 
-const CONSOLE: &str = "20261121180000";
-const ASIDES: &str = "20261122180000";
-const AUDIT: &str = "20261123120000";
+const CONSOLE_MIGRATION: &str = "20261121180000";
+const ASIDES_MIGRATION: &str = "20261122180000";
+const AUDIT_MIGRATION: &str = "20261123120000";
 
-/// Rows before the migration: Ann (1) has a turn that was resumed and is live; Bob (2) one that was requested by a
-/// program; user 3 is a test user with rows in every table.
-const LIFE: &str = r#"
+/// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program requested,
+/// and user 3 is a test user with rows in every table.
+const FIXTURE_SQL: &str = r#"
 INSERT INTO users (id, phone, status, role, test, created_at, updated_at) VALUES
   (1, '+15550100001', 'active', 'admin', 0, 1, 1), (2, '+15550100002', 'active', 'member', 0, 1, 1),
   (3, '+15550100110', 'active', 'member', 1, 1, 1);
@@ -73,45 +73,46 @@ INSERT INTO api_keys (name, key_hash, ending, created_at) VALUES ('Stats', zerob
 "#;
 
 /// Query for the columns of each row that the earlier program depends on.
-const LEFT: &str = "
+const REMAINING_ROWS_QUERY: &str = "
 SELECT 'user ' || id AS line FROM users
 UNION ALL SELECT 'conversation ' || id FROM conversations
-UNION ALL SELECT 'turn ' || id || ' ' || state || iif(finished_at IS NULL, ' live', '') FROM turns
+UNION ALL SELECT 'turn ' || id || ' ' || state || iif(finished_at IS NULL, ' running', '') FROM turns
 UNION ALL SELECT 'text in ' || id || ' ' || state || coalesce(' ' || outcome_reason, '') FROM inbound_events
 UNION ALL SELECT 'step ' || turn_id || '.' || attempt || ' ' || state || coalesce(' ' || error, '') FROM llm_steps
 UNION ALL SELECT 'call ' || id || ' ' || state || coalesce(' ' || iif(json_type(error) = 'text', error, error ->> '$.code'), '') FROM tool_calls
 UNION ALL SELECT 'item ' || tool_call_id || '.' || ord || ' ' || state || coalesce(' ' || result, '') FROM tool_call_items
 UNION ALL SELECT 'text out ' || id || ' ' || state FROM outbox
-UNION ALL SELECT 'question ' || id FROM pending_actions
+UNION ALL SELECT 'pending action ' || id FROM pending_actions
 UNION ALL SELECT 'approval ' || id FROM approvals
-UNION ALL SELECT 'set aside for turn ' || turn_id FROM reservations
-UNION ALL SELECT 'used by user ' || user_id FROM usage
-UNION ALL SELECT 'noted of ' || coalesce('user ' || user_id, 'nobody') || ' ' || subject FROM audit_log
+UNION ALL SELECT 'reservation of turn ' || turn_id FROM reservations
+UNION ALL SELECT 'usage of user ' || user_id FROM usage
+UNION ALL SELECT 'audit entry of ' || coalesce('user ' || user_id, 'no user') || ' ' || subject FROM audit_log
 UNION ALL SELECT 'pause ended by user ' || ended_by FROM pauses";
 
 #[derive(QueryableByName)]
-struct Line {
+struct LineRow {
     #[diesel(sql_type = Text)]
     line: String,
 }
 
-fn lines(conn: &mut Conn, query: &str) -> String {
-    let lines: Vec<Line> = diesel::sql_query(query).load(conn).unwrap();
-    lines.into_iter().map(|line| line.line).collect::<Vec<_>>().join("\n")
+fn load_lines(conn: &mut Conn, query: &str) -> String {
+    let rows: Vec<LineRow> = diesel::sql_query(query).load(conn).unwrap();
+    rows.into_iter().map(|row| row.line).collect::<Vec<_>>().join("\n")
 }
 
-fn undo_down_to(conn: &mut Conn, version: &str) {
+/// Reverts the migrations down to `version`, which is reverted too.
+fn revert_down_to(conn: &mut Conn, version: &str) {
     while conn.revert_last_migration(MIGRATIONS).unwrap().to_string() != version {}
 }
 
 #[test]
 fn down_migration_of_console_leaves_only_older_values() {
     let mut conn = crate::store::scratch();
-    conn.batch_execute(LIFE).unwrap();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
 
-    undo_down_to(&mut conn, CONSOLE);
+    revert_down_to(&mut conn, CONSOLE_MIGRATION);
 
-    insta::assert_snapshot!(lines(&mut conn, LEFT), @r#"
+    insta::assert_snapshot!(load_lines(&mut conn, REMAINING_ROWS_QUERY), @r#"
     user 1
     user 2
     conversation 1
@@ -142,32 +143,32 @@ fn down_migration_of_console_leaves_only_older_values() {
     text out 4 queued
     text out 6 suppressed
     text out 7 queued
-    used by user 1
-    noted of nobody tool_call:5
+    usage of user 1
+    audit entry of no user tool_call:5
     pause ended by user 1
     "#);
     let faults = "SELECT \"table\" || ' ' || parent AS line FROM pragma_foreign_key_check
                   UNION ALL SELECT integrity_check FROM pragma_integrity_check";
-    assert_eq!(lines(&mut conn, faults), "ok");
+    assert_eq!(load_lines(&mut conn, faults), "ok");
     conn.run_pending_migrations(MIGRATIONS).unwrap();
-    assert_eq!(lines(&mut conn, "SELECT 'turn ' || id AS line FROM turns WHERE runs <> 1"), "");
-    assert_eq!(lines(&mut conn, "SELECT 'user ' || id AS line FROM users WHERE test = 1"), "");
+    assert_eq!(load_lines(&mut conn, "SELECT 'turn ' || id AS line FROM turns WHERE runs <> 1"), "");
+    assert_eq!(load_lines(&mut conn, "SELECT 'user ' || id AS line FROM users WHERE test = 1"), "");
 }
 
 #[test]
 fn down_migration_of_asides_removes_waiting_message_events() {
     let mut conn = crate::store::scratch();
-    conn.batch_execute(LIFE).unwrap();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
     let waiting = "SELECT 'text ' || subject_id AS line FROM stream_events WHERE kind = 'text_in' AND state = 'waiting'";
-    assert_eq!(lines(&mut conn, waiting), "text 3\ntext 4\ntext 6\ntext 7\ntext 9");
+    assert_eq!(load_lines(&mut conn, waiting), "text 3\ntext 4\ntext 6\ntext 7\ntext 9");
 
-    undo_down_to(&mut conn, ASIDES);
+    revert_down_to(&mut conn, ASIDES_MIGRATION);
 
-    assert_eq!(lines(&mut conn, waiting), "");
+    assert_eq!(load_lines(&mut conn, waiting), "");
     conn.run_pending_migrations(MIGRATIONS).unwrap();
-    let asides = "SELECT 'text out ' || id || ' in ' || conversation_id AS line FROM outbox WHERE conversation_id IS NOT NULL ORDER BY id";
+    let notifications = "SELECT 'text out ' || id || ' in ' || conversation_id AS line FROM outbox WHERE conversation_id IS NOT NULL ORDER BY id";
     assert_eq!(
-        lines(&mut conn, asides),
+        load_lines(&mut conn, notifications),
         "text out 3 in 2\ntext out 4 in 2\ntext out 6 in 1\ntext out 7 in 1"
     );
 }
@@ -175,16 +176,16 @@ fn down_migration_of_asides_removes_waiting_message_events() {
 #[test]
 fn down_migration_of_audit_removes_four_digit_codes() {
     let mut conn = crate::store::scratch();
-    conn.batch_execute(LIFE).unwrap();
-    let four_digits = "UPDATE pending_actions SET code = iif(id = 2, '4821', '48');
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let set_values = "UPDATE pending_actions SET code = iif(id = 2, '4821', '48');
                        UPDATE tool_call_items SET result = '\"still_there\"' WHERE result = '\"deleted\"'";
-    conn.batch_execute(four_digits).unwrap();
+    conn.batch_execute(set_values).unwrap();
 
-    undo_down_to(&mut conn, AUDIT);
+    revert_down_to(&mut conn, AUDIT_MIGRATION);
 
-    let questions = "SELECT code || ' ' || (SELECT state FROM outbox WHERE id = prompt_outbox_id) || ' ' || expires_at AS line
+    let actions = "SELECT code || ' ' || (SELECT state FROM outbox WHERE id = prompt_outbox_id) || ' ' || expires_at AS line
                      FROM pending_actions ORDER BY id";
-    assert_eq!(lines(&mut conn, questions), "48 accepted 9\n4821 suppressed 0");
+    assert_eq!(load_lines(&mut conn, actions), "48 accepted 9\n4821 suppressed 0");
     let results = "SELECT result AS line FROM tool_call_items WHERE result IS NOT NULL";
-    assert_eq!(lines(&mut conn, results), "\"failed\"\n\"stopped\"");
+    assert_eq!(load_lines(&mut conn, results), "\"failed\"\n\"stopped\"");
 }

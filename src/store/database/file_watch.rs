@@ -13,7 +13,7 @@ use super::database_lock::{DatabaseHandle, FileIdentity, companion_path};
 use super::db::Db;
 
 /// Interval at which the paths are checked while no webhook is received.
-const CHECK_EVERY: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// File that SQLite uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +23,9 @@ pub enum DatabaseFile {
     Log,
 }
 
+/// Fault at the path of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PathState {
+pub enum PathFault {
     Missing,
     /// Another file is at this path.
     Replaced,
@@ -32,11 +33,11 @@ pub enum PathState {
     Unreadable,
 }
 
-/// File that is no longer at its path: data committed from now on is lost at the next start.
+/// File that is no longer at its path, so that data committed from now on would be lost at the next start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DisplacedFile {
     pub file: DatabaseFile,
-    pub state: PathState,
+    pub fault: PathFault,
 }
 
 impl Display for DisplacedFile {
@@ -46,15 +47,15 @@ impl Display for DisplacedFile {
             DatabaseFile::Main => "database",
             DatabaseFile::Log => "write-ahead log",
         };
-        match self.state {
-            PathState::Missing => write!(formatter, "no file is at the path of the {file}"),
-            PathState::Replaced => write!(formatter, "another file is at the path of the {file}"),
-            PathState::Unreadable => write!(formatter, "the path of the {file} cannot be read"),
+        match self.fault {
+            PathFault::Missing => write!(formatter, "the {file} is missing"),
+            PathFault::Replaced => write!(formatter, "the {file} was replaced by another file"),
+            PathFault::Unreadable => write!(formatter, "the {file} cannot be inspected"),
         }
     }
 }
 
-/// Identity of the files when the database was opened.
+/// Identities of the files when the database was opened.
 #[derive(Debug)]
 pub(in crate::store) struct FileWatch([WatchedFile; 2]);
 
@@ -77,37 +78,37 @@ impl FileWatch {
 
     pub(in crate::store) fn check_paths(&self) -> Result<(), DisplacedFile> {
         for WatchedFile { file, path, identity } in &self.0 {
-            let state = match fs::metadata(path) {
+            let fault = match fs::metadata(path) {
                 Ok(metadata) if FileIdentity::from_metadata(&metadata) == *identity => continue,
-                Ok(_) => PathState::Replaced,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => PathState::Missing,
-                Err(_) => PathState::Unreadable,
+                Ok(_) => PathFault::Replaced,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => PathFault::Missing,
+                Err(_) => PathFault::Unreadable,
             };
-            return Err(DisplacedFile { file: *file, state });
+            return Err(DisplacedFile { file: *file, fault });
         }
         Ok(())
     }
 }
 
-/// Logs once when a file is displaced and once when the file is back, until `stop`.
+/// Logs once when a file is displaced, and once when it is back, until `stop` is canceled.
 pub async fn log_displaced_files(db: Db, stop: CancellationToken) {
-    let mut known = Ok(());
+    let mut last_result = Ok(());
     loop {
         tokio::select! {
-            () = tokio::time::sleep(CHECK_EVERY) => {}
+            () = tokio::time::sleep(CHECK_INTERVAL) => {}
             () = stop.cancelled() => return,
         }
-        let found = db.check_files();
-        if found == known {
+        let result = db.check_files();
+        if result == last_result {
             continue;
         }
-        match found {
-            Ok(()) => tracing::warn!("the files of the database are at their paths again"),
+        match result {
+            Ok(()) => tracing::warn!("database files are back at their paths"),
             Err(displaced) => tracing::error!(
                 %displaced,
-                "webhooks are refused; hint: put the file back, or restart on the one that is there"
+                "webhooks are rejected; hint: restore the file, or restart Dialarr with the current one"
             ),
         }
-        known = found;
+        last_result = result;
     }
 }

@@ -1,4 +1,4 @@
-//! Condition that is written literally in its statement.
+//! Condition that a statement contains as literal SQL.
 
 use diesel::QueryResult;
 use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};

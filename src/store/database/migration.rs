@@ -1,5 +1,5 @@
-//! Check of the tables in a database file, and their migration to the schema of this program. A migration requires that
-//! a copy was stored beside the file, and is refused if a later version of the program has used the file.
+//! Schema check of a database file, and its migration to the schema of this program. Before a migration, a copy is stored
+//! beside the file. A file that a newer version of the program has migrated is rejected.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,43 +42,40 @@ pub enum SchemaState {
     },
 }
 
+/// Error that prevents the use or the migration of a database.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {
     #[error(
-        "use {path}: a later version of dialarr has changed it ({to}), and this is {}; \
-         hint: run that version again, or put back a copy from before it",
+        "use {path}: a later version of dialarr has migrated it ({to}), and this is {}; \
+         hint: run that version again, or restore a copy from before the migration",
         env!("DIALARR_VERSION")
     )]
     Newer { path: String, to: String },
     #[error(
-        "use {path}: {fault}; hint: see that DATABASE_URL names the database of Dialarr, or restore a backup"
+        "use {path}: {fault}; hint: check that DATABASE_URL names the database of Dialarr, or restore a backup"
     )]
     Unusable { path: String, fault: FileFault },
-    #[error("read which tables {path} has")]
+    #[error("read the tables of {path}")]
     Tables { path: String, source: QueryError },
-    #[error(
-        "copy {path} before its tables are changed; hint: make room on its disk, or go on with the version before"
-    )]
+    #[error("copy {path} before its migration; hint: free up disk space, or keep using the previous version")]
     Copy { path: String, source: CopyError },
-    #[error("change the tables of {path}")]
+    #[error("migrate the tables of {path}")]
     Migrate { path: String, source: Box<dyn std::error::Error + Send + Sync> },
 }
 
-/// Error that makes a file unusable, now and after any further start.
+/// Permanent fault that makes a file unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FileFault {
     #[error("it is not an SQLite database")]
     NotSqlite,
     #[error("it is the database of another program")]
     Foreign,
-    #[error("SQLite finds it damaged, or only a part of it is there")]
+    #[error("it is damaged or incomplete")]
     Damaged,
     /// The database is empty or missing, but its log exists: SQLite would delete the log and start with an empty
     /// database.
-    #[error(
-        "it is missing or empty, but its write-ahead log is not (put the two back together, or remove the log)"
-    )]
-    LogAlone,
+    #[error("it is missing or empty, but its write-ahead log is not (restore both files, or remove the log)")]
+    LogWithoutDatabase,
 }
 
 impl FileFault {
@@ -95,10 +92,11 @@ impl FileFault {
 
 /// Application id in the header of the file: "Dial" in ASCII. Files of earlier builds have no such id.
 const APPLICATION_ID: i64 = 0x4469_616c;
+/// Value of a header without an application id.
 const NO_APPLICATION_ID: i64 = 0;
 
-/// Query for the number of tables, without those of SQLite and of Litestream, which may exist before Dialarr's.
-const TABLES: &str = "SELECT count(*) AS n FROM sqlite_master WHERE type = 'table'
+/// Query for the number of tables, without those of SQLite and of Litestream, which may exist in an empty database.
+const TABLE_COUNT_QUERY: &str = "SELECT count(*) AS n FROM sqlite_master WHERE type = 'table'
     AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '_litestream_*' AND name <> '__diesel_schema_migrations'";
 
 #[derive(QueryableByName)]
@@ -123,12 +121,13 @@ pub(in crate::store) fn load_schema_state(conn: &mut Conn) -> QueryResult<Schema
     if ![APPLICATION_ID, NO_APPLICATION_ID].contains(&id) {
         return Ok(SchemaState::Foreign);
     }
-    let without_migrations = |conn: &mut Conn| {
-        Ok(if count(conn, TABLES)? == 0 { SchemaState::Empty } else { SchemaState::Foreign })
+    let state_without_migrations = |conn: &mut Conn| {
+        Ok(if count(conn, TABLE_COUNT_QUERY)? == 0 { SchemaState::Empty } else { SchemaState::Foreign })
     };
-    let list = "SELECT count(*) AS n FROM sqlite_master WHERE name = '__diesel_schema_migrations'";
-    if count(conn, list)? == 0 {
-        return without_migrations(conn);
+    let migration_tables =
+        "SELECT count(*) AS n FROM sqlite_master WHERE name = '__diesel_schema_migrations'";
+    if count(conn, migration_tables)? == 0 {
+        return state_without_migrations(conn);
     }
     let applied: BTreeSet<String> = diesel::sql_query("SELECT version FROM __diesel_schema_migrations")
         .load::<AppliedMigrationRow>(conn)?
@@ -136,9 +135,9 @@ pub(in crate::store) fn load_schema_state(conn: &mut Conn) -> QueryResult<Schema
         .map(|row| row.version)
         .collect();
     if applied.is_empty() {
-        return without_migrations(conn);
+        return state_without_migrations(conn);
     }
-    // Another program may store its versions in a table of the same name.
+    // Another program may use a migration table with the same name.
     if id == NO_APPLICATION_ID && applied.is_disjoint(&known) {
         return Ok(SchemaState::Foreign);
     }
@@ -151,26 +150,27 @@ pub(in crate::store) fn load_schema_state(conn: &mut Conn) -> QueryResult<Schema
     })
 }
 
-/// Checks the sizes before any file is opened: SQLite deletes the log of an empty database, even if the database was
-/// emptied or lost by accident and the log holds the latest commits.
-pub(in crate::store) fn refuse_log_alone(path: &str) -> Result<(), MigrationError> {
+/// Returns an error if a write-ahead log exists without its database. The sizes are checked before any file is opened:
+/// SQLite deletes the log of an empty database, even if the database was emptied or lost by accident and the log holds
+/// the latest commits.
+pub(in crate::store) fn reject_log_without_database(path: &str) -> Result<(), MigrationError> {
     let size = |path: &Path| fs::metadata(path).ok().map(|file| file.len());
     let database = size(Path::new(path));
     if database.unwrap_or(0) > 0 {
         return Ok(());
     }
     if size(&companion_path(path, "-wal")).unwrap_or(0) > 0 {
-        return Err(MigrationError::Unusable { path: path.to_owned(), fault: FileFault::LogAlone });
+        return Err(MigrationError::Unusable { path: path.to_owned(), fault: FileFault::LogWithoutDatabase });
     }
     if database.is_some() {
-        // A killed start leaves such a file, so the file is not refused.
-        tracing::warn!(%path, "the database is an empty file; hint: if a backup was put there, it is incomplete");
+        // A start that was killed leaves such a file, so the file is not rejected.
+        tracing::warn!(%path, "the database is an empty file; hint: if it was restored from a backup, the backup is incomplete");
     }
     Ok(())
 }
 
 /// Returns an error if the file is unusable, before any change is made to the file.
-pub(in crate::store) fn refuse_unusable(conn: &mut Conn, path: &str) -> Result<(), MigrationError> {
+pub(in crate::store) fn reject_unusable_file(conn: &mut Conn, path: &str) -> Result<(), MigrationError> {
     match read_schema_state(conn, path)? {
         SchemaState::Newer { to } => Err(MigrationError::Newer { path: path.to_owned(), to }),
         SchemaState::Foreign => {
@@ -191,54 +191,55 @@ fn read_schema_state(conn: &mut Conn, path: &str) -> Result<SchemaState, Migrati
 pub(in crate::store) fn migrate_database(conn: &mut Conn, path: &str) -> Result<(), MigrationError> {
     match read_schema_state(conn, path)? {
         SchemaState::Current => return Ok(()),
-        SchemaState::Empty => tracing::info!(%path, "beginning with an empty database"),
+        SchemaState::Empty => tracing::info!(%path, "creating the tables of an empty database"),
         SchemaState::Foreign => {
             return Err(MigrationError::Unusable { path: path.to_owned(), fault: FileFault::Foreign });
         }
         SchemaState::Older { from } => {
             let copy = copy_before_migration(conn, path, &from)
                 .map_err(|source| MigrationError::Copy { path: path.to_owned(), source })?;
-            tracing::info!(%path, copy = %copy.display(), "migrating an older database; a copy is stored");
+            tracing::info!(%path, copy = %copy.display(), "stored a copy of the database before its migration");
         }
         SchemaState::Newer { to } => return Err(MigrationError::Newer { path: path.to_owned(), to }),
     }
-    let migrate = |source| MigrationError::Migrate { path: path.to_owned(), source };
-    conn.run_pending_migrations(MIGRATIONS).map(drop).map_err(migrate)
+    let migrate_error = |source| MigrationError::Migrate { path: path.to_owned(), source };
+    conn.run_pending_migrations(MIGRATIONS).map(drop).map_err(migrate_error)
 }
 
-/// Text between the name of a database and the migration that its copy lacks.
-const BEFORE: &str = ".before-";
+/// Text between the file name of a database and the first migration that its copy lacks.
+const COPY_INFIX: &str = ".before-";
 
-/// Stores a whole copy beside the file, readable only by users who may read the file. An existing copy from before the
-/// same migration is replaced: that copy was already restored, so the present file is the next one to restore.
+/// Stores a copy beside the file, with the permissions of the file. An existing copy from before the same migration is
+/// replaced: it was already restored, so the current file is newer.
 fn copy_before_migration(conn: &mut Conn, path: &str, from: &str) -> Result<PathBuf, CopyError> {
-    let whole = PathBuf::from(format!("{path}{BEFORE}{from}"));
-    let copy = PartialCopy::write(conn, &whole)?;
+    let copy_path = PathBuf::from(format!("{path}{COPY_INFIX}{from}"));
+    let copy = PartialCopy::write(conn, &copy_path)?;
     fs::set_permissions(copy.path(), fs::metadata(path)?.permissions())?;
     copy.finish()?;
-    Ok(whole)
+    Ok(copy_path)
 }
 
-/// Removes the copies that were made before `before`: they contain text that has since been erased.
+/// Removes the copies that were made before `before`, because they contain text that has since been erased.
 pub fn remove_old_copies(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
     let path = PathBuf::from(database_file::load_database_file_size(conn)?.path);
     if let Err(error) = remove_copies(&path, before.into()) {
-        tracing::warn!(%error, path = %path.display(), "failed to remove the copies from before an upgrade");
+        tracing::warn!(%error, path = %path.display(), "failed to remove old copies of the database");
     }
     Ok(())
 }
 
 fn remove_copies(path: &Path, before: SystemTime) -> io::Result<()> {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
+    else {
         return Ok(());
     };
-    let copies = format!("{name}{BEFORE}");
-    for entry in fs::read_dir(folder)? {
+    let prefix = format!("{name}{COPY_INFIX}");
+    for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(&copies) && entry.metadata()?.modified()? < before
+        if entry.file_name().to_string_lossy().starts_with(&prefix) && entry.metadata()?.modified()? < before
         {
             fs::remove_file(entry.path())?;
-            tracing::info!(copy = %entry.path().display(), "removed a copy from before an upgrade");
+            tracing::info!(copy = %entry.path().display(), "removed an old copy of the database");
         }
     }
     Ok(())
@@ -253,8 +254,8 @@ mod tests {
     use super::super::db::Db;
     use super::*;
 
-    /// Creates a file without the last migration.
-    fn earlier(folder: &Path) -> (Conn, String, String) {
+    /// Creates a database without the last migration.
+    fn create_older_database(folder: &Path) -> (Conn, String, String) {
         let path = folder.join("a.db").to_str().unwrap().to_owned();
         drop(Db::open_simulated(&path, 0).unwrap());
         let mut conn = Conn::establish(&path).unwrap();
@@ -263,38 +264,38 @@ mod tests {
     }
 
     #[test]
-    fn copy_predates_the_change_and_is_as_private_as_the_file() {
+    fn copy_predates_the_migration_and_has_the_permissions_of_the_file() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut conn, path, from) = earlier(folder.path());
+        let (mut conn, path, from) = create_older_database(folder.path());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         migrate_database(&mut conn, &path).unwrap();
         assert_eq!(load_schema_state(&mut conn).unwrap(), SchemaState::Current);
 
         let copy = format!("{path}.before-{from}");
         assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
-        let mut copied = Conn::establish(&copy).unwrap();
-        assert_eq!(load_schema_state(&mut copied).unwrap(), SchemaState::Older { from });
+        let mut copy_conn = Conn::establish(&copy).unwrap();
+        assert_eq!(load_schema_state(&mut copy_conn).unwrap(), SchemaState::Older { from });
     }
 
     #[test]
-    fn copy_of_the_same_migration_is_replaced_by_a_newer_one() {
+    fn copy_from_before_the_same_migration_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut conn, path, from) = earlier(folder.path());
+        let (mut conn, path, from) = create_older_database(folder.path());
         for leftover in ["", ".part"] {
-            fs::write(format!("{path}.before-{from}{leftover}"), "of the last time").unwrap();
+            fs::write(format!("{path}.before-{from}{leftover}"), "old copy").unwrap();
         }
         migrate_database(&mut conn, &path).unwrap();
-        let mut copied = Conn::establish(&format!("{path}.before-{from}")).unwrap();
-        assert_eq!(load_schema_state(&mut copied).unwrap(), SchemaState::Older { from: from.clone() });
+        let mut copy_conn = Conn::establish(&format!("{path}.before-{from}")).unwrap();
+        assert_eq!(load_schema_state(&mut copy_conn).unwrap(), SchemaState::Older { from: from.clone() });
         assert!(!Path::new(&format!("{path}.before-{from}.part")).exists());
     }
 
     #[test]
     fn failed_copy_leaves_no_files() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut conn, path, from) = earlier(folder.path());
+        let (mut conn, path, from) = create_older_database(folder.path());
         // The copy can be written but not renamed.
-        fs::create_dir_all(format!("{path}.before-{from}/taken")).unwrap();
+        fs::create_dir_all(format!("{path}.before-{from}/directory")).unwrap();
         let failed = migrate_database(&mut conn, &path);
         assert!(matches!(failed, Err(MigrationError::Copy { .. })), "{failed:?}");
         assert!(!Path::new(&format!("{path}.before-{from}.part")).exists());
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_file_is_recognized_by_its_id_or_tables() {
+    fn foreign_database_is_recognized_by_its_id_or_tables() {
         let foreign = [
             "PRAGMA application_id = 252006674",
             "CREATE TABLE songs (id INTEGER)",
@@ -316,13 +317,13 @@ mod tests {
             "CREATE TABLE _litestream_seq (id INTEGER)",
             "CREATE TABLE __diesel_schema_migrations (version TEXT)",
         ];
-        let found = |sql: &str| {
+        let schema_state = |sql: &str| {
             let mut conn = Conn::establish(":memory:").unwrap();
             conn.batch_execute(sql).unwrap();
             load_schema_state(&mut conn).unwrap()
         };
-        assert!(foreign.into_iter().all(|sql| found(sql) == SchemaState::Foreign));
-        assert!(empty.into_iter().all(|sql| found(sql) == SchemaState::Empty));
+        assert!(foreign.into_iter().all(|sql| schema_state(sql) == SchemaState::Foreign));
+        assert!(empty.into_iter().all(|sql| schema_state(sql) == SchemaState::Empty));
     }
 
     #[test]
@@ -333,9 +334,9 @@ mod tests {
     }
 
     #[test]
-    fn migration_without_a_copy_changes_nothing() {
+    fn failed_copy_prevents_the_migration() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut conn, path, from) = earlier(folder.path());
+        let (mut conn, path, from) = create_older_database(folder.path());
         fs::create_dir(format!("{path}.before-{from}.part")).unwrap();
         let failed = migrate_database(&mut conn, &path);
         assert!(matches!(failed, Err(MigrationError::Copy { .. })), "{failed:?}");

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Maximum wait before or after a piece of work, in milliseconds.
-const LONGEST_WAIT_MS: u64 = 4;
+/// Upper bound of a wait, in milliseconds.
+const MAX_WAIT_MS: u64 = 4;
 
-/// Queue that waits for a short time before and after each piece of work, so that a kill can occur on either side of a
-/// commit. The same seed gives the same waits.
+/// Queue that waits for a short time before and after each write, so that a kill can occur on either side of a commit.
+/// The same seed gives the same waits.
 #[derive(Debug)]
 pub(in crate::store) struct SimulatedQueue {
     seed: AtomicU64,
@@ -22,14 +22,14 @@ impl SimulatedQueue {
         Self { seed: AtomicU64::new(seed), queued: AtomicUsize::new(0) }
     }
 
-    pub(in crate::store) async fn wait(&self) {
+    pub(in crate::store) async fn wait_briefly(&self) {
         let mixed =
             self.seed.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        tokio::time::sleep(Duration::from_millis((mixed >> 33) % LONGEST_WAIT_MS)).await;
+        tokio::time::sleep(Duration::from_millis((mixed >> 33) % MAX_WAIT_MS)).await;
     }
 
     /// Counts one write until the guard is dropped, even if the write never runs.
-    pub(in crate::store) fn join(self: &Arc<Self>) -> QueuedWrite {
+    pub(in crate::store) fn count_write(self: &Arc<Self>) -> QueuedWrite {
         self.queued.fetch_add(1, Ordering::Relaxed);
         QueuedWrite(self.clone())
     }
@@ -42,6 +42,7 @@ impl SimulatedQueue {
     }
 }
 
+/// Guard that counts one queued write.
 pub(in crate::store) struct QueuedWrite(Arc<SimulatedQueue>);
 
 impl Drop for QueuedWrite {

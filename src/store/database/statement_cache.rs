@@ -1,4 +1,4 @@
-//! Cache of prepared statements, which SQLite parses once.
+//! Cache for prepared statements that Diesel does not cache.
 
 use diesel::connection::LoadConnection;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -20,6 +20,7 @@ define_sql_function! {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct CachedStatement<S>(S);
 
+/// Conversion of statements to [`CachedStatement`].
 pub(in crate::store) trait CacheStatement: Sized {
     /// Caches the prepared statement. Use it only for statements with few possible SQL strings: each string is cached
     /// permanently.
@@ -100,15 +101,15 @@ mod tests {
     use crate::store::scratch;
 
     /// Returns the number of statements that are cached while `work` runs twice.
-    fn kept(work: impl Fn(&mut Conn)) -> usize {
+    fn count_cached(work: impl Fn(&mut Conn)) -> usize {
         let mut conn = scratch();
         // The statement that counts the changed rows is cached too.
         diesel::select(changes()).get_result::<i64>(&mut conn).unwrap();
         let count = Arc::new(Mutex::new(0));
-        let counted = Arc::clone(&count);
+        let shared_count = Arc::clone(&count);
         conn.set_instrumentation(move |event: InstrumentationEvent<'_>| {
             if let InstrumentationEvent::CacheQuery { .. } = event {
-                *counted.lock().unwrap() += 1;
+                *shared_count.lock().unwrap() += 1;
             }
         });
         work(&mut conn);
@@ -118,10 +119,10 @@ mod tests {
 
     #[test]
     fn update_is_prepared_once() {
-        let rename = || diesel::update(conversations::table.find(1)).set(conversations::name.eq("A talk"));
-        assert_eq!(kept(|conn| assert_eq!(rename().cached().execute(conn), Ok(0))), 1);
-        // If this fails, diesel caches the statement and this type can be removed.
-        assert_eq!(kept(|conn| assert_eq!(rename().execute(conn), Ok(0))), 0);
+        let rename = || diesel::update(conversations::table.find(1)).set(conversations::name.eq("Dune"));
+        assert_eq!(count_cached(|conn| assert_eq!(rename().cached().execute(conn), Ok(0))), 1);
+        // If this fails, diesel caches updates itself, and `CachedStatement` can be removed.
+        assert_eq!(count_cached(|conn| assert_eq!(rename().execute(conn), Ok(0))), 0);
     }
 
     #[test]
@@ -132,11 +133,11 @@ mod tests {
             name: String,
         }
         let names = |conn: &mut Conn| sql_query("SELECT name FROM conversations").cached().load::<Name>(conn);
-        assert_eq!(kept(|conn| assert_eq!(names(conn), Ok(Vec::new()))), 1);
+        assert_eq!(count_cached(|conn| assert_eq!(names(conn), Ok(Vec::new()))), 1);
     }
 
     #[test]
-    fn changed_rows_are_counted_without_those_of_triggers() {
+    fn changed_rows_exclude_those_of_triggers() {
         let mut conn = scratch();
         conn.batch_execute(
             "INSERT INTO users(id, phone, status, created_at, updated_at) VALUES (1, '+15550100001', 'active', 0, 0);

@@ -167,7 +167,7 @@ fn export_step(attempt: AttemptRecord, calls: &mut Vec<ExportedCall>) -> Exporte
 type DeletionItems = HashMap<CallRow, Vec<ExportDeletionItemRow>>;
 
 fn load_deletion_items(conn: &mut Conn, conversation: ConversationId) -> QueryResult<DeletionItems> {
-    let turns = select_turn_ids(TurnRange::whole(conversation));
+    let turns = select_turn_ids(TurnRange::whole_conversation(conversation));
     let calls = tool_calls::table.filter(tool_calls::turn_id.eq_any(turns)).select(tool_calls::id);
     let rows: Vec<ExportDeletionItemRow> = tool_call_items::table
         .filter(tool_call_items::tool_call_id.eq_any(calls))

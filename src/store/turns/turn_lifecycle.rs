@@ -189,9 +189,9 @@ pub fn load_turn(conn: &mut Conn, live: ActiveTurn) -> QueryResult<LoadedTurn> {
     let triage = row.triage.unwrap_or(TriageState::Respond);
     let plan = TurnPlan { brain: Responder::from_text(&word)?, notes, preface, triage, request };
     let events = inbound_messages::load_turn_messages(conn, id)?;
-    let turns = TurnRange::one(live.conversation, id);
+    let turns = TurnRange::single_turn(live.conversation, id);
     let steps = steps::load_steps(conn, turns, LoadedBlocks::Text)?.remove(&id).unwrap_or_default();
-    let failures = steps::step_failures(&steps)?;
+    let failures = steps::collect_step_failures(&steps)?;
     let turn = Turn {
         id,
         responder: plan.brain,
@@ -199,7 +199,7 @@ pub fn load_turn(conn: &mut Conn, live: ActiveTurn) -> QueryResult<LoadedTurn> {
             Some(request) => vec![request.clone()],
             None => events.iter().map(|event| event.body.clone()).collect(),
         },
-        steps: steps::model_steps(steps)?,
+        steps: steps::collect_model_steps(steps)?,
         failures,
         deadline: row.deadline_at,
         resumes: convert_integer(row.attempts)?,

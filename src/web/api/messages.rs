@@ -339,7 +339,7 @@ impl RequestIdentity {
             return refused("this Idempotency-Key was used for another user");
         }
         // Text that has been erased since cannot be compared; no message was empty on arrival.
-        if (known.body == self.text || known.body.is_empty()) && known.wants == self.wants {
+        if (known.body == self.text || known.body.is_empty()) && known.triage == self.wants {
             return Ok(known.event);
         }
         refused("this Idempotency-Key was used with another text")

@@ -142,7 +142,7 @@ fn describe_subject(line: &AuditEntry) -> Vec<LinkedText> {
         AuditEntrySubject::Key(name) => {
             vec![LinkedText::without_link("Key "), LinkedText::with_link(name, "/keys".to_owned())]
         }
-        AuditEntrySubject::Other(word) => vec![LinkedText::without_link(&word.replace([':', '_'], " "))],
+        AuditEntrySubject::Unresolved(word) => vec![LinkedText::without_link(&word.replace([':', '_'], " "))],
     };
     if let Some(id) = line.detail["conversation"].as_i64() {
         about.extend([

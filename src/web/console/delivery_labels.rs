@@ -37,7 +37,7 @@ pub(super) fn delivery_label(status: DeliveryStatus) -> DeliveryLabel {
 /// Explanation shown next to the label.
 pub(super) fn delivery_reason(status: DeliveryStatus, why: &DeliveryFailure) -> Option<String> {
     match status {
-        DeliveryStatus::Delayed => why.note.clone(),
+        DeliveryStatus::Delayed => why.meaning.clone(),
         DeliveryStatus::Undelivered | DeliveryStatus::Failed | DeliveryStatus::Canceled => {
             Some(failure_reason(why))
         }
@@ -61,7 +61,7 @@ pub(super) fn delivery_reason(status: DeliveryStatus, why: &DeliveryFailure) -> 
 /// Meaning of the error code, or the noted cause.
 fn failure_reason(why: &DeliveryFailure) -> String {
     let meaning = why.code.and_then(error_codes::look_up).map(|code| code.meaning.to_owned());
-    let meaning = meaning.or_else(|| why.note.clone());
+    let meaning = meaning.or_else(|| why.meaning.clone());
     match (meaning, why.code) {
         (Some(meaning), Some(code)) => format!("{meaning} (code {code})"),
         (Some(meaning), None) => meaning,

@@ -49,7 +49,7 @@ impl From<&UserRef> for UserLink {
         let (name, path) = match &who.identity {
             UserIdentity::Known { name: Some(name), .. } => (name.clone(), Some(path)),
             UserIdentity::Known { name: None, phone } => (phone.format_grouped(), Some(path)),
-            UserIdentity::Forgotten => ("Somebody forgotten".to_owned(), None),
+            UserIdentity::Erased => ("Somebody forgotten".to_owned(), None),
         };
         Self { name, path, is_test: who.is_test }
     }

@@ -230,7 +230,7 @@ fn list_problems(
         at: Some(console.display_time(turn.at)),
         path: format!("/conversations/{}", turn.conversation),
     });
-    let silent = needs.silent_admins.iter().map(|admin| ProblemLine {
+    let silent = needs.opted_out_admins.iter().map(|admin| ProblemLine {
         what: "An admin has opted out",
         who: None,
         about: display_name(admin),
@@ -238,7 +238,7 @@ fn list_problems(
         at: None,
         path: format!("/users/{}", admin.id),
     });
-    let suspended = needs.suspended.iter().map(|user| ProblemLine {
+    let suspended = needs.suspended_users.iter().map(|user| ProblemLine {
         what: "Deletions by text suspended",
         who: None,
         about: display_name(user),
@@ -285,7 +285,7 @@ impl ConversationLine {
             at: console.display_time(summary.conversation.last_activity_at),
             last,
             state: match summary.state {
-                ConversationState::Live => ("live", "Working"),
+                ConversationState::TurnRunning => ("live", "Working"),
                 ConversationState::Open => ("open", "Open"),
                 ConversationState::Ended => ("ended", "Ended"),
             },

@@ -1,4 +1,4 @@
-//! Record of a conversation itself, and of the deletion that it awaits a confirmation of.
+//! Record of a conversation itself, and of its pending action.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -9,6 +9,7 @@ use crate::store::conversation::conversations::EndReason;
 use crate::store::schema::{conversations, outbox, pending_actions};
 use crate::store::{Conn, QueryResult};
 
+/// Conversation as stored, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
 #[diesel(table_name = conversations)]
 pub struct ConversationRecord {
@@ -30,9 +31,8 @@ pub fn load_conversation(conn: &mut Conn, id: ConversationId) -> QueryResult<Opt
 }
 
 pub fn conversation_exists(conn: &mut Conn, id: ConversationId) -> QueryResult<bool> {
-    let found: Option<i64> =
-        conversations::table.find(id).select(conversations::id).first(conn).optional()?;
-    Ok(found.is_some())
+    let row: Option<i64> = conversations::table.find(id).select(conversations::id).first(conn).optional()?;
+    Ok(row.is_some())
 }
 
 /// Deletion that waits for confirmation.
@@ -47,10 +47,11 @@ pub struct PendingActionRecord {
     #[serde(skip)]
     pub code: Option<String>,
     /// Exact text of the confirmation prompt.
+    #[serde(rename = "question")]
     #[diesel(column_name = summary)]
-    pub question: String,
-    #[diesel(column_name = created_at)]
-    asked_at: Timestamp,
+    pub prompt: String,
+    #[serde(rename = "asked_at")]
+    created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     /// Time at which the channel accepted the last prompt. Only an answer to that prompt is accepted.
     #[serde(skip)]
@@ -67,7 +68,7 @@ impl PendingActionRecord {
 }
 
 #[diesel::dsl::auto_type(no_type_alias)]
-fn prompted_actions() -> _ {
+fn actions_with_prompts() -> _ {
     pending_actions::table.inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
 }
 
@@ -75,7 +76,7 @@ pub(in crate::store) fn load_pending_action(
     conn: &mut Conn,
     conversation: ConversationId,
 ) -> QueryResult<Option<PendingActionRecord>> {
-    prompted_actions()
+    actions_with_prompts()
         .filter(pending_actions::conversation_id.eq(conversation))
         .select(PendingActionRecord::as_select())
         .first(conn)
@@ -86,7 +87,7 @@ pub(in crate::store) fn load_user_pending_action(
     conn: &mut Conn,
     user: UserId,
 ) -> QueryResult<Option<PendingActionRecord>> {
-    prompted_actions()
+    actions_with_prompts()
         .filter(pending_actions::user_id.eq(user))
         .select(PendingActionRecord::as_select())
         .first(conn)

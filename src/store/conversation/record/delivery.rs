@@ -1,4 +1,4 @@
-//! Delivery status of outbound messages, and the reasons of failures.
+//! Delivery status of outbound messages, and their failure reasons.
 
 use std::collections::HashMap;
 
@@ -49,44 +49,44 @@ impl DeliveryColumns {
 pub struct DeliveryFailure {
     /// Error code from the carrier.
     pub code: Option<u32>,
-    /// Cause recorded when the message could not be sent.
-    #[serde(rename = "meaning")]
-    pub note: Option<String>,
+    /// Meaning of the error, recorded when the message could not be sent.
+    pub meaning: Option<String>,
 }
 
-/// Reasons of failures, by message.
+/// Failure reasons by message.
 pub type DeliveryFailures = HashMap<OutboxId, DeliveryFailure>;
 
-/// Loads the reasons for those of the messages that have not arrived.
+/// Loads the failure reasons of those messages that failed or are delayed.
 pub fn load_delivery_failures<'a>(
     conn: &mut Conn,
     messages: impl IntoIterator<Item = &'a OutboundRecord>,
 ) -> QueryResult<DeliveryFailures> {
     let mut failures = DeliveryFailures::new();
-    let mut reported: Vec<(&str, OutboxId)> = Vec::new();
+    let mut failed_at_carrier: Vec<(&str, OutboxId)> = Vec::new();
     for message in messages {
         match (&message.carrier_id, message.status()) {
-            (Some(sid), status) if status.has_failed() => reported.push((sid, message.id)),
+            (Some(sid), status) if status.has_failed() => failed_at_carrier.push((sid, message.id)),
             (None, status) if status.has_failed() || status == DeliveryStatus::Delayed => {
                 failures.insert(message.id, message.delivery.send_failure()?);
             }
             _ => {}
         }
     }
-    if reported.is_empty() {
+    if failed_at_carrier.is_empty() {
         return Ok(failures);
     }
-    let sids = delivery_events::provider_sid.eq_any(reported.iter().map(|(sid, _)| *sid));
+    let is_failed = delivery_events::provider_sid.eq_any(failed_at_carrier.iter().map(|(sid, _)| *sid));
     let codes: Vec<(String, i64)> = delivery_events::table
-        .filter(sids.and(delivery_events::error_code.is_not_null()))
+        .filter(is_failed.and(delivery_events::error_code.is_not_null()))
         .order((delivery_events::provider_sid, delivery_events::status.desc()))
         .select((delivery_events::provider_sid, delivery_events::error_code.assume_not_null()))
         .load(conn)?;
-    // Of several codes for one message, the first by its status is kept.
+    // The statuses of a message are in descending order and later rows replace earlier ones, so the code of the first
+    // status in alphabetical order is kept.
     let codes: HashMap<String, i64> = codes.into_iter().collect();
-    for (sid, id) in reported {
+    for (sid, id) in failed_at_carrier {
         let code = codes.get(sid).map(|code| convert_integer(*code)).transpose()?;
-        failures.insert(id, DeliveryFailure { code, note: None });
+        failures.insert(id, DeliveryFailure { code, meaning: None });
     }
     Ok(failures)
 }
@@ -98,13 +98,13 @@ mod tests {
     #[track_caller]
     fn check(from: &str, state: &str, reported: Option<&str>, expected: DeliveryStatus) {
         let state = DeliveryStatus::from_word(state).unwrap();
-        let reported = reported.map(|word| DeliveryStatus::from_carrier_word(word).unwrap());
+        let reported = reported.map(|value| DeliveryStatus::from_carrier_word(value).unwrap());
         let columns = DeliveryColumns { state, reported, error: None };
         assert_eq!(columns.status(MessageTransport::from_sender(from)), expected);
     }
 
     #[test]
-    fn carrier_status_counts_after_acceptance() {
+    fn carrier_status_takes_precedence_after_acceptance() {
         check("+15550100001", "queued", None, DeliveryStatus::Queued);
         check("+15550100001", "accepted", None, DeliveryStatus::Accepted);
         check("+15550100001", "accepted", Some("queued"), DeliveryStatus::QueuedByCarrier);

@@ -1,4 +1,4 @@
-//! Records of messages, inbound and outbound: those of turns, those without a turn, and those that wait for one.
+//! Records of inbound and outbound messages: of turns, without a turn, and waiting for a turn.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -18,8 +18,8 @@ use crate::store::queue::outbox::OutboundKind;
 use crate::store::schema::{inbound_events, outbox};
 use crate::store::{Conn, QueryResult};
 
-/// Maximum number of messages without a turn on a page, of each kind: the newest.
-pub const UNASSIGNED: usize = 50;
+/// Maximum number of unassigned messages of each kind on a page.
+const MAX_UNASSIGNED: usize = 50;
 
 /// Inbound message.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
@@ -129,40 +129,40 @@ pub struct UnassignedMessages {
     pub unanswered: Vec<InboundRecord>,
     /// Messages that no turn has processed yet; none once the conversation has ended.
     pub waiting: Vec<InboundRecord>,
-    /// True if there are older messages of some kind.
+    /// True if there are older messages of any kind.
     pub truncated: bool,
 }
 
 impl UnassignedMessages {
-    /// Loads the messages of a page. `waits` is the user whose messages may still be processed; `None` once the
+    /// Loads the messages of a page. `waiting_user` is the user whose waiting messages are included; `None` once the
     /// conversation has ended.
     pub(super) fn load_for_page(
         conn: &mut Conn,
-        time: MessageTimeRange,
-        waits: Option<UserId>,
+        range: MessageTimeRange,
+        waiting_user: Option<UserId>,
     ) -> QueryResult<Self> {
         let mut page = Self {
             notifications: outbox::table
-                .filter(outbox::conversation_id.eq(time.conversation))
-                .filter(outbox::created_at.ge(time.from).and(outbox::created_at.lt(time.to)))
+                .filter(outbox::conversation_id.eq(range.conversation))
+                .filter(outbox::created_at.ge(range.from).and(outbox::created_at.lt(range.to)))
                 .order(outbox::id.desc())
-                .limit(UNASSIGNED_AND_ONE)
+                .limit(UNASSIGNED_QUERY_LIMIT)
                 .select(OutboundRecord::as_select())
                 .load(conn)?,
             unanswered: inbound_events::table
-                .filter(inbound_events::conversation_id.eq(time.conversation))
+                .filter(inbound_events::conversation_id.eq(range.conversation))
                 .filter(
-                    inbound_events::received_at.ge(time.from).and(inbound_events::received_at.lt(time.to)),
+                    inbound_events::received_at.ge(range.from).and(inbound_events::received_at.lt(range.to)),
                 )
                 .order(inbound_events::id.desc())
-                .limit(UNASSIGNED_AND_ONE)
+                .limit(UNASSIGNED_QUERY_LIMIT)
                 .select(InboundRecord::as_select())
                 .load(conn)?,
             ..Self::default()
         };
         page.truncated =
             reverse_and_truncate(&mut page.notifications) | reverse_and_truncate(&mut page.unanswered);
-        if let Some(user) = waits {
+        if let Some(user) = waiting_user {
             page.load_waiting(conn, user)?;
         }
         Ok(page)
@@ -173,7 +173,7 @@ impl UnassignedMessages {
         self.waiting = inbound_events::table
             .filter(inbound_events::user_id.eq(user).and(PENDING))
             .order((inbound_events::provider_at.desc(), inbound_events::id.desc()))
-            .limit(UNASSIGNED_AND_ONE)
+            .limit(UNASSIGNED_QUERY_LIMIT)
             .select(InboundRecord::as_select())
             .load(conn)?;
         self.truncated |= reverse_and_truncate(&mut self.waiting);
@@ -181,14 +181,15 @@ impl UnassignedMessages {
     }
 }
 
-const UNASSIGNED_AND_ONE: i64 = UNASSIGNED as i64 + 1;
+/// Number of rows to query: one more than the maximum, to detect older messages.
+const UNASSIGNED_QUERY_LIMIT: i64 = MAX_UNASSIGNED as i64 + 1;
 
-/// Reverses a list to oldest first, and drops the extra row beyond the limit; returns whether there was one.
+/// Reverses a list to oldest first, and drops the row beyond the maximum; returns whether there was one.
 fn reverse_and_truncate<T>(newest_first: &mut Vec<T>) -> bool {
-    let cut = newest_first.len() > UNASSIGNED;
-    newest_first.truncate(UNASSIGNED);
+    let has_more = newest_first.len() > MAX_UNASSIGNED;
+    newest_first.truncate(MAX_UNASSIGNED);
     newest_first.reverse();
-    cut
+    has_more
 }
 
 /// Loads one outbound message.
@@ -196,7 +197,7 @@ pub(super) fn load_outbound(conn: &mut Conn, id: OutboxId) -> QueryResult<Option
     outbox::table.find(id).select(OutboundRecord::as_select()).first(conn).optional()
 }
 
-/// Loads one inbound message if it got no turn.
+/// Loads one inbound message if it was finished without a turn.
 pub(super) fn load_unanswered(conn: &mut Conn, id: EventId) -> QueryResult<Option<InboundRecord>> {
     inbound_events::table
         .find(id)
@@ -206,7 +207,7 @@ pub(super) fn load_unanswered(conn: &mut Conn, id: EventId) -> QueryResult<Optio
         .optional()
 }
 
-/// Loads the messages of a user that no turn processed or wrote, oldest first.
+/// Loads the inbound and outbound messages of a user that belong to no turn, oldest first.
 pub(in crate::store) fn load_user_messages_without_turn(
     conn: &mut Conn,
     user: UserId,

@@ -1,6 +1,5 @@
-//! Stored record of conversations: the one set of types in which a conversation is read. The console, the API, the
-//! event stream, the export and the engine build what they need from these records. docs/internals/CONVERSATION_RECORD.md
-//! draws them.
+//! Records of conversations: the one set of types for reading a conversation. The console, the API, the event stream,
+//! the export and the engine build their own types from these records. docs/internals/CONVERSATION_RECORD.md shows how.
 
 pub mod conversations;
 pub mod delivery;

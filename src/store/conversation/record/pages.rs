@@ -1,4 +1,4 @@
-//! Pages of a conversation: consecutive turns, the messages around them, and what is open.
+//! Pages of a conversation: consecutive turns, the messages around them, and the pending action.
 
 use super::conversations::{self, ConversationRecord, PendingActionRecord};
 use super::messages::{self, InboundRecord, OutboundRecord, UnassignedMessages};
@@ -8,10 +8,10 @@ use crate::store::conversation::reactions::Reactions;
 use crate::store::conversation::record::turn_range::MessageTimeRange;
 use crate::store::{Conn, QueryResult};
 
-/// Number of turns on a page, unless the reader asks for fewer.
-pub const TURNS: usize = 50;
+/// Default number of turns on a page.
+pub const PAGE_TURNS: usize = 50;
 
-/// Page of a conversation, which is also the state that a reader of its events starts from.
+/// Page of a conversation. The newest page is also the snapshot from which a reader of the events starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationPage {
     pub conversation: ConversationRecord,
@@ -41,28 +41,28 @@ pub struct ChangedEntries {
 
 /// Loads the newest page of a conversation; returns an error if the conversation does not exist.
 pub fn load_newest_page(conn: &mut Conn, conversation: ConversationId) -> QueryResult<ConversationPage> {
-    load_page(conn, conversation, i64::MAX, TURNS)?.ok_or(diesel::NotFound)
+    load_page(conn, conversation, i64::MAX, PAGE_TURNS)?.ok_or(diesel::NotFound)
 }
 
-/// Loads a page with at most `most` turns: the newest ones below `before`. `None` if the conversation does not exist.
+/// Loads a page with the newest turns below `before`, at most `page_size`; `None` if the conversation does not exist.
 pub fn load_page(
     conn: &mut Conn,
     id: ConversationId,
     before: i64,
-    most: usize,
+    page_size: usize,
 ) -> QueryResult<Option<ConversationPage>> {
     let Some(conversation) = conversations::load_conversation(conn, id)? else { return Ok(None) };
-    let limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
-    let mut rows = turns::load_newest_rows(conn, id, before, limit)?;
-    let truncated = rows.len() > most;
-    rows.truncate(most);
+    let limit = i64::try_from(page_size).unwrap_or(i64::MAX).saturating_add(1);
+    let mut rows = turns::load_newest_turn_rows(conn, id, before, limit)?;
+    let truncated = rows.len() > page_size;
+    rows.truncate(page_size);
     rows.reverse();
-    let oldest = rows.first().map(|turn| turn.begun_at).filter(|_| truncated);
-    let time = MessageTimeRange::load_for_page(conn, id, oldest, before)?;
-    let waits = conversation.ended_at.is_none().then_some(conversation.user);
+    let oldest_start = rows.first().map(|turn| turn.started_at).filter(|_| truncated);
+    let range = MessageTimeRange::load_for_page(conn, id, oldest_start, before)?;
+    let waiting_user = conversation.ended_at.is_none().then_some(conversation.user);
     let mut content = PageContent {
         turns: turns::load_turn_content(conn, id, rows)?,
-        unassigned: UnassignedMessages::load_for_page(conn, time, waits)?,
+        unassigned: UnassignedMessages::load_for_page(conn, range, waiting_user)?,
         reactions: Reactions::default(),
     };
     content.load_reactions(conn)?;
@@ -71,12 +71,12 @@ pub fn load_page(
 }
 
 impl PageContent {
-    /// Loads the entries that changed. `waits` is the user whose waiting messages are loaded too, if any.
+    /// Loads the changed entries. `waiting_user` is the user whose waiting messages are included, if any.
     pub fn load_changed(
         conn: &mut Conn,
         conversation: ConversationId,
         changed: ChangedEntries,
-        waits: Option<UserId>,
+        waiting_user: Option<UserId>,
     ) -> QueryResult<Self> {
         let mut content = Self::default();
         for turn in changed.turns {
@@ -88,7 +88,7 @@ impl PageContent {
         for id in changed.unanswered {
             content.unassigned.unanswered.extend(messages::load_unanswered(conn, id)?);
         }
-        if let Some(user) = waits {
+        if let Some(user) = waiting_user {
             content.unassigned.load_waiting(conn, user)?;
         }
         content.load_reactions(conn)?;
@@ -96,8 +96,8 @@ impl PageContent {
     }
 
     pub fn inbound(&self) -> impl Iterator<Item = &InboundRecord> {
-        let of_turns = self.turns.iter().flat_map(|turn| &turn.received);
-        of_turns.chain(&self.unassigned.unanswered).chain(&self.unassigned.waiting)
+        let in_turns = self.turns.iter().flat_map(|turn| &turn.received);
+        in_turns.chain(&self.unassigned.unanswered).chain(&self.unassigned.waiting)
     }
 
     pub fn outbound(&self) -> impl Iterator<Item = &OutboundRecord> {
@@ -105,9 +105,9 @@ impl PageContent {
     }
 
     fn load_reactions(&mut self, conn: &mut Conn) -> QueryResult<()> {
-        let theirs = self.inbound().map(|text| text.id).collect();
-        let ours = self.outbound().map(|text| text.id).collect();
-        self.reactions = Reactions::load_active(conn, theirs, ours)?;
+        let inbound = self.inbound().map(|message| message.id).collect();
+        let outbound = self.outbound().map(|message| message.id).collect();
+        self.reactions = Reactions::load_active(conn, inbound, outbound)?;
         Ok(())
     }
 }
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
     use crate::conversation::transcript::{Address, PhoneNumber, Responder};
-    use crate::store::conversation::conversations as talks;
+    use crate::store::conversation::conversations::start_conversation;
     use crate::store::people::users::{self, FirstContactRole};
     use crate::store::queue::inbound_messages::MessageOutcome;
     use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
@@ -127,22 +127,22 @@ mod tests {
     use crate::store::turns::model_steps;
     use crate::store::turns::turn_lifecycle::{self as turn_rows, NewTurn, TurnEnd, TurnKind, TurnPlan};
 
-    fn at(second: i64) -> Timestamp {
+    fn test_time(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
     /// Creates a conversation of four turns that call a tool, each followed by a notification.
-    fn a_talk(conn: &mut Conn) -> ConversationId {
+    fn create_conversation(conn: &mut Conn) -> ConversationId {
         let phone = PhoneNumber::parse("+15550100001").unwrap();
-        let user = users::ensure_user(conn, &phone, FirstContactRole::Member, at(0)).unwrap();
-        let conversation = talks::start_conversation(conn, user, "A talk", at(0)).unwrap();
+        let user = users::ensure_user(conn, &phone, FirstContactRole::Member, test_time(0)).unwrap();
+        let conversation = start_conversation(conn, user, "Nov 20", test_time(0)).unwrap();
         for turn in 1..=4 {
             let plan = TurnPlan::for_responder(Responder::Model);
-            let new = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
-            let id = turn_rows::create_turn(conn, new, at(10 * turn)).unwrap();
-            model_steps::add_call(conn, id, "check_status", at(10 * turn)).unwrap();
+            let new_turn = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
+            let id = turn_rows::create_turn(conn, new_turn, test_time(10 * turn)).unwrap();
+            model_steps::add_call(conn, id, "check_status", test_time(10 * turn)).unwrap();
             let end = TurnEnd::without_message(id, MessageOutcome::Replied);
-            turn_rows::finish_turn(conn, &end, at(10 * turn + 1)).unwrap();
+            turn_rows::finish_turn(conn, &end, test_time(10 * turn + 1)).unwrap();
             let notice = NewOutboundMessage {
                 key: format!("notice:{turn}"),
                 user,
@@ -154,54 +154,62 @@ mod tests {
                 media: None,
                 segments: 1,
             };
-            outbox::queue_message(conn, &notice, at(10 * turn + 5)).unwrap();
+            outbox::queue_message(conn, &notice, test_time(10 * turn + 5)).unwrap();
         }
         conversation
     }
 
     /// Returns the turns and the notifications on a page of two turns.
-    fn shown(conn: &mut Conn, conversation: ConversationId, before: i64) -> (Vec<i64>, Vec<String>) {
+    fn load_page_of_two(
+        conn: &mut Conn,
+        conversation: ConversationId,
+        before: i64,
+    ) -> (Vec<i64>, Vec<String>) {
         let page = load_page(conn, conversation, before, 2).unwrap().unwrap().content;
         let notices = page.unassigned.notifications.into_iter().map(|notice| notice.body).collect();
         (page.turns.into_iter().map(|turn| turn.row.id.0).collect(), notices)
     }
 
     #[test]
-    fn each_notification_is_on_the_page_of_its_preceding_turn() {
+    fn notification_is_on_the_page_of_its_preceding_turn() {
         let mut conn = scratch();
-        let talk = a_talk(&mut conn);
+        let conversation = create_conversation(&mut conn);
         let notices = |turns: [i64; 2]| turns.map(|turn| format!("after turn {turn}")).to_vec();
-        assert_eq!(shown(&mut conn, talk, i64::MAX), (vec![3, 4], notices([3, 4])));
-        assert_eq!(shown(&mut conn, talk, 3), (vec![1, 2], notices([1, 2])));
+        assert_eq!(load_page_of_two(&mut conn, conversation, i64::MAX), (vec![3, 4], notices([3, 4])));
+        assert_eq!(load_page_of_two(&mut conn, conversation, 3), (vec![1, 2], notices([1, 2])));
     }
 
     #[test]
-    fn newest_waiting_messages_are_shown_with_a_more_flag() {
+    fn newest_waiting_messages_are_loaded_with_a_truncation_flag() {
         let mut conn = scratch();
-        let talk = a_talk(&mut conn);
-        let mut waits = |texts: std::ops::RangeInclusive<i64>| {
-            for n in texts {
-                let text = format!(
+        let conversation = create_conversation(&mut conn);
+        let mut receive_and_load = |numbers: std::ops::RangeInclusive<i64>| {
+            for n in numbers {
+                let sql = format!(
                     "INSERT INTO inbound_events (channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
                      VALUES ('twilio', '{n}', 1, '+1', '{n}', {n}, {n}, 'webhook', 0)"
                 );
-                diesel::sql_query(text).execute(&mut conn).unwrap();
+                diesel::sql_query(sql).execute(&mut conn).unwrap();
             }
-            let told = load_newest_page(&mut conn, talk).unwrap().content.unassigned;
-            (told.waiting.into_iter().map(|text| text.body).collect::<Vec<_>>(), told.truncated)
+            let unassigned = load_newest_page(&mut conn, conversation).unwrap().content.unassigned;
+            (
+                unassigned.waiting.into_iter().map(|message| message.body).collect::<Vec<_>>(),
+                unassigned.truncated,
+            )
         };
-        let bodies = |texts: std::ops::RangeInclusive<i64>| texts.map(|n| n.to_string()).collect::<Vec<_>>();
-        assert_eq!(waits(1..=50), (bodies(1..=50), false));
-        assert_eq!(waits(51..=51), (bodies(2..=51), true));
+        let bodies =
+            |numbers: std::ops::RangeInclusive<i64>| numbers.map(|n| n.to_string()).collect::<Vec<_>>();
+        assert_eq!(receive_and_load(1..=50), (bodies(1..=50), false));
+        assert_eq!(receive_and_load(51..=51), (bodies(2..=51), true));
     }
 
     #[test]
-    fn older_page_does_not_read_newer_turns() {
+    fn loading_an_older_page_does_not_read_newer_turns() {
         let mut conn = scratch();
-        let talk = a_talk(&mut conn);
-        let time_out_of_range = format!("UPDATE tool_calls SET created_at = {} WHERE turn_id >= 3", i64::MAX);
-        diesel::sql_query(time_out_of_range).execute(&mut conn).unwrap();
-        assert!(load_page(&mut conn, talk, i64::MAX, 2).is_err(), "a row that cannot be read is an error");
-        assert_eq!(shown(&mut conn, talk, 3).0, [1, 2]);
+        let conversation = create_conversation(&mut conn);
+        let set_invalid_time = format!("UPDATE tool_calls SET created_at = {} WHERE turn_id >= 3", i64::MAX);
+        diesel::sql_query(set_invalid_time).execute(&mut conn).unwrap();
+        assert!(load_page(&mut conn, conversation, i64::MAX, 2).is_err(), "an unreadable row is an error");
+        assert_eq!(load_page_of_two(&mut conn, conversation, 3).0, [1, 2]);
     }
 }

@@ -31,13 +31,14 @@ pub struct StepRecord {
     pub calls: Vec<ToolCallRecord>,
 }
 
-/// One attempt at a response, with the blocks that were recorded or, while it runs, have arrived.
+/// One attempt at a response, with its recorded blocks or, while it runs, the blocks received so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptRecord {
     pub row: AttemptRow,
     pub blocks: Vec<BlockRecord>,
 }
 
+/// Attempt as stored, without its blocks.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
 #[diesel(table_name = llm_steps)]
 pub struct AttemptRow {
@@ -50,7 +51,8 @@ pub struct AttemptRow {
     pub attempt: u32,
     pub state: AttemptState,
     #[serde(rename = "answered_by")]
-    pub brain: Responder,
+    #[diesel(column_name = brain)]
+    pub responder: Responder,
     pub model: String,
     finish_reason: Option<String>,
     pub tokens_in: Option<i64>,
@@ -62,6 +64,7 @@ pub struct AttemptRow {
 }
 
 stored_enum! {
+    /// State of an attempt.
     pub enum AttemptState {
         Started = "started",
         Complete = "complete",
@@ -146,11 +149,11 @@ impl ToolCallRecord {
                 let failure = self.failure()?;
                 (failure.for_user.or_else(|| Some(failure.code.to_string())), Some(failure.for_model))
             }
-            // Here the error is the reason why the call was canceled.
-            (None, _, Some(reason)) => (Some(reason.parse("end of a call")?), None),
+            // The error column of a canceled call holds the reason of the cancellation.
+            (None, _, Some(reason)) => (Some(reason.parse("reason")?), None),
             (None, _, None) => (None, None),
         };
-        Ok(CallOutcome { for_user: for_user.filter(|words| !words.is_empty()), for_model })
+        Ok(CallOutcome { for_user: for_user.filter(|text| !text.is_empty()), for_model })
     }
 
     pub(in crate::store) fn into_tool_call(self) -> QueryResult<ToolCall> {
@@ -179,7 +182,7 @@ impl AttemptRecord {
         self.row.state == AttemptState::Started
     }
 
-    /// Returns the text of this kind; `None` if the response has none.
+    /// Returns the text of all blocks of this kind; `None` if the response has none.
     pub fn text(&self, kind: BlockKind) -> Option<String> {
         let texts: Vec<&str> =
             self.blocks.iter().filter(|block| block.kind == kind).map(|block| block.text.as_str()).collect();
@@ -201,8 +204,8 @@ impl AttemptRow {
     pub fn failure_message(&self) -> QueryResult<Option<String>> {
         let Some(error) = &self.error else { return Ok(None) };
         let error: Value = error.parse("error of a step")?;
-        let word = |field: &str| error.get(field).and_then(Value::as_str).filter(|word| !word.is_empty());
-        Ok(word("message").or_else(|| word("kind")).map(str::to_owned))
+        let text_field = |name: &str| error.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        Ok(text_field("message").or_else(|| text_field("kind")).map(str::to_owned))
     }
 }
 
@@ -213,12 +216,12 @@ impl StepRecord {
 
     /// Returns the response of the step; `None` while no attempt is complete.
     fn into_model_step(self) -> QueryResult<Option<ModelStep>> {
-        let complete = |attempt: &&AttemptRecord| attempt.row.state == AttemptState::Complete;
-        let Some(attempt) = self.attempts.iter().find(complete) else { return Ok(None) };
+        let is_complete = |attempt: &&AttemptRecord| attempt.row.state == AttemptState::Complete;
+        let Some(attempt) = self.attempts.iter().find(is_complete) else { return Ok(None) };
         Ok(Some(ModelStep {
             text: attempt.text(BlockKind::Text).unwrap_or_default(),
             stop: parse_stop_reason(attempt.row.finish_reason.as_deref().unwrap_or("stop")),
-            responder: attempt.row.brain,
+            responder: attempt.row.responder,
             calls: self
                 .calls
                 .into_iter()
@@ -229,26 +232,27 @@ impl StepRecord {
 }
 
 /// Returns the responses of the complete steps of a turn.
-pub(in crate::store) fn model_steps(steps: Vec<StepRecord>) -> QueryResult<Vec<ModelStep>> {
+pub(in crate::store) fn collect_model_steps(steps: Vec<StepRecord>) -> QueryResult<Vec<ModelStep>> {
     steps.into_iter().filter_map(|step| step.into_model_step().transpose()).collect()
 }
 
 /// Returns the failed attempts at the step after the complete ones, oldest first.
-pub(in crate::store) fn step_failures(steps: &[StepRecord]) -> QueryResult<Vec<StepFailure>> {
+pub(in crate::store) fn collect_step_failures(steps: &[StepRecord]) -> QueryResult<Vec<StepFailure>> {
     let completed = steps.iter().filter(|step| step.is_complete()).count();
-    let next =
+    let next_step =
         steps.iter().filter(|step| usize::try_from(step.number).is_ok_and(|number| number == completed));
-    let failed =
-        next.flat_map(|step| &step.attempts).filter(|attempt| attempt.row.state == AttemptState::Abandoned);
+    let failed = next_step
+        .flat_map(|step| &step.attempts)
+        .filter(|attempt| attempt.row.state == AttemptState::Abandoned);
     failed.map(|attempt| attempt.row.failure()).collect()
 }
 
 /// Blocks to load with the attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum LoadedBlocks {
-    /// Text of recorded responses, which is what a model receives of them.
+    /// Only the text of recorded responses, as a model receives them.
     Text,
-    /// All blocks, also of a response in progress.
+    /// All blocks, including those of a response in progress.
     All,
 }
 
@@ -256,14 +260,14 @@ pub(in crate::store) enum LoadedBlocks {
 pub(in crate::store) fn load_steps(
     conn: &mut Conn,
     turns: TurnRange,
-    content: LoadedBlocks,
+    loaded_blocks: LoadedBlocks,
 ) -> QueryResult<HashMap<TurnId, Vec<StepRecord>>> {
     let attempts: Vec<AttemptRow> = llm_steps::table
         .filter(llm_steps::turn_id.eq_any(select_turn_ids(turns)))
         .order((llm_steps::turn_id, llm_steps::step, llm_steps::attempt))
         .select(AttemptRow::as_select())
         .load(conn)?;
-    let mut recorded = load_recorded_blocks(conn, turns, content)?;
+    let mut recorded = load_recorded_blocks(conn, turns, loaded_blocks)?;
     let calls: Vec<ToolCallRecord> = tool_calls::table
         .filter(tool_calls::turn_id.eq_any(select_turn_ids(turns)))
         .order((tool_calls::turn_id, tool_calls::step, tool_calls::ord))
@@ -271,14 +275,14 @@ pub(in crate::store) fn load_steps(
         .load(conn)?;
     let mut steps: BTreeMap<(TurnId, u32), StepRecord> = BTreeMap::new();
     for row in attempts {
-        let blocks = match (row.state, content) {
+        let blocks = match (row.state, loaded_blocks) {
             (AttemptState::Started, LoadedBlocks::All) => load_streamed_blocks(conn, row.id())?,
             _ => recorded.remove(&row.id()).unwrap_or_default(),
         };
-        step_mut(&mut steps, row.turn, row.step).attempts.push(AttemptRecord { row, blocks });
+        step_entry(&mut steps, row.turn, row.step).attempts.push(AttemptRecord { row, blocks });
     }
     for call in calls {
-        step_mut(&mut steps, call.turn, call.step).calls.push(call);
+        step_entry(&mut steps, call.turn, call.step).calls.push(call);
     }
     let mut by_turn: HashMap<TurnId, Vec<StepRecord>> = HashMap::new();
     for ((turn, _), step) in steps {
@@ -287,7 +291,7 @@ pub(in crate::store) fn load_steps(
     Ok(by_turn)
 }
 
-fn step_mut(steps: &mut BTreeMap<(TurnId, u32), StepRecord>, turn: TurnId, number: u32) -> &mut StepRecord {
+fn step_entry(steps: &mut BTreeMap<(TurnId, u32), StepRecord>, turn: TurnId, number: u32) -> &mut StepRecord {
     let empty = || StepRecord { number, attempts: Vec::new(), calls: Vec::new() };
     steps.entry((turn, number)).or_insert_with(empty)
 }
@@ -309,13 +313,13 @@ struct BlockRow {
 fn load_recorded_blocks(
     conn: &mut Conn,
     turns: TurnRange,
-    content: LoadedBlocks,
+    loaded_blocks: LoadedBlocks,
 ) -> QueryResult<HashMap<AttemptId, Vec<BlockRecord>>> {
     let rows = blocks::table
         .filter(blocks::turn_id.eq_any(select_turn_ids(turns)))
         .order((blocks::turn_id, blocks::idx))
         .select(BlockRow::as_select());
-    let rows: Vec<BlockRow> = match content {
+    let rows: Vec<BlockRow> = match loaded_blocks {
         LoadedBlocks::Text => rows.filter(blocks::type_.eq(BlockKind::Text)).load(conn)?,
         LoadedBlocks::All => rows.load(conn)?,
     };
@@ -326,14 +330,14 @@ fn load_recorded_blocks(
         let last_call = blocks.iter().rfind(|block| block.kind == BlockKind::ToolCall);
         let ord = match row.kind {
             BlockKind::Text | BlockKind::Thinking => 0,
-            BlockKind::ToolCall => last_call.map_or(0, |last| last.ord + 1),
+            BlockKind::ToolCall => last_call.map_or(0, |call| call.ord + 1),
         };
         blocks.push(BlockRecord { kind: row.kind, ord, text: row.content });
     }
     Ok(recorded)
 }
 
-/// Loads the blocks of a response in progress, as far as they have arrived.
+/// Loads the blocks of a response in progress that have been received so far.
 pub(in crate::store) fn load_streamed_blocks(
     conn: &mut Conn,
     AttemptId { turn, step, attempt }: AttemptId,

@@ -9,7 +9,7 @@ use crate::store::codec::ms;
 use crate::store::column_types::Millis;
 use crate::store::schema::turns;
 
-/// Range of turns, including both ends.
+/// Inclusive range of turns of one conversation.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct TurnRange {
     pub(in crate::store) conversation: ConversationId,
@@ -18,29 +18,29 @@ pub(in crate::store) struct TurnRange {
 }
 
 impl TurnRange {
-    pub(in crate::store) fn one(conversation: ConversationId, turn: TurnId) -> Self {
+    pub(in crate::store) fn single_turn(conversation: ConversationId, turn: TurnId) -> Self {
         Self { conversation, from: turn, to: turn }
     }
 
-    pub(in crate::store) fn whole(conversation: ConversationId) -> Self {
+    pub(in crate::store) fn whole_conversation(conversation: ConversationId) -> Self {
         Self::from_turn(conversation, TurnId(0))
     }
 
-    /// Range from one turn on.
+    /// Range of all turns from `from` on.
     pub(in crate::store) fn from_turn(conversation: ConversationId, from: TurnId) -> Self {
         Self { conversation, from, to: TurnId(i64::MAX) }
     }
 }
 
 #[diesel::dsl::auto_type(no_type_alias)]
-pub(in crate::store) fn select_turn_ids(turns_of: TurnRange) -> _ {
+pub(in crate::store) fn select_turn_ids(range: TurnRange) -> _ {
     let (conversation, from, to): (ConversationId, TurnId, TurnId) =
-        (turns_of.conversation, turns_of.from, turns_of.to);
-    let wanted = turns::conversation_id.eq(conversation).and(turns::id.between(from, to));
-    turns::table.filter(wanted).select(turns::id)
+        (range.conversation, range.from, range.to);
+    let in_range = turns::conversation_id.eq(conversation).and(turns::id.between(from, to));
+    turns::table.filter(in_range).select(turns::id)
 }
 
-/// Time range of messages without a turn, from `from` (included) to `to` (excluded), as stored.
+/// Time range of messages without a turn: from `from` (inclusive) to `to` (exclusive).
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct MessageTimeRange {
     pub(in crate::store) conversation: ConversationId,
@@ -49,22 +49,21 @@ pub(in crate::store) struct MessageTimeRange {
 }
 
 impl MessageTimeRange {
-    /// Computes the time range of the page of turns below `before`. The range begins at the oldest turn of the page, or
-    /// at the beginning of the conversation if there are no older turns, and ends at the oldest turn of the next newer
-    /// page.
+    /// Loads the time range of the page of turns below `before`. The range starts with the oldest turn of the page, or is
+    /// unbounded if `oldest` is `None` because there are no older turns, and ends with the first turn of the next page.
     pub(in crate::store) fn load_for_page(
         conn: &mut Conn,
         conversation: ConversationId,
         oldest: Option<Timestamp>,
         before: i64,
     ) -> QueryResult<Self> {
-        let next: Option<Timestamp> = turns::table
+        let next_start: Option<Timestamp> = turns::table
             .filter(turns::conversation_id.eq(conversation).and(turns::id.ge(before)))
             .order(turns::id)
             .select(turns::created_at)
             .first(conn)
             .optional()?;
-        let (from, to) = (oldest.unwrap_or(Timestamp::MIN), next.unwrap_or(Timestamp::MAX));
+        let (from, to) = (oldest.unwrap_or(Timestamp::MIN), next_start.unwrap_or(Timestamp::MAX));
         Ok(Self { conversation, from: ms(from), to: ms(to) })
     }
 }

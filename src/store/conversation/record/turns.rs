@@ -17,17 +17,18 @@ use crate::store::schema::{tool_calls, turns};
 use crate::store::turns::turn_lifecycle::TurnKind;
 use crate::store::{Conn, QueryResult};
 
-/// Turn with everything that was recorded of it.
+/// Turn with its messages, steps and calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnRecord {
     pub row: TurnRow,
     pub received: Vec<InboundRecord>,
     pub steps: Vec<StepRecord>,
-    /// Held calls of an earlier turn that this one executes.
+    /// Confirmed calls of an earlier turn that this turn executes.
     pub executed_calls: Vec<ToolCallRecord>,
     pub sent: Vec<OutboundRecord>,
 }
 
+/// Turn as stored, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
 #[diesel(table_name = turns)]
 pub struct TurnRow {
@@ -40,8 +41,9 @@ pub struct TurnRow {
     /// Full text of the answer, of which the messages contain the first page.
     #[diesel(column_name = response_text)]
     pub answer: Option<String>,
+    #[serde(rename = "begun_at")]
     #[diesel(column_name = created_at)]
-    pub begun_at: Timestamp,
+    pub started_at: Timestamp,
     pub finished_at: Option<Timestamp>,
     #[serde(skip)]
     cancel_requested_at: Option<Timestamp>,
@@ -52,7 +54,7 @@ impl TurnRow {
         self.finished_at.is_none()
     }
 
-    /// Returns whether the end of the turn was requested and the turn is still running.
+    /// Returns whether the turn is still running after a cancellation was requested.
     pub fn is_ending(&self) -> bool {
         self.is_running() && self.cancel_requested_at.is_some()
     }
@@ -68,27 +70,32 @@ pub struct TurnBlock {
 }
 
 impl TurnRecord {
-    /// Calls that the turn requested, in order.
+    /// Returns the calls that the turn requested, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCallRecord> {
         self.steps.iter().flat_map(|step| &step.calls)
     }
 
-    /// Returns the blocks of the turn, in order. An unfinished response counts only while the turn is running.
+    /// Returns the blocks of the turn, in order. Blocks of an unfinished response are included only while the turn is
+    /// running.
     pub fn blocks(&self) -> QueryResult<Vec<TurnBlock>> {
         let attempts =
             self.steps.iter().flat_map(|step| step.attempts.iter().map(move |attempt| (step, attempt)));
         attempts
             .filter(|(_, attempt)| !attempt.is_running() || self.row.is_running())
             .flat_map(|(step, attempt)| {
-                attempt.blocks.iter().map(move |block| turn_block(step, attempt, block))
+                attempt.blocks.iter().map(move |block| turn_block_from_record(step, attempt, block))
             })
             .collect()
     }
 }
 
-/// Numbers a block of a step. The text of a recorded call is its tool and its arguments.
-fn turn_block(step: &StepRecord, attempt: &AttemptRecord, recorded: &BlockRecord) -> QueryResult<TurnBlock> {
-    let BlockRecord { kind, ord, ref text } = *recorded;
+/// Converts a block of a step. The text of a recorded call consists of the tool name and the arguments.
+fn turn_block_from_record(
+    step: &StepRecord,
+    attempt: &AttemptRecord,
+    record: &BlockRecord,
+) -> QueryResult<TurnBlock> {
+    let BlockRecord { kind, ord, ref text } = *record;
     let call = step.calls.iter().find(|call| call.ord == ord);
     let call = call.filter(|_| kind == BlockKind::ToolCall && !attempt.is_running());
     let arguments = call.map(ToolCallRecord::arguments).transpose()?;
@@ -108,7 +115,7 @@ pub(in crate::store) fn format_arguments(arguments: &ToolArguments) -> String {
 }
 
 /// Loads the newest turns of a conversation below `before`, at most `limit`, newest first.
-pub(super) fn load_newest_rows(
+pub(super) fn load_newest_turn_rows(
     conn: &mut Conn,
     conversation: ConversationId,
     before: i64,
@@ -122,14 +129,14 @@ pub(super) fn load_newest_rows(
         .load(conn)
 }
 
-/// Loads one turn.
+/// Loads one turn; returns an empty list if it does not exist.
 pub(super) fn load_turn_record(
     conn: &mut Conn,
     conversation: ConversationId,
     turn: TurnId,
 ) -> QueryResult<Vec<TurnRecord>> {
-    let row = turns::table.find(turn).select(TurnRow::as_select()).load(conn)?;
-    load_turn_content(conn, conversation, row)
+    let rows = turns::table.find(turn).select(TurnRow::as_select()).load(conn)?;
+    load_turn_content(conn, conversation, rows)
 }
 
 /// Loads all turns of a conversation, oldest first.
@@ -153,18 +160,18 @@ pub(super) fn load_turn_content(
 ) -> QueryResult<Vec<TurnRecord>> {
     let (Some(oldest), Some(newest)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
     let range = TurnRange { conversation, from: oldest.id, to: newest.id };
-    let mut received = group_rows(messages::load_inbound_of_turns(conn, range)?, |text| text.turn);
-    let mut sent = group_rows(messages::load_outbound_of_turns(conn, range)?, |text| text.turn);
+    let mut received = group_rows(messages::load_inbound_of_turns(conn, range)?, |message| message.turn);
+    let mut sent = group_rows(messages::load_outbound_of_turns(conn, range)?, |message| message.turn);
     let mut steps = steps::load_steps(conn, range, LoadedBlocks::All)?;
     let mut executed = group_rows(load_executed_calls(conn, range)?, |call| call.run_turn);
-    let record = |row: TurnRow| TurnRecord {
+    let build_record = |row: TurnRow| TurnRecord {
         received: received.remove(&Some(row.id)).unwrap_or_default(),
         steps: steps.remove(&row.id).unwrap_or_default(),
         executed_calls: executed.remove(&Some(row.id)).unwrap_or_default(),
         sent: sent.remove(&Some(row.id)).unwrap_or_default(),
         row,
     };
-    Ok(rows.into_iter().map(record).collect())
+    Ok(rows.into_iter().map(build_record).collect())
 }
 
 /// Loads the calls that these turns execute on behalf of an earlier turn.
@@ -177,7 +184,7 @@ fn load_executed_calls(conn: &mut Conn, turns: TurnRange) -> QueryResult<Vec<Too
         .load(conn)
 }
 
-/// Groups rows by a key, and preserves their order.
+/// Groups rows by a key, and preserves their order within each group.
 fn group_rows<T, K: Eq + Hash>(rows: Vec<T>, key: impl Fn(&T) -> K) -> HashMap<K, Vec<T>> {
     let mut groups: HashMap<K, Vec<T>> = HashMap::new();
     for row in rows {

@@ -68,12 +68,12 @@ pub(super) fn render_footer(
 ) -> askama::Result<String> {
     let question = footer.pending_action.as_ref().map(|question| PromptView {
         id: question.record.id,
-        words: question.record.question.clone(),
+        words: question.record.prompt.clone(),
         code: question.record.code.clone(),
         items: question.items.clone(),
         until: question.record.open_until().map(|at| console.display_time(at)),
     });
-    let used = footer.last_prompt.and_then(|tokens| u64::try_from(tokens).ok());
+    let used = footer.last_input_tokens.and_then(|tokens| u64::try_from(tokens).ok());
     let waiting = &entries.content.unassigned.waiting;
     let view = FooterView {
         id: head.conversation.id.0,

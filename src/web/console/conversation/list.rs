@@ -99,8 +99,8 @@ pub(in crate::web) async fn list_conversations(
     };
     if let Some(wanted) = SearchQuery::parse(&content.typed) {
         let below = SearchCursor {
-            received: asks.received.unwrap_or(SearchCursor::NOTHING.received),
-            sent: asks.sent.unwrap_or(SearchCursor::NOTHING.sent),
+            received: asks.received.unwrap_or(SearchCursor::NEWEST.received),
+            sent: asks.sent.unwrap_or(SearchCursor::NEWEST.sent),
         };
         let (found, next) =
             console.db.read(move |conn| search::search_messages(conn, &wanted, below)).await?;

@@ -118,7 +118,7 @@ pub(super) fn render_entries(
         received: turn.received.iter().map(|text| received_view(console, entries, text)).collect(),
         sent: turn.sent.iter().map(|text| sent_view(console, entries, text)).collect(),
         turn: Some(turn_view(turn)),
-        ..entry(format!("turn-{}", turn.row.id), turn.row.begun_at)
+        ..entry(format!("turn-{}", turn.row.id), turn.row.started_at)
     });
     let notifications = entries.content.unassigned.notifications.iter().map(|text| EntryView {
         sent: vec![sent_view(console, entries, text)],
@@ -150,7 +150,7 @@ fn turn_view(turn: &TurnRecord) -> TurnView {
         is_ending,
         has_failed: !is_running && matches!(state, StreamTurnState::Failed | StreamTurnState::Error),
         summary: summarize_turn(turn),
-        took: turn.row.finished_at.map(|end| labels::format_duration(turn.row.begun_at, end)),
+        took: turn.row.finished_at.map(|end| labels::format_duration(turn.row.started_at, end)),
         partial: running.and_then(|attempt| attempt.text(BlockKind::Text)).unwrap_or_default(),
         steps: turn.steps.iter().map(step_view).collect(),
         carries_out: call_views(&turn.executed_calls),
@@ -186,7 +186,7 @@ fn attempt_view((number, attempt): (u32, &AttemptRecord)) -> AttemptView {
     drafts.sort_by_key(|block| block.ord);
     AttemptView {
         number,
-        by: match row.brain {
+        by: match row.responder {
             Responder::Model => row.model.clone(),
             Responder::Keyword => "Keywords".to_owned(),
         },
@@ -267,6 +267,6 @@ fn sent_view(console: &ConsoleState, entries: &ConversationEntries, text: &Outbo
 }
 
 fn reaction_labels(entries: &ConversationEntries, message: MessageRef) -> Vec<String> {
-    let active = entries.content.reactions.to(message).iter();
+    let active = entries.content.reactions.get(message).iter();
     active.map(|given| given.emoji.clone().unwrap_or_else(|| "sticker".to_owned())).collect()
 }
