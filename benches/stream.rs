@@ -67,7 +67,7 @@ impl Stage {
 
     async fn write(&self, deltas: usize) -> Result<()> {
         let attempt = self.attempt;
-        let piece = BlockChunk { part: BlockKind::Text, ord: 0, text: DELTA.repeat(deltas) };
+        let piece = BlockChunk { kind: BlockKind::Text, ord: 0, text: DELTA.repeat(deltas) };
         let now = Timestamp::now();
         Ok(self.db.write(move |conn| delta_writer::append_chunks(conn, attempt, &[piece], now)).await?)
     }

@@ -84,7 +84,7 @@ impl Maintenance {
         while !self.stop.is_cancelled() {
             match self.db.write(move |conn| pruning::prune_events(conn, after, before)).await? {
                 PruneProgress::UpTo(seq) => after = seq,
-                PruneProgress::Everything => return Ok(()),
+                PruneProgress::Complete => return Ok(()),
             }
         }
         Ok(())

@@ -170,7 +170,7 @@ impl Metrics {
             let tool = self.0.tools.iter().copied().find(|known| known == tool).unwrap_or(NO_SUCH_TOOL);
             let outcome = match end {
                 CallEnd::Complete => "complete",
-                CallEnd::Held => "held",
+                CallEnd::AwaitingConfirmation => "held",
                 CallEnd::Canceled => "canceled",
                 CallEnd::Error => "error",
             };

@@ -90,7 +90,7 @@ impl ReplyAddress {
     /// Creates the end of a turn with an answer.
     pub(super) fn turn_end(&self, turn: TurnId, outcome: MessageOutcome, answer: &str) -> TurnEnd {
         let (whole, page) = self.first_page(answer);
-        TurnEnd { turn, outcome, answer: Some(whole), texts: vec![self.reply_message(page.text)] }
+        TurnEnd { turn, outcome, answer: Some(whole), messages: vec![self.reply_message(page.text)] }
     }
 
     pub(super) fn reply_message(&self, body: String) -> NewOutboundMessage {

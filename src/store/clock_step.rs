@@ -1,6 +1,6 @@
-//! Correction of stored times after a step of the wall clock. The times of work that waits for a retry are shifted with the
-//! clock, so that the length of the wait is unchanged. Access and prompts that must not outlast their period end if the
-//! clock was set back.
+//! Correction of stored times after a step of the wall clock. The times of work that waits for a retry are shifted with
+//! the clock, so that the length of the wait is unchanged. Access and prompts that must not outlast their period end if
+//! the clock was set back.
 
 use diesel::dsl::max;
 use diesel::prelude::*;

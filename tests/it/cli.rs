@@ -96,7 +96,10 @@ fn serve_refuses_a_second_process_and_stops_on_request() {
     let second = cli.run(&["serve"], &UNREACHABLE_PEERS);
     assert_eq!(second.code, Some(1));
     let message = second.errors.lines().last().unwrap_or_default();
-    assert_eq!(message, "error: failed to open dialarr.db: another Dialarr process is using it; hint: stop that process first");
+    assert_eq!(
+        message,
+        "error: failed to open dialarr.db: another Dialarr process is using it; hint: stop that process first"
+    );
 
     let (code, took) = served.terminate();
     assert_eq!(code, Some(0));

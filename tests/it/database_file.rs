@@ -70,7 +70,8 @@ fn doctor_detects_a_moved_database_of_the_service() {
 
     let ended = cli.run(&["doctor"], &[AT_HOME, ("PORT", &port)]);
 
-    let message = "failure  service: database file: the database is missing\n         hint: put the file back";
+    let message =
+        "failure  service: database file: the database is missing\n         hint: put the file back";
     assert!(ended.output.contains(message), "{}", ended.output);
     assert_eq!(ended.code, Some(1));
 }

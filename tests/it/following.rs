@@ -331,11 +331,11 @@ impl Author {
         let piece = |rng: &mut StdRng| {
             let part = if rng.random_bool(0.8) { BlockKind::Text } else { BlockKind::Thinking };
             let text = format!("{} ", rng.random_range(0..1_000_000));
-            BlockChunk { part, ord: 0, text }
+            BlockChunk { kind: part, ord: 0, text }
         };
         let pieces: Vec<BlockChunk> = (0..count).map(|_| piece(&mut self.rng)).collect();
         for piece in &pieces {
-            match piece.part {
+            match piece.kind {
                 BlockKind::Text => running.text.push_str(&piece.text),
                 BlockKind::Thinking => running.thinking.push_str(&piece.text),
                 BlockKind::ToolCall => unreachable!(),

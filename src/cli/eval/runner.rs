@@ -135,7 +135,7 @@ impl ScenarioStage {
         let clock = &self.world.peers.clock;
         let at = self.start + SignedDuration::from_secs(text.at);
         let sent_before = self.world.peers.twilio.sent_messages().len();
-        let calls_before = self.app.db.read(calls::newest_call).await?;
+        let calls_before = self.app.db.read(calls::load_newest_call_id).await?;
         let four_k_writes_before = self.world.four_k_writes().len();
         let passed = at.duration_since(clock.now());
         clock.set(at);

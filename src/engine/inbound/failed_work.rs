@@ -31,7 +31,7 @@ pub(super) fn count_failed_turn(
     now: Timestamp,
 ) -> QueryResult<()> {
     let (limits, number) = (&settings.limits, settings.number.as_ref());
-    model_steps::abandon_unfinished(conn, turn, now)?;
+    model_steps::abandon_unfinished_attempt(conn, turn, now)?;
     let FailedTurn { failures, run } = turn_lifecycle::count_turn_resume(conn, turn, now)?;
     // The limit is one run beyond the turn's own last limit, so that a turn with a readable log has ended itself by
     // then.

@@ -99,7 +99,7 @@ impl MetadataExtractor {
         };
         match self.db.write(reserve).await? {
             ReservationOutcome::Granted => {}
-            ReservationOutcome::Crowded => return Ok(Err(MetadataFailure::BudgetReserved)),
+            ReservationOutcome::BudgetReserved => return Ok(Err(MetadataFailure::BudgetReserved)),
             ReservationOutcome::Exhausted => return Ok(Err(MetadataFailure::BudgetSpent)),
         }
         let asked = ModelCall { model, request: &request, estimate, timeout: CALL_TIMEOUT };

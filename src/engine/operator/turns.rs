@@ -55,7 +55,7 @@ impl TurnActions {
                 self.scheduler.wake_user(user);
                 CancelRequestOutcome::Requested
             }
-            TurnCancelOutcome::AlreadyOver => CancelRequestOutcome::AlreadyOver,
+            TurnCancelOutcome::AlreadyFinished => CancelRequestOutcome::AlreadyOver,
             TurnCancelOutcome::Unknown => CancelRequestOutcome::Unknown,
         })
     }

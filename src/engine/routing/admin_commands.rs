@@ -170,7 +170,7 @@ impl TurnStart<'_> {
         let active_turn = self.open_turn(admin, TurnKind::Confirm, &plan, events)?;
         let approved = pending_action::ApprovedDeletion {
             turn: active_turn.id,
-            yes: events[0].id,
+            approved_by: events[0].id,
             tool: REMOVE_MEDIA,
             item,
         };

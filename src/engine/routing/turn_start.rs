@@ -78,10 +78,10 @@ impl TurnStarter {
         let settings = self.settings.clone();
         let brain = self.models.current_responder(now);
         let begin = move |conn: &mut _| {
-            let before = turn_lifecycle::load_newest_turn(conn)?;
+            let before = turn_lifecycle::load_newest_turn_id(conn)?;
             let begun =
                 TurnStart { conn, settings: &settings, now, responder: brain }.route_next_message(user)?;
-            Ok((begun, before, turn_lifecycle::load_newest_turn(conn)?))
+            Ok((begun, before, turn_lifecycle::load_newest_turn_id(conn)?))
         };
         let (begun, before, newest) = self.db.write(begin).await?;
         failpoint::reached("turn.begun");
@@ -373,7 +373,7 @@ impl TurnStart<'_> {
             Responder::Keyword
         });
         let unclear = route::needs_triage(&context.routing_context(user, self.settings, 0), &waiting[0]);
-        if plan.brain == Responder::Model && together == 1 && unclear {
+        if plan.responder == Responder::Model && together == 1 && unclear {
             plan.triage = TriageState::Open;
         }
         if context.pending.is_some() {

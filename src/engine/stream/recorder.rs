@@ -37,10 +37,10 @@ impl DeltaRecorder {
     /// response.
     pub(crate) fn queue_delta(&mut self, delta: ResponseDelta) {
         let piece = match delta {
-            ResponseDelta::Text(text) => BlockChunk { part: BlockKind::Text, ord: 0, text },
-            ResponseDelta::Thinking(text) => BlockChunk { part: BlockKind::Thinking, ord: 0, text },
+            ResponseDelta::Text(text) => BlockChunk { kind: BlockKind::Text, ord: 0, text },
+            ResponseDelta::Thinking(text) => BlockChunk { kind: BlockKind::Thinking, ord: 0, text },
             ResponseDelta::ToolCall { ord, name, arguments } => {
-                BlockChunk { part: BlockKind::ToolCall, ord, text: name.unwrap_or_default() + &arguments }
+                BlockChunk { kind: BlockKind::ToolCall, ord, text: name.unwrap_or_default() + &arguments }
             }
         };
         // The writer ends only with the program.
@@ -96,7 +96,7 @@ impl BatchWriter {
             count += 1;
             bytes += piece.text.len();
             match batch.last_mut() {
-                Some(last) if (last.part, last.ord) == (piece.part, piece.ord) => {
+                Some(last) if (last.kind, last.ord) == (piece.kind, piece.ord) => {
                     last.text.push_str(&piece.text);
                 }
                 Some(_) | None => batch.push(piece),
@@ -182,7 +182,7 @@ mod tests {
         let expected =
             ["Thinking begins", "Thinking 12", "Thinking ends", "Text begins", "Text 122", "Text 4174"];
         assert_eq!(logged(&db, conversation).await, expected);
-        assert_eq!(rest, [BlockChunk { part: BlockKind::Text, ord: 0, text: "12".to_owned() }]);
+        assert_eq!(rest, [BlockChunk { kind: BlockKind::Text, ord: 0, text: "12".to_owned() }]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -196,9 +196,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn deltas_after_an_abandoned_attempt_are_dropped() {
         let Recording { _folder, db, conversation, attempt, mut recorder } = a_recording().await;
-        db.write(move |conn| model_steps::abandon_unfinished(conn, attempt.turn, Timestamp::UNIX_EPOCH))
-            .await
-            .unwrap();
+        db.write(move |conn| {
+            model_steps::abandon_unfinished_attempt(conn, attempt.turn, Timestamp::UNIX_EPOCH)
+        })
+        .await
+        .unwrap();
         recorder.queue_delta(ResponseDelta::Text("x".repeat(BATCH_BYTES)));
         recorder.finish().await;
         assert_eq!(logged(&db, conversation).await, Vec::<String>::new());

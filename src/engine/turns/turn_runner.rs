@@ -127,7 +127,7 @@ impl TurnRunner {
     /// lines.
     async fn recall_lines(&self, log: &TurnLog, context: &TurnContext, shown: Option<TurnId>) -> Vec<String> {
         let query = context.turn.texts.join(" ");
-        if context.plan.brain == Responder::Keyword || context.turn.cancel_requested {
+        if context.plan.responder == Responder::Keyword || context.turn.cancel_requested {
             return Vec::new();
         }
         let found = tokio::select! {

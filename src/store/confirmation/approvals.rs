@@ -13,7 +13,7 @@ use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::approvals;
 
-/// Period for which a code is valid, and after a decision the period in which a reply with the code gets the outcome.
+/// Period for which a code is valid. After a decision, replies with the code get the outcome for the same period.
 const CODE_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// Number of wrong codes after which an open code is disabled.
 const MAX_MISSES: i64 = 3;
@@ -463,8 +463,8 @@ mod tests {
         )
         .unwrap();
         let mut codes = codes.iter();
-        let new = NewApproval { user, kind: &ApprovalKind::Join, call: None };
-        request_approval(conn, &new, &mut || code(*codes.next().unwrap()), test_time(0)).unwrap()
+        let request = NewApproval { user, kind: &ApprovalKind::Join, call: None };
+        request_approval(conn, &request, &mut || code(*codes.next().unwrap()), test_time(0)).unwrap()
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub fn hold_deletion(
         ))
         .execute(conn)?;
     let answer = Some(action.prompt.body.clone());
-    let end = TurnEnd { turn: action.turn, outcome: MessageOutcome::Replied, answer, texts: Vec::new() };
+    let end = TurnEnd { turn: action.turn, outcome: MessageOutcome::Replied, answer, messages: Vec::new() };
     turn_rows::finish_turn(conn, &end, now)?;
     Ok(HoldOutcome::Held)
 }
@@ -253,7 +253,7 @@ pub enum ActionClaimOutcome {
 pub fn claim_pending_action(
     conn: &mut Conn,
     user: UserId,
-    yes: EventId,
+    confirmed_by: EventId,
     turn: TurnId,
     now: Timestamp,
 ) -> QueryResult<ActionClaimOutcome> {
@@ -269,7 +269,7 @@ pub fn claim_pending_action(
     diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Held)))
         .set((
             tool_calls::state.eq(CallPhase::Created),
-            tool_calls::confirmed_by.eq(yes),
+            tool_calls::confirmed_by.eq(confirmed_by),
             tool_calls::run_turn_id.eq(turn),
             tool_calls::updated_at.eq(ms(now)),
         ))
@@ -282,12 +282,12 @@ pub fn claim_pending_action(
 pub struct ApprovedDeletion<'a> {
     pub turn: TurnId,
     /// Message that approved the deletion.
-    pub yes: EventId,
+    pub approved_by: EventId,
     pub tool: &'a str,
     pub item: &'a DeletionTarget,
 }
 
-/// Creates the call that the turn executes. The call references its yes from the start.
+/// Creates the call that the turn executes. The call references the approving message from the start.
 pub fn create_approved_call(
     conn: &mut Conn,
     approved: &ApprovedDeletion<'_>,
@@ -296,7 +296,7 @@ pub fn create_approved_call(
     let call = model_steps::add_call(conn, approved.turn, approved.tool, now)?;
     insert_items(conn, call, std::slice::from_ref(approved.item))?;
     diesel::update(tool_calls::table.find(call))
-        .set((tool_calls::confirmed_by.eq(approved.yes), tool_calls::run_turn_id.eq(approved.turn)))
+        .set((tool_calls::confirmed_by.eq(approved.approved_by), tool_calls::run_turn_id.eq(approved.turn)))
         .execute(conn)?;
     Ok(call)
 }
@@ -354,7 +354,7 @@ pub(in crate::store) fn load_deletion_items(
 }
 
 /// Loads the deletion that `turn` executes. No other function creates a [`ClaimedDeletion`]: it exists only for a call
-/// that references the yes that claimed it.
+/// that references the message that confirmed it.
 pub fn load_claimed_deletion(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<ClaimedDeletion>> {
     let row: Option<(CallRow, String)> = tool_calls::table
         .filter(tool_calls::run_turn_id.eq(turn).and(tool_calls::confirmed_by.is_not_null()))

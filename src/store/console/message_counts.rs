@@ -28,7 +28,7 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
         .select(inbound_events::id)
         .first(conn)
         .optional()?;
-    let first = find_first_id_since(newest.unwrap_or(0), from, |id| {
+    let first_id = find_first_id_since(newest.unwrap_or(0), from, |id| {
         inbound_events::table
             .filter(inbound_events::id.ge(id))
             .order(inbound_events::id)
@@ -37,7 +37,7 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
             .optional()
     })?;
     let received = inbound_events::table
-        .filter(inbound_events::id.ge(first).and(inbound_events::received_at.ge(ms(from))))
+        .filter(inbound_events::id.ge(first_id).and(inbound_events::received_at.ge(ms(from))))
         .filter(inbound_events::channel.ne(ChannelKind::Console))
         .select(inbound_events::received_at)
         .load(conn)?;
@@ -47,7 +47,7 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
         .select(outbox::id)
         .first(conn)
         .optional()?;
-    let first = find_first_id_since(newest.unwrap_or(0), from, |id| {
+    let first_id = find_first_id_since(newest.unwrap_or(0), from, |id| {
         outbox::table
             .filter(outbox::id.ge(id))
             .order(outbox::id)
@@ -57,7 +57,7 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
     })?;
     let sent: Vec<(Timestamp, String, DeliveryColumns)> = outbox::table
         .inner_join(users::table.on(users::id.eq(outbox::user_id)))
-        .filter(outbox::id.ge(first).and(outbox::created_at.ge(ms(from))))
+        .filter(outbox::id.ge(first_id).and(outbox::created_at.ge(ms(from))))
         .filter(users::test.eq(false).and(outbox::from_addr.ne(Address::console().as_str())))
         .select((outbox::created_at, outbox::from_addr, DeliveryColumns::as_select()))
         .load(conn)?;

@@ -204,7 +204,7 @@ fn erase_selected_answers(
 /// conversations.
 pub(super) fn erase_turns(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
     erase_conversation_names(conn, scope)?;
-    let plan = sql::<Text>(turn_rows::PLAN_WITHOUT_WORDS);
+    let plan = sql::<Text>(turn_rows::PLAN_WITHOUT_TEXT);
     diesel::update(turns::table.filter(turns::id.eq_any(select_turn_ids(scope))))
         .set((turns::response_text.eq(None::<String>), turns::prompt.eq(plan)))
         .execute(conn)?;
@@ -218,7 +218,7 @@ pub(super) fn erase_turns(conn: &mut Conn, scope: ErasureScope) -> QueryResult<(
     pruning::raise_floors(conn, told)?;
     let failed = llm_steps::turn_id.eq_any(select_turn_ids(scope)).and(llm_steps::error.is_not_null());
     diesel::update(llm_steps::table.filter(failed))
-        .set(llm_steps::error.eq(sql::<Nullable<Text>>(model_steps::FAILURE_WITHOUT_WORDS)))
+        .set(llm_steps::error.eq(sql::<Nullable<Text>>(model_steps::FAILURE_WITHOUT_TEXT)))
         .execute(conn)?;
     erase_tool_calls(conn, scope)
 }

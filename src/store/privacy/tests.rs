@@ -173,7 +173,7 @@ fn call(name: &str, effect: EffectLevel) -> NewCall {
 fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
     let first = AttemptId { turn, step: 0, attempt: 1 };
     model_steps::start_attempt(conn, first, Responder::Model, "a-model", now).unwrap();
-    let piece = BlockChunk { part: BlockKind::Text, ord: 0, text: "A walrus".into() };
+    let piece = BlockChunk { kind: BlockKind::Text, ord: 0, text: "A walrus".into() };
     delta_writer::append_chunks(conn, first, &[piece], now).unwrap();
     let (why, message) = (StepFailure::Lasting, "no walrus served".to_owned());
     model_steps::abandon_attempt(
@@ -235,7 +235,7 @@ fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
         turn,
         outcome: MessageOutcome::Replied,
         answer: Some("Hello walrus. And more.".to_owned()),
-        texts,
+        messages: texts,
     };
     turn_rows::finish_turn(conn, &end, now).unwrap();
     let due = outbox_schedule::load_outbox_schedule(conn, &[], now).unwrap().due;

@@ -1,4 +1,4 @@
-//! Writer of the deltas of responses, and of the start and end events of their blocks.
+//! Writer of the block events of model responses: the deltas, and the start and end of each block.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::store::turns::model_steps::{AttemptId, NewCall, RecordedResponse};
 /// Consecutive text of one block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockChunk {
-    pub part: BlockKind,
+    pub kind: BlockKind,
     /// Index of the call in the response; 0 for text and thinking.
     pub ord: u32,
     pub text: String,
@@ -42,29 +42,29 @@ struct BlockLog<'a> {
     now: Timestamp,
 }
 
-/// Appends chunks of a running attempt. The start of each block is logged, and its end if another block follows. Late
-/// chunks are dropped, because the attempt is over.
+/// Appends chunks of a running attempt. The start of each block is logged, and its end when another block follows.
+/// Chunks of an attempt that has ended are dropped.
 pub fn append_chunks(
     conn: &mut Conn,
     attempt: AttemptId,
-    pieces: &[BlockChunk],
+    chunks: &[BlockChunk],
     now: Timestamp,
 ) -> QueryResult<()> {
-    if pieces.is_empty() {
+    if chunks.is_empty() {
         return Ok(());
     }
     let Some(mut log) = BlockLog::from_running_attempt(conn, attempt, now)? else { return Ok(()) };
     let mut open = log.load_open_block()?;
-    for piece in pieces {
-        let this = (piece.part, piece.ord);
-        if open != Some(this) {
-            if let Some(before) = open {
-                log.add_event("block_end", before, None)?;
+    for chunk in chunks {
+        let block = (chunk.kind, chunk.ord);
+        if open != Some(block) {
+            if let Some(previous) = open {
+                log.add_event("block_end", previous, None)?;
             }
-            log.add_event("block_start", this, None)?;
-            open = Some(this);
+            log.add_event("block_start", block, None)?;
+            open = Some(block);
         }
-        log.add_event("block_delta", this, Some(&piece.text))?;
+        log.add_event("block_delta", block, Some(&chunk.text))?;
     }
     Ok(())
 }
@@ -86,15 +86,15 @@ pub(in crate::store) fn complete_blocks(
         };
     }
     if !streamed.is_empty() {
-        log.void_attempt()?;
+        log.add_abandoned_event()?;
     }
     let calls = response.calls.iter().map(|call| call.name.clone() + &format_arguments(&call.arguments));
     let calls = (0..).zip(calls).map(|(ord, call)| ((BlockKind::ToolCall, ord), call));
-    let words = [
+    let blocks = [
         ((BlockKind::Thinking, 0), response.thinking.clone()),
         ((BlockKind::Text, 0), response.text.clone()),
     ];
-    for (block, text) in words.into_iter().chain(calls).filter(|(_, text)| !text.is_empty()) {
+    for (block, text) in blocks.into_iter().chain(calls).filter(|(_, text)| !text.is_empty()) {
         log.add_event("block_start", block, None)?;
         log.add_event("block_delta", block, Some(&text))?;
         log.add_event("block_end", block, None)?;
@@ -104,13 +104,13 @@ pub(in crate::store) fn complete_blocks(
 
 /// Returns whether the streamed blocks equal the response. The arguments of calls may differ in whitespace.
 fn matches_response(streamed: &BTreeMap<(BlockKind, u32), String>, response: &RecordedResponse) -> bool {
-    let text = |part: BlockKind| streamed.get(&(part, 0)).map_or("", String::as_str);
-    let calls = streamed.iter().filter(|((part, _), _)| *part == BlockKind::ToolCall);
-    let is_told = |((_, told), call): ((&(BlockKind, u32), &String), &NewCall)| {
-        let arguments = told.strip_prefix(&call.name);
+    let text = |kind: BlockKind| streamed.get(&(kind, 0)).map_or("", String::as_str);
+    let calls = streamed.iter().filter(|((kind, _), _)| *kind == BlockKind::ToolCall);
+    let matches_call = |((_, streamed), call): ((&(BlockKind, u32), &String), &NewCall)| {
+        let arguments = streamed.strip_prefix(&call.name);
         arguments.is_some_and(|arguments| match &call.arguments {
             ToolArguments::Object(map) => {
-                serde_json::from_str(arguments).is_ok_and(|told: Map<String, Value>| told == *map)
+                serde_json::from_str(arguments).is_ok_and(|streamed: Map<String, Value>| streamed == *map)
             }
             ToolArguments::Malformed(text) => arguments == text,
         })
@@ -118,10 +118,11 @@ fn matches_response(streamed: &BTreeMap<(BlockKind, u32), String>, response: &Re
     text(BlockKind::Text) == response.text
         && text(BlockKind::Thinking) == response.thinking
         && calls.clone().count() == response.calls.len()
-        && calls.zip(&response.calls).all(is_told)
+        && calls.zip(&response.calls).all(matches_call)
 }
 
 impl<'a> BlockLog<'a> {
+    /// Creates a writer; returns `None` if the attempt is not running.
     fn from_running_attempt(
         conn: &'a mut Conn,
         attempt: AttemptId,
@@ -129,35 +130,35 @@ impl<'a> BlockLog<'a> {
     ) -> QueryResult<Option<Self>> {
         let key = (attempt.turn, i64::from(attempt.step), i64::from(attempt.attempt));
         let running = llm_steps::table.find(key).filter(llm_steps::state.eq(AttemptState::Started));
-        let found: Option<i64> = running.select(llm_steps::turn_id).first(conn).optional()?;
-        if found.is_none() {
+        let running_turn: Option<i64> = running.select(llm_steps::turn_id).first(conn).optional()?;
+        if running_turn.is_none() {
             return Ok(None);
         }
         let conversation = turns::table.find(attempt.turn).select(turns::conversation_id).first(conn)?;
         Ok(Some(Self { conn, conversation, attempt, now }))
     }
 
-    /// Returns the last block that was started and not ended. There is at most one: the start of a block ends the
+    /// Loads the last block that was started and not ended. There is at most one: the start of a block ends the
     /// previous block.
     fn load_open_block(&mut self) -> QueryResult<Option<(BlockKind, u32)>> {
         let AttemptId { turn, step, attempt } = self.attempt;
-        let last: Option<BlockEventRow> = stream_events::table
+        let last_event: Option<BlockEventRow> = stream_events::table
             .filter(stream_events::turn_id.eq(turn))
             .filter(stream_events::step.is_not_null().and(stream_events::attempt.is_not_null()))
             .order(stream_events::seq.desc())
             .select(BlockEventRow::as_select())
             .first(self.conn)
             .optional()?;
-        let Some(last) = last else { return Ok(None) };
-        let (Some(part), Some(ord)) = (last.block_type, last.ord) else { return Ok(None) };
-        let is_of_this = (last.step, last.attempt) == (Some(step.into()), Some(attempt.into()));
-        if !is_of_this || last.kind == "block_end" {
+        let Some(event) = last_event else { return Ok(None) };
+        let (Some(kind), Some(ord)) = (event.block_type, event.ord) else { return Ok(None) };
+        let is_same_attempt = (event.step, event.attempt) == (Some(step.into()), Some(attempt.into()));
+        if !is_same_attempt || event.kind == "block_end" {
             return Ok(None);
         }
-        Ok(Some((part, convert_integer(ord)?)))
+        Ok(Some((kind, convert_integer(ord)?)))
     }
 
-    /// Returns the text streamed for this attempt so far, by part and index.
+    /// Loads the text streamed for this attempt so far, by block kind and index.
     fn load_streamed_text(&mut self) -> QueryResult<BTreeMap<(BlockKind, u32), String>> {
         let blocks = steps::load_streamed_blocks(self.conn, self.attempt)?;
         Ok(blocks.into_iter().map(|block| ((block.kind, block.ord), block.text)).collect())
@@ -165,18 +166,18 @@ impl<'a> BlockLog<'a> {
 
     fn add_event(
         &mut self,
-        kind: &str,
-        (part, ord): (BlockKind, u32),
+        event_kind: &str,
+        (block_kind, ord): (BlockKind, u32),
         delta: Option<&str>,
     ) -> QueryResult<()> {
         diesel::insert_into(stream_events::table)
             .values((
                 stream_events::conversation_id.eq(self.conversation),
                 stream_events::turn_id.eq(self.attempt.turn),
-                stream_events::kind.eq(kind),
+                stream_events::kind.eq(event_kind),
                 stream_events::step.eq(i64::from(self.attempt.step)),
                 stream_events::attempt.eq(i64::from(self.attempt.attempt)),
-                stream_events::block_type.eq(part),
+                stream_events::block_type.eq(block_kind),
                 stream_events::ord.eq(i64::from(ord)),
                 stream_events::delta.eq(delta),
                 stream_events::created_at.eq(ms(self.now)),
@@ -185,8 +186,8 @@ impl<'a> BlockLog<'a> {
             .map(drop)
     }
 
-    /// Instructs subscribers to drop the text streamed for this attempt.
-    fn void_attempt(&mut self) -> QueryResult<()> {
+    /// Adds an event on which subscribers discard the text streamed for this attempt.
+    fn add_abandoned_event(&mut self) -> QueryResult<()> {
         diesel::insert_into(stream_events::table)
             .values((
                 stream_events::conversation_id.eq(self.conversation),

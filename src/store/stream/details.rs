@@ -8,21 +8,21 @@ use crate::conversation::stream_events::{
     CallPhase, PromptState, ReactionState, StreamEvent, StreamEventKind,
 };
 use crate::store::codec::parse_call_result;
-use crate::store::conversation::reactions as reaction_rows;
+use crate::store::conversation::reactions::load_reaction_target;
 use crate::store::schema::{inbound_events, outbox, pending_actions, reactions, tool_calls};
 use crate::store::{Conn, QueryResult};
 
-/// Content of the row of an event.
+/// Content of the row that an event references.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventDetails {
-    /// Body of a message, name of a tool and later its result for users, a confirmation prompt, or an emoji. `None` if
-    /// the row has no text, or has been erased.
+    /// Body of a message, name of a tool, result of a complete tool call, confirmation prompt, or emoji; `None` if the row
+    /// has no text or is erased.
     pub text: Option<String>,
     /// Message that received a reaction.
     pub target: Option<MessageRef>,
 }
 
-/// Returns whether the row contains details that its event does not.
+/// Returns whether the row of an event contains details that the event does not.
 pub fn has_details(event: &StreamEvent) -> bool {
     has_text(event) || matches!(event.kind, StreamEventKind::Reaction(..))
 }
@@ -43,7 +43,7 @@ fn has_text(event: &StreamEvent) -> bool {
 pub fn load_event_details(conn: &mut Conn, event: &StreamEvent) -> QueryResult<EventDetails> {
     let mut details = EventDetails { text: load_event_text(conn, event)?, target: None };
     if let StreamEventKind::Reaction(id, _) = event.kind {
-        details.target = reaction_rows::load_reaction_target(conn, id)?;
+        details.target = load_reaction_target(conn, id)?;
     }
     Ok(details)
 }
@@ -52,7 +52,7 @@ fn load_event_text(conn: &mut Conn, event: &StreamEvent) -> QueryResult<Option<S
     if !has_text(event) {
         return Ok(None);
     }
-    let words: Option<Option<String>> = match event.kind {
+    let text: Option<Option<String>> = match event.kind {
         StreamEventKind::InboundMessage(id, _) => {
             inbound_events::table.find(id).select(inbound_events::body.nullable()).first(conn).optional()?
         }
@@ -85,5 +85,5 @@ fn load_event_text(conn: &mut Conn, event: &StreamEvent) -> QueryResult<Option<S
         | StreamEventKind::StepAbandoned { .. }
         | StreamEventKind::Conversation(_) => None,
     };
-    Ok(words.flatten().filter(|words| !words.is_empty()))
+    Ok(text.flatten().filter(|text| !text.is_empty()))
 }

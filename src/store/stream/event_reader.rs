@@ -1,4 +1,4 @@
-//! Reader of the log after a cursor, for clients that follow a conversation.
+//! Loading of events after a cursor, for clients that follow a conversation.
 
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -12,7 +12,7 @@ use crate::store::codec::{convert_integer, unreadable_column};
 use crate::store::column_types::StoredEnum;
 use crate::store::schema::{conversations, stream_events};
 
-/// Result of reading after a cursor.
+/// Result of loading the events after a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventsSince {
     /// The cursor is invalid: an event after it was deleted, or it never existed.
@@ -22,19 +22,19 @@ pub enum EventsSince {
     Events { events: Vec<StreamEvent>, up_to: EventSeq, floor: EventSeq },
 }
 
-/// Returns the last event ever logged, in any conversation.
+/// Loads the sequence number of the last event ever logged, in any conversation.
 pub fn load_last_seq(conn: &mut Conn) -> QueryResult<EventSeq> {
     #[derive(QueryableByName)]
     struct LastSeqRow {
         #[diesel(sql_type = BigInt)]
         seq: i64,
     }
-    // The highest row does not give this number, because the newest event may be deleted.
-    let last = diesel::sql_query("SELECT seq FROM sqlite_sequence WHERE name = 'stream_events'");
-    Ok(EventSeq(last.get_result::<LastSeqRow>(conn).optional()?.map_or(0, |last| last.seq)))
+    // The newest event may be deleted, so the highest number in the table may be too low.
+    let query = diesel::sql_query("SELECT seq FROM sqlite_sequence WHERE name = 'stream_events'");
+    Ok(EventSeq(query.get_result::<LastSeqRow>(conn).optional()?.map_or(0, |row| row.seq)))
 }
 
-/// Loads the next events after `after`, at most `limit`.
+/// Loads the events of a conversation after `after`, at most `limit`.
 pub fn load_events_since(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -72,8 +72,8 @@ fn load_event_rows(
         .collect()
 }
 
-/// Loads the conversations of the events after `after`, one entry for each event.
-pub(in crate::store) fn load_changed_conversations(
+/// Loads the events after `after` with their conversations.
+pub(in crate::store) fn load_event_conversations(
     conn: &mut Conn,
     after: EventSeq,
 ) -> QueryResult<Vec<(EventSeq, ConversationId)>> {
@@ -132,7 +132,7 @@ impl EventRow {
             "question" => StreamEventKind::Prompt(self.required_subject()?, self.parse_state()?),
             "reaction" => StreamEventKind::Reaction(self.required_subject()?, self.parse_state()?),
             "conversation" => StreamEventKind::Conversation(self.parse_state()?),
-            _ => return Err(unreadable_column("kind of an event")),
+            _ => return Err(unreadable_column("event kind")),
         })
     }
 

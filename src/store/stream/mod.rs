@@ -1,5 +1,5 @@
-//! Log of the events in conversations. Triggers write most of it, in the commit of the change that they record; the
-//! deltas of responses are written here.
+//! Event log of conversations. Database triggers write most events, in the transaction of the change; this module writes
+//! the events of streamed responses.
 
 pub mod delta_writer;
 pub mod details;

@@ -13,7 +13,7 @@ use crate::store::{Conn, QueryResult};
 
 type SubscriptionSenders = HashMap<ConversationId, watch::Sender<()>>;
 
-/// Conversations that have subscribers.
+/// Registry of the conversations with subscribers.
 #[derive(Debug, Clone, Default)]
 pub(in crate::store) struct SubscriptionRegistry(Arc<Mutex<SubscriptionSenders>>);
 
@@ -23,30 +23,30 @@ impl SubscriptionRegistry {
     }
 
     pub(in crate::store) fn subscribe(&self, conversation: ConversationId) -> Subscription {
-        let bell =
+        let receiver =
             self.lock_senders().entry(conversation).or_insert_with(|| watch::Sender::new(())).subscribe();
-        Subscription { bell, conversation, registry: self.clone() }
+        Subscription { receiver, conversation, registry: self.clone() }
     }
 }
 
 /// Subscription that wakes its subscriber after each commit in which an event of a conversation was logged.
 #[derive(Debug)]
 pub struct Subscription {
-    bell: watch::Receiver<()>,
+    receiver: watch::Receiver<()>,
     conversation: ConversationId,
     registry: SubscriptionRegistry,
 }
 
 impl Subscription {
-    /// Marks all wake-ups so far as seen. Call this function before reading the log: a commit after the read wakes the
-    /// subscriber again.
+    /// Marks all earlier wake-ups as seen. Must be called before reading the log, so that a commit during the read wakes
+    /// the subscriber again.
     pub fn mark_seen(&mut self) {
-        self.bell.borrow_and_update();
+        self.receiver.borrow_and_update();
     }
 
-    /// Waits for a wake-up since the last call of [`Subscription::mark_seen`].
+    /// Waits for a wake-up that is not marked as seen.
     pub async fn wait_for_event(&mut self) {
-        if self.bell.changed().await.is_err() {
+        if self.receiver.changed().await.is_err() {
             // The sender exists as long as it has subscribers.
             std::future::pending::<()>().await;
         }
@@ -55,16 +55,16 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut bells = self.registry.lock_senders();
-        let is_last = bells.get(&self.conversation).is_some_and(|bell| bell.receiver_count() <= 1);
+        let mut senders = self.registry.lock_senders();
+        let is_last = senders.get(&self.conversation).is_some_and(|sender| sender.receiver_count() <= 1);
         if is_last {
-            bells.remove(&self.conversation);
+            senders.remove(&self.conversation);
         }
     }
 }
 
-/// Announcer of the events that the writer has committed. The writer owns the announcer, so that commits are announced
-/// in order.
+/// Announcer of the events that the database writer has committed. The writer owns it, so that commits are announced in
+/// order.
 #[derive(Debug)]
 pub(in crate::store) struct CommitAnnouncer {
     registry: SubscriptionRegistry,
@@ -73,38 +73,40 @@ pub(in crate::store) struct CommitAnnouncer {
 }
 
 impl CommitAnnouncer {
-    pub(in crate::store) fn new(watched: SubscriptionRegistry) -> Self {
-        Self { registry: watched, announced: None }
+    pub(in crate::store) fn new(registry: SubscriptionRegistry) -> Self {
+        Self { registry, announced: None }
     }
 
-    /// Announces new events. Call this function after each commit. The function reads nothing while there are no
-    /// subscribers.
+    /// Announces new events. Must be called after each commit. Nothing is read while there are no subscribers.
     pub(in crate::store) fn announce_commit(&mut self, conn: &mut Conn) {
         if self.registry.lock_senders().is_empty() {
             self.announced = None;
             return;
         }
-        match self.load_announced_conversations(conn) {
+        match self.load_unannounced_conversations(conn) {
             Ok(changed) => {
-                let bells = self.registry.lock_senders();
-                changed.iter().filter_map(|conversation| bells.get(conversation)).for_each(notify_subscriber);
+                let senders = self.registry.lock_senders();
+                changed
+                    .iter()
+                    .filter_map(|conversation| senders.get(conversation))
+                    .for_each(notify_subscribers);
             }
             Err(error) => {
-                tracing::warn!(%error, "failed to read the logged events; woke every subscriber");
+                tracing::warn!(%error, "failed to load new events; waking all subscribers");
                 self.announced = None;
-                self.registry.lock_senders().values().for_each(notify_subscriber);
+                self.registry.lock_senders().values().for_each(notify_subscribers);
             }
         }
     }
 
-    /// Returns the conversations with events that were not announced. A new subscriber has to read the events committed
-    /// before it subscribed, so the first announcement wakes all subscribers once.
-    fn load_announced_conversations(&mut self, conn: &mut Conn) -> QueryResult<BTreeSet<ConversationId>> {
+    /// Loads the conversations with events that were not announced. The first announcement wakes all subscribers, because
+    /// it is unknown which events were committed since they subscribed.
+    fn load_unannounced_conversations(&mut self, conn: &mut Conn) -> QueryResult<BTreeSet<ConversationId>> {
         let Some(announced) = self.announced else {
             self.announced = Some(event_reader::load_last_seq(conn)?);
             return Ok(self.registry.lock_senders().keys().copied().collect());
         };
-        let events = event_reader::load_changed_conversations(conn, announced)?;
+        let events = event_reader::load_event_conversations(conn, announced)?;
         if let Some((seq, _)) = events.last() {
             self.announced = Some(*seq);
         }
@@ -112,6 +114,6 @@ impl CommitAnnouncer {
     }
 }
 
-fn notify_subscriber(bell: &watch::Sender<()>) {
-    bell.send_replace(());
+fn notify_subscribers(sender: &watch::Sender<()>) {
+    sender.send_replace(());
 }

@@ -1,4 +1,5 @@
-//! Tool calls. The intent is written before the effect and the result after it, so that no effect happens twice.
+//! Tool calls: start, outcome and queries. The start of a call is stored before its effect and the result after it, so
+//! that no effect happens twice.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -15,21 +16,21 @@ use crate::store::codec::{
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{tool_call_items, tool_calls, turns};
 
-/// Number of turns of a conversation, and of results in them, that are searched for shown ids: more than any model
-/// receives.
-const TURNS_SEARCHED: i64 = 50;
-const RESULTS_SEARCHED: i64 = 200;
+/// Number of newest turns of a conversation that are searched for shown titles: more than any model receives.
+const SEARCHED_TURN_LIMIT: i64 = 50;
+/// Number of newest results in these turns that are searched.
+const SEARCHED_RESULT_LIMIT: i64 = 200;
 
-/// Outcome of writing an intent.
+/// Outcome of starting a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStartOutcome {
     Started,
-    /// The call was started before, so its outcome must be determined and the call not repeated; or the cancellation of
-    /// its turn was requested.
+    /// The call was started before, so its outcome must be determined instead; or the cancellation of its turn was
+    /// requested.
     NotStartable,
 }
 
-/// Status of a call so far.
+/// Current status of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStatus {
     /// The call has a result or waits for a confirmation.
@@ -61,17 +62,18 @@ pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult
 /// Records the outcome of a call. An existing result is not replaced.
 pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp) -> QueryResult<()> {
     let (phase, response, error) = match state {
-        CallState::Done(done) => (CallPhase::Complete, Some(call_result_json(done)?), None),
-        CallState::Failed(failed) => (CallPhase::Error, None, Some(call_failure_json(failed)?)),
+        CallState::Done(result) => (CallPhase::Complete, Some(call_result_json(result)?), None),
+        CallState::Failed(failure) => (CallPhase::Error, None, Some(call_failure_json(failure)?)),
         CallState::Canceled(reason) => (CallPhase::Canceled, None, Some(to_json(reason)?)),
-        // Reset to run again: the call is known to have had no effect.
+        // The call is known to have had no effect, so it is reset to run again.
         CallState::Created => (CallPhase::Created, None, None),
         CallState::Running | CallState::Held => return Ok(()),
     };
     let finished_at = (phase != CallPhase::Created).then_some(now);
     let state = tool_calls::state;
-    let open = state.eq(CallPhase::Created).or(state.eq(CallPhase::Running)).or(state.eq(CallPhase::Unknown));
-    diesel::update(tool_calls::table.find(call).filter(open))
+    let is_unfinished =
+        state.eq(CallPhase::Created).or(state.eq(CallPhase::Running)).or(state.eq(CallPhase::Unknown));
+    diesel::update(tool_calls::table.find(call).filter(is_unfinished))
         .set((
             tool_calls::state.eq(phase),
             tool_calls::response.eq(response),
@@ -84,10 +86,14 @@ pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Times
         .map(drop)
 }
 
-/// Ends the calls that a turn requested but never started.
-pub(in crate::store) fn cancel_unstarted(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
-    let unstarted = tool_calls::turn_id.eq(turn).and(tool_calls::state.eq(CallPhase::Created));
-    diesel::update(tool_calls::table.filter(unstarted))
+/// Cancels the calls that a turn requested but never started.
+pub(in crate::store) fn cancel_unstarted_calls(
+    conn: &mut Conn,
+    turn: TurnId,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let is_unstarted = tool_calls::turn_id.eq(turn).and(tool_calls::state.eq(CallPhase::Created));
+    diesel::update(tool_calls::table.filter(is_unstarted))
         .set((
             tool_calls::state.eq(CallPhase::Canceled),
             tool_calls::error.eq(to_json(&NOT_RUN)?),
@@ -99,23 +105,23 @@ pub(in crate::store) fn cancel_unstarted(conn: &mut Conn, turn: TurnId, now: Tim
         .map(drop)
 }
 
-/// Number of starts of a call so far.
+/// Number of starts of a call, and the time of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallStarts {
     pub count: i64,
     pub last_at: Option<Timestamp>,
 }
 
-pub fn load_starts(conn: &mut Conn, call: CallRow) -> QueryResult<CallStarts> {
+pub fn load_call_starts(conn: &mut Conn, call: CallRow) -> QueryResult<CallStarts> {
     let (count, last_at) =
         tool_calls::table.find(call).select((tool_calls::attempts, tool_calls::started_at)).first(conn)?;
     Ok(CallStarts { count, last_at })
 }
 
-/// Returns the row id of the newest call; 0 if there is none.
-pub fn newest_call(conn: &mut Conn) -> QueryResult<CallRow> {
-    let last: Option<CallRow> = tool_calls::table.select(diesel::dsl::max(tool_calls::id)).first(conn)?;
-    Ok(last.unwrap_or(CallRow(0)))
+/// Loads the row id of the newest call; 0 if there is none.
+pub fn load_newest_call_id(conn: &mut Conn) -> QueryResult<CallRow> {
+    let newest: Option<CallRow> = tool_calls::table.select(diesel::dsl::max(tool_calls::id)).first(conn)?;
+    Ok(newest.unwrap_or(CallRow(0)))
 }
 
 /// Loads the tools called after `call`, in order.
@@ -125,7 +131,7 @@ pub fn load_tools_called_after(conn: &mut Conn, call: CallRow) -> QueryResult<Ve
         .order(tool_calls::id)
         .select((tool_calls::tool_name, tool_calls::state))
         .load(conn)?;
-    let went = |phase| match phase {
+    let status = |phase| match phase {
         CallPhase::Complete | CallPhase::Held => CallStatus::Succeeded,
         CallPhase::Created
         | CallPhase::Running
@@ -133,15 +139,15 @@ pub fn load_tools_called_after(conn: &mut Conn, call: CallRow) -> QueryResult<Ve
         | CallPhase::Error
         | CallPhase::Canceled => CallStatus::Failed,
     };
-    Ok(calls.into_iter().map(|(name, state)| (name, went(state))).collect())
+    Ok(calls.into_iter().map(|(name, phase)| (name, status(phase))).collect())
 }
 
-/// Loads every media id that a recent tool result in this conversation has shown.
+/// Loads the media ids that recent tool results in this conversation have shown.
 pub fn load_shown_media(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<MediaRef>> {
     Ok(load_recent_results(conn, conversation)?.into_iter().flat_map(|result| result.shown).collect())
 }
 
-/// Loads the title and the year under which a recent tool result in this conversation has shown a catalog entry.
+/// Finds the title and the year of a catalog entry that a recent tool result in this conversation has shown.
 pub fn find_shown_title(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -152,14 +158,16 @@ pub fn find_shown_title(
         MediaKind::Movie => "tmdb",
         MediaKind::Series => "tvdb",
     };
-    let named = |entry: &Value| {
+    let title_and_year = |entry: &Value| {
         let title = entry.get("title")?.as_str()?.to_owned();
         let year = entry.get("year").and_then(Value::as_u64).and_then(|year| u16::try_from(year).ok());
         (entry.get(key)?.as_i64()? == catalog_id).then(|| (title, year.unwrap_or(0)))
     };
     Ok(load_recent_results(conn, conversation)?.into_iter().find_map(|result| {
-        let listed = result.for_model.get("results").and_then(Value::as_array);
-        listed.and_then(|entries| entries.iter().find_map(named)).or_else(|| named(&result.for_model))
+        let entries = result.for_model.get("results").and_then(Value::as_array);
+        entries
+            .and_then(|entries| entries.iter().find_map(title_and_year))
+            .or_else(|| title_and_year(&result.for_model))
     }))
 }
 
@@ -168,12 +176,12 @@ fn load_recent_results(conn: &mut Conn, conversation: ConversationId) -> QueryRe
     let turns = turns::table
         .filter(turns::conversation_id.eq(conversation))
         .order(turns::id.desc())
-        .limit(TURNS_SEARCHED)
+        .limit(SEARCHED_TURN_LIMIT)
         .select(turns::id);
     let results: Vec<Option<String>> = tool_calls::table
         .filter(tool_calls::turn_id.eq_any(turns).and(tool_calls::state.eq(CallPhase::Complete)))
         .order(tool_calls::id.desc())
-        .limit(RESULTS_SEARCHED)
+        .limit(SEARCHED_RESULT_LIMIT)
         .select(tool_calls::response)
         .load(conn)?;
     results
@@ -183,19 +191,20 @@ fn load_recent_results(conn: &mut Conn, conversation: ConversationId) -> QueryRe
         .collect()
 }
 
-/// Returns whether a started call or item of a turn may have changed something.
+/// Returns whether a turn has started a call or item that changes something.
 pub fn has_started_change(conn: &mut Conn, turn: TurnId) -> QueryResult<bool> {
-    let of_turn = || tool_calls::turn_id.eq(turn).or(tool_calls::run_turn_id.eq(turn));
-    let changes = tool_calls::table.filter(of_turn()).filter(tool_calls::effect.ne(EffectLevel::Read));
-    let started: Option<i64> =
+    let belongs_to_turn = || tool_calls::turn_id.eq(turn).or(tool_calls::run_turn_id.eq(turn));
+    let changes =
+        tool_calls::table.filter(belongs_to_turn()).filter(tool_calls::effect.ne(EffectLevel::Read));
+    let started_call: Option<i64> =
         changes.filter(tool_calls::attempts.gt(0)).select(tool_calls::id).first(conn).optional()?;
-    let item: Option<i64> = tool_call_items::table
+    let started_item: Option<i64> = tool_call_items::table
         .filter(tool_call_items::tool_call_id.eq_any(changes.select(tool_calls::id)))
         .filter(tool_call_items::attempts.gt(0))
         .select(tool_call_items::tool_call_id)
         .first(conn)
         .optional()?;
-    Ok(started.or(item).is_some())
+    Ok(started_call.or(started_item).is_some())
 }
 
 #[cfg(test)]
@@ -218,11 +227,14 @@ mod tests {
         let conn = &mut scratch();
         let phone = PhoneNumber::parse("+15550100001").unwrap();
         let user = users::ensure_user(conn, &phone, FirstContactRole::Member, NOW).unwrap();
-        let conversation = conversations::start_conversation(conn, user, "A talk", NOW).unwrap();
+        let conversation = conversations::start_conversation(conn, user, "Nov 20", NOW).unwrap();
         let plan = TurnPlan::for_responder(Responder::Model);
-        let new = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
-        let attempt =
-            AttemptId { turn: turn_lifecycle::create_turn(conn, new, NOW).unwrap(), step: 0, attempt: 1 };
+        let new_turn = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
+        let attempt = AttemptId {
+            turn: turn_lifecycle::create_turn(conn, new_turn, NOW).unwrap(),
+            step: 0,
+            attempt: 1,
+        };
         model_steps::start_attempt(conn, attempt, Responder::Model, "a model", NOW).unwrap();
         let call = || NewCall {
             name: "add_movie".to_owned(),
@@ -239,7 +251,7 @@ mod tests {
             response_id: None,
         };
         model_steps::complete_attempt(conn, attempt, &response, NOW).unwrap();
-        let last = newest_call(conn).unwrap();
+        let last = load_newest_call_id(conn).unwrap();
         assert_eq!(start_call(conn, CallRow(last.0 - 1), NOW), Ok(CallStartOutcome::Started));
         turn_lifecycle::request_cancel(conn, user, NOW).unwrap();
         assert_eq!(start_call(conn, last, NOW), Ok(CallStartOutcome::NotStartable));

@@ -1,6 +1,6 @@
-//! Spending in tokens and cost, per user and per day in the household's time zone. The maximum cost of a model call, in
-//! tokens and in money, is reserved before the call is made and settled when it is over, so that concurrent calls
-//! cannot overdraw a budget together.
+//! Daily budget for model calls, and usage per user and day in the household's time zone. The maximum cost of a call, in
+//! tokens and in money, is reserved before the call and settled after it, so that concurrent calls cannot exceed the
+//! budget together.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl fmt::Display for Day {
     }
 }
 
-/// Model call that is about to be made. A turn makes only one call concurrently.
+/// Model call whose cost is to be reserved. A turn makes only one call at a time.
 #[derive(Debug, Clone)]
 pub struct BudgetedCall {
     pub turn: TurnId,
@@ -48,8 +48,8 @@ pub struct BudgetedCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReservationOutcome {
     Granted,
-    /// The budget has no room beside the running calls. There may be room after they end.
-    Crowded,
+    /// The rest of the budget is reserved by running calls, and may become available when they end.
+    BudgetReserved,
     /// The budget of this day is used up.
     Exhausted,
 }
@@ -66,7 +66,7 @@ pub fn reserve_call_cost(
         return Ok(ReservationOutcome::Exhausted);
     }
     if !budget.has_room(used.plus(load_reserved_cost(conn, day)?), estimate.total()) {
-        return Ok(ReservationOutcome::Crowded);
+        return Ok(ReservationOutcome::BudgetReserved);
     }
     diesel::insert_into(reservations::table)
         .values((
@@ -82,10 +82,10 @@ pub fn reserve_call_cost(
     Ok(ReservationOutcome::Granted)
 }
 
-/// Settles the turn's call after it is over: the reservation is released, and the actual cost counts for the day on
-/// which the call was made. Without a running call the function has no effect.
+/// Settles the turn's call after its end: the reservation is released, and the actual cost is added to the usage of the
+/// day on which the call was made. Without a reservation, nothing changes.
 pub fn settle_call_cost(conn: &mut Conn, turn: TurnId, charge: ModelCharge) -> QueryResult<()> {
-    let open: Option<(String, i64, i64, i64)> = diesel::delete(reservations::table.find(turn))
+    let reservation: Option<(String, i64, i64, i64)> = diesel::delete(reservations::table.find(turn))
         .returning((
             reservations::day,
             reservations::user_id,
@@ -94,7 +94,7 @@ pub fn settle_call_cost(conn: &mut Conn, turn: TurnId, charge: ModelCharge) -> Q
         ))
         .get_result(conn)
         .optional()?;
-    let Some((day, user, tokens_in, cost_in)) = open else { return Ok(()) };
+    let Some((day, user, tokens_in, cost_in)) = reservation else { return Ok(()) };
     let (tokens, cost) = match charge {
         ModelCharge::Nothing => return Ok(()),
         ModelCharge::Input => {
@@ -128,14 +128,14 @@ pub fn settle_call_cost(conn: &mut Conn, turn: TurnId, charge: ModelCharge) -> Q
         .map(drop)
 }
 
-/// Settles all reservations. At the start of the program no call is running: the calls that are still reserved were
-/// interrupted, and it is unknown how much of each the model server processed.
+/// Settles all reservations at the start of the program, with the cost of the input. Their calls were interrupted, and
+/// it is unknown how much of each the model server processed.
 pub(in crate::store) fn settle_all_calls(conn: &mut Conn) -> QueryResult<()> {
-    let left: Vec<i64> = reservations::table.select(reservations::turn_id).load(conn)?;
-    left.into_iter().try_for_each(|turn| settle_call_cost(conn, TurnId(turn), ModelCharge::Input))
+    let turns: Vec<i64> = reservations::table.select(reservations::turn_id).load(conn)?;
+    turns.into_iter().try_for_each(|turn| settle_call_cost(conn, TurnId(turn), ModelCharge::Input))
 }
 
-/// Counts the segments of messages that were accepted for sending, which are billed by segment.
+/// Adds the segments of an accepted message to the usage, because messages are billed by segment.
 pub(in crate::store) fn count_segments(
     conn: &mut Conn,
     user: UserId,
@@ -152,22 +152,22 @@ pub(in crate::store) fn count_segments(
         .map(drop)
 }
 
-/// Loads the tokens and the cost of the day's calls of all users.
+/// Loads the tokens and the cost of all calls of a day.
 fn load_used_cost(conn: &mut Conn, day: &Day) -> QueryResult<ModelSpending> {
-    let by_user: Vec<(i64, i64, i64)> = usage::table
+    let rows: Vec<(i64, i64, i64)> = usage::table
         .filter(usage::day.eq(&day.0))
         .select((usage::tokens_in, usage::tokens_out, usage::cost_micros))
         .load(conn)?;
-    by_user.into_iter().try_fold(ModelSpending::default(), |sum, (input, output, cost)| {
+    rows.into_iter().try_fold(ModelSpending::default(), |sum, (input, output, cost)| {
         let tokens =
             TokenUsage { input: convert_integer(input)?, cached: 0, output: convert_integer(output)? };
         Ok(sum.plus(ModelSpending { tokens: tokens.total(), cost: convert_integer(cost)? }))
     })
 }
 
-/// Loads the maximum tokens and cost of the running calls.
+/// Loads the tokens and the cost that the running calls of a day have reserved.
 fn load_reserved_cost(conn: &mut Conn, day: &Day) -> QueryResult<ModelSpending> {
-    let calls: Vec<(i64, i64, i64, i64)> = reservations::table
+    let rows: Vec<(i64, i64, i64, i64)> = reservations::table
         .filter(reservations::day.eq(&day.0))
         .select((
             reservations::tokens_in,
@@ -176,7 +176,7 @@ fn load_reserved_cost(conn: &mut Conn, day: &Day) -> QueryResult<ModelSpending> 
             reservations::cost_out_micros,
         ))
         .load(conn)?;
-    calls.into_iter().try_fold(ModelSpending::default(), |sum, (input, output, cost_in, cost_out)| {
+    rows.into_iter().try_fold(ModelSpending::default(), |sum, (input, output, cost_in, cost_out)| {
         let input = ModelSpending { tokens: convert_integer(input)?, cost: convert_integer(cost_in)? };
         let output = ModelSpending { tokens: convert_integer(output)?, cost: convert_integer(cost_out)? };
         Ok(sum.plus(input).plus(output))
@@ -186,8 +186,7 @@ fn load_reserved_cost(conn: &mut Conn, day: &Day) -> QueryResult<ModelSpending> 
 #[cfg(test)]
 mod tests {
     use super::super::model_steps::{self, AttemptId};
-    use super::super::turn_lifecycle;
-    use super::super::turn_lifecycle::{NewTurn, TurnKind, TurnPlan};
+    use super::super::turn_lifecycle::{self, NewTurn, TurnKind, TurnPlan};
     use super::*;
     use crate::conversation::transcript::{PhoneNumber, Responder};
     use crate::store::conversation::conversations;
@@ -195,16 +194,16 @@ mod tests {
     use crate::store::{boot, scratch};
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
-    const TOKENS: DailyBudget = DailyBudget { tokens: Some(250), cost: None };
-    const USED: ModelCharge =
+    const TOKEN_BUDGET: DailyBudget = DailyBudget { tokens: Some(250), cost: None };
+    const ACTUAL_CHARGE: ModelCharge =
         ModelCharge::Used { tokens: TokenUsage { input: 90, cached: 40, output: 5 }, cost: 7 };
 
-    /// Builds the call of a user's first turn, with a maximum of 120 tokens and a cost of 10.
-    fn call(conn: &mut Conn, phone: &str) -> BudgetedCall {
+    /// Creates a turn of a new user, and returns its call with a maximum of 120 tokens and a cost of 10.
+    fn create_call(conn: &mut Conn, phone: &str) -> BudgetedCall {
         let user =
             users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, NOW)
                 .unwrap();
-        let conversation = conversations::start_conversation(conn, user, "now", NOW).unwrap();
+        let conversation = conversations::start_conversation(conn, user, "Nov 20", NOW).unwrap();
         let plan = TurnPlan::for_responder(Responder::Model);
         let turn = turn_lifecycle::create_turn(
             conn,
@@ -217,13 +216,13 @@ mod tests {
     }
 
     /// Returns the used and the reserved amounts.
-    fn spent(conn: &mut Conn, day: &Day) -> [(u64, u64); 2] {
+    fn load_amounts(conn: &mut Conn, day: &Day) -> [(u64, u64); 2] {
         let sums = [load_used_cost(conn, day).unwrap(), load_reserved_cost(conn, day).unwrap()];
-        sums.map(|spent| (spent.tokens, spent.cost))
+        sums.map(|sum| (sum.tokens, sum.cost))
     }
 
     #[test]
-    fn budget_day_is_in_the_household_zone() {
+    fn budget_day_is_in_the_household_time_zone() {
         let at: Timestamp = "2026-11-21T04:59:00Z".parse().unwrap();
         let day = |zone| Day::from_timestamp(at, &TimeZone::get(zone).unwrap()).to_string();
         assert_eq!([day("UTC"), day("America/New_York")], ["2026-11-21", "2026-11-20"]);
@@ -232,15 +231,15 @@ mod tests {
     #[test]
     fn call_is_settled_once_with_its_actual_cost() {
         for (charge, expected) in
-            [(USED, (95, 7)), (ModelCharge::Input, (100, 6)), (ModelCharge::Nothing, (0, 0))]
+            [(ACTUAL_CHARGE, (95, 7)), (ModelCharge::Input, (100, 6)), (ModelCharge::Nothing, (0, 0))]
         {
             let mut conn = scratch();
-            let call = call(&mut conn, "+15550100001");
-            assert_eq!(reserve_call_cost(&mut conn, &call, TOKENS), Ok(ReservationOutcome::Granted));
-            assert_eq!(spent(&mut conn, &call.day), [(0, 0), (120, 10)]);
+            let call = create_call(&mut conn, "+15550100001");
+            assert_eq!(reserve_call_cost(&mut conn, &call, TOKEN_BUDGET), Ok(ReservationOutcome::Granted));
+            assert_eq!(load_amounts(&mut conn, &call.day), [(0, 0), (120, 10)]);
             for _ in 0..2 {
                 settle_call_cost(&mut conn, call.turn, charge).unwrap();
-                assert_eq!(spent(&mut conn, &call.day), [expected, (0, 0)], "{charge:?}");
+                assert_eq!(load_amounts(&mut conn, &call.day), [expected, (0, 0)], "{charge:?}");
             }
         }
     }
@@ -249,42 +248,43 @@ mod tests {
     fn calls_of_all_users_share_the_daily_budget() {
         let mut conn = scratch();
         let [ann, bob, cid] =
-            ["+15550100001", "+15550100002", "+15550100003"].map(|phone| call(&mut conn, phone));
-        assert_eq!(reserve_call_cost(&mut conn, &ann, TOKENS), Ok(ReservationOutcome::Granted));
-        assert_eq!(reserve_call_cost(&mut conn, &bob, TOKENS), Ok(ReservationOutcome::Granted));
-        assert_eq!(reserve_call_cost(&mut conn, &cid, TOKENS), Ok(ReservationOutcome::Crowded));
-        settle_call_cost(&mut conn, ann.turn, USED).unwrap();
-        settle_call_cost(&mut conn, bob.turn, USED).unwrap();
-        assert_eq!(reserve_call_cost(&mut conn, &cid, TOKENS), Ok(ReservationOutcome::Exhausted));
+            ["+15550100001", "+15550100002", "+15550100003"].map(|phone| create_call(&mut conn, phone));
+        assert_eq!(reserve_call_cost(&mut conn, &ann, TOKEN_BUDGET), Ok(ReservationOutcome::Granted));
+        assert_eq!(reserve_call_cost(&mut conn, &bob, TOKEN_BUDGET), Ok(ReservationOutcome::Granted));
+        assert_eq!(reserve_call_cost(&mut conn, &cid, TOKEN_BUDGET), Ok(ReservationOutcome::BudgetReserved));
+        settle_call_cost(&mut conn, ann.turn, ACTUAL_CHARGE).unwrap();
+        settle_call_cost(&mut conn, bob.turn, ACTUAL_CHARGE).unwrap();
+        assert_eq!(reserve_call_cost(&mut conn, &cid, TOKEN_BUDGET), Ok(ReservationOutcome::Exhausted));
         let tomorrow = BudgetedCall { day: Day("1970-01-02".to_owned()), ..cid };
-        assert_eq!(reserve_call_cost(&mut conn, &tomorrow, TOKENS), Ok(ReservationOutcome::Granted));
+        assert_eq!(reserve_call_cost(&mut conn, &tomorrow, TOKEN_BUDGET), Ok(ReservationOutcome::Granted));
     }
 
     #[test]
     fn call_counts_for_the_day_of_its_start() {
         let mut conn = scratch();
-        let call = BudgetedCall { day: Day("1969-12-31".to_owned()), ..call(&mut conn, "+15550100001") };
-        reserve_call_cost(&mut conn, &call, TOKENS).unwrap();
-        settle_call_cost(&mut conn, call.turn, USED).unwrap();
-        assert_eq!(spent(&mut conn, &call.day)[0], (95, 7));
+        let call =
+            BudgetedCall { day: Day("1969-12-31".to_owned()), ..create_call(&mut conn, "+15550100001") };
+        reserve_call_cost(&mut conn, &call, TOKEN_BUDGET).unwrap();
+        settle_call_cost(&mut conn, call.turn, ACTUAL_CHARGE).unwrap();
+        assert_eq!(load_amounts(&mut conn, &call.day)[0], (95, 7));
     }
 
     #[test]
-    fn interrupted_call_counts_its_request() {
-        let ends: [fn(&mut Conn, TurnId); 2] = [
-            |conn, turn| model_steps::abandon_unfinished(conn, turn, NOW).unwrap(),
+    fn interrupted_call_is_charged_for_its_input() {
+        let interruptions: [fn(&mut Conn, TurnId); 2] = [
+            |conn, turn| model_steps::abandon_unfinished_attempt(conn, turn, NOW).unwrap(),
             |conn, _| {
                 boot::recover_interrupted_work(conn, NOW).unwrap();
             },
         ];
-        for end in ends {
+        for interrupt in interruptions {
             let mut conn = scratch();
-            let call = call(&mut conn, "+15550100001");
+            let call = create_call(&mut conn, "+15550100001");
             let attempt = AttemptId { turn: call.turn, step: 0, attempt: 1 };
             model_steps::start_attempt(&mut conn, attempt, Responder::Model, "model", NOW).unwrap();
-            reserve_call_cost(&mut conn, &call, TOKENS).unwrap();
-            end(&mut conn, call.turn);
-            assert_eq!(spent(&mut conn, &call.day), [(100, 6), (0, 0)]);
+            reserve_call_cost(&mut conn, &call, TOKEN_BUDGET).unwrap();
+            interrupt(&mut conn, call.turn);
+            assert_eq!(load_amounts(&mut conn, &call.day), [(100, 6), (0, 0)]);
         }
     }
 }

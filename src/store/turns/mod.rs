@@ -1,4 +1,4 @@
-//! Turns: model steps, tool calls, recovery and usage.
+//! Turns: lifecycle, model steps, tool calls, budget and statistics.
 
 pub mod calls;
 pub mod daily_budget;

@@ -1,4 +1,5 @@
-//! Model steps. An attempt is recorded before the request to the model, and a response before any of its calls runs.
+//! Storage of model steps. An attempt is stored before the request to the model, and a response before any of its calls
+//! runs.
 
 use std::time::Duration;
 
@@ -17,10 +18,11 @@ use crate::store::codec::{arguments_json, ms, saturating_i64, stop_reason_text, 
 use crate::store::conversation::record::steps::AttemptState;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
-use crate::store::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
+use crate::store::schema::{blocks, llm_steps, tool_calls, turns};
 use crate::store::{Conn, stream};
 
-const STARTED: LiteralSql = LiteralSql("llm_steps.state = 'started'");
+/// Condition of a running attempt.
+const RUNNING: LiteralSql = LiteralSql("llm_steps.state = 'started'");
 
 /// Identity of an attempt: its turn, its step and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,7 +35,7 @@ pub struct AttemptId {
 pub fn start_attempt(
     conn: &mut Conn,
     attempt: AttemptId,
-    brain: Responder,
+    responder: Responder,
     model: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
@@ -45,7 +47,7 @@ pub fn start_attempt(
             llm_steps::attempt.eq(i64::from(attempt.attempt)),
             llm_steps::state.eq(AttemptState::Started),
             llm_steps::epoch.eq(epoch),
-            llm_steps::brain.eq(brain),
+            llm_steps::brain.eq(responder),
             llm_steps::model.eq(model),
             llm_steps::started_at.eq(ms(now)),
         ))
@@ -66,6 +68,7 @@ pub struct RecordedResponse {
     pub response_id: Option<String>,
 }
 
+/// Tool call in a response.
 #[derive(Debug, Clone)]
 pub struct NewCall {
     pub name: String,
@@ -97,7 +100,7 @@ pub fn complete_attempt(
     .cached()
     .execute(conn)?;
     daily_budget::settle_call_cost(conn, attempt.turn, response.charge)?;
-    add_blocks(conn, attempt, response)?;
+    insert_blocks(conn, attempt, response)?;
     for (ord, call) in (0_u32..).zip(&response.calls) {
         diesel::insert_into(tool_calls::table)
             .values((
@@ -122,7 +125,8 @@ pub fn complete_attempt(
     turn_lifecycle::set_turn_state(conn, attempt.turn, state, now)
 }
 
-/// Adds a call for a deletion for which code sends a new confirmation prompt, as a call of its own turn.
+/// Adds the call of a deletion that code starts without a model step: a renewed confirmation prompt, or an approved
+/// removal request.
 pub fn add_call(conn: &mut Conn, turn: TurnId, tool: &str, now: Timestamp) -> QueryResult<CallRow> {
     diesel::insert_into(tool_calls::table)
         .values((
@@ -141,7 +145,7 @@ pub fn add_call(conn: &mut Conn, turn: TurnId, tool: &str, now: Timestamp) -> Qu
         .get_result(conn)
 }
 
-fn add_blocks(conn: &mut Conn, attempt: AttemptId, response: &RecordedResponse) -> QueryResult<()> {
+fn insert_blocks(conn: &mut Conn, attempt: AttemptId, response: &RecordedResponse) -> QueryResult<()> {
     let mut contents = Vec::new();
     if !response.thinking.is_empty() {
         contents.push((BlockKind::Thinking, response.thinking.clone()));
@@ -150,8 +154,8 @@ fn add_blocks(conn: &mut Conn, attempt: AttemptId, response: &RecordedResponse) 
         contents.push((BlockKind::Text, response.text.clone()));
     }
     contents.extend(response.calls.iter().map(|call| (BlockKind::ToolCall, call.name.clone())));
-    let first: i64 = blocks::table.filter(blocks::turn_id.eq(attempt.turn)).count().get_result(conn)?;
-    for (idx, (kind, content)) in (first..).zip(contents) {
+    let first_idx: i64 = blocks::table.filter(blocks::turn_id.eq(attempt.turn)).count().get_result(conn)?;
+    for (idx, (kind, content)) in (first_idx..).zip(contents) {
         diesel::insert_into(blocks::table)
             .values((
                 blocks::turn_id.eq(attempt.turn),
@@ -166,6 +170,7 @@ fn add_blocks(conn: &mut Conn, attempt: AttemptId, response: &RecordedResponse) 
     Ok(())
 }
 
+/// Failure of an attempt, as stored.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(in crate::store) enum StoredAttemptFailure {
@@ -173,11 +178,12 @@ pub(in crate::store) enum StoredAttemptFailure {
         retry_after_ms: Option<u64>,
         message: String,
     },
-    Lasting {
+    #[serde(rename = "lasting")]
+    Permanent {
         message: String,
     },
     Interrupted,
-    /// The attempt failed, and the operator has since resumed the turn: the attempt counts against no limit.
+    /// The operator resumed the turn after the failure, so the attempt no longer counts against any limit.
     Forgiven,
 }
 
@@ -188,16 +194,16 @@ impl StoredAttemptFailure {
                 at: at.unwrap_or_default(),
                 retry_after: retry_after_ms.map(Duration::from_millis),
             },
-            Self::Lasting { .. } => StepFailure::Lasting,
+            Self::Permanent { .. } => StepFailure::Lasting,
             Self::Interrupted | Self::Forgiven => StepFailure::Interrupted,
         }
     }
 }
 
-/// Expression that removes the model server's message from a stored failure.
-pub(in crate::store) const FAILURE_WITHOUT_WORDS: &str = "json_replace(llm_steps.error, '$.message', '')";
+/// SQL expression for a stored failure without the error message of the model server.
+pub(in crate::store) const FAILURE_WITHOUT_TEXT: &str = "json_replace(llm_steps.error, '$.message', '')";
 
-/// Reason why an attempt gave no response.
+/// Failure and charge of an attempt without a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbandonedAttempt {
     pub failure: StepFailure,
@@ -206,20 +212,20 @@ pub struct AbandonedAttempt {
     pub charge: ModelCharge,
 }
 
-/// Ends an attempt that gave no response.
+/// Ends an attempt without a response.
 pub fn abandon_attempt(
     conn: &mut Conn,
     attempt: AttemptId,
     abandoned: AbandonedAttempt,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let AbandonedAttempt { failure: why, message, charge } = abandoned;
-    let stored = match why {
+    let AbandonedAttempt { failure, message, charge } = abandoned;
+    let stored = match failure {
         StepFailure::Transient { retry_after, .. } => StoredAttemptFailure::Transient {
             retry_after_ms: retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             message,
         },
-        StepFailure::Lasting => StoredAttemptFailure::Lasting { message },
+        StepFailure::Lasting => StoredAttemptFailure::Permanent { message },
         StepFailure::Interrupted => StoredAttemptFailure::Interrupted,
     };
     diesel::update(llm_steps::table.find((
@@ -240,16 +246,16 @@ pub fn abandon_attempt(
 
 /// Ends the attempts that were running when the program stopped.
 pub(in crate::store) fn abandon_interrupted_attempts(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    let running: Vec<TurnId> =
-        turns_rows::table.filter(turns_rows::finished_at.is_null()).select(turns_rows::id).load(conn)?;
-    running.into_iter().try_for_each(|turn| abandon_unfinished(conn, turn, now))
+    let unfinished: Vec<TurnId> =
+        turns::table.filter(turns::finished_at.is_null()).select(turns::id).load(conn)?;
+    unfinished.into_iter().try_for_each(|turn| abandon_unfinished_attempt(conn, turn, now))
 }
 
-/// Ends the attempt that was running when an internal error failed the turn, if there was one. The next attempt gets a
-/// new number.
-pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
-    let running = llm_steps::turn_id.eq(turn).and(STARTED);
-    diesel::update(llm_steps::table.filter(running))
+/// Ends the running attempt of a turn, if there is one, after an internal error or a restart. The next attempt gets a new
+/// number.
+pub fn abandon_unfinished_attempt(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
+    let is_running = llm_steps::turn_id.eq(turn).and(RUNNING);
+    diesel::update(llm_steps::table.filter(is_running))
         .set((
             llm_steps::state.eq(AttemptState::Abandoned),
             llm_steps::error.eq(to_json(&StoredAttemptFailure::Interrupted)?),

@@ -1,4 +1,4 @@
-//! Progress message of a turn that is still running. The message is sent at most once, and not after the turn is over.
+//! Progress message of a running turn. The message is sent at most once, and not after the turn has finished.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -6,37 +6,40 @@ use jiff::Timestamp;
 use crate::conversation::transcript::{OutboxId, TurnId};
 use crate::store::Conn;
 use crate::store::queue::outbox::{self, NewOutboundMessage};
-use crate::store::schema::{outbox as texts, turns};
+use crate::store::schema::{outbox as outbox_rows, turns};
 
-const PREFIX: &str = "turn:";
-const SUFFIX: &str = ":progress";
+const KEY_PREFIX: &str = "turn:";
+const KEY_SUFFIX: &str = ":progress";
 
-/// Queues `text` for a turn, unless the turn is over or its cancellation was requested. The row references no turn,
-/// because the message is not the answer of the turn.
+/// Queues the progress message of a turn, unless the turn has finished or its cancellation was requested. The row
+/// references no turn, because the message is not the turn's answer.
 pub fn queue_progress_message(
     conn: &mut Conn,
     turn: TurnId,
-    text: NewOutboundMessage,
+    message: NewOutboundMessage,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let at_work = turns::finished_at.is_null().and(turns::cancel_requested_at.is_null());
-    let at_work: i64 = turns::table.find(turn).filter(at_work).count().get_result(conn)?;
-    if at_work == 0 {
+    let is_running = turns::finished_at.is_null().and(turns::cancel_requested_at.is_null());
+    let running: i64 = turns::table.find(turn).filter(is_running).count().get_result(conn)?;
+    if running == 0 {
         return Ok(());
     }
     outbox::queue_message_once(
         conn,
-        &NewOutboundMessage { key: format!("{PREFIX}{turn}{SUFFIX}"), turn: None, ..text },
+        &NewOutboundMessage { key: format!("{KEY_PREFIX}{turn}{KEY_SUFFIX}"), turn: None, ..message },
         now,
     )
 }
 
-/// Returns whether a message is the progress message of a turn that is over. The answer of such a turn exists, so the
-/// message is not needed.
-pub(in crate::store) fn is_outdated_progress_message(conn: &mut Conn, text: OutboxId) -> QueryResult<bool> {
-    let key: String = texts::table.find(text).select(texts::dedupe_key).first(conn)?;
-    let turn = key.strip_prefix(PREFIX).and_then(|key| key.strip_suffix(SUFFIX));
+/// Returns whether a message is the progress message of a finished turn, whose answer makes it obsolete.
+pub(in crate::store) fn is_outdated_progress_message(
+    conn: &mut Conn,
+    message: OutboxId,
+) -> QueryResult<bool> {
+    let key: String = outbox_rows::table.find(message).select(outbox_rows::dedupe_key).first(conn)?;
+    let turn = key.strip_prefix(KEY_PREFIX).and_then(|key| key.strip_suffix(KEY_SUFFIX));
     let Some(turn) = turn.and_then(|turn| turn.parse::<i64>().ok()) else { return Ok(false) };
-    let live: i64 = turns::table.find(turn).filter(turns::finished_at.is_null()).count().get_result(conn)?;
-    Ok(live == 0)
+    let running: i64 =
+        turns::table.find(turn).filter(turns::finished_at.is_null()).count().get_result(conn)?;
+    Ok(running == 0)
 }

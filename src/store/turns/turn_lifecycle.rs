@@ -1,4 +1,5 @@
-//! Turns, at most one live per user, each with the data needed to continue after a crash.
+//! Lifecycle of turns. A user has at most one running turn, which is stored with all data needed to continue it after a
+//! crash.
 
 use std::sync::Arc;
 
@@ -24,12 +25,13 @@ use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::schema::{tool_calls, turns};
 
 stored_enum! {
+    /// Kind of a turn.
     pub enum TurnKind {
         Chat = "chat",
         /// Executes a deletion that a yes has claimed.
         Confirm = "confirm",
         Deny = "deny",
-        /// Answered immediately by code.
+        /// Answers a command, without a model.
         Command = "command",
     }
 }
@@ -37,34 +39,35 @@ stored_enum! {
 /// Plan for answering a turn, made when the turn begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnPlan {
-    pub brain: Responder,
+    pub responder: Responder,
     /// Notes for the model on events around the messages.
     pub notes: Vec<String>,
     /// Text sent before the answer, in the same message: `OK, Dune (2021) is kept.`
     pub preface: Option<String>,
-    /// Triage status, which decides whether the model is first asked if the message wants an answer.
+    /// Triage status. An open triage is decided by the model before the turn is answered.
     pub triage: TriageState,
-    /// Request that the turn answers in place of its message, if the message only agrees to the request.
+    /// Earlier request that the turn answers instead of its message, if the message only agrees to that request.
     pub request: Option<String>,
 }
 
 stored_enum! {
-    /// Triage status of a turn's message, which states whether the message wants an answer.
+    /// Triage status of a turn: whether its message needs an answer.
     pub enum TriageState {
-        /// The model has not been asked yet.
+        /// The model has not decided yet.
         Open = "open",
-        /// The message wants an answer, or no triage was done.
+        /// The message needs an answer, or no triage was needed.
         Respond = "respond",
         Skip = "skip",
     }
 }
 
 impl TurnPlan {
-    pub fn for_responder(brain: Responder) -> Self {
-        Self { brain, notes: Vec::new(), preface: None, triage: TriageState::Respond, request: None }
+    pub fn for_responder(responder: Responder) -> Self {
+        Self { responder, notes: Vec::new(), preface: None, triage: TriageState::Respond, request: None }
     }
 }
 
+/// Turn to create.
 #[derive(Debug, Clone, Copy)]
 pub struct NewTurn<'a> {
     pub user: UserId,
@@ -75,7 +78,8 @@ pub struct NewTurn<'a> {
 
 #[derive(Serialize, Deserialize)]
 struct StoredPlan {
-    brain: String,
+    #[serde(rename = "brain")]
+    responder: String,
     #[serde(default)]
     notes: Vec<String>,
     preface: Option<String>,
@@ -83,12 +87,12 @@ struct StoredPlan {
     request: Option<String>,
 }
 
-/// Expression that reduces a stored plan to its responder.
-pub(in crate::store) const PLAN_WITHOUT_WORDS: &str = "json_object('brain', turns.prompt ->> '$.brain')";
+/// SQL expression for a stored plan with only its responder.
+pub(in crate::store) const PLAN_WITHOUT_TEXT: &str = "json_object('brain', turns.prompt ->> '$.brain')";
 
 pub fn create_turn(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryResult<TurnId> {
     let plan = to_json(&StoredPlan {
-        brain: new.plan.brain.as_text().to_owned(),
+        responder: new.plan.responder.as_text().to_owned(),
         notes: new.plan.notes.clone(),
         preface: new.plan.preface.clone(),
         request: new.plan.request.clone(),
@@ -120,11 +124,11 @@ pub fn set_triage_state(conn: &mut Conn, id: TurnId, triage: TriageState, now: T
 
 /// Parses the responder of a stored plan.
 pub(in crate::store) fn parse_plan_responder(plan: &str) -> QueryResult<Responder> {
-    let StoredPlan { brain: word, .. } = from_json("plan", plan)?;
-    Responder::from_text(&word)
+    let StoredPlan { responder, .. } = from_json("plan", plan)?;
+    Responder::from_text(&responder)
 }
 
-/// Turn of a user that is not finished.
+/// Reference to a turn, usually the running one of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = turns)]
 pub struct ActiveTurn {
@@ -142,19 +146,19 @@ pub fn load_active_turn(conn: &mut Conn, user: UserId) -> QueryResult<Option<Act
         .optional()
 }
 
-/// Loads the turn in which a call was made, live or not.
+/// Loads the turn in which a call was made, running or finished.
 pub fn load_turn_of_call(conn: &mut Conn, call: CallRow) -> QueryResult<ActiveTurn> {
     let turn: TurnId = tool_calls::table.find(call).select(tool_calls::turn_id).first(conn)?;
     turns::table.find(turn).select(ActiveTurn::as_select()).first(conn)
 }
 
-/// Returns the conversation of a turn.
+/// Loads the id of a turn's conversation.
 pub fn load_conversation_id(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationId> {
     turns::table.find(turn).select(turns::conversation_id).first(conn)
 }
 
-/// Returns the id of the newest turn; 0 if there is none.
-pub fn load_newest_turn(conn: &mut Conn) -> QueryResult<TurnId> {
+/// Loads the id of the newest turn; 0 if there is none.
+pub fn load_newest_turn_id(conn: &mut Conn) -> QueryResult<TurnId> {
     let newest: Option<TurnId> = turns::table.select(diesel::dsl::max(turns::id)).first(conn)?;
     Ok(newest.unwrap_or(TurnId(0)))
 }
@@ -169,7 +173,7 @@ pub struct LoadedTurn {
     pub run: u32,
 }
 
-/// Columns of a turn by which its work continues.
+/// Columns of a turn that are needed to continue it.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = turns)]
 struct LoadedTurnRow {
@@ -182,19 +186,19 @@ struct LoadedTurnRow {
     runs: i64,
 }
 
-pub fn load_turn(conn: &mut Conn, live: ActiveTurn) -> QueryResult<LoadedTurn> {
-    let id = live.id;
+pub fn load_turn(conn: &mut Conn, active: ActiveTurn) -> QueryResult<LoadedTurn> {
+    let id = active.id;
     let row: LoadedTurnRow = turns::table.find(id).select(LoadedTurnRow::as_select()).first(conn)?;
-    let StoredPlan { brain: word, notes, preface, request } = from_json("plan", &row.prompt)?;
+    let StoredPlan { responder, notes, preface, request } = from_json("plan", &row.prompt)?;
     let triage = row.triage.unwrap_or(TriageState::Respond);
-    let plan = TurnPlan { brain: Responder::from_text(&word)?, notes, preface, triage, request };
+    let plan = TurnPlan { responder: Responder::from_text(&responder)?, notes, preface, triage, request };
     let events = inbound_messages::load_turn_messages(conn, id)?;
-    let turns = TurnRange::single_turn(live.conversation, id);
-    let steps = steps::load_steps(conn, turns, LoadedBlocks::Text)?.remove(&id).unwrap_or_default();
+    let range = TurnRange::single_turn(active.conversation, id);
+    let steps = steps::load_steps(conn, range, LoadedBlocks::Text)?.remove(&id).unwrap_or_default();
     let failures = steps::collect_step_failures(&steps)?;
     let turn = Turn {
         id,
-        responder: plan.brain,
+        responder: plan.responder,
         texts: match &plan.request {
             Some(request) => vec![request.clone()],
             None => events.iter().map(|event| event.body.clone()).collect(),
@@ -210,23 +214,23 @@ pub fn load_turn(conn: &mut Conn, live: ActiveTurn) -> QueryResult<LoadedTurn> {
     Ok(LoadedTurn { turn, plan, events, run: convert_integer(row.runs)? })
 }
 
-/// End of a turn.
+/// End of a turn: its outcome, and the answer to send.
 #[derive(Debug, Clone)]
 pub struct TurnEnd {
     pub turn: TurnId,
     pub outcome: MessageOutcome,
-    /// Whole answer, of which `texts` are the messages to send.
+    /// Full answer, of which `messages` contain the first page.
     pub answer: Option<String>,
-    pub texts: Vec<NewOutboundMessage>,
+    pub messages: Vec<NewOutboundMessage>,
 }
 
 impl TurnEnd {
     pub fn without_message(turn: TurnId, outcome: MessageOutcome) -> Self {
-        Self { turn, outcome, answer: None, texts: Vec::new() }
+        Self { turn, outcome, answer: None, messages: Vec::new() }
     }
 }
 
-/// Ends a turn and its messages and queues its answer in one transaction, so that a partial end is never visible.
+/// Finishes a turn and its messages, and queues its answer. A turn that is already finished does not change.
 pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResult<()> {
     let state = match end.outcome {
         MessageOutcome::Replied | MessageOutcome::Reacted | MessageOutcome::Remembered => {
@@ -247,17 +251,17 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
     if finished == 0 {
         return Ok(());
     }
-    for text in &end.texts {
-        outbox::queue_message(conn, text, now)?;
+    for message in &end.messages {
+        outbox::queue_message(conn, message, now)?;
     }
-    calls::cancel_unstarted(conn, end.turn, now)?;
+    calls::cancel_unstarted_calls(conn, end.turn, now)?;
     if let (MessageOutcome::Replied, Some(answer)) = (end.outcome, &end.answer) {
         responses::store_turn_answer(conn, end.turn, answer, now)?;
     }
     inbound_messages::end_turn_messages(conn, end.turn, end.outcome, now)
 }
 
-/// Requests that a running turn end between two effects.
+/// Requests that the user's running turn end before its next effect.
 pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(turns::table.filter(turns::user_id.eq(user).and(turns::finished_at.is_null())))
         .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
@@ -266,12 +270,12 @@ pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryRes
         .map(drop)
 }
 
-/// Outcome of a request to end one turn.
+/// Outcome of a request to cancel one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnCancelOutcome {
-    /// The user of the turn has to be woken.
+    /// The task of this user must be woken.
     Requested(UserId),
-    AlreadyOver,
+    AlreadyFinished,
     Unknown,
 }
 
@@ -281,7 +285,7 @@ pub fn cancel_turn(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<T
         turns::table.find(id).select((turns::user_id, turns::finished_at)).first(conn).optional()?;
     match row {
         None => Ok(TurnCancelOutcome::Unknown),
-        Some((_, Some(_))) => Ok(TurnCancelOutcome::AlreadyOver),
+        Some((_, Some(_))) => Ok(TurnCancelOutcome::AlreadyFinished),
         Some((user, None)) => {
             request_cancel(conn, user, now)?;
             Ok(TurnCancelOutcome::Requested(user))
@@ -290,13 +294,15 @@ pub fn cancel_turn(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<T
 }
 
 pub fn is_cancel_requested(conn: &mut Conn, id: TurnId) -> QueryResult<bool> {
-    let at: Option<Timestamp> = turns::table.find(id).select(turns::cancel_requested_at).first(conn)?;
-    Ok(at.is_some())
+    let requested_at: Option<Timestamp> =
+        turns::table.find(id).select(turns::cancel_requested_at).first(conn)?;
+    Ok(requested_at.is_some())
 }
 
-/// Turn whose work failed.
+/// Counts of a turn after an internal failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailedTurn {
+    /// Number of internal failures in this run.
     pub failures: u32,
     /// Number of the run of the turn, from 1.
     pub run: u32,

@@ -1,4 +1,4 @@
-//! Resume of a failed turn from its log. Calls with a result keep the result; only calls that never ran are run.
+//! Resume of a failed turn from its log. Calls with a result keep it; only calls that never ran are executed.
 
 use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text};
@@ -9,7 +9,7 @@ use crate::conversation::transcript::{ConversationId, TurnId, UserId, UserRole, 
 use crate::conversation::turn::TURN_TIME;
 use crate::store::Conn;
 use crate::store::codec::ms;
-use crate::store::conversation::conversations as talks;
+use crate::store::conversation::conversations::record_activity;
 use crate::store::conversation::record::steps::AttemptState;
 use crate::store::people::{pauses, users};
 use crate::store::queue::inbound_messages::{InboundOutcome, InboundState, PENDING};
@@ -18,7 +18,7 @@ use crate::store::schema::{conversations, inbound_events, llm_steps, tool_calls,
 /// Outcome of resuming a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeOutcome {
-    /// The turn is live again; its user has to be woken.
+    /// The turn is running again; the task of this user must be woken.
     Resumed(UserId),
     Blocked(ResumeBlocker),
     Unknown,
@@ -27,18 +27,18 @@ pub enum ResumeOutcome {
 /// Reason why a turn cannot be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeBlocker {
-    /// The turn is running, or ended without failing.
+    /// The turn is running, or finished without a failure.
     NotFailed,
-    /// The conversation has newer messages.
+    /// The conversation has a newer turn.
     NotNewest,
     ConversationEnded,
     /// Another turn of the user is running, or a message of the user waits for a turn.
     Busy,
     /// The user is not active, or has opted out.
     NotServed,
-    /// An admin has paused the assistant, and the user is not an admin.
+    /// Replies are paused, and the user is not an admin.
     Paused,
-    /// The text of the messages is erased, so there is nothing left to answer.
+    /// A message of the turn is erased, so it cannot be answered.
     Erased,
 }
 
@@ -51,7 +51,7 @@ struct EndedTurnRow {
     finished_at: Option<Timestamp>,
 }
 
-/// Resumes a failed turn in the state in which it failed.
+/// Resumes a failed turn at the step at which it failed, as a new run.
 pub fn resume_turn(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<ResumeOutcome> {
     let row: Option<EndedTurnRow> =
         turns::table.find(turn).select(EndedTurnRow::as_select()).first(conn).optional()?;
@@ -61,8 +61,8 @@ pub fn resume_turn(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult
     if row.finished_at.is_none() || !has_failed {
         return Ok(ResumeOutcome::Blocked(ResumeBlocker::NotFailed));
     }
-    if let Some(hindrance) = find_resume_blocker(conn, turn, conversation, user)? {
-        return Ok(ResumeOutcome::Blocked(hindrance));
+    if let Some(blocker) = find_resume_blocker(conn, turn, conversation, user)? {
+        return Ok(ResumeOutcome::Blocked(blocker));
     }
     diesel::update(turns::table.find(turn))
         .set((
@@ -87,7 +87,7 @@ pub fn resume_turn(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult
         .execute(conn)?;
     forgive_failures(conn, turn)?;
     reopen_calls(conn, turn, now)?;
-    talks::record_activity(conn, conversation, now)?;
+    record_activity(conn, conversation, now)?;
     Ok(ResumeOutcome::Resumed(user))
 }
 
@@ -102,20 +102,20 @@ fn find_resume_blocker(
     if ended_at.is_some() {
         return Ok(Some(ResumeBlocker::ConversationEnded));
     }
-    let newest: TurnId = turns::table
+    let newest_turn: TurnId = turns::table
         .filter(turns::conversation_id.eq(conversation))
         .order(turns::id.desc())
         .select(turns::id)
         .first(conn)?;
-    let waits: Option<i64> = inbound_events::table
+    let waiting_message: Option<i64> = inbound_events::table
         .filter(inbound_events::user_id.eq(user).and(PENDING))
         .select(inbound_events::id)
         .first(conn)
         .optional()?;
-    if waits.is_some() || super::turn_lifecycle::load_active_turn(conn, user)?.is_some() {
+    if waiting_message.is_some() || super::turn_lifecycle::load_active_turn(conn, user)?.is_some() {
         return Ok(Some(ResumeBlocker::Busy));
     }
-    if newest != turn {
+    if newest_turn != turn {
         return Ok(Some(ResumeBlocker::NotNewest));
     }
     let user = users::load_user(conn, user)?;
@@ -125,43 +125,43 @@ fn find_resume_blocker(
     if user.rights.role != UserRole::Admin && pauses::load_current_pause(conn)?.is_some() {
         return Ok(Some(ResumeBlocker::Paused));
     }
-    // A message without text and pictures is never received, so such a message was erased.
-    let erased: Option<i64> = inbound_events::table
+    // Messages without text and pictures are not stored, so such a message was erased.
+    let erased_message: Option<i64> = inbound_events::table
         .filter(inbound_events::turn_id.eq(turn))
         .filter(inbound_events::body.eq("").and(inbound_events::media.is_null()))
         .select(inbound_events::id)
         .first(conn)
         .optional()?;
-    Ok(erased.map(|_| ResumeBlocker::Erased))
+    Ok(erased_message.map(|_| ResumeBlocker::Erased))
 }
 
-/// Marks failed attempts as forgiven: the attempts keep their numbers and error messages, and no longer count against
-/// any limit.
+/// Marks the failed attempts as forgiven: they keep their numbers and error messages, but no longer count against any
+/// limit.
 fn forgive_failures(conn: &mut Conn, turn: TurnId) -> QueryResult<()> {
     let forgiven = diesel::dsl::sql::<Nullable<Text>>("json_set(llm_steps.error, '$.kind', 'forgiven')");
     let failed = llm_steps::turn_id.eq(turn).and(llm_steps::state.eq(AttemptState::Abandoned));
     diesel::update(llm_steps::table.filter(failed)).set(llm_steps::error.eq(forgiven)).execute(conn).map(drop)
 }
 
-/// Reopens the calls of the last response that code refused because the time was over, or that were never reached. The
-/// model has not received those results, so they are removed: each call must end with one result.
+/// Reopens those calls of the last response that were rejected because the turn's time limit had passed, or that were
+/// never reached. Their results are removed, which is possible because the model has not received them.
 fn reopen_calls(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
-    let last: Option<i64> = tool_calls::table
+    let last_step: Option<i64> = tool_calls::table
         .filter(tool_calls::turn_id.eq(turn))
         .select(diesel::dsl::max(tool_calls::step))
         .first(conn)?;
-    let answered: Option<i64> = llm_steps::table
+    let last_complete_step: Option<i64> = llm_steps::table
         .filter(llm_steps::turn_id.eq(turn).and(llm_steps::state.eq(AttemptState::Complete)))
         .select(diesel::dsl::max(llm_steps::step))
         .first(conn)?;
-    let Some(step) = last.filter(|_| last == answered) else { return Ok(()) };
+    let Some(step) = last_step.filter(|_| last_step == last_complete_step) else { return Ok(()) };
     let never_ran = tool_calls::attempts.eq(0).and(tool_calls::started_at.is_null());
-    let refused = diesel::dsl::sql::<diesel::sql_types::Bool>(
+    let is_rejected = diesel::dsl::sql::<diesel::sql_types::Bool>(
         "(tool_calls.state = 'canceled' AND tool_calls.error = '\"not_run\"' \
           OR tool_calls.state = 'error' AND tool_calls.error ->> '$.code' = 'limit')",
     );
-    let of_step = tool_calls::turn_id.eq(turn).and(tool_calls::step.eq(step));
-    diesel::update(tool_calls::table.filter(of_step.and(never_ran)).filter(refused))
+    let is_in_step = tool_calls::turn_id.eq(turn).and(tool_calls::step.eq(step));
+    diesel::update(tool_calls::table.filter(is_in_step.and(never_ran)).filter(is_rejected))
         .set((
             tool_calls::state.eq(CallPhase::Created),
             tool_calls::error.eq(None::<String>),

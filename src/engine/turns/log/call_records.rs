@@ -32,7 +32,7 @@ impl TurnLog {
     }
 
     pub(crate) async fn load_call_starts(&self, call: CallRow) -> Result<CallStarts, DbError> {
-        self.read(move |conn| calls::load_starts(conn, call)).await
+        self.read(move |conn| calls::load_call_starts(conn, call)).await
     }
 
     /// Records the intent to run a call, and loads `records` in the same commit. Returns `None` if the call may not

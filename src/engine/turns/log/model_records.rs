@@ -47,7 +47,7 @@ impl TurnLog {
             };
             let message = match reservation {
                 ReservationOutcome::Granted => return Ok(Some(reservation)),
-                ReservationOutcome::Crowded => "the calls under way may use up the day's budget",
+                ReservationOutcome::BudgetReserved => "the calls under way may use up the day's budget",
                 ReservationOutcome::Exhausted => {
                     let key = format!("budget:{}", wanted.day);
                     reply_address::notify_admins(conn, settings.number.as_ref(), &key, BUDGET_SPENT, now)?;
@@ -61,7 +61,8 @@ impl TurnLog {
             Ok(Some(reservation))
         };
         let reservation = self.write(start).await?;
-        if let Some(reservation @ (ReservationOutcome::Crowded | ReservationOutcome::Exhausted)) = reservation
+        if let Some(reservation @ (ReservationOutcome::BudgetReserved | ReservationOutcome::Exhausted)) =
+            reservation
         {
             tracing::warn!(turn = %attempt.turn, ?reservation, "skipped a model call that exceeds the day's budget");
             self.logs.outbox.notify();
