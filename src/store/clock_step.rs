@@ -101,7 +101,8 @@ fn rebase_outbox(conn: &mut Conn, step_ms: i64) -> QueryResult<()> {
         .set(outbox::not_before.eq(outbox::not_before + step_ms))
         .execute(conn)?;
     if step_ms < 0 {
-        // Lookups search the carrier's list from this time, so it must be at or before the carrier's time of the message.
+        // Lookups search the carrier's list from this time, so it must be at or before the carrier's time of the
+        // message.
         diesel::update(outbox::table.filter(OPEN))
             .set(outbox::created_at.eq(outbox::created_at + step_ms))
             .execute(conn)?;

@@ -1,6 +1,6 @@
-//! SQL types of the columns in [`super::schema`], and the Rust types that they hold. A column whose values form a closed
-//! set has an enum as its SQL type, so that it can only be compared with values of this enum. A stored value that cannot
-//! be read is an error that omits the value.
+//! SQL types of the columns in [`super::schema`], and the Rust types that they hold. A column whose values form a
+//! closed set has an enum as its SQL type, so that it can only be compared with values of this enum. A stored value
+//! that cannot be read is an error that omits the value.
 
 pub use diesel::sql_types::{BigInt, Binary, Bool, Float, Nullable, Text};
 

@@ -1,5 +1,5 @@
-//! Times of recent messages, for the counts per day. Message times have no index, so that inserts stay fast. Ids increase
-//! with time, so the first message of a period is found by binary search.
+//! Times of recent messages, for the counts per day. Message times have no index, so that inserts stay fast. Ids
+//! increase with time, so the first message of a period is found by binary search.
 
 use diesel::prelude::*;
 use jiff::Timestamp;

@@ -25,8 +25,8 @@ pub enum CopyError {
     Store(#[from] io::Error),
 }
 
-/// Copy under its temporary name, which ends in `.part`. Unless the copy is finished, the file is removed on drop, or by
-/// the next run if the program is killed.
+/// Copy under its temporary name, which ends in `.part`. Unless the copy is finished, the file is removed on drop, or
+/// by the next run if the program is killed.
 pub(in crate::store) struct PartialCopy {
     partial_path: PathBuf,
     final_path: PathBuf,
@@ -113,8 +113,8 @@ pub fn back_up(path: &str, to: &str) -> Result<(), BackupError> {
     }
     reject_existing()?;
     let handle = Arc::new(DatabaseHandle::open(path)?);
-    // The lock is tried only for a file with other hard links and without a log, because a service that starts while the
-    // lock is held fails.
+    // The lock is tried only for a file with other hard links and without a log, because a service that starts while
+    // the lock is held fails.
     if handle.has_other_hard_links()?
         && !companion_path(path, "-wal").exists()
         && handle.try_lock()? == LockOutcome::InUse

@@ -12,8 +12,8 @@ const CONSOLE_MIGRATION: &str = "20261121180000";
 const ASIDES_MIGRATION: &str = "20261122180000";
 const AUDIT_MIGRATION: &str = "20261123120000";
 
-/// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program requested,
-/// and user 3 is a test user with rows in every table.
+/// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
+/// requested, and user 3 is a test user with rows in every table.
 const FIXTURE_SQL: &str = r#"
 INSERT INTO users (id, phone, status, role, test, created_at, updated_at) VALUES
   (1, '+15550100001', 'active', 'admin', 0, 1, 1), (2, '+15550100002', 'active', 'member', 0, 1, 1),

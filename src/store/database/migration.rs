@@ -1,5 +1,5 @@
-//! Schema check of a database file, and its migration to the schema of this program. Before a migration, a copy is stored
-//! beside the file. A file that a newer version of the program has migrated is rejected.
+//! Schema check of a database file, and its migration to the schema of this program. Before a migration, a copy is
+//! stored beside the file. A file that a newer version of the program has migrated is rejected.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -164,7 +164,7 @@ pub(in crate::store) fn reject_log_without_database(path: &str) -> Result<(), Mi
     }
     if database.is_some() {
         // A start that was killed leaves such a file, so the file is not rejected.
-        tracing::warn!(%path, "the database is an empty file; hint: if it was restored from a backup, the backup is incomplete");
+        tracing::warn!(%path, "the database is an empty file; hint: a backup restored to this path is incomplete");
     }
     Ok(())
 }

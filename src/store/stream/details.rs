@@ -15,8 +15,8 @@ use crate::store::{Conn, QueryResult};
 /// Content of the row that an event references.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventDetails {
-    /// Body of a message, name of a tool, result of a complete tool call, confirmation prompt, or emoji; `None` if the row
-    /// has no text or is erased.
+    /// Body of a message, name of a tool, result of a complete tool call, confirmation prompt, or emoji; `None` if the
+    /// row has no text or is erased.
     pub text: Option<String>,
     /// Message that received a reaction.
     pub target: Option<MessageRef>,

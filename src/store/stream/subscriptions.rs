@@ -38,8 +38,8 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Marks all earlier wake-ups as seen. Must be called before reading the log, so that a commit during the read wakes
-    /// the subscriber again.
+    /// Marks all earlier wake-ups as seen. Must be called before reading the log, so that a commit during the read
+    /// wakes the subscriber again.
     pub fn mark_seen(&mut self) {
         self.receiver.borrow_and_update();
     }
@@ -99,8 +99,8 @@ impl CommitAnnouncer {
         }
     }
 
-    /// Loads the conversations with events that were not announced. The first announcement wakes all subscribers, because
-    /// it is unknown which events were committed since they subscribed.
+    /// Loads the conversations with events that were not announced. The first announcement wakes all subscribers,
+    /// because it is unknown which events were committed since they subscribed.
     fn load_unannounced_conversations(&mut self, conn: &mut Conn) -> QueryResult<BTreeSet<ConversationId>> {
         let Some(announced) = self.announced else {
             self.announced = Some(event_reader::load_last_seq(conn)?);

@@ -1,5 +1,5 @@
-//! Daily budget for model calls, and usage per user and day in the household's time zone. The maximum cost of a call, in
-//! tokens and in money, is reserved before the call and settled after it, so that concurrent calls cannot exceed the
+//! Daily budget for model calls, and usage per user and day in the household's time zone. The maximum cost of a call,
+//! in tokens and in money, is reserved before the call and settled after it, so that concurrent calls cannot exceed the
 //! budget together.
 
 use std::fmt;

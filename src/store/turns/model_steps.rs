@@ -251,8 +251,8 @@ pub(in crate::store) fn abandon_interrupted_attempts(conn: &mut Conn, now: Times
     unfinished.into_iter().try_for_each(|turn| abandon_unfinished_attempt(conn, turn, now))
 }
 
-/// Ends the running attempt of a turn, if there is one, after an internal error or a restart. The next attempt gets a new
-/// number.
+/// Ends the running attempt of a turn, if there is one, after an internal error or a restart. The next attempt gets a
+/// new number.
 pub fn abandon_unfinished_attempt(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
     let is_running = llm_steps::turn_id.eq(turn).and(RUNNING);
     diesel::update(llm_steps::table.filter(is_running))

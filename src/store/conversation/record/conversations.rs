@@ -60,8 +60,8 @@ pub struct PendingActionRecord {
 }
 
 impl PendingActionRecord {
-    /// Returns the time up to which an answer is accepted; `None` while the prompt is being sent. A repeated prompt does
-    /// not change the expiry.
+    /// Returns the time up to which an answer is accepted; `None` while the prompt is being sent. A repeated prompt
+    /// does not change the expiry.
     pub fn open_until(&self) -> Option<Timestamp> {
         self.accepted_at.and(self.expires_at)
     }

@@ -49,8 +49,9 @@ pub(in crate::store) struct MessageTimeRange {
 }
 
 impl MessageTimeRange {
-    /// Loads the time range of the page of turns below `before`. The range starts with the oldest turn of the page, or is
-    /// unbounded if `oldest` is `None` because there are no older turns, and ends with the first turn of the next page.
+    /// Loads the time range of the page of turns below `before`. The range starts with the oldest turn of the page, or
+    /// is unbounded if `oldest` is `None` because there are no older turns, and ends with the first turn of the next
+    /// page.
     pub(in crate::store) fn load_for_page(
         conn: &mut Conn,
         conversation: ConversationId,
