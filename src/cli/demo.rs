@@ -64,7 +64,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     let (radarr, sonarr) = demo_library(Clock::System.now());
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, &format!("http://{address}"));
     let mut settings = simulation::simulation_settings(TimeZone::system());
-    settings.coalesce = Duration::from_millis(300);
+    settings.debounce = Duration::from_millis(300);
     let mut blueprint = peers.blueprint(Db::open(database)?, settings, None)?;
     blueprint.admin = Some(PhoneNumber::parse(PHONE)?);
     let app = App::start(blueprint).await?;
