@@ -55,7 +55,7 @@ async fn message_missed_for_over_an_hour_is_only_reported() {
 async fn endless_message_list_does_not_block_replies() {
     let mut world = World::start().await;
     world.kill().await;
-    world.twilio().list_never_ends();
+    world.twilio().make_list_endless();
     world.miss_message("hello?").await;
     world.pass(60).await;
     world.model_plays([says("Hello."), says("And again.")]);

@@ -57,7 +57,7 @@ guard rights src/tools/approval.rs 's/(UserStatus::Active && )user\.rights\.may_
 guard opt_out_at_once src/engine/inbound/admission.rs 's/(Urgency::OptsOut => \{\n)/$1                        if OFF { return Ok(admission); }\n/'
 guard opt_out_at_sending src/store/queue/outbox.rs 's/if opted_out\.is_some\(\)/if !OFF && opted_out.is_some()/'
 guard one_task src/engine/inbound/user_tasks.rs 's/(task\.wakeup\.notify_one\(\);\n\s+)return None;/$1return OFF.then(|| task.wakeup.clone());/'
-guard cursor_last src/app.rs 's/(    for text in &reading\.texts \{)/    if OFF { inbox.admitted(&reading).await?; }\n$1/'
+guard cursor_last src/app.rs 's/(    for text in &reading\.messages \{)/    if OFF { inbox.record_admitted(&reading).await?; }\n$1/'
 guard second_program src/store/database/database_lock.rs 's/match self\.file\.try_lock\(\)/match if OFF { Ok(()) } else { self.file.try_lock() }/'
 guard overlap src/messaging/missed_messages.rs 's/cursor - OVERLAP/cursor - if OFF { SignedDuration::ZERO } else { OVERLAP }/'
 guard half_calls src/engine/turns/model_step.rs 's/filter\(\|_\| is_complete\)/filter(|_| is_complete || OFF)/'

@@ -8,7 +8,7 @@ use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::routing::verification::{MessageFields, VerificationOutcome};
 use crate::conversation::transcript::EventId;
 use crate::engine::parts::EngineParts;
-use crate::messaging::{LookError, MessageChannel};
+use crate::messaging::{LookupError, MessageChannel};
 use crate::metrics::Metrics;
 use crate::store::database::db::{Db, DbError};
 use crate::store::queue::inbound_messages;
@@ -71,7 +71,7 @@ impl MessageVerifier {
         &self,
         carrier: &dyn MessageChannel,
         id: &str,
-    ) -> Result<Option<MessageFields>, LookError> {
+    ) -> Result<Option<MessageFields>, LookupError> {
         let record = carrier.fetch_received(id).await?;
         if record.is_some() {
             return Ok(record);
