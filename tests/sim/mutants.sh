@@ -77,7 +77,7 @@ guard wish_asked_for src/tools/request_removal.rs 's/(approval::check_deletion_r
 guard quota src/tools/approval.rs 's/(let Some\(rate\) = standing\.rate)( else)/$1.filter(|_| !OFF)$2/'
 guard quota_counts src/store/library/quotas.rs 's/if added\.amount == 0 \{/if OFF || added.amount == 0 {/'
 guard audit_first src/engine/turns/log/call_records.rs 's/if let Some\(intent\) = &intent \{/if let Some(intent) = intent.as_ref().filter(|_| !OFF) {/'
-guard audit_deletion src/engine/turns/log/deletion_records.rs 's/(if start == ItemStartOutcome::Started) \{/$1 \&\& !OFF {/'
+guard audit_deletion src/engine/turns/log/deletion_records.rs 's/(if outcome == ItemStartOutcome::Started) \{/$1 \&\& !OFF {/'
 guard rate src/conversation/routing/route.rs 's/if context\.over_limit \{/if context.over_limit \&\& !OFF {/g'
 guard pictures src/conversation/routing/route.rs 's/wordless && context\.over_limit/wordless \&\& !OFF \&\& context.over_limit/'
 guard budget src/store/turns/daily_budget.rs 's/if !budget\.has_room/if !OFF \&\& !budget.has_room/g'
