@@ -153,10 +153,10 @@ impl BackgroundTasks {
                 None
             }
             Some(MissedMessageSource { twilio, number }) => {
-                let too_young = delays.too_young;
-                let (db, clock, left_waiting) = (db.clone(), clock.clone(), Arc::default());
+                let min_age = delays.too_young;
+                let (db, clock, deferred_ids) = (db.clone(), clock.clone(), Arc::default());
                 let (admission, scheduler) = (engine.admission.clone(), engine.scheduler.clone());
-                let inbox = InboundLog { twilio, number, db, clock, too_young, left_waiting };
+                let inbox = InboundLog { twilio, number, db, clock, min_age, deferred_ids };
                 Some(tokio::spawn(fetch_missed(inbox, admission, scheduler, delays, stop.clone())))
             }
         };
@@ -235,7 +235,7 @@ impl App {
             clock: clock.clone(),
             channels: blueprint.channels,
             signal,
-            waits: RelayTimeouts { terms: terms.clone(), looks: delays.looks },
+            timeouts: RelayTimeouts { acceptance_policy: terms.clone(), lookup_delays: delays.looks },
             metrics: metrics.clone(),
         });
         let maintenance = Maintenance {
@@ -349,7 +349,7 @@ fn initialize_store(
 async fn fetch_missed_messages(inbox: &InboundLog, admission: &Admission) -> anyhow::Result<PollDelay> {
     let reading = inbox.read_page().await?;
     failpoint::reached("missed.read");
-    for text in &reading.texts {
+    for text in &reading.messages {
         // The message is received now, not when the reading of the list began: replies may have been sent in the
         // meantime.
         admission.admit_message(ReceivedMessage { received_at: inbox.clock.now(), ..text.clone() }).await?;

@@ -209,13 +209,13 @@ const WEEKLY: Option<RateLimit> = Some(RateLimit { max: 10, period: SignedDurati
 pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
     HouseholdSettings {
         zone,
-        idle: SignedDuration::from_mins(30),
-        coalesce: std::time::Duration::ZERO,
+        idle_timeout: SignedDuration::from_mins(30),
+        debounce: std::time::Duration::ZERO,
         code_policy: CodePolicy::Bulk,
         codes: CodeSource::Random,
         languages: Vec::new(),
         limits: TurnLimits::STANDARD,
-        model_calls: 8,
+        max_model_calls: 8,
         quotas: Quotas { movies: WEEKLY, seasons: WEEKLY },
         rate_limit: Some(RateLimit { max: 10, period: SignedDuration::from_mins(1) }),
         prices: ModelPrices::default(),

@@ -89,8 +89,8 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
     let conversation = &config.conversation;
     Ok(HouseholdSettings {
         zone: config.time_zone.clone(),
-        idle: SignedDuration::try_from(conversation.idle)?,
-        coalesce: conversation.coalesce,
+        idle_timeout: SignedDuration::try_from(conversation.idle)?,
+        debounce: conversation.coalesce,
         code_policy: match conversation.confirm_code {
             ConfirmCode::Bulk => CodePolicy::Bulk,
             ConfirmCode::Always => CodePolicy::Always,
@@ -102,7 +102,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
             .filter_map(|code| ReplyLanguage::parse(code))
             .collect(),
         limits: TurnLimits::STANDARD,
-        model_calls: config.llm.as_ref().map_or(MODEL_CALLS, |llm| llm.max_concurrent),
+        max_model_calls: config.llm.as_ref().map_or(MODEL_CALLS, |llm| llm.max_concurrent),
         quotas: Quotas { movies: config.limits.quota_movies, seasons: config.limits.quota_seasons },
         rate_limit: config.limits.rate,
         prices: config.llm.as_ref().map(|llm| llm.prices).unwrap_or_default(),

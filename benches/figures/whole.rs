@@ -14,7 +14,7 @@ use super::print_line;
 use super::shelf;
 use super::stage::{Stage, TEST_TIMEOUT};
 use super::usage::{memory, processor_time};
-use dialarr::messaging::fake::SentText;
+use dialarr::messaging::fake::SentMessage;
 
 const CONNECTIONS: usize = 64;
 /// Number of messages of each user before and during the measurement.
@@ -112,7 +112,7 @@ async fn text(stage: &Arc<Stage>, people: &[String], exchange: Exchange) -> Vec<
     seen
 }
 
-async fn answer(inbox: &mut Receiver<SentText>, phone: &str) -> String {
+async fn answer(inbox: &mut Receiver<SentMessage>, phone: &str) -> String {
     loop {
         let text = inbox.recv().await.unwrap();
         if text.to.as_str() == phone {

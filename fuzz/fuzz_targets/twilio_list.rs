@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
     let number = Address::new("+15550100000");
     let since = Timestamp::UNIX_EPOCH;
     let now = Timestamp::from_second(1_800_000_000).expect("an instant");
-    let received = run(twilio.received_since(&number, since, now));
+    let received = run(twilio.fetch_received_since(&number, since, now));
     let asked_for = asked.take();
     assert!((1..=MAX_PAGES).contains(&asked_for.len()), "{} requests", asked_for.len());
     for uri in asked_for {

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 use dialarr::messaging::twilio::STATUS_PATH;
-use dialarr::messaging::webhook::{CallbackQuery, parse_report};
+use dialarr::messaging::webhook::{CallbackQuery, parse_status_callback};
 use dialarr::simulation::ACCOUNT;
 use dialarr_fuzz::program::{Program, Signed, fields, signed_words};
 use http::Uri;
@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
         2 => Signed::BySomebody,
         _ => Signed::Not,
     };
-    let whole = |form: &[u8]| parse_report(&fields(form), CallbackQuery::from_query(query), ACCOUNT).is_ok();
+    let whole = |form: &[u8]| parse_status_callback(&fields(form), CallbackQuery::from_query(query), ACCOUNT).is_ok();
     let expected = match by {
         Signed::BySomebody | Signed::Not => 403,
         Signed::ByTwilio if whole(form) => 204,

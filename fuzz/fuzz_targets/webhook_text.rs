@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use dialarr::messaging::twilio::WEBHOOK_PATH;
-use dialarr::messaging::webhook::parse_text;
+use dialarr::messaging::webhook::parse_inbound_message;
 use dialarr::simulation::ACCOUNT;
 use dialarr_fuzz::program::{Program, Signed, fields, signed_words};
 use jiff::Timestamp;
@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let status = PROGRAM.with_borrow_mut(|program| program.form(WEBHOOK_PATH, &arrived, by, form));
     let trusted = by == Signed::ByTwilio && signed_words(form) == signed_words(&arrived);
-    let whole = parse_text(&fields(&arrived), ACCOUNT, Timestamp::UNIX_EPOCH).is_ok();
+    let whole = parse_inbound_message(&fields(&arrived), ACCOUNT, Timestamp::UNIX_EPOCH).is_ok();
     match status {
         200 => assert!(trusted && whole, "taken, though not to be trusted or not whole"),
         400 => assert!(trusted, "read, though not to be trusted"),

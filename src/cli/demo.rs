@@ -20,7 +20,7 @@ use crate::arr::fake::demo_library::demo_library;
 use crate::clock::Clock;
 use crate::conversation::transcript::PhoneNumber;
 use crate::http::HttpClient;
-use crate::messaging::fake::{FakeDelivery, FakeTwilio, SentText};
+use crate::messaging::fake::{FakeDelivery, FakeTwilio, SentMessage};
 use crate::simulation::{self, SimulatedPeers};
 use crate::store::audit::Actor;
 use crate::store::database::db::Db;
@@ -64,7 +64,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     let (radarr, sonarr) = demo_library(Clock::System.now());
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, &format!("http://{address}"));
     let mut settings = simulation::simulation_settings(TimeZone::system());
-    settings.coalesce = Duration::from_millis(300);
+    settings.debounce = Duration::from_millis(300);
     let mut blueprint = peers.blueprint(Db::open(database)?, settings, None)?;
     blueprint.admin = Some(PhoneNumber::parse(PHONE)?);
     let app = App::start(blueprint).await?;
@@ -137,7 +137,7 @@ impl DemoCarrier {
 
     /// Prints a reply as the demo phone would show it and reports its delivery.
     #[expect(clippy::print_stdout, reason = "the conversation is what the command is for")]
-    async fn show_reply(&self, sent: &SentText) -> anyhow::Result<()> {
+    async fn show_reply(&self, sent: &SentMessage) -> anyhow::Result<()> {
         match sent.to.as_str().strip_prefix("+1555010010") {
             Some(other) if sent.to.as_str() != PHONE => println!("dialarr @{other}: {}", sent.body),
             _ => println!("dialarr: {}", sent.body),
@@ -155,7 +155,7 @@ impl DemoCarrier {
 
 async fn show_answers(
     carrier: DemoCarrier,
-    mut answers: Receiver<SentText>,
+    mut answers: Receiver<SentMessage>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     loop {
@@ -195,7 +195,7 @@ async fn run_prompt(carrier: &DemoCarrier) -> anyhow::Result<()> {
 async fn play_script(
     carrier: &DemoCarrier,
     app: &App,
-    mut answers: Receiver<SentText>,
+    mut answers: Receiver<SentMessage>,
     script: &Path,
 ) -> anyhow::Result<()> {
     let texts =

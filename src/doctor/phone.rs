@@ -15,8 +15,10 @@ use crate::engine::PicturePolicy;
 use crate::http::HttpClient;
 use crate::messaging::error_codes::{ErrorCodeClass, look_up};
 use crate::messaging::message_log::ListedDelivery;
-use crate::messaging::phone_numbers::{AccountError, AccountNumber, NumberCapabilities, SenderPool};
 use crate::messaging::twilio::WEBHOOK_PATH;
+use crate::messaging::twilio_account::{
+    AccountError, IncomingPhoneNumber, MessagingService, NumberCapabilities,
+};
 use crate::outbound_clients::build_twilio;
 use crate::setup::twilio_number::{WebhookAddresses, account_advice};
 
@@ -69,7 +71,7 @@ pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Fin
     let client = build_twilio(twilio, http);
     let (number, service, deliveries) = tokio::join!(
         client.fetch_number(&twilio.phone_number),
-        client.messaging_service(),
+        client.fetch_messaging_service(),
         client.fetch_recent_deliveries(&twilio.phone_number),
     );
     let addresses = WebhookAddresses::from_public_url(twilio.public_url.as_str());
@@ -101,7 +103,7 @@ pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Fin
     findings
 }
 
-fn of_number(number: &AccountNumber, addresses: &WebhookAddresses, masked: &str) -> Vec<Finding> {
+fn of_number(number: &IncomingPhoneNumber, addresses: &WebhookAddresses, masked: &str) -> Vec<Finding> {
     let able = if number.capabilities.sms {
         Finding::ok(format!("Twilio: the number {masked} is ours and can text"))
     } else {
@@ -131,7 +133,7 @@ fn pictures_finding(able: NumberCapabilities, wanted: PicturePolicy) -> Finding 
 }
 
 fn of_service(
-    service: Result<Option<SenderPool>, AccountError>,
+    service: Result<Option<MessagingService>, AccountError>,
     addresses: &WebhookAddresses,
 ) -> Option<Finding> {
     let service = match service {

@@ -1,5 +1,5 @@
-//! Steps of the wall clock: stored waits are shifted by the step, and waits that the clock can no longer guarantee are
-//! ended.
+//! Adoption of wall-clock steps: stored deadlines move with the step, and time-limited permissions end if the clock was
+//! set back.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ impl ClockStepAdoption {
         Self { db, clock, settings }
     }
 
-    /// Adopts a step of the wall clock, and shifts all stored waits by the step. Writes that were requested before the
-    /// step have run by then. If the commit fails, the step is pending again.
+    /// Adopts a step of the wall clock, and shifts all stored waits by the step. Writes that were queued before the
+    /// step are executed first. If the commit fails, the step stays pending.
     pub(super) async fn adopt_step(&self) -> Result<SignedDuration, DbError> {
         let settings = self.settings.clone();
         let mut adopted = None;
@@ -37,13 +37,13 @@ impl ClockStepAdoption {
             let step = *adopted.insert(self.clock.adopt_step());
             (step, self.clock.now())
         };
-        let follow = move |conn: &mut _, (step, now)| {
-            follow_clock_step(conn, &settings, step, now)?;
+        let apply = move |conn: &mut _, (step, now)| {
+            apply_clock_step(conn, &settings, step, now)?;
             boot::record_heartbeat(conn, now)
         };
-        let followed = self.db.write_in_order(adopt, follow).await;
+        let applied = self.db.write_in_order(adopt, apply).await;
         let step = adopted.unwrap_or_default();
-        if let Err(error) = followed {
+        if let Err(error) = applied {
             self.clock.take_back_step(step);
             return Err(error);
         }
@@ -51,9 +51,9 @@ impl ClockStepAdoption {
     }
 }
 
-/// Applies a step to all stored times. A notification that waits for an hour of the day does not wait for a duration:
-/// the clock after the step decides its send time.
-fn follow_clock_step(
+/// Applies a step to all stored times. Waiting notifications are rescheduled instead, because quiet hours end at an hour
+/// of the day.
+fn apply_clock_step(
     conn: &mut Conn,
     settings: &HouseholdSettings,
     step: SignedDuration,
@@ -63,7 +63,8 @@ fn follow_clock_step(
     end_uncertain_waits(conn, settings, step, now)
 }
 
-/// Ends waits that must not outlast their limit if the clock was set back, and reschedules notifications.
+/// Ends time-limited permissions if the clock was set back, so that none outlasts its limit, and reschedules waiting
+/// notifications.
 pub(crate) fn end_uncertain_waits(
     conn: &mut Conn,
     settings: &HouseholdSettings,

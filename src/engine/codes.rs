@@ -6,12 +6,12 @@ use crate::conversation::people::admin_commands::ApprovalCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeSource {
     Random,
-    /// The same code every time, so that a scripted scenario can contain the code.
+    /// Predictable codes, so that a scripted scenario can contain them.
     Fixed(u8),
 }
 
 impl CodeSource {
-    /// Draws the code of a confirmation prompt: four digits, or the two of a fixed one.
+    /// Draws the code of a confirmation prompt: four random digits, or the two digits of the fixed code.
     pub(super) fn draw_confirmation_code(self) -> String {
         match self {
             Self::Random => format!("{:04}", rand::random_range(0..10_000_u16)),
@@ -19,21 +19,22 @@ impl CodeSource {
         }
     }
 
-    /// Returns a generator of four-digit codes for approvals, which are drawn until one is free.
+    /// Returns a generator of codes for approvals. The caller draws codes until one is unused.
     pub(super) fn approval_codes(self) -> ApprovalCodes {
-        ApprovalCodes { codes: self, drawn: 0 }
+        ApprovalCodes { source: self, drawn: 0 }
     }
 }
 
-/// Generator of four-digit codes.
+/// Generator of four-digit approval codes.
 pub(super) struct ApprovalCodes {
-    codes: CodeSource,
+    source: CodeSource,
+    /// Number of codes drawn so far.
     drawn: u16,
 }
 
 impl ApprovalCodes {
-    pub(super) fn draw(&mut self) -> ApprovalCode {
-        let number = match self.codes {
+    pub(super) fn draw_code(&mut self) -> ApprovalCode {
+        let number = match self.source {
             CodeSource::Random => rand::random_range(0..10_000_u16),
             CodeSource::Fixed(code) => (u16::from(code) * 101 + self.drawn) % 10_000,
         };

@@ -1,4 +1,4 @@
-//! Lifecycle of the engine: when turns may begin, when no new work begins, and the tasks that are awaited at the end.
+//! Phases of the engine from startup to shutdown, and the tasks that shutdown waits for.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// Phase of the engine, and its tasks. Clones share both.
 #[derive(Clone, Default)]
 pub(crate) struct EngineLifecycle {
-    /// Canceled when turns may begin. Messages are accepted before that.
+    /// Canceled when turns may start. Messages are accepted before that.
     accepting_turns: CancellationToken,
-    /// Canceled when no new turn may begin.
+    /// Canceled when no new turn may start.
     draining: CancellationToken,
     /// Canceled when running work is dropped immediately.
     aborting: CancellationToken,
@@ -26,12 +26,12 @@ impl EngineLifecycle {
         self.accepting_turns.is_cancelled()
     }
 
-    /// Waits until turns may begin.
+    /// Waits until turns may start.
     pub(crate) async fn wait_for_turns(&self) {
         self.accepting_turns.cancelled().await;
     }
 
-    /// Returns whether no new work may begin.
+    /// Returns whether no new work may start.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
@@ -44,7 +44,7 @@ impl EngineLifecycle {
         self.aborting.cancelled().await;
     }
 
-    /// Starts a task that is awaited when the engine ends.
+    /// Starts a task that shutdown waits for.
     pub(crate) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -52,12 +52,12 @@ impl EngineLifecycle {
         self.tasks.spawn(work)
     }
 
-    /// Begins no new turn, and waits until the running turns end or `patience` has passed. Interrupted work continues
+    /// Starts no new turn, and waits until the running turns end or `timeout` has passed. Interrupted work continues
     /// from its last record at the next start.
-    pub(crate) async fn drain(&self, patience: Duration) {
+    pub(crate) async fn drain(&self, timeout: Duration) {
         self.draining.cancel();
         self.tasks.close();
-        if tokio::time::timeout(patience, self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(timeout, self.tasks.wait()).await.is_err() {
             self.aborting.cancel();
             self.tasks.wait().await;
         }

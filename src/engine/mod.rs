@@ -1,5 +1,5 @@
-//! Execution of the decisions of `conversation`, one recorded step after another. After a crash, the same code
-//! continues from the last record.
+//! Engine: executes the decisions of `conversation` and records every step. After a crash, the same code continues from
+//! the last record.
 
 pub mod additions;
 pub mod approvals;
@@ -94,8 +94,8 @@ impl Engine {
         let scheduler = TurnScheduler::new(parts, lifecycle.clone(), starter, turns);
         let admission = Arc::new(Admission::new(parts, scheduler.clone()));
         let additions = AdditionRetrier::new(parts, tools, lifecycle.clone(), addition_queued);
-        let (signal, phase) = (answer_stored.clone(), lifecycle.clone());
-        let indexer = MemoryIndexer::new(parts, models.clone(), embedder, phase, signal);
+        let indexer =
+            MemoryIndexer::new(parts, models.clone(), embedder, lifecycle.clone(), answer_stored.clone());
         let season_checker = Arc::new(SeasonChecker::new(parts));
         let reconciler = Reconciler::new(parts, event_stored.clone(), season_checker.clone());
         Self {
@@ -121,10 +121,10 @@ impl Engine {
         }
     }
 
-    /// Begins no new turn, and waits until the running turns end or `patience` has passed. Interrupted work continues
+    /// Starts no new turn, and waits until the running turns end or `timeout` has passed. Interrupted work continues
     /// from its last record at the next start.
-    pub async fn drain(&self, patience: Duration) {
-        self.lifecycle.drain(patience).await;
+    pub async fn drain(&self, timeout: Duration) {
+        self.lifecycle.drain(timeout).await;
     }
 
     /// Drops running work immediately.
@@ -133,8 +133,7 @@ impl Engine {
         self.streams.close().await;
     }
 
-    /// Starts the import of events that were not reported and the notifications about all events. Both run until no
-    /// more turns begin.
+    /// Starts the notifier and the reconciler. Both run until the engine drains.
     pub(crate) fn start_notifications(&self) {
         let (notifier, reconciler) = (self.notifier.clone(), self.reconciler.clone());
         let lifecycle = self.lifecycle.clone();
@@ -151,11 +150,11 @@ impl Engine {
     }
 
     /// Adopts a step of the wall clock, shifts all waits by the step, then wakes the workers. If the commit fails, the
-    /// step is pending again.
+    /// step stays pending.
     pub(crate) async fn adopt_clock_step(&self) -> Result<SignedDuration, DbError> {
         let step = self.clock_steps.adopt_step().await?;
-        self.models.follow_clock_step(step);
-        self.indexer.follow_clock_step(step);
+        self.models.apply_clock_step(step);
+        self.indexer.apply_clock_step(step);
         self.outbox.notify();
         self.additions.wake_worker();
         self.notifier.wake_worker();

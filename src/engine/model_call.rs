@@ -1,4 +1,4 @@
-//! Calls of the models and their charges, for all parts of the engine that make one.
+//! Model calls and their charges, for all components of the engine.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,9 +14,9 @@ use crate::conversation::transcript::{Responder, ToolArguments};
 use crate::llm::{DeltaSink, Model, ModelError, ModelResponse};
 
 /// Pause of model calls after an error that only an operator can fix.
-const MODEL_OFF_FOR: SignedDuration = SignedDuration::from_mins(5);
+const OPERATOR_ERROR_PAUSE: SignedDuration = SignedDuration::from_mins(5);
 
-/// Request that the day's budget has room for.
+/// Model request, whose estimated cost fits into the day's budget.
 pub(crate) struct ModelCall<'a> {
     pub(crate) model: &'a dyn Model,
     pub(crate) request: &'a ModelRequest,
@@ -25,13 +25,13 @@ pub(crate) struct ModelCall<'a> {
     pub(crate) timeout: Duration,
 }
 
-/// Response to a model call, and the charge of the call, which a failed call may also have.
+/// Response to a model call, and its charge. A failed call may also have a charge.
 pub(crate) struct ModelCallOutcome {
     pub(crate) response: Result<ModelResponse, ModelError>,
     pub(crate) charge: ModelCharge,
 }
 
-/// Caller of the models, which limits concurrent calls and pauses calls that only an operator can repair.
+/// Caller of the models, which limits concurrent calls, and pauses calls after errors that only an operator can fix.
 pub(crate) struct ModelCaller {
     /// `None` if none is configured: the keyword responder answers.
     model: Option<Arc<dyn Model>>,
@@ -39,8 +39,8 @@ pub(crate) struct ModelCaller {
     prices: ModelPrices,
     clock: Clock,
     permits: Semaphore,
-    /// End of the time without model calls, because an operator has to act first.
-    off_until: Mutex<Option<Timestamp>>,
+    /// End of the pause after an error that only an operator can fix.
+    paused_until: Mutex<Option<Timestamp>>,
 }
 
 impl ModelCaller {
@@ -51,8 +51,8 @@ impl ModelCaller {
             keyword,
             prices: parts.settings.prices,
             clock,
-            permits: Semaphore::new(parts.settings.model_calls),
-            off_until: Mutex::new(None),
+            permits: Semaphore::new(parts.settings.max_model_calls),
+            paused_until: Mutex::new(None),
         }
     }
 
@@ -61,45 +61,45 @@ impl ModelCaller {
         self.model.as_deref()
     }
 
-    /// Returns the model of a responder, and the responder that it is: without a model, the keyword responder.
-    pub(crate) fn select_model(&self, wanted: Responder) -> (Responder, Arc<dyn Model>) {
-        match (wanted, &self.model) {
+    /// Returns the requested responder with its model, or the keyword responder if no model is configured.
+    pub(crate) fn select_model(&self, requested: Responder) -> (Responder, Arc<dyn Model>) {
+        match (requested, &self.model) {
             (Responder::Model, Some(model)) => (Responder::Model, model.clone()),
             (Responder::Model, None) | (Responder::Keyword, _) => (Responder::Keyword, self.keyword.clone()),
         }
     }
 
-    /// Returns the responder of a turn that begins at this time.
+    /// Returns the responder of a turn that starts at `now`.
     pub(crate) fn current_responder(&self, now: Timestamp) -> Responder {
-        let is_off = self.lock_off_until().is_some_and(|until| now < until);
-        if self.model.is_none() || is_off { Responder::Keyword } else { Responder::Model }
+        let is_paused = self.lock_paused_until().is_some_and(|until| now < until);
+        if self.model.is_none() || is_paused { Responder::Keyword } else { Responder::Model }
     }
 
-    /// Shifts the end of the time without model calls by a step of the wall clock.
-    pub(crate) fn follow_clock_step(&self, step: SignedDuration) {
-        if let Some(until) = self.lock_off_until().as_mut() {
+    /// Shifts the end of the pause by a step of the wall clock.
+    pub(crate) fn apply_clock_step(&self, step: SignedDuration) {
+        if let Some(until) = self.lock_paused_until().as_mut() {
             *until = until.saturating_add(step).unwrap_or(Timestamp::MAX);
         }
     }
 
     pub(crate) async fn call_model(&self, call: ModelCall<'_>, sink: DeltaSink<'_>) -> ModelCallOutcome {
         // The permit is held only during the call, so that no call waits for the tools of another turn.
-        let place = self.permits.acquire().await;
-        let mut heard = ResponseReceipt::Nothing;
-        let mut listen = |delta| {
-            heard = ResponseReceipt::Something;
+        let permit = self.permits.acquire().await;
+        let mut streamed = StreamedOutput::Nothing;
+        let mut on_delta = |delta| {
+            streamed = StreamedOutput::Something;
             sink(delta);
         };
         let response =
-            tokio::time::timeout(call.timeout, call.model.next_response(call.request, &mut listen)).await;
-        drop(place);
+            tokio::time::timeout(call.timeout, call.model.next_response(call.request, &mut on_delta)).await;
+        drop(permit);
         let response = response.unwrap_or(Err(ModelError::Timeout));
         let charge = match &response {
             Ok(step) => self.charge_of_response(step, call.estimate),
-            Err(error) => charge_of_failure(error, heard),
+            Err(error) => charge_of_failure(error, streamed),
         };
         if matches!(response, Err(ModelError::Unauthorized(_) | ModelError::QuotaSpent(_))) {
-            *self.lock_off_until() = Some(self.clock.now() + MODEL_OFF_FOR);
+            *self.lock_paused_until() = Some(self.clock.now() + OPERATOR_ERROR_PAUSE);
         }
         ModelCallOutcome { response, charge }
     }
@@ -114,23 +114,23 @@ impl ModelCaller {
         ModelCharge::Used { tokens, cost: self.prices.cost(tokens) }
     }
 
-    fn lock_off_until(&self) -> MutexGuard<'_, Option<Timestamp>> {
-        self.off_until.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_paused_until(&self) -> MutexGuard<'_, Option<Timestamp>> {
+        self.paused_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Flag for the receipt of at least one piece of a response.
+/// Part of a response that arrived before the call failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ResponseReceipt {
+enum StreamedOutput {
     Nothing,
     Something,
 }
 
-/// Returns the charge of a failed call. A server that refuses a call charges nothing for the call.
-fn charge_of_failure(error: &ModelError, heard: ResponseReceipt) -> ModelCharge {
-    match (error, heard) {
-        (_, ResponseReceipt::Something)
-        | (ModelError::Timeout | ModelError::Garbled(_), ResponseReceipt::Nothing) => ModelCharge::Input,
+/// Returns the charge of a failed call. A call that the server rejects costs nothing.
+fn charge_of_failure(error: &ModelError, streamed: StreamedOutput) -> ModelCharge {
+    match (error, streamed) {
+        (_, StreamedOutput::Something)
+        | (ModelError::Timeout | ModelError::Garbled(_), StreamedOutput::Nothing) => ModelCharge::Input,
         (
             ModelError::RateLimited { .. }
             | ModelError::Unavailable(_)
@@ -138,7 +138,7 @@ fn charge_of_failure(error: &ModelError, heard: ResponseReceipt) -> ModelCharge 
             | ModelError::Unauthorized(_)
             | ModelError::QuotaSpent(_)
             | ModelError::Rejected(_),
-            ResponseReceipt::Nothing,
+            StreamedOutput::Nothing,
         ) => ModelCharge::Nothing,
     }
 }

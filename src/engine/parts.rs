@@ -22,13 +22,13 @@ pub struct EngineParts {
     /// `None` if none is configured: the keyword responder answers.
     pub model: Option<Arc<dyn Model>>,
     pub keyword: Arc<dyn Model>,
-    /// `None` if none is configured: memory is searched by text alone.
+    /// `None` if none is configured: recall uses full-text search only.
     pub embedder: Option<Arc<dyn Embedder>>,
     pub tools: Arc<ToolRegistry>,
     pub metrics: Metrics,
     /// Libraries in which the titles of arr events are looked up.
     pub library: Arc<ArrInstances>,
     pub outbox: OutboxSignal,
-    /// Carrier whose record decides about ambiguous messages; `None` without an account.
+    /// Carrier, whose records verify ambiguous messages; `None` without an account.
     pub carrier: Option<Arc<dyn MessageChannel>>,
 }

@@ -1,4 +1,4 @@
-//! Addresses of users, and the messages to them, formatted for SMS.
+//! Addresses of messages to users, and the formatting of these messages for SMS.
 
 use jiff::Timestamp;
 
@@ -13,11 +13,11 @@ use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
 use crate::store::turns::turn_lifecycle::TurnEnd;
 use crate::store::{Conn, QueryResult};
 
-/// Reply address of an answer, on the same transport as the inbound message.
+/// Address of the messages to one user, on the same transport as the user's inbound message.
 #[derive(Debug, Clone)]
 pub(super) struct ReplyAddress {
     pub(super) user: User,
-    /// Origin of the message in its key, such as `turn:42`.
+    /// Prefix of message keys, such as `turn:42`.
     source: String,
     turn: Option<TurnId>,
     to: Address,
@@ -43,17 +43,24 @@ impl ReplyAddress {
             false => events.last().map_or_else(|| Address::new(""), |event| event.to.clone()),
         };
         let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
-        let said: String = events.iter().map(|event| event.body.as_str()).collect();
-        Self { user, source: String::new(), turn: None, to, from, emoji: EmojiPolicy::from_text(&said) }
+        let inbound_text: String = events.iter().map(|event| event.body.as_str()).collect();
+        Self {
+            user,
+            source: String::new(),
+            turn: None,
+            to,
+            from,
+            emoji: EmojiPolicy::from_text(&inbound_text),
+        }
     }
 
     /// Returns the reply address of the sender of `event`, for a message that belongs to no turn.
     pub(super) fn from_message(user: &User, event: &InboundEvent) -> Self {
-        let back = Self::from_messages(user.clone(), std::slice::from_ref(event));
-        Self { source: format!("event:{}", event.id), ..back }
+        let address = Self::from_messages(user.clone(), std::slice::from_ref(event));
+        Self { source: format!("event:{}", event.id), ..address }
     }
 
-    /// Returns the reply address for a message that cannot be read. `to` is our address that received the message.
+    /// Returns the reply address for a stored message that cannot be parsed. `to` is our address that received it.
     pub(super) fn from_unreadable_message(user: &User, event: EventId, to: Address) -> Self {
         let from = if user.test { Address::console() } else { to };
         let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
@@ -72,25 +79,26 @@ impl ReplyAddress {
         Self { source: format!("turn:{turn}"), turn: Some(turn), ..self }
     }
 
-    /// Returns the same address for text that is already formatted for SMS. The remaining emoji of the text are sent.
+    /// Returns the same address for text that is already formatted for SMS, whose emoji are kept.
     pub(super) fn with_emoji(self) -> Self {
         Self { emoji: EmojiPolicy::Keep, ..self }
     }
 
-    /// Returns the whole formatted answer, and its first page with the rest for MORE. The page is never empty, because
-    /// carriers refuse empty messages.
+    /// Returns the formatted answer, and its first page with the remainder for MORE. The page is never empty, because
+    /// carriers reject empty messages.
     pub(super) fn first_page(&self, answer: &str) -> (String, MessagePage) {
-        let fit = |emoji| Some(message_format::format_for_sms(answer, emoji)).filter(|text| !text.is_empty());
-        let whole = fit(self.emoji).or_else(|| fit(EmojiPolicy::Keep));
-        let whole = whole.unwrap_or_else(|| FallbackReply::NothingFound.text().to_owned());
-        let page = message_format::split_first_page(&whole);
-        (whole, page)
+        let format =
+            |emoji| Some(message_format::format_for_sms(answer, emoji)).filter(|text| !text.is_empty());
+        let full_text = format(self.emoji).or_else(|| format(EmojiPolicy::Keep));
+        let full_text = full_text.unwrap_or_else(|| FallbackReply::NothingFound.text().to_owned());
+        let page = message_format::split_first_page(&full_text);
+        (full_text, page)
     }
 
     /// Creates the end of a turn with an answer.
     pub(super) fn turn_end(&self, turn: TurnId, outcome: MessageOutcome, answer: &str) -> TurnEnd {
-        let (whole, page) = self.first_page(answer);
-        TurnEnd { turn, outcome, answer: Some(whole), messages: vec![self.reply_message(page.text)] }
+        let (full_text, page) = self.first_page(answer);
+        TurnEnd { turn, outcome, answer: Some(full_text), messages: vec![self.reply_message(page.text)] }
     }
 
     pub(super) fn reply_message(&self, body: String) -> NewOutboundMessage {
@@ -106,14 +114,18 @@ impl ReplyAddress {
         )
     }
 
-    /// Loads the address of a user for a message that is not a reply. Such a message is sent from the address that the
-    /// user last texted.
-    pub(super) fn load_for_user(conn: &mut Conn, user: &User, number: Option<&Address>) -> QueryResult<Self> {
-        let last = match user.test {
+    /// Loads the address of a user for a message that is not a reply. Such a message is sent from our address that the
+    /// user last texted, or from `our_number`.
+    pub(super) fn load_for_user(
+        conn: &mut Conn,
+        user: &User,
+        our_number: Option<&Address>,
+    ) -> QueryResult<Self> {
+        let last_address = match user.test {
             true => Some(Address::console()),
             false => users::load_last_address(conn, user.id)?,
         };
-        let from = last.or_else(|| number.cloned()).unwrap_or_else(Address::local);
+        let from = last_address.or_else(|| our_number.cloned()).unwrap_or_else(Address::local);
         let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
         let source = String::new();
         Ok(Self { user: user.clone(), source, turn: None, to, from, emoji: EmojiPolicy::Remove })
@@ -124,7 +136,7 @@ impl ReplyAddress {
         self.from.clone()
     }
 
-    /// Creates a notification as one whole message. `key` ensures that the notification is sent once.
+    /// Creates a notification as one message of any length. `key` is an idempotency key: the notification is sent once.
     pub(super) fn notification_message(&self, key: &str, body: &str) -> NewOutboundMessage {
         let body = message_format::format_for_sms(body, EmojiPolicy::Remove);
         NewOutboundMessage {
@@ -133,16 +145,16 @@ impl ReplyAddress {
         }
     }
 
-    /// Creates a picture message with the picture's name. Like a notification, a picture is never sent between a
+    /// Creates a picture message with a caption. Like a notification, a picture is never sent between a
     /// confirmation prompt and its answer.
-    pub(super) fn picture_message(&self, key: &str, name: &str, url: &str) -> NewOutboundMessage {
-        NewOutboundMessage { media: Some(url.to_owned()), ..self.notification_message(key, name) }
+    pub(super) fn picture_message(&self, key: &str, caption: &str, url: &str) -> NewOutboundMessage {
+        NewOutboundMessage { media: Some(url.to_owned()), ..self.notification_message(key, caption) }
     }
 
-    fn outbound_message(&self, part: &str, kind: OutboundKind, body: String) -> NewOutboundMessage {
+    fn outbound_message(&self, key_suffix: &str, kind: OutboundKind, body: String) -> NewOutboundMessage {
         let segments = u32::try_from(SegmentCount::from_text(&body).count).unwrap_or(u32::MAX);
         NewOutboundMessage {
-            key: format!("{}:{part}", self.source),
+            key: format!("{}:{key_suffix}", self.source),
             user: self.user.id,
             turn: self.turn,
             kind,
@@ -155,23 +167,23 @@ impl ReplyAddress {
     }
 }
 
-/// Prepends our sentence to `text` in one message. A list begins on a new line.
+/// Prepends a sentence to `text`. A numbered list starts on a new line.
 pub(super) fn prepend_sentence(sentence: &str, text: &str) -> String {
-    let space = if text.starts_with("1. ") { '\n' } else { ' ' };
-    format!("{sentence}{space}{text}")
+    let separator = if text.starts_with("1. ") { '\n' } else { ' ' };
+    format!("{sentence}{separator}{text}")
 }
 
-/// Notifies every active admin once about the subject of `key`.
+/// Notifies every active admin, once for each `key`.
 pub(super) fn notify_admins(
     conn: &mut Conn,
-    number: Option<&Address>,
+    our_number: Option<&Address>,
     key: &str,
     body: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
     for admin in users::load_admins(conn)? {
-        let text = ReplyAddress::load_for_user(conn, &admin, number)?.notification_message(key, body);
-        outbox::queue_message_once(conn, &text, now)?;
+        let message = ReplyAddress::load_for_user(conn, &admin, our_number)?.notification_message(key, body);
+        outbox::queue_message_once(conn, &message, now)?;
     }
     Ok(())
 }

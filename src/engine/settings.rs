@@ -22,17 +22,17 @@ use crate::store::library::quotas::QuotaOverride;
 pub struct HouseholdSettings {
     pub zone: TimeZone,
     /// Idle time after which a conversation ends.
-    pub idle: SignedDuration,
-    /// Quiet time that lets messages in quick succession share a turn.
-    pub coalesce: Duration,
+    pub idle_timeout: SignedDuration,
+    /// Debounce time, in which messages in quick succession join the same turn.
+    pub debounce: Duration,
     pub code_policy: CodePolicy,
     /// Source of the codes of confirmation prompts and approvals.
     pub codes: CodeSource,
     pub languages: Vec<ReplyLanguage>,
     pub limits: TurnLimits,
     /// Maximum number of concurrent model calls.
-    pub model_calls: usize,
-    /// Quotas of a member. A field is `None` without a limit.
+    pub max_model_calls: usize,
+    /// Quotas of members without their own limits.
     pub quotas: Quotas,
     /// Rate limit of one user's messages; `None` without a limit.
     pub rate_limit: Option<RateLimit>,
@@ -52,7 +52,7 @@ pub struct HouseholdSettings {
     pub recovery_delays: RecoveryDelays,
 }
 
-/// Number of titles that members may add within a period.
+/// Number of titles that a member may add within a period. A field is `None` without a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quotas {
     pub movies: Option<RateLimit>,
@@ -62,21 +62,24 @@ pub struct Quotas {
 impl Quotas {
     /// Returns the quotas of one member, whose own limits take precedence.
     pub(crate) fn for_member(self, own: QuotaOverride) -> Self {
-        let of = |rate: Option<RateLimit>, own: Option<u32>| {
+        let with_own_limit = |rate: Option<RateLimit>, own: Option<u32>| {
             rate.map(|rate| RateLimit { max: own.unwrap_or(rate.max), ..rate })
         };
-        Self { movies: of(self.movies, own.movies), seasons: of(self.seasons, own.seasons) }
+        Self {
+            movies: with_own_limit(self.movies, own.movies),
+            seasons: with_own_limit(self.seasons, own.seasons),
+        }
     }
 }
 
-/// Setting for sending pictures to users. Not every number supports pictures.
+/// Setting for posters. Not every phone number supports picture messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PicturePolicy {
     Sent,
     NotSent,
 }
 
-/// Content that is sent for a reply that is only a reaction. SMS cannot carry a reaction.
+/// Handling of replies that consist only of a reaction, which SMS cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmsReactions {
     /// No message is sent.

@@ -13,7 +13,7 @@ impl WorkSignal {
         self.0.notify_one();
     }
 
-    /// Waits for a wake-up. A wake-up since the last wait ends the wait at once.
+    /// Waits for a wake-up. Returns at once if there was a wake-up since the last wait.
     pub(crate) async fn wait(&self) {
         self.0.notified().await;
     }

@@ -1,36 +1,36 @@
-//! Channel for messages of test conversations: nothing is sent.
+//! Channel for messages that only the console shows.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{CarrierReceipt, LookError, MessageChannel, OutboundMessage, SendError};
+use super::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
 use crate::conversation::routing::verification::MessageFields;
 
-/// Channel that accepts each message at once: the console shows the stored message.
+/// Channel that accepts each message without sending it, because the console shows the stored message.
 #[derive(Debug, Clone, Copy)]
 pub struct ConsoleChannel;
 
 #[async_trait]
 impl MessageChannel for ConsoleChannel {
-    async fn send(&self, text: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
-        Ok(receipt_of_shown(text))
+    async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
+        Ok(receipt_for_message(message))
     }
 
-    /// Returns the message as accepted: every stored message is shown.
+    /// Returns the message as accepted, because every stored message is shown.
     async fn find_accepted(
         &self,
-        text: &OutboundMessage,
+        message: &OutboundMessage,
         _since: Timestamp,
-    ) -> Result<Vec<CarrierReceipt>, LookError> {
-        Ok(vec![receipt_of_shown(text)])
+    ) -> Result<Vec<CarrierReceipt>, LookupError> {
+        Ok(vec![receipt_for_message(message)])
     }
 
-    /// Returns nothing: this channel receives no messages.
-    async fn fetch_received(&self, _sid: &str) -> Result<Option<MessageFields>, LookError> {
+    /// Returns `None`, because the console channel has no inbound messages at a carrier.
+    async fn fetch_received(&self, _sid: &str) -> Result<Option<MessageFields>, LookupError> {
         Ok(None)
     }
 }
 
-fn receipt_of_shown(text: &OutboundMessage) -> CarrierReceipt {
-    CarrierReceipt { sid: format!("console-{}", text.id), created_at: None }
+fn receipt_for_message(message: &OutboundMessage) -> CarrierReceipt {
+    CarrierReceipt { sid: format!("console-{}", message.id), created_at: None }
 }

@@ -1,4 +1,4 @@
-//! Channels for outbound messages, and the records of their arrival.
+//! Message channels: sending of outbound messages, and the carrier's records of inbound and outbound ones.
 
 pub mod console;
 pub mod error_codes;
@@ -6,11 +6,11 @@ pub mod fake;
 pub mod message_log;
 pub mod missed_messages;
 pub mod outbox_relay;
-pub mod phone_numbers;
 pub mod segments;
 pub mod signature;
 pub mod terminal;
 pub mod twilio;
+pub mod twilio_account;
 pub mod webhook;
 
 use std::time::Duration;
@@ -23,29 +23,30 @@ use crate::conversation::routing::verification::MessageFields;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::store::queue::callbacks::CallbackWord;
 
+/// Channel that sends messages and looks up their records.
 #[async_trait]
 pub trait MessageChannel: Send + Sync {
-    /// Sends one message, once. The outbox handles retries.
-    async fn send(&self, text: &OutboundMessage) -> Result<CarrierReceipt, SendError>;
+    /// Makes one attempt to send a message. The outbox relay handles retries.
+    async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError>;
 
-    /// Searches for a message with unknown delivery status among those that the carrier accepted since `since`. Several
-    /// may match: two equal messages to one user are legitimate, and the outbox knows which of them are accounted for.
+    /// Finds the accepted messages since `since` that may be this one, to resolve an unknown delivery status. Several may
+    /// match, because identical messages are legitimate. The outbox knows which of them are already accounted for.
     async fn find_accepted(
         &self,
-        text: &OutboundMessage,
+        message: &OutboundMessage,
         since: Timestamp,
-    ) -> Result<Vec<CarrierReceipt>, LookError>;
+    ) -> Result<Vec<CarrierReceipt>, LookupError>;
 
     /// Fetches the carrier's record of an inbound message; `None` if there is none with this id.
-    async fn fetch_received(&self, sid: &str) -> Result<Option<MessageFields>, LookError>;
+    async fn fetch_received(&self, sid: &str) -> Result<Option<MessageFields>, LookupError>;
 }
 
-/// Error: the carrier's record could not be read.
+/// Failure to read the carrier's records.
 #[derive(Debug, thiserror::Error)]
 #[error("read the carrier's list of messages: {0}")]
-pub struct LookError(pub String);
+pub struct LookupError(pub String);
 
-/// One outbox row that is being sent.
+/// Outbox row that is being sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboundMessage {
     pub id: OutboxId,
@@ -54,8 +55,8 @@ pub struct OutboundMessage {
     pub from: Address,
     pub body: String,
     pub media: Vec<String>,
-    /// Random value by which status callbacks name the row.
-    pub word: CallbackWord,
+    /// Random token with which status callbacks refer to the row.
+    pub callback_token: CallbackWord,
 }
 
 /// Receipt of a message that the carrier has accepted.
@@ -67,23 +68,23 @@ pub struct CarrierReceipt {
     pub created_at: Option<Timestamp>,
 }
 
-/// Cause of a message that was not sent, classified by the outbox's next step.
+/// Cause of a failed send, classified by the outbox's next step.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// Message that was certainly not created: send later.
+    /// The message was certainly not created: retry later.
     #[error("send now: {reason}")]
     Later { retry_after: Option<Duration>, reason: String },
-    /// Message that may have been created: check before sending again.
-    #[error("learn whether the text was taken: {0}")]
+    /// The message may have been created: look it up before a retry.
+    #[error("determine whether the message was accepted: {0}")]
     Unknown(String),
-    /// Message to a user who has opted out (21610): nothing more may be sent.
-    #[error("send to someone who opted out")]
+    /// The user has opted out (21610): nothing more may be sent.
+    #[error("send to a user who has opted out")]
     OptedOut,
-    /// Message that the carrier will never accept.
-    #[error("send: {meaning}{}", in_brackets(.code))]
+    /// The carrier will never accept the message.
+    #[error("send the message: {meaning}{}", format_code(.code))]
     Permanent { code: Option<u32>, meaning: String },
-    /// Refusal of all messages until an operator acts: wrong token, unregistered number.
-    #[error("send: an operator must act: {meaning}{}", in_brackets(.code))]
+    /// The carrier rejects all messages until an operator acts, e.g. because of a wrong token or an unregistered number.
+    #[error("send the message without operator action: {meaning}{}", format_code(.code))]
     Misconfigured { code: Option<u32>, meaning: String },
 }
 
@@ -92,13 +93,13 @@ impl SendError {
         match self {
             Self::Later { retry_after, .. } => FailureClass::TRANSIENT.with_retry_after(*retry_after),
             Self::Unknown(_) => FailureClass::UNKNOWN,
-            // The message is sent once an operator has acted; until then, attempts are rare.
+            // Retries use the longest delay, because they fail until an operator acts.
             Self::Misconfigured { .. } => FailureClass::TRANSIENT.with_retry_after(Some(Duration::MAX)),
             Self::OptedOut | Self::Permanent { .. } => FailureClass::PERMANENT,
         }
     }
 }
 
-fn in_brackets(code: &Option<u32>) -> String {
+fn format_code(code: &Option<u32>) -> String {
     code.map(|code| format!(" ({code})")).unwrap_or_default()
 }

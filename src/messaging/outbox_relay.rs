@@ -1,5 +1,5 @@
-//! Outbox relay: claims waiting messages of the outbox, one per user concurrently, and sends them. The response is
-//! recorded before the next message of that user.
+//! Outbox relay: claims due messages of the outbox and sends them, concurrently for different users. The response is
+//! recorded before the next message of the same user is sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{CarrierReceipt, LookError, MessageChannel, OutboundMessage, SendError};
+use super::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
 use crate::clock::Clock;
 use crate::conversation::retry_policy::BackoffPolicy;
 use crate::conversation::routing::transport::MessageTransport;
@@ -22,22 +22,21 @@ use crate::store::queue::lookups::{self, LookupCount, UnresolvedMessage};
 use crate::store::queue::outbox::{self, AcceptedMessage, DueMessage, SendClaim, SendFailure};
 use crate::store::queue::outbox_schedule::{self, OutboxSchedule, OutboxTask};
 
-/// Messages that are sent concurrently.
-const MAX_PARALLEL_SENDS: usize = 16;
-/// Delays between attempts for a message that was certainly not accepted.
+/// Maximum number of messages that are sent concurrently.
+const MAX_CONCURRENT_SENDS: usize = 16;
+/// Backoff between attempts for a message that was certainly not accepted.
 const SEND_BACKOFF: BackoffPolicy =
     BackoffPolicy { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
-/// Delay before the carrier's list is read again after it did not respond.
-const LOOKUP_DELAY: Duration = Duration::from_secs(30);
-/// Time limit of the carrier's list for a message from before the start.
-const LIST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval at which the relay checks the outbox without a signal, should one be lost.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
+/// Delay before a failed lookup is retried.
+const LOOKUP_RETRY_DELAY: Duration = Duration::from_secs(30);
+/// Time limit of the lookup before a message from before the start is sent.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval at which the relay checks the outbox in case a signal is lost.
+const OUTBOX_CHECK_INTERVAL: Duration = Duration::from_secs(30);
+/// Interval at which [`OutboxRelay::wait_until_settled`] checks for messages in flight.
+const SETTLED_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Delay between two checks for messages that are still being sent.
-const CHECK_INTERVAL: Duration = Duration::from_millis(2);
-
-/// Signal that the outbox has something to send. It has no content and may be repeated.
+/// Signal that the outbox has something to send. It carries no data, so a repeated signal is harmless.
 #[derive(Debug, Clone, Default)]
 pub struct OutboxSignal(Arc<Notify>);
 
@@ -47,11 +46,11 @@ impl OutboxSignal {
     }
 }
 
-/// Error: a message could not be compared with the carrier's list.
+/// Failure to look up a message in the carrier's list.
 #[derive(Debug, thiserror::Error)]
-enum ListError {
+enum RecordLookupError {
     #[error(transparent)]
-    Look(#[from] LookError),
+    Carrier(#[from] LookupError),
     #[error(transparent)]
     Db(#[from] DbError),
 }
@@ -59,19 +58,19 @@ enum ListError {
 /// Channels for outbound messages.
 #[derive(Clone)]
 pub struct OutboundChannels {
-    /// Carrier channel; `None` without an account: messages to phones wait.
+    /// Carrier channel; `None` without an account, so that messages to phones wait.
     pub carrier: Option<Arc<dyn MessageChannel>>,
     pub terminal: Arc<dyn MessageChannel>,
-    /// Channel for messages that only the console shows.
+    /// Channel for messages of test users.
     pub console: Arc<dyn MessageChannel>,
 }
 
-/// Wait times of the relay.
+/// Time limits and lookup delays of the relay.
 #[derive(Debug, Clone)]
 pub struct RelayTimeouts {
-    pub terms: AcceptancePolicy,
-    /// Delays from the time when a message's delivery status became unknown to the checks of the carrier's list.
-    pub looks: [Duration; 2],
+    pub acceptance_policy: AcceptancePolicy,
+    /// Delays from the time when a message's delivery status became unknown to the lookups in the carrier's list.
+    pub lookup_delays: [Duration; 2],
 }
 
 /// Dependencies of a relay.
@@ -81,15 +80,16 @@ pub struct RelayParts {
     pub clock: Clock,
     pub channels: OutboundChannels,
     pub signal: OutboxSignal,
-    pub waits: RelayTimeouts,
+    pub timeouts: RelayTimeouts,
     pub metrics: Metrics,
 }
 
+/// Relay that sends the messages of the outbox. Clones share its permits and tasks.
 #[derive(Clone)]
 pub struct OutboxRelay {
     parts: RelayParts,
-    places: Arc<Semaphore>,
-    sending: TaskTracker,
+    permits: Arc<Semaphore>,
+    send_tasks: TaskTracker,
     aborting: CancellationToken,
 }
 
@@ -97,17 +97,19 @@ impl OutboxRelay {
     pub fn new(parts: RelayParts) -> Self {
         Self {
             parts,
-            places: Arc::new(Semaphore::new(MAX_PARALLEL_SENDS)),
-            sending: TaskTracker::new(),
+            permits: Arc::new(Semaphore::new(MAX_CONCURRENT_SENDS)),
+            send_tasks: TaskTracker::new(),
             aborting: CancellationToken::new(),
         }
     }
 
-    /// Sends until `stop`; then waits for messages that are being sent.
+    /// Sends due messages until `stop` is canceled, and then waits for messages in flight.
     pub async fn run(&self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let wait = match self.start_due_sends().await {
-                Ok(next) => next.map_or(SWEEP_INTERVAL, |at| self.time_until(at).min(SWEEP_INTERVAL)),
+                Ok(next) => {
+                    next.map_or(OUTBOX_CHECK_INTERVAL, |at| self.time_until(at).min(OUTBOX_CHECK_INTERVAL))
+                }
                 Err(error) => {
                     tracing::error!(%error, "failed to read the outbox");
                     SEND_BACKOFF.first
@@ -119,11 +121,11 @@ impl OutboxRelay {
                 () = stop.cancelled() => {}
             }
         }
-        self.sending.close();
-        self.sending.wait().await;
+        self.send_tasks.close();
+        self.send_tasks.wait().await;
     }
 
-    /// Sends everything that can be sent at this moment, and waits for it.
+    /// Sends all due messages, and waits for them.
     pub async fn flush(&self) -> Result<(), DbError> {
         loop {
             let now = self.parts.clock.now();
@@ -131,54 +133,55 @@ impl OutboxRelay {
             if due.is_empty() {
                 return Ok(());
             }
-            for (id, todo) in due {
-                self.see_to(id, todo).await?;
+            for (id, task) in due {
+                self.run_task(id, task).await?;
             }
         }
     }
 
-    /// Waits until nothing can be sent at this moment and nothing is being sent.
+    /// Waits until no message is due and none is in flight.
     pub async fn wait_until_settled(&self) -> Result<(), DbError> {
         loop {
             self.flush().await?;
             let now = self.parts.clock.now();
-            // One snapshot is read: a message accepted between two checks would let the next one through undetected.
-            let looks = self.parts.waits.looks;
-            let open = move |conn: &mut _| {
+            // Both are read in one snapshot. Otherwise a message that is accepted between two reads could make the next
+            // one due unnoticed.
+            let delays = self.parts.timeouts.lookup_delays;
+            let load = move |conn: &mut _| {
                 Ok((
-                    outbox_schedule::load_outbox_schedule(conn, &looks, now)?,
+                    outbox_schedule::load_outbox_schedule(conn, &delays, now)?,
                     outbox::count_messages_in_flight(conn)?,
                 ))
             };
-            let (agenda, on_the_way) = self.parts.db.read(open).await?;
-            if agenda.due.is_empty() && on_the_way == 0 {
+            let (schedule, in_flight) = self.parts.db.read(load).await?;
+            if schedule.due.is_empty() && in_flight == 0 {
                 return Ok(());
             }
-            tokio::time::sleep(CHECK_INTERVAL).await;
+            tokio::time::sleep(SETTLED_CHECK_INTERVAL).await;
         }
     }
 
-    /// Aborts the messages that are being sent.
+    /// Aborts the sending of messages in flight.
     pub async fn abort_sends(&self) {
         self.aborting.cancel();
-        self.sending.close();
-        self.sending.wait().await;
+        self.send_tasks.close();
+        self.send_tasks.wait().await;
     }
 
     async fn start_due_sends(&self) -> Result<Option<Timestamp>, DbError> {
         let now = self.parts.clock.now();
         let OutboxSchedule { due, next } = self.load_schedule(now).await?;
-        for (id, todo) in due {
-            let Ok(place) = self.places.clone().acquire_owned().await else { break };
+        for (id, task) in due {
+            let Ok(permit) = self.permits.clone().acquire_owned().await else { break };
             let relay = self.clone();
-            self.sending.spawn(async move {
+            self.send_tasks.spawn(async move {
                 tokio::select! {
-                    sent = relay.see_to(id, todo) => if let Err(error) = sent {
+                    sent = relay.run_task(id, task) => if let Err(error) = sent {
                         tracing::error!(outbox = %id, %error, "failed to record the delivery status of a message");
                     },
                     () = relay.aborting.cancelled() => {}
                 }
-                drop(place);
+                drop(permit);
                 relay.parts.signal.notify();
             });
         }
@@ -186,26 +189,27 @@ impl OutboxRelay {
     }
 
     async fn load_schedule(&self, now: Timestamp) -> Result<OutboxSchedule, DbError> {
-        let looks = self.parts.waits.looks;
-        self.parts.db.read(move |conn| outbox_schedule::load_outbox_schedule(conn, &looks, now)).await
+        let delays = self.parts.timeouts.lookup_delays;
+        self.parts.db.read(move |conn| outbox_schedule::load_outbox_schedule(conn, &delays, now)).await
     }
 
     fn time_until(&self, at: Timestamp) -> Duration {
         Duration::try_from(at.duration_since(self.parts.clock.now())).unwrap_or_default()
     }
 
-    async fn see_to(&self, id: OutboxId, todo: OutboxTask) -> Result<(), DbError> {
-        match todo {
+    async fn run_task(&self, id: OutboxId, task: OutboxTask) -> Result<(), DbError> {
+        match task {
             OutboxTask::Send => self.send_message(id).await,
-            OutboxTask::LookUpThenSend => self.look_before_sending(id).await,
-            OutboxTask::LookUp => self.look_for(id).await,
+            OutboxTask::LookUpThenSend => self.look_up_before_sending(id).await,
+            OutboxTask::LookUp => self.look_up_message(id).await,
         }
     }
 
     async fn send_message(&self, id: OutboxId) -> Result<(), DbError> {
         let now = self.parts.clock.now();
-        let terms = self.parts.waits.terms.clone();
-        let due = match self.parts.db.write(move |conn| outbox::claim_message(conn, id, &terms, now)).await? {
+        let policy = self.parts.timeouts.acceptance_policy.clone();
+        let due = match self.parts.db.write(move |conn| outbox::claim_message(conn, id, &policy, now)).await?
+        {
             SendClaim::Send(due) => due,
             SendClaim::Dropped | SendClaim::AlreadyClaimed => return Ok(()),
         };
@@ -214,30 +218,31 @@ impl OutboxRelay {
         if attempt > 1 {
             self.parts.metrics.text_tried_again();
         }
-        let outcome = self.hand_over(&due).await;
+        let outcome = self.send_through_channel(&due).await;
         failpoint::reached("outbox.sent");
         self.record_attempt(id, attempt, outcome).await?;
         failpoint::reached("outbox.recorded");
         Ok(())
     }
 
-    /// Checks whether a message from before this start was sent by a run that is not in the database.
-    async fn look_before_sending(&self, id: OutboxId) -> Result<(), DbError> {
+    /// Looks up a message from before this start, which may have been sent without a record in our database, e.g. after a
+    /// restore from a backup.
+    async fn look_up_before_sending(&self, id: OutboxId) -> Result<(), DbError> {
         let now = self.parts.clock.now();
-        let begin = move |conn: &mut _| lookups::start_lookup_before_sending(conn, id, now);
-        let Some(sought) = self.parts.db.write(begin).await? else { return Ok(()) };
-        match tokio::time::timeout(LIST_TIMEOUT, self.find_in_log(&sought)).await {
-            Ok(Ok(Some(listed))) => {
+        let start = move |conn: &mut _| lookups::start_lookup_before_sending(conn, id, now);
+        let Some(unresolved) = self.parts.db.write(start).await? else { return Ok(()) };
+        match tokio::time::timeout(LOOKUP_TIMEOUT, self.find_in_carrier_list(&unresolved)).await {
+            Ok(Ok(Some(receipt))) => {
                 tracing::info!(outbox = %id, "found a message from before the start in the carrier's list");
-                self.record_attempt(id, sought.due.attempt, Ok(listed)).await
+                self.record_attempt(id, unresolved.due.attempt, Ok(receipt)).await
             }
             Ok(Ok(None)) => {
-                // The clock may have been set while the list was read.
+                // The clock may have been set during the lookup.
                 let now = self.parts.clock.now();
                 self.parts.db.write(move |conn| lookups::allow_sending(conn, id, now)).await
             }
-            Ok(Err(ListError::Db(error))) => Err(error),
-            Ok(Err(ListError::Look(error))) => {
+            Ok(Err(RecordLookupError::Db(error))) => Err(error),
+            Ok(Err(RecordLookupError::Carrier(error))) => {
                 tracing::warn!(outbox = %id, %error, "failed to look up a message from before the start");
                 Ok(())
             }
@@ -248,41 +253,46 @@ impl OutboxRelay {
         }
     }
 
-    /// Returns the entry of the carrier's list that is this message and no other known one.
-    async fn find_in_log(&self, sought: &UnresolvedMessage) -> Result<Option<CarrierReceipt>, ListError> {
-        let channel = self.channel_for(&sought.due.from);
-        let channel = channel.ok_or_else(|| LookError("no account is configured".to_owned()))?;
-        let candidates = channel.find_accepted(&outbound_message(&sought.due), sought.since).await?;
+    /// Returns the receipt of the message from the carrier's list, unless it belongs to another row.
+    async fn find_in_carrier_list(
+        &self,
+        unresolved: &UnresolvedMessage,
+    ) -> Result<Option<CarrierReceipt>, RecordLookupError> {
+        let channel = self.channel_for(&unresolved.due.from);
+        let channel = channel.ok_or_else(|| LookupError("no account is configured".to_owned()))?;
+        let candidates = channel.find_accepted(&outbound_message(&unresolved.due), unresolved.since).await?;
         let sids: Vec<String> = candidates.iter().map(|candidate| candidate.sid.clone()).collect();
-        let first = self.parts.db.read(move |conn| outbox::find_first_unclaimed(conn, &sids)).await?;
-        Ok(first.and_then(|first| candidates.into_iter().nth(first)))
+        let index = self.parts.db.read(move |conn| outbox::find_first_unclaimed(conn, &sids)).await?;
+        Ok(index.and_then(|index| candidates.into_iter().nth(index)))
     }
 
-    /// Determines whether a message was accepted, before anything is sent again.
-    async fn look_for(&self, id: OutboxId) -> Result<(), DbError> {
-        let Some(sought) = self.parts.db.read(move |conn| lookups::load_unresolved_message(conn, id)).await?
+    /// Looks up whether a message with unknown delivery status was accepted. It is not sent again before that.
+    async fn look_up_message(&self, id: OutboxId) -> Result<(), DbError> {
+        let Some(unresolved) =
+            self.parts.db.read(move |conn| lookups::load_unresolved_message(conn, id)).await?
         else {
             return Ok(());
         };
-        let (attempt, looks) = (sought.due.attempt, sought.looks);
-        if let Some(sid) = sought.reported {
+        let (attempt, lookups_before) = (unresolved.due.attempt, unresolved.looks);
+        if let Some(sid) = unresolved.reported {
             return self.record_attempt(id, attempt, Ok(CarrierReceipt { sid, created_at: None })).await;
         }
-        match self.find_in_log(&sought).await {
-            Ok(Some(listed)) => self.record_attempt(id, attempt, Ok(listed)).await,
+        match self.find_in_carrier_list(&unresolved).await {
+            Ok(Some(receipt)) => self.record_attempt(id, attempt, Ok(receipt)).await,
             Ok(None) => {
                 let now = self.parts.clock.now();
-                let looks = LookupCount { before: looks, enough: self.parts.waits.looks.len() };
-                let count = move |conn: &mut _| lookups::record_unsuccessful_lookup(conn, id, looks, now);
-                self.parts.db.write(count).await.map(|missing| {
-                    tracing::info!(outbox = %id, ?missing, "message is not in the carrier's list");
+                let count =
+                    LookupCount { before: lookups_before, enough: self.parts.timeouts.lookup_delays.len() };
+                let record = move |conn: &mut _| lookups::record_unsuccessful_lookup(conn, id, count, now);
+                self.parts.db.write(record).await.map(|outcome| {
+                    tracing::info!(outbox = %id, ?outcome, "message is not in the carrier's list");
                 })
             }
-            Err(ListError::Db(error)) => Err(error),
-            Err(ListError::Look(error)) => {
+            Err(RecordLookupError::Db(error)) => Err(error),
+            Err(RecordLookupError::Carrier(error)) => {
                 tracing::warn!(outbox = %id, %error, "failed to look up the delivery status of a message");
                 let now = self.parts.clock.now();
-                let at = now + LOOKUP_DELAY;
+                let at = now + LOOKUP_RETRY_DELAY;
                 self.parts.db.write(move |conn| lookups::postpone_lookup(conn, id, at, now)).await
             }
         }
@@ -296,7 +306,7 @@ impl OutboxRelay {
         }
     }
 
-    async fn hand_over(&self, due: &DueMessage) -> Result<CarrierReceipt, SendError> {
+    async fn send_through_channel(&self, due: &DueMessage) -> Result<CarrierReceipt, SendError> {
         let Some(channel) = self.channel_for(&due.from) else {
             let reason = "no account is configured".to_owned();
             return Err(SendError::Later { retry_after: Some(SEND_BACKOFF.longest), reason });
@@ -312,16 +322,16 @@ impl OutboxRelay {
     ) -> Result<(), DbError> {
         let now = self.parts.clock.now();
         if let Err(error) = &outcome {
-            tracing::warn!(outbox = %id, attempt, %error, "failed to hand over a message");
+            tracing::warn!(outbox = %id, attempt, %error, "failed to send a message");
         }
         match outcome {
-            Ok(accepted) => {
-                let terms = self.parts.waits.terms.clone();
-                let take = move |conn: &mut _| {
-                    let taken = AcceptedMessage { sid: &accepted.sid, created_at: accepted.created_at };
-                    outbox::record_acceptance(conn, id, &taken, &terms, now)
+            Ok(receipt) => {
+                let policy = self.parts.timeouts.acceptance_policy.clone();
+                let record = move |conn: &mut _| {
+                    let accepted = AcceptedMessage { sid: &receipt.sid, created_at: receipt.created_at };
+                    outbox::record_acceptance(conn, id, &accepted, &policy, now)
                 };
-                let acceptance = self.parts.db.write(take).await?;
+                let acceptance = self.parts.db.write(record).await?;
                 self.parts.metrics.text_accepted(acceptance);
                 Ok(())
             }
@@ -352,5 +362,5 @@ impl OutboxRelay {
 
 fn outbound_message(due: &DueMessage) -> OutboundMessage {
     let DueMessage { id, attempt, to, from, body, media, word } = due.clone();
-    OutboundMessage { id, attempt, to, from, body, media: media.into_iter().collect(), word }
+    OutboundMessage { id, attempt, to, from, body, media: media.into_iter().collect(), callback_token: word }
 }

@@ -1,43 +1,48 @@
-//! Number of segments into which a carrier splits a message.
+//! Segment count of an SMS: the number of parts into which a carrier splits the message.
 
-const GSM7_SINGLE: usize = 160;
-const GSM7_PART: usize = 153;
-const UCS2_SINGLE: usize = 70;
-const UCS2_PART: usize = 67;
+/// Maximum units of a message of one segment, and of each segment of a longer message.
+const GSM7_SINGLE_UNITS: usize = 160;
+const GSM7_SEGMENT_UNITS: usize = 153;
+const UCS2_SINGLE_UNITS: usize = 70;
+const UCS2_SEGMENT_UNITS: usize = 67;
 
 const GSM7_BASIC: &str = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
 /// Characters that are sent as an escape and a second septet.
 const GSM7_EXTENSION: &str = "\u{c}^{}\\[~]|€";
 
+/// Encoding of an SMS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextEncoding {
     Gsm7,
     Ucs2,
 }
 
-/// Size of a message at the carrier.
+/// Size of a message as the carrier counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentCount {
     pub encoding: TextEncoding,
     pub count: usize,
-    /// Septets in GSM-7, UTF-16 units in UCS-2.
+    /// Septets in GSM-7, or UTF-16 code units in UCS-2.
     pub units: usize,
 }
 
 impl SegmentCount {
     pub fn from_text(text: &str) -> Self {
-        let septets: Option<Vec<usize>> = text.chars().map(septets_of).collect();
-        let (encoding, widths, single, part) = match septets {
-            Some(septets) => (TextEncoding::Gsm7, septets, GSM7_SINGLE, GSM7_PART),
-            None => (TextEncoding::Ucs2, text.chars().map(char::len_utf16).collect(), UCS2_SINGLE, UCS2_PART),
+        let septets: Option<Vec<usize>> = text.chars().map(septet_count).collect();
+        let (encoding, widths, single_units, segment_units) = match septets {
+            Some(septets) => (TextEncoding::Gsm7, septets, GSM7_SINGLE_UNITS, GSM7_SEGMENT_UNITS),
+            None => {
+                let widths = text.chars().map(char::len_utf16).collect();
+                (TextEncoding::Ucs2, widths, UCS2_SINGLE_UNITS, UCS2_SEGMENT_UNITS)
+            }
         };
         let units = widths.iter().sum();
-        let count = if units <= single { 1 } else { count_parts(&widths, part) };
+        let count = if units <= single_units { 1 } else { count_segments(&widths, segment_units) };
         Self { encoding, count, units }
     }
 }
 
-fn septets_of(character: char) -> Option<usize> {
+fn septet_count(character: char) -> Option<usize> {
     if GSM7_BASIC.contains(character) {
         Some(1)
     } else if GSM7_EXTENSION.contains(character) {
@@ -47,8 +52,8 @@ fn septets_of(character: char) -> Option<usize> {
     }
 }
 
-/// Counts the parts. A character that needs two units is never split between two parts.
-fn count_parts(widths: &[usize], capacity: usize) -> usize {
+/// Counts the segments. A character of two units is never split between two segments.
+fn count_segments(widths: &[usize], capacity: usize) -> usize {
     let mut count = 1;
     let mut used = 0;
     for width in widths {
@@ -72,7 +77,7 @@ mod tests {
 
     const VECTORS: &str = include_str!("../../tests/data/twilio/segment_vectors.json");
 
-    fn check(row: &Value) {
+    fn assert_segment_count(row: &Value) {
         let encoding = match row["encoding"].as_str().unwrap() {
             "GSM-7" => TextEncoding::Gsm7,
             _ => TextEncoding::Ucs2,
@@ -86,7 +91,7 @@ mod tests {
     fn segment_counts_match_the_official_calculator() {
         let vectors: Value = serde_json::from_str(VECTORS).unwrap();
         let rows = vectors["vectors"].as_array().unwrap();
-        rows.iter().for_each(check);
+        rows.iter().for_each(assert_segment_count);
         assert_eq!(rows.len(), 63);
     }
 
@@ -105,11 +110,11 @@ mod tests {
         #[test]
         fn every_text_fits_its_segments(text: String) {
             let SegmentCount { encoding, count, units } = SegmentCount::from_text(&text);
-            let (single, part) = match encoding {
+            let (single_units, segment_units) = match encoding {
                 TextEncoding::Gsm7 => (160, 153),
                 TextEncoding::Ucs2 => (70, 67),
             };
-            assert!(units <= if count == 1 { single } else { count * part });
+            assert!(units <= if count == 1 { single_units } else { count * segment_units });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Verification that Twilio sent a request: compares `X-Twilio-Signature` with the URL that Twilio was given.
+//! Verification of `X-Twilio-Signature`, with which Twilio signs the URL and the form of its requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
 pub const SIGNATURE_HEADER: &str = "x-twilio-signature";
-/// Header that is present when a shared key signed instead of the auth token.
+/// Header of requests that are signed with a shared key instead of the auth token.
 pub const SETTINGS_HEADER: &str = "x-twilio-webhooks-signature-settings";
 
-/// All secrets with which Twilio may sign.
+/// Verifier with all secrets that Twilio may sign with.
 #[derive(Debug)]
 pub struct SignatureVerifier {
-    /// Auth tokens, any of which is valid: two while one is being rotated.
+    /// Valid auth tokens: two during a rotation.
     pub tokens: Vec<SecretString>,
     /// Secrets of webhook shared keys by key id.
     pub shared_keys: BTreeMap<String, SecretString>,
@@ -27,15 +27,15 @@ pub struct SignatureVerifier {
 /// Signed content besides the URL.
 #[derive(Debug, Clone, Copy)]
 pub enum SignedBody<'a> {
-    /// Content of a GET request: everything is in the URL.
+    /// No body: a GET request has all of its content in the URL.
     Absent,
-    /// Decoded form: every field, including empty and unknown ones.
+    /// All fields of the decoded form, including empty and unknown ones.
     Form(&'a [(String, String)]),
-    /// Any other body, as received: its hash is in the URL.
+    /// Any other body as received, whose hash is in the signed URL.
     Raw(&'a [u8]),
 }
 
-/// Signature values that the request's headers claim.
+/// Signature headers of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimedSignature<'a> {
     pub signature: &'a str,
@@ -44,14 +44,14 @@ pub struct ClaimedSignature<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// Request with another secret, another URL than ours or a changed field.
-    #[error("match the signature of the request")]
+    /// The request was signed with another secret, for another URL, or with other fields.
+    #[error("verify the signature of the request")]
     WrongSignature,
-    /// Body whose hash is not the signed one.
-    #[error("match the signed hash of the body")]
+    /// The hash of the body differs from the signed hash.
+    #[error("verify the signed hash of the body")]
     WrongBody,
-    /// Request that names a shared key or an algorithm that we do not have.
-    #[error("find the key that the request names")]
+    /// The request names an unknown shared key or algorithm.
+    #[error("find the signing key of the request")]
     UnknownKey,
 }
 
@@ -67,10 +67,10 @@ impl SignatureVerifier {
             SignedBody::Form(fields) => fields,
             SignedBody::Absent | SignedBody::Raw(_) => &[],
         };
-        let tail = signed_fields(fields);
+        let form_suffix = signed_fields(fields);
         let mut matches = Choice::from(0);
-        for signed in url_spellings(url) {
-            let message = signed + &tail;
+        for url in url_variants(url) {
+            let message = url + &form_suffix;
             for key in &keys {
                 let expected = compute_mac(algorithm, key, &message);
                 matches |= expected.as_bytes().ct_eq(claim.signature.as_bytes());
@@ -85,14 +85,14 @@ impl SignatureVerifier {
         }
     }
 
-    /// Returns the keys and the algorithm. A settings header decides alone: there is no fallback to the auth tokens.
+    /// Returns the keys and the algorithm. A request with a settings header is never verified with the auth tokens.
     fn signing_keys(
         &self,
         settings: Option<&str>,
     ) -> Result<(Vec<&str>, SignatureAlgorithm), SignatureError> {
         let Some(settings) = settings else {
             return Ok((
-                self.tokens.iter().filter_map(usable_secret).collect(),
+                self.tokens.iter().filter_map(nonempty_secret).collect(),
                 SignatureAlgorithm::HmacSha1,
             ));
         };
@@ -106,16 +106,17 @@ impl SignatureVerifier {
             Some("HMAC_SHA256") => SignatureAlgorithm::HmacSha256,
             _ => return Err(SignatureError::UnknownKey),
         };
-        let key = value_of("key").and_then(|id| self.shared_keys.get(id)).and_then(usable_secret);
+        let key = value_of("key").and_then(|id| self.shared_keys.get(id)).and_then(nonempty_secret);
         Ok((vec![key.ok_or(SignatureError::UnknownKey)?], algorithm))
     }
 }
 
-/// Returns the URL that Twilio signed, from our own setting and the raw request target. Headers do not affect it.
+/// Returns the URL that Twilio signed, from the configured public URL and the raw request target. `Host` and forwarded
+/// headers are not trusted.
 pub fn signed_url(public_url: &str, request_target: &str) -> String {
     let base = public_url.split('#').next().unwrap_or(public_url).trim_end_matches('/');
     let target = match request_target.split_once("://") {
-        // A proxy may pass the target in absolute form.
+        // A proxy may send the request target in absolute form.
         Some((scheme, rest)) if !scheme.contains(['/', '?']) => {
             rest.find(['/', '?']).map_or("", |start| &rest[start..])
         }
@@ -124,10 +125,10 @@ pub fn signed_url(public_url: &str, request_target: &str) -> String {
     format!("{base}{target}")
 }
 
-/// Returns the signature that Twilio would put on a form.
+/// Signs a form like Twilio, for the fake carrier and tests.
 pub fn sign_form(token: &SecretString, url: &str, form: &[(String, String)]) -> String {
-    let [_, as_given] = url_spellings(url);
-    compute_mac(SignatureAlgorithm::HmacSha1, token.expose_secret(), &(as_given + &signed_fields(form)))
+    let [_, given] = url_variants(url);
+    compute_mac(SignatureAlgorithm::HmacSha1, token.expose_secret(), &(given + &signed_fields(form)))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -136,8 +137,8 @@ enum SignatureAlgorithm {
     HmacSha256,
 }
 
-/// Returns the secret if it is not empty: anyone can sign with an empty secret.
-fn usable_secret(secret: &SecretString) -> Option<&str> {
+/// Returns the secret unless it is empty, because anyone could sign with an empty secret.
+fn nonempty_secret(secret: &SecretString) -> Option<&str> {
     Some(secret.expose_secret()).filter(|secret| !secret.is_empty())
 }
 
@@ -156,16 +157,16 @@ fn compute_mac(algorithm: SignatureAlgorithm, key: &str, message: &str) -> Strin
     }
 }
 
-/// Returns names in byte order, each with its distinct values in byte order.
+/// Concatenates the names and values in byte order, without duplicates.
 fn signed_fields(fields: &[(String, String)]) -> String {
     let distinct: BTreeSet<(&str, &str)> =
         fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     distinct.into_iter().flat_map(|(name, value)| [name, value]).collect()
 }
 
-/// Returns both spellings of a URL: Twilio signs some URLs without their port and some with it, so there is the other
-/// spelling and the given one. Fragment and user info are never signed; nothing else changes.
-fn url_spellings(url: &str) -> [String; 2] {
+/// Returns two variants of a URL, because Twilio signs some URLs with their port and some without: first the variant
+/// whose port is added or removed, then the given one. Both are without fragment and user info, which are not signed.
+fn url_variants(url: &str) -> [String; 2] {
     let url = url.split('#').next().unwrap_or(url);
     let Some((scheme, rest)) = url.split_once("://") else {
         return [url.to_owned(), url.to_owned()];
@@ -175,14 +176,14 @@ fn url_spellings(url: &str) -> [String; 2] {
     // The colons inside the brackets of an IPv6 address do not separate a port.
     let host_end = host_and_port.find(']').unwrap_or(0);
     let given = format!("{scheme}://{host_and_port}{path}");
-    let other = match host_and_port[host_end..].find(':') {
+    let toggled_port = match host_and_port[host_end..].find(':') {
         Some(colon) => format!("{scheme}://{}{path}", &host_and_port[..host_end + colon]),
         None => {
             let port = if scheme.eq_ignore_ascii_case("https") { 443 } else { 80 };
             format!("{scheme}://{host_and_port}:{port}{path}")
         }
     };
-    [other, given]
+    [toggled_port, given]
 }
 
 fn check_hash(url: &str, body: &[u8]) -> Result<(), SignatureError> {
@@ -215,10 +216,10 @@ mod tests {
         row[name].as_str().unwrap_or_default()
     }
 
-    /// Returns the fields as a receiver decodes them from the request.
-    fn decoded(row: &Value) -> Vec<(String, String)> {
+    /// Returns the fields of the decoded form.
+    fn decoded_form(row: &Value) -> Vec<(String, String)> {
         match row["tags"].as_array().unwrap().iter().any(|tag| tag == "negative") {
-            // A negative row may describe a receiver that decoded wrongly.
+            // A negative row may contain a wrongly decoded form.
             true => serde_json::from_value(row["params"].clone()).unwrap(),
             false => serde_urlencoded::from_str(field(row, "body_raw")).unwrap(),
         }
@@ -231,14 +232,14 @@ mod tests {
         }
     }
 
-    fn check(row: &Value) -> bool {
+    fn is_valid(row: &Value) -> bool {
         let settings = row["signature_settings_header"].as_str();
         let secret = field(row, "auth_token");
         let verifier = match settings {
             Some(_) => verifier(&["some other token"], &[("webhooks_sharedkey_0123456789abcdef", secret)]),
             None => verifier(&["some other token", secret], &[]),
         };
-        let form = decoded(row);
+        let form = decoded_form(row);
         let body = match field(row, "kind") {
             "form" => SignedBody::Form(&form),
             "json" => SignedBody::Raw(field(row, "body_raw").as_bytes()),
@@ -249,19 +250,19 @@ mod tests {
     }
 
     #[test]
-    fn every_recorded_signature_gets_the_official_verdict() {
+    fn recorded_signatures_match_the_official_results() {
         let vectors = vectors();
         let rows = vectors["vectors"].as_array().unwrap();
-        let wrong: Vec<&str> = rows
+        let mismatches: Vec<&str> = rows
             .iter()
-            .filter(|row| check(row) != row["expect_valid"].as_bool().unwrap())
+            .filter(|row| is_valid(row) != row["expect_valid"].as_bool().unwrap())
             .map(|row| field(row, "id"))
             .collect();
-        assert_eq!((rows.len(), wrong), (52, vec![]));
+        assert_eq!((rows.len(), mismatches), (52, vec![]));
     }
 
-    /// Checks only the rows with a configured base URL: the other rows rebuild the URL from a Host or forwarded header,
-    /// which is never trusted here.
+    /// Checks only the rows with a configured base URL. The other rows take the URL from a `Host` or forwarded header, which
+    /// we never trust.
     #[test]
     fn signed_url_is_the_public_url_with_the_raw_target() {
         let vectors = vectors();
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn absolute_target_loses_its_host() {
+    fn host_of_an_absolute_target_is_ignored() {
         assert_eq!(
             signed_url("https://a.example/bot/", "http://b/x?u=http://c/"),
             "https://a.example/bot/x?u=http://c/"
@@ -288,7 +289,7 @@ mod tests {
         vec![("Body".to_owned(), "hi".to_owned())]
     }
 
-    fn verdict(
+    fn verify_form(
         verifier: &SignatureVerifier,
         url: &str,
         signature: &str,
@@ -301,48 +302,48 @@ mod tests {
     fn settings_header_never_falls_back_to_the_auth_token() {
         let signature = sign_form(&"token".into(), URL, &form());
         let verifier = verifier(&["token"], &[("known", "secret")]);
-        assert_eq!(verdict(&verifier, URL, &signature, None), Ok(()));
+        assert_eq!(verify_form(&verifier, URL, &signature, None), Ok(()));
         for settings in ["", "key=absent,algorithm=HMAC_SHA1", "algorithm=HMAC_SHA1", "key=known"] {
-            let verdict = verdict(&verifier, URL, &signature, Some(settings));
-            assert_eq!(verdict, Err(SignatureError::UnknownKey), "{settings}");
+            let result = verify_form(&verifier, URL, &signature, Some(settings));
+            assert_eq!(result, Err(SignatureError::UnknownKey), "{settings}");
         }
-        let known = verdict(&verifier, URL, &signature, Some("key=known,algorithm=HMAC_SHA1"));
+        let known = verify_form(&verifier, URL, &signature, Some("key=known,algorithm=HMAC_SHA1"));
         assert_eq!(known, Err(SignatureError::WrongSignature));
     }
 
     #[test]
-    fn empty_secret_signs_nothing() {
+    fn empty_secret_verifies_nothing() {
         let signature = sign_form(&"".into(), URL, &form());
         let verifier = verifier(&[""], &[("empty", "")]);
-        assert_eq!(verdict(&verifier, URL, &signature, None), Err(SignatureError::WrongSignature));
-        let shared = verdict(&verifier, URL, &signature, Some("key=empty,algorithm=HMAC_SHA1"));
+        assert_eq!(verify_form(&verifier, URL, &signature, None), Err(SignatureError::WrongSignature));
+        let shared = verify_form(&verifier, URL, &signature, Some("key=empty,algorithm=HMAC_SHA1"));
         assert_eq!(shared, Err(SignatureError::UnknownKey));
     }
 
     #[test]
     fn port_is_optional_and_user_info_and_fragment_are_ignored() {
         let verifier = verifier(&["token"], &[]);
-        let spellings = [
+        let variants = [
             ("https://[::1]:8443/a", "https://[::1]/a"),
             ("https://[::1]/a", "https://[::1]:443/a"),
             ("http://h/a", "http://h:80/a"),
             ("https://user:word@h:8443/a#rc=3", "https://h/a"),
         ];
-        for (seen, signed) in spellings {
+        for (requested, signed) in variants {
             let signature = sign_form(&"token".into(), signed, &form());
-            assert_eq!(verdict(&verifier, seen, &signature, None), Ok(()), "{seen}");
+            assert_eq!(verify_form(&verifier, requested, &signature, None), Ok(()), "{requested}");
         }
     }
 
     #[test]
     fn no_token_verifies_nothing() {
         let verifier = SignatureVerifier { tokens: vec![], shared_keys: BTreeMap::new() };
-        assert_eq!(verdict(&verifier, URL, "", None), Err(SignatureError::WrongSignature));
+        assert_eq!(verify_form(&verifier, URL, "", None), Err(SignatureError::WrongSignature));
     }
 
     proptest! {
         #[test]
-        fn any_input_gets_a_verdict(url in any::<String>(), target in any::<String>(), signature: String, settings: Option<String>, name: String, value: String, raw: Vec<u8>) {
+        fn unsigned_input_is_rejected_without_panic(url in any::<String>(), target in any::<String>(), signature: String, settings: Option<String>, name: String, value: String, raw: Vec<u8>) {
             let verifier = verifier(&["token"], &[("known", "secret")]);
             let form = [(name, value)];
             let claim = ClaimedSignature { signature: &signature, settings: settings.as_deref() };

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{CarrierReceipt, LookError, MessageChannel, OutboundMessage, SendError};
+use super::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
 use crate::conversation::routing::verification::MessageFields;
 
 /// Channel that prints each message to standard output and accepts it at once.
@@ -14,30 +14,30 @@ pub struct TerminalChannel;
 
 #[async_trait]
 impl MessageChannel for TerminalChannel {
-    async fn send(&self, text: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
-        print_message(text, &mut io::stdout().lock())
+    async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
+        print_message(message, &mut io::stdout().lock())
             .map_err(|error| SendError::Permanent { code: None, meaning: error.to_string() })?;
-        Ok(CarrierReceipt { sid: format!("terminal-{}", text.id), created_at: None })
+        Ok(CarrierReceipt { sid: format!("terminal-{}", message.id), created_at: None })
     }
 
-    /// Returns nothing, since a terminal has no record: a message that may not have been printed is printed again.
+    /// Returns nothing, because a terminal keeps no record. A message that may not have been printed is printed again.
     async fn find_accepted(
         &self,
-        _text: &OutboundMessage,
+        _message: &OutboundMessage,
         _since: Timestamp,
-    ) -> Result<Vec<CarrierReceipt>, LookError> {
+    ) -> Result<Vec<CarrierReceipt>, LookupError> {
         Ok(Vec::new())
     }
 
-    /// Returns nothing: this channel receives no messages.
-    async fn fetch_received(&self, _sid: &str) -> Result<Option<MessageFields>, LookError> {
+    /// Returns `None`, because the terminal channel has no inbound messages at a carrier.
+    async fn fetch_received(&self, _sid: &str) -> Result<Option<MessageFields>, LookupError> {
         Ok(None)
     }
 }
 
 /// Prints a message. Unlike with `println!`, a closed pipe is an error that the outbox records, not a panic.
-fn print_message(text: &OutboundMessage, out: &mut impl Write) -> io::Result<()> {
-    for line in text.body.lines().chain(text.media.iter().map(String::as_str)) {
+fn print_message(message: &OutboundMessage, out: &mut impl Write) -> io::Result<()> {
+    for line in message.body.lines().chain(message.media.iter().map(String::as_str)) {
         writeln!(out, "{line}")?;
     }
     out.flush()
@@ -52,17 +52,17 @@ mod tests {
 
     #[test]
     fn message_is_printed_with_its_media_last() {
-        let text = OutboundMessage {
+        let message = OutboundMessage {
             id: OutboxId(1),
             attempt: 1,
             to: Address::new("+15550100001"),
             from: Address::new("+15550100000"),
             body: "Added Dune.\nReply MORE".into(),
             media: vec!["https://sms.example/poster.jpg".into()],
-            word: CallbackWord::from_stored("0123"),
+            callback_token: CallbackWord::from_stored("0123"),
         };
         let mut out = Vec::new();
-        print_message(&text, &mut out).unwrap();
+        print_message(&message, &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "Added Dune.\nReply MORE\nhttps://sms.example/poster.jpg\n"

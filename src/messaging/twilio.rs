@@ -1,4 +1,4 @@
-//! Sending of one message to Twilio, and classification of Twilio's response.
+//! Twilio channel: sends one message per request, and classifies the response.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-use super::error_codes::{ErrorCodeClass, class_of_status, look_up};
-use super::{CarrierReceipt, LookError, MessageChannel, OutboundMessage, SendError};
+use super::error_codes::{ErrorCodeClass, classify_status, look_up};
+use super::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
 use crate::conversation::routing::verification::MessageFields;
 use crate::http::{HttpClient, HttpError};
 use crate::store::queue::callbacks::CallbackKey;
 use crate::telemetry;
 
-/// Path of Twilio's webhooks for inbound messages and delivery status, below the public URL.
+/// Paths of the webhooks for inbound messages and status callbacks, below the public URL.
 pub const WEBHOOK_PATH: &str = "/webhook/twilio";
 pub const STATUS_PATH: &str = "/webhook/twilio/status";
 
-const TIMEOUT: Duration = Duration::from_secs(15);
-/// Wait after a daily limit. The limit ends at a midnight that Twilio does not name.
-const DAILY_LIMIT_WAIT: Duration = Duration::from_hours(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(15);
+/// Retry delay after a daily limit. Twilio does not say in which time zone the day ends.
+const DAILY_LIMIT_RETRY_DELAY: Duration = Duration::from_hours(1);
 
-/// Our account at Twilio.
+/// Settings of our Twilio account.
 #[derive(Debug, Clone)]
 pub struct TwilioAccount {
-    /// API address without a path, e.g. `https://api.twilio.com`.
+    /// Base URL of the API, e.g. `https://api.twilio.com`.
     pub api_url: String,
     pub account_sid: String,
     pub credentials: TwilioCredentials,
@@ -46,14 +46,16 @@ pub enum TwilioCredentials {
     ApiKey { sid: String, secret: SecretString },
 }
 
+/// Sender that a request names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TwilioSender {
-    /// Sender address of the message itself.
+    /// Our number, in the message's `from` address.
     Number,
-    /// Messaging service with this SID, which chooses a number.
+    /// Messaging service with this SID, which chooses one of its numbers.
     MessagingService(String),
 }
 
+/// Client for Twilio's API, and the channel for messages to phones.
 #[derive(Debug)]
 pub struct Twilio {
     account: TwilioAccount,
@@ -73,13 +75,13 @@ impl Twilio {
         self.account.resource_url("Messages.json")
     }
 
-    /// Returns the address of a resource of the account.
+    /// Returns the URL of a resource of the account.
     pub(super) fn account_url(&self, resource: &str) -> String {
         self.account.resource_url(resource)
     }
 
-    /// Returns the host of messaging services, which is a separate one, except behind a proxy or in a test.
-    pub(super) fn messaging_host(&self) -> String {
+    /// Returns the base URL of the messaging services API, which has its own host unless a proxy or a test is configured.
+    pub(super) fn messaging_url(&self) -> String {
         self.account.api_url.trim_end_matches('/').replacen("//api.", "//messaging.", 1)
     }
 
@@ -91,35 +93,35 @@ impl Twilio {
         self.account.authorization_header()
     }
 
-    /// Returns the absolute address of a carrier's link, which has no host. A link that does not begin like a path
-    /// would become a part of our host name, and send our credentials to another host.
-    pub(super) fn absolute_url(&self, path: &str) -> Result<String, LookError> {
+    /// Returns the absolute URL of a link from a response. Any link other than an absolute path is rejected, because it
+    /// could change the host and leak our credentials.
+    pub(super) fn absolute_url(&self, path: &str) -> Result<String, LookupError> {
         if !path.starts_with('/') {
-            return Err(LookError("the next page is no path".to_owned()));
+            return Err(LookupError("the link to the next page is not a path".to_owned()));
         }
         Ok(format!("{}{path}", self.account.api_url.trim_end_matches('/')))
     }
 
-    /// Returns the sender address in Twilio's record of a message; a messaging service chooses its own.
-    pub(super) fn sends_from<'a>(&self, text: &'a OutboundMessage) -> Option<&'a str> {
+    /// Returns the sender address in Twilio's record of a message; `None` if a messaging service chooses it.
+    pub(super) fn sender_address<'a>(&self, message: &'a OutboundMessage) -> Option<&'a str> {
         match self.account.sender {
-            TwilioSender::Number => Some(text.from.as_str()),
+            TwilioSender::Number => Some(message.from.as_str()),
             TwilioSender::MessagingService(_) => None,
         }
     }
 
-    fn send_request(&self, text: &OutboundMessage) -> Result<Request<Bytes>, SendError> {
+    fn send_request(&self, message: &OutboundMessage) -> Result<Request<Bytes>, SendError> {
         let account = &self.account;
-        let callback = account.status_callback(text);
+        let callback = account.status_callback_url(message);
         let sender = match &account.sender {
-            TwilioSender::Number => ("From", text.from.as_str()),
+            TwilioSender::Number => ("From", message.from.as_str()),
             TwilioSender::MessagingService(sid) => ("MessagingServiceSid", sid.as_str()),
         };
-        let mut form = vec![("To", text.to.as_str()), sender, ("StatusCallback", &callback)];
-        if !text.body.is_empty() {
-            form.push(("Body", &text.body));
+        let mut form = vec![("To", message.to.as_str()), sender, ("StatusCallback", &callback)];
+        if !message.body.is_empty() {
+            form.push(("Body", &message.body));
         }
-        form.extend(text.media.iter().map(|url| ("MediaUrl", url.as_str())));
+        form.extend(message.media.iter().map(|url| ("MediaUrl", url.as_str())));
         let form = serde_urlencoded::to_string(form)
             .map_err(|error| SendError::Permanent { code: None, meaning: error.to_string() })?;
         Request::post(account.resource_url("Messages.json"))
@@ -132,8 +134,8 @@ impl Twilio {
 
 #[async_trait]
 impl MessageChannel for Twilio {
-    async fn send(&self, text: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
-        match self.http.send(self.send_request(text)?, TIMEOUT).await {
+    async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
+        match self.http.send(self.send_request(message)?, SEND_TIMEOUT).await {
             Ok(response) if response.status().is_success() => parse_receipt(&response),
             Ok(response) => Err(send_error(&response)),
             Err(error @ HttpError::NotSent(_)) => {
@@ -147,14 +149,14 @@ impl MessageChannel for Twilio {
 
     async fn find_accepted(
         &self,
-        text: &OutboundMessage,
+        message: &OutboundMessage,
         since: Timestamp,
-    ) -> Result<Vec<CarrierReceipt>, LookError> {
-        self.find_candidates(text, since).await
+    ) -> Result<Vec<CarrierReceipt>, LookupError> {
+        self.find_candidates(message, since).await
     }
 
-    async fn fetch_received(&self, sid: &str) -> Result<Option<MessageFields>, LookError> {
-        self.received_record(sid).await
+    async fn fetch_received(&self, sid: &str) -> Result<Option<MessageFields>, LookupError> {
+        self.fetch_inbound_record(sid).await
     }
 }
 
@@ -172,11 +174,15 @@ impl TwilioAccount {
         format!("Basic {}", STANDARD.encode(format!("{name}:{}", secret.expose_secret())))
     }
 
-    /// Returns the callback URL, a different one for each attempt: a callback proves which message was accepted even if
-    /// its SID was never received.
-    fn status_callback(&self, text: &OutboundMessage) -> String {
+    /// Returns a callback URL that is unique to the attempt, so that a callback identifies the message even if the
+    /// response with its SID was lost.
+    fn status_callback_url(&self, message: &OutboundMessage) -> String {
         let public_url = self.public_url.trim_end_matches('/');
-        let key = CallbackKey { outbox: text.id, attempt: text.attempt, word: text.word.clone() };
+        let key = CallbackKey {
+            outbox: message.id,
+            attempt: message.attempt,
+            word: message.callback_token.clone(),
+        };
         format!("{public_url}{STATUS_PATH}?{}", key.to_query())
     }
 }
@@ -194,29 +200,29 @@ fn parse_receipt(response: &Response<Bytes>) -> Result<CarrierReceipt, SendError
     if created.sid.is_empty() {
         return Err(SendError::Unknown(format!("{} without an id", response.status())));
     }
-    // The time is optional; the message is accepted even if the time cannot be parsed.
-    let created_at = created.date_created.and_then(|date| read_date(&date).ok());
+    // The message is accepted even if its time is missing or malformed.
+    let created_at = created.date_created.and_then(|date| parse_date(&date).ok());
     Ok(CarrierReceipt { sid: created.sid, created_at })
 }
 
-fn read_date(text: &str) -> Result<Timestamp, jiff::Error> {
+fn parse_date(text: &str) -> Result<Timestamp, jiff::Error> {
     DateTimeParser::new().parse_timestamp(text)
 }
 
 #[derive(Default, Deserialize)]
-struct RefusalBody {
+struct ErrorBody {
     code: Option<u32>,
     message: Option<String>,
 }
 
-/// Returns Twilio's code for a refusal and its meaning, as text that contains no phone number.
-pub(super) fn parse_refusal(response: &Response<Bytes>) -> (Option<u32>, String) {
-    // A proxy's page or an empty body adds nothing to the status.
-    let RefusalBody { code, message } = serde_json::from_slice(response.body()).unwrap_or_default();
+/// Returns the error code of an error response, and its meaning without phone numbers.
+pub(super) fn parse_error_response(response: &Response<Bytes>) -> (Option<u32>, String) {
+    // An empty body or a proxy's HTML page adds nothing to the status.
+    let ErrorBody { code, message } = serde_json::from_slice(response.body()).unwrap_or_default();
     let meaning = match (code.and_then(look_up), message) {
         (Some(known), _) => known.meaning.to_owned(),
-        // The message may quote a phone number.
-        (None, Some(message)) => message.replace(|each: char| each.is_ascii_digit(), "*"),
+        // The message may contain a phone number.
+        (None, Some(message)) => message.replace(|character: char| character.is_ascii_digit(), "*"),
         (None, None) => format!("HTTP {}", response.status()),
     };
     (code, meaning)
@@ -224,21 +230,23 @@ pub(super) fn parse_refusal(response: &Response<Bytes>) -> (Option<u32>, String)
 
 fn send_error(response: &Response<Bytes>) -> SendError {
     let status = response.status();
-    let (code, meaning) = parse_refusal(response);
+    let (code, meaning) = parse_error_response(response);
     let known = code.and_then(look_up);
     let class = match known {
-        // Regardless of the code, a server that failed may have completed the request before.
+        // Regardless of the code, the server may have created the message before it failed.
         _ if status.is_server_error() => ErrorCodeClass::Ambiguous,
         Some(known) if known.class == ErrorCodeClass::NextDay => ErrorCodeClass::NextDay,
         _ if status == StatusCode::TOO_MANY_REQUESTS => ErrorCodeClass::Later,
         Some(known) => known.class,
-        None => class_of_status(status.as_u16()),
+        None => classify_status(status.as_u16()),
     };
     match class {
         ErrorCodeClass::Later | ErrorCodeClass::Once => {
             SendError::Later { retry_after: retry_after(response.headers()), reason: meaning }
         }
-        ErrorCodeClass::NextDay => SendError::Later { retry_after: Some(DAILY_LIMIT_WAIT), reason: meaning },
+        ErrorCodeClass::NextDay => {
+            SendError::Later { retry_after: Some(DAILY_LIMIT_RETRY_DELAY), reason: meaning }
+        }
         ErrorCodeClass::Ambiguous => SendError::Unknown(meaning),
         ErrorCodeClass::OptedOut => SendError::OptedOut,
         ErrorCodeClass::Misconfigured => SendError::Misconfigured { code, meaning },
@@ -246,9 +254,9 @@ fn send_error(response: &Response<Bytes>) -> SendError {
     }
 }
 
-/// Parses seconds only: Twilio documents no other form, nor this one.
+/// Parses a `Retry-After` header in seconds. Twilio does not document its format.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    // Without a usable hint the outbox uses its own delays.
+    // Without a valid value, the outbox uses its own delays.
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
@@ -282,7 +290,7 @@ mod tests {
         TwilioCredentials::AuthToken("secret".into())
     }
 
-    fn text() -> OutboundMessage {
+    fn test_message() -> OutboundMessage {
         OutboundMessage {
             id: OutboxId(7),
             attempt: 2,
@@ -290,11 +298,11 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune & more".into(),
             media: vec![],
-            word: CallbackWord::from_stored("0123"),
+            callback_token: CallbackWord::from_stored("0123"),
         }
     }
 
-    fn answering(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> HttpClient {
+    fn client_with_response(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> HttpClient {
         HttpClient::in_process(Arc::new(move |_| {
             let mut response = Response::builder().status(status);
             for (name, value) in headers {
@@ -305,42 +313,44 @@ mod tests {
         }))
     }
 
-    async fn outcome(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> String {
-        let twilio = Twilio::new(account(TwilioSender::Number, token()), answering(status, headers, body));
-        format!("{:?}", twilio.send(&text()).await)
+    async fn send_outcome(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> String {
+        let twilio =
+            Twilio::new(account(TwilioSender::Number, token()), client_with_response(status, headers, body));
+        format!("{:?}", twilio.send(&test_message()).await)
     }
 
     #[tokio::test]
     async fn accepted_message_has_a_sid_and_a_time() {
         let body = r#"{"sid":"SM1","status":"queued","date_created":"Thu, 24 Aug 2023 05:01:45 +0000"}"#;
-        let twilio = Twilio::new(account(TwilioSender::Number, token()), answering(201, &[], body));
+        let twilio =
+            Twilio::new(account(TwilioSender::Number, token()), client_with_response(201, &[], body));
         let created_at: Timestamp = "2023-08-24T05:01:45Z".parse().unwrap();
         let expected = CarrierReceipt { sid: "SM1".into(), created_at: Some(created_at) };
-        assert_eq!(twilio.send(&text()).await.unwrap(), expected);
+        assert_eq!(twilio.send(&test_message()).await.unwrap(), expected);
     }
 
     #[tokio::test]
-    async fn unreadable_time_keeps_the_sid() {
-        let outcome = outcome(201, &[], r#"{"sid":"SM1","date_created":"soon"}"#).await;
+    async fn malformed_time_does_not_discard_the_sid() {
+        let outcome = send_outcome(201, &[], r#"{"sid":"SM1","date_created":"soon"}"#).await;
         assert_eq!(outcome, r#"Ok(CarrierReceipt { sid: "SM1", created_at: None })"#);
     }
 
     #[tokio::test]
-    async fn each_refusal_determines_the_next_step() {
+    async fn error_responses_are_classified_by_code_and_status() {
         insta::assert_snapshot!(
             [
-                outcome(400, &[], r#"{"code":21610,"message":"x","status":400}"#).await,
-                outcome(401, &[], r#"{"code":20003,"message":"x","status":401}"#).await,
-                outcome(400, &[], r#"{"code":21211,"message":"x","status":400}"#).await,
-                outcome(400, &[], r#"{"code":63038,"message":"x","status":400}"#).await,
-                outcome(429, &[("retry-after", "7")], r#"{"code":20429,"message":"x","status":429}"#).await,
-                outcome(429, &[("retry-after", "soon")], "slow down").await,
-                outcome(400, &[], r#"{"code":99999,"message":"No such thing as +15550100001","status":400}"#).await,
-                outcome(302, &[], "").await,
-                outcome(503, &[], r#"{"code":21211,"message":"x","status":503}"#).await,
-                outcome(502, &[], "<html>").await,
-                outcome(201, &[], "{").await,
-                outcome(201, &[], r#"{"sid":""}"#).await,
+                send_outcome(400, &[], r#"{"code":21610,"message":"x","status":400}"#).await,
+                send_outcome(401, &[], r#"{"code":20003,"message":"x","status":401}"#).await,
+                send_outcome(400, &[], r#"{"code":21211,"message":"x","status":400}"#).await,
+                send_outcome(400, &[], r#"{"code":63038,"message":"x","status":400}"#).await,
+                send_outcome(429, &[("retry-after", "7")], r#"{"code":20429,"message":"x","status":429}"#).await,
+                send_outcome(429, &[("retry-after", "soon")], "slow down").await,
+                send_outcome(400, &[], r#"{"code":99999,"message":"No such thing as +15550100001","status":400}"#).await,
+                send_outcome(302, &[], "").await,
+                send_outcome(503, &[], r#"{"code":21211,"message":"x","status":503}"#).await,
+                send_outcome(502, &[], "<html>").await,
+                send_outcome(201, &[], "{").await,
+                send_outcome(201, &[], r#"{"sid":""}"#).await,
             ]
             .join("\n"),
             @r#"
@@ -361,50 +371,51 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn refusal_message_contains_its_code() {
-        let refusal = r#"{"code":20003,"message":"x","status":401}"#;
-        let twilio = Twilio::new(account(TwilioSender::Number, token()), answering(401, &[], refusal));
+    async fn send_error_contains_the_twilio_code() {
+        let body = r#"{"code":20003,"message":"x","status":401}"#;
+        let twilio =
+            Twilio::new(account(TwilioSender::Number, token()), client_with_response(401, &[], body));
         assert_eq!(
-            twilio.send(&text()).await.unwrap_err().to_string(),
-            "send: an operator must act: Twilio refused the account's credentials (20003)"
+            twilio.send(&test_message()).await.unwrap_err().to_string(),
+            "send the message without operator action: Twilio refused the account's credentials (20003)"
         );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn message_without_a_response_is_unknown() {
-        let silent = HttpClient::in_process(Arc::new(|_| futures_util::future::pending().boxed()));
-        let twilio = Twilio::new(account(TwilioSender::Number, token()), silent);
+    async fn message_without_a_response_has_unknown_status() {
+        let unresponsive = HttpClient::in_process(Arc::new(|_| futures_util::future::pending().boxed()));
+        let twilio = Twilio::new(account(TwilioSender::Number, token()), unresponsive);
         let started = tokio::time::Instant::now();
-        let outcome = format!("{:?}", twilio.send(&text()).await);
+        let outcome = format!("{:?}", twilio.send(&test_message()).await);
         assert_eq!(outcome, r#"Err(Unknown("get an answer within 15 s"))"#);
         assert_eq!(started.elapsed(), Duration::from_secs(15));
     }
 
     #[tokio::test]
-    async fn unsent_message_is_sent_later() {
+    async fn unreachable_server_causes_a_later_retry() {
         // No server listens on port 1 of this machine.
         let account =
             TwilioAccount { api_url: "http://127.0.0.1:1".into(), ..account(TwilioSender::Number, token()) };
         rustls::crypto::ring::default_provider().install_default().ok();
-        let outcome = Twilio::new(account, HttpClient::network().unwrap()).send(&text()).await;
+        let outcome = Twilio::new(account, HttpClient::network().unwrap()).send(&test_message()).await;
         assert!(
             matches!(outcome, Err(crate::messaging::SendError::Later { retry_after: None, .. })),
             "{outcome:?}"
         );
     }
 
-    /// Returns the relevant parts of the request: URL, credentials, form.
-    async fn sent(account: TwilioAccount, text: OutboundMessage) -> [String; 3] {
-        let seen = Arc::new(Mutex::new(None));
+    /// Sends a message, and returns the URL, the credentials and the form of the request.
+    async fn captured_request(account: TwilioAccount, message: OutboundMessage) -> [String; 3] {
+        let captured = Arc::new(Mutex::new(None));
         let peer = HttpClient::in_process({
-            let seen = Arc::clone(&seen);
+            let captured = Arc::clone(&captured);
             Arc::new(move |request: Request<Bytes>| {
-                *seen.lock().unwrap() = Some(request);
+                *captured.lock().unwrap() = Some(request);
                 async { Response::new(Bytes::from_static(br#"{"sid":"SM1"}"#)) }.boxed()
             })
         });
-        Twilio::new(account, peer).send(&text).await.unwrap();
-        let request = seen.lock().unwrap().take().unwrap();
+        Twilio::new(account, peer).send(&message).await.unwrap();
+        let request = captured.lock().unwrap().take().unwrap();
         [
             format!("{} {}", request.method(), request.uri()),
             request.headers()["authorization"].to_str().unwrap().to_owned(),
@@ -413,9 +424,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn number_and_token_send_a_message() {
+    async fn request_with_number_and_auth_token() {
         assert_eq!(
-            sent(account(TwilioSender::Number, token()), text()).await,
+            captured_request(account(TwilioSender::Number, token()), test_message()).await,
             [
                 "POST https://api.example/2010-04-01/Accounts/AC1/Messages.json",
                 "Basic QUMxOnNlY3JldA==",
@@ -425,12 +436,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn service_and_api_key_send_media() {
+    async fn request_with_messaging_service_api_key_and_media() {
         let key = TwilioCredentials::ApiKey { sid: "SK1".into(), secret: "key".into() };
         let poster = "https://sms.example/poster.jpg".to_owned();
-        let media = OutboundMessage { body: String::new(), media: vec![poster.clone(), poster], ..text() };
+        let media =
+            OutboundMessage { body: String::new(), media: vec![poster.clone(), poster], ..test_message() };
         let [_, authorization, form] =
-            sent(account(TwilioSender::MessagingService("MG1".into()), key), media).await;
+            captured_request(account(TwilioSender::MessagingService("MG1".into()), key), media).await;
         assert_eq!(authorization, "Basic U0sxOmtleQ==");
         assert_eq!(
             form,

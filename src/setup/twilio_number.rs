@@ -3,8 +3,8 @@
 use super::setting_diff::SettingDiff;
 use super::{SetupOutcome, SetupRequest};
 use crate::conversation::transcript::PhoneNumber;
-use crate::messaging::phone_numbers::{AccountError, AccountNumber, SenderPool};
 use crate::messaging::twilio::{Twilio, WEBHOOK_PATH};
+use crate::messaging::twilio_account::{AccountError, IncomingPhoneNumber, MessagingService};
 
 /// URL fragment for Twilio, which removes it before the request: by default Twilio retries only if it cannot connect,
 /// and only once. All tries share 15 s, so a single try without a response must not use up all of them.
@@ -23,7 +23,7 @@ impl WebhookAddresses {
     }
 
     /// Returns the settings of the number that differ from their targets.
-    pub(crate) fn setting_diffs(&self, number: &AccountNumber) -> Vec<SettingDiff> {
+    pub(crate) fn setting_diffs(&self, number: &IncomingPhoneNumber) -> Vec<SettingDiff> {
         let application = if number.sms_application_sid.is_empty() { "" } else { "a TwiML app" };
         [
             SettingDiff::of_address("webhook", &number.sms_url, &self.webhook),
@@ -39,7 +39,7 @@ impl WebhookAddresses {
 
     /// Returns the differing settings of the messaging service that contains the number. A service that leads here
     /// itself is not changed.
-    pub(crate) fn service_changes(&self, service: &SenderPool) -> Vec<SettingDiff> {
+    pub(crate) fn service_changes(&self, service: &MessagingService) -> Vec<SettingDiff> {
         let leads_here = service.inbound_request_url.split('#').next() == Some(&self.fallback);
         if service.use_inbound_webhook_on_number || leads_here {
             return Vec::new();
@@ -75,7 +75,7 @@ pub(crate) async fn set_up(
         ("SmsApplicationSid", ""),
     ];
     // The error of a failed change does not show its outcome; reading the number back does.
-    let changed = twilio.set_number(&number.sid, &fields).await;
+    let changed = twilio.update_number(&number.sid, &fields).await;
     match (find_number(twilio, phone).await, changed) {
         (Ok(number), changed) => match (addresses.setting_diffs(&number), changed) {
             (left, _) if left.is_empty() => SetupOutcome::Done(changes),
@@ -92,7 +92,7 @@ pub(crate) async fn set_up_service(
     addresses: &WebhookAddresses,
     work: SetupRequest,
 ) -> Option<SetupOutcome> {
-    let service = match twilio.messaging_service().await {
+    let service = match twilio.fetch_messaging_service().await {
         Ok(service) => service?,
         Err(error) => return Some(failed_outcome(Vec::new(), &error)),
     };
@@ -100,8 +100,8 @@ pub(crate) async fn set_up_service(
     if changes.is_empty() || !work.applies() {
         return Some(SetupOutcome::planned(changes));
     }
-    let changed = twilio.leave_texts_to_numbers().await;
-    Some(match (twilio.messaging_service().await, changed) {
+    let changed = twilio.defer_webhooks_to_numbers().await;
+    Some(match (twilio.fetch_messaging_service().await, changed) {
         (Ok(Some(service)), changed) => match (addresses.service_changes(&service), changed) {
             (left, _) if left.is_empty() => SetupOutcome::Done(changes),
             (_, Err(error)) => failed_outcome(changes, &error),
@@ -113,7 +113,7 @@ pub(crate) async fn set_up_service(
     })
 }
 
-async fn find_number(twilio: &Twilio, phone: &PhoneNumber) -> Result<AccountNumber, SetupOutcome> {
+async fn find_number(twilio: &Twilio, phone: &PhoneNumber) -> Result<IncomingPhoneNumber, SetupOutcome> {
     match twilio.fetch_number(phone).await {
         Ok(Some(number)) => Ok(number),
         Ok(None) => Err(SetupOutcome::Failed {
@@ -132,13 +132,13 @@ fn failed_outcome(changes: Vec<SettingDiff>, error: &AccountError) -> SetupOutco
 pub(crate) fn account_advice(error: &AccountError) -> &'static str {
     match error {
         AccountError::Unreachable(_) => "check the network, and TWILIO_API_URL if it is set",
-        AccountError::Refused { code: Some(20003), .. } => {
+        AccountError::Rejected { code: Some(20003), .. } => {
             "check TWILIO_ACCOUNT_SID and TWILIO_AUTH_TOKEN, or the API key, which must not be restricted"
         }
-        AccountError::Refused { code: Some(20404), .. } => {
+        AccountError::Rejected { code: Some(20404), .. } => {
             "check TWILIO_ACCOUNT_SID and TWILIO_MESSAGING_SERVICE_SID"
         }
-        AccountError::Refused { .. } | AccountError::Unreadable(_) => {
+        AccountError::Rejected { .. } | AccountError::MalformedResponse(_) => {
             "set the webhook of the number by hand, as docs/OPERATIONS.md describes"
         }
     }

@@ -23,7 +23,7 @@ pub(super) async fn receive_status_callback(
 async fn record_callback(webhooks: &WebhookState, request: Request) -> Result<(), TwilioWebhookError> {
     let query = CallbackQuery::from_query(request.uri().query().unwrap_or_default());
     let TwilioForm { form, trust } = parse_trusted_form(webhooks, request).await?;
-    let report = webhook::parse_report(&form, query, &trust.account_sid)?;
+    let report = webhook::parse_status_callback(&form, query, &trust.account_sid)?;
     let (now, terms) = (webhooks.clock.now(), webhooks.acceptance_policy.clone());
     let recorded = webhooks
         .db

@@ -171,7 +171,7 @@ fn webhook_accepts_exactly_signed_forms_with_sender_and_recipient() {
         }
         let arrived: Form = serde_urlencoded::from_bytes(&body).unwrap();
         let is_trusted = signer == Signer::Twilio && signed_words(&arrived) == signed_words(&signed);
-        let is_whole = webhook::parse_text(&arrived, simulation::ACCOUNT, Timestamp::UNIX_EPOCH).is_ok();
+        let is_whole = webhook::parse_inbound_message(&arrived, simulation::ACCOUNT, Timestamp::UNIX_EPOCH).is_ok();
         let expected = match (is_trusted, is_whole) {
             (false, _) => 403,
             (true, false) => 400,
@@ -205,7 +205,7 @@ fn callback_is_accepted_only_if_signed_with_its_query() {
     )| {
         let target = if query.is_empty() { STATUS_PATH.to_owned() } else { format!("{STATUS_PATH}?{}", encoded(&query)) };
         let signed = if with_query { target.as_str() } else { STATUS_PATH };
-        let is_whole = webhook::parse_report(&form, CallbackQuery::from_query(""), simulation::ACCOUNT).is_ok();
+        let is_whole = webhook::parse_status_callback(&form, CallbackQuery::from_query(""), simulation::ACCOUNT).is_ok();
         let expected = match (signer == Signer::Twilio && signed == target, is_whole) {
             (false, _) => 403,
             (true, false) => 400,

@@ -89,7 +89,7 @@ pub(super) async fn receive_message(
 
 async fn accept_message(webhooks: &WebhookState, request: Request) -> Result<(), TwilioWebhookError> {
     let TwilioForm { form, trust } = parse_trusted_form(webhooks, request).await?;
-    let received = webhook::parse_text(&form, &trust.account_sid, webhooks.clock.now())?;
+    let received = webhook::parse_inbound_message(&form, &trust.account_sid, webhooks.clock.now())?;
     match webhooks.admission.admit_message(received).await {
         Ok(admission) => {
             failpoint::reached("admit.stored");

@@ -62,7 +62,7 @@ fn text() -> OutboundMessage {
         from: Address::new("+15550100000"),
         body: "Added Dune (2021) & more.".to_owned(),
         media: Vec::new(),
-        word: CallbackWord::from_stored("0123"),
+        callback_token: CallbackWord::from_stored("0123"),
     }
 }
 
@@ -82,7 +82,8 @@ async fn endless_prism_list_is_bounded() -> Result<()> {
     sought.context("failed to stop looking for a text")??;
     let number = Address::new("+15550100000");
     let received =
-        tokio::time::timeout(TEST_TIMEOUT, twilio.received_since(&number, long_ago, Timestamp::now())).await;
+        tokio::time::timeout(TEST_TIMEOUT, twilio.fetch_received_since(&number, long_ago, Timestamp::now()))
+            .await;
     received.context("failed to stop reading received texts")??;
     Ok(())
 }

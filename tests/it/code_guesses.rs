@@ -10,13 +10,13 @@ use crate::harness::{ANN, BOB, Has, TestApp};
 const SAM: &str = "+15550100009";
 const HOURS: i64 = 60 * 60;
 const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES 47 or NO.";
-const CLOSED: &str = "I did not get a clear yes. Dune (2021) is kept. Ask again if you want it gone.";
+const CLOSED: &str =
+    "I did not get a clear yes. Dune (2021) is kept. Ask again if you still want to delete it.";
 const DELETED: &str = "Deleted Dune (2021). Freed 21.4 GB.";
-const UNKNOWN: &str = "No request has that code. Text USERS to see what is open.";
-const SUSPENDED: &str =
-    "Too many wrong codes: I delete and approve nothing by text until tomorrow. The console still can.";
-const SUSPENDED_NOW: &str = "Too many wrong codes: I delete and approve nothing by text until tomorrow. The console \
-                             still can. If this was not you, someone may be using your number.";
+const UNKNOWN: &str = "No request has that code. Text USERS to see open requests.";
+const SUSPENDED: &str = "Too many wrong codes. I won't delete or approve anything by text until tomorrow. The console still works.";
+const SUSPENDED_NOW: &str = "Too many wrong codes. I won't delete or approve anything by text until tomorrow. The \
+                             console still works. If this was not you, someone may be using your number.";
 
 async fn app_that_always_asks_for_a_code() -> (TestApp, i64) {
     let app = TestApp::with(|settings| settings.code_policy = CodePolicy::Always).await;
@@ -95,7 +95,7 @@ async fn renewed_approval_codes_allow_no_further_guesses() {
     assert_eq!(app.sms("approve 1113").await, SUSPENDED_NOW);
     assert_eq!(app.sms("approve 4748").await, SUSPENDED);
     let told = "Too many wrong codes from Ann's number. Ann can't delete or approve by text until tomorrow. The number may \
-                be forged. The console can lift this.";
+                be forged. You can lift this in the console.";
     assert_eq!(app.messages_to(BOB).iter().filter(|text| *text == told).count(), 1);
 
     assert_eq!(app.sms_from(BOB, "approve 4748").await, "Sam can text me now.");

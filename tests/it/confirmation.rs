@@ -97,7 +97,7 @@ async fn two_items_require_the_code_in_the_prompt() {
     assert_eq!(app.sms("yes").await, TWO);
     assert_eq!(
         app.sms("yes 48").await,
-        "I did not get a clear yes. Dune (2021) and Heat (1995) are kept. Ask again if you want it gone."
+        "I did not get a clear yes. Dune (2021) and Heat (1995) are kept. Ask again if you still want to delete it."
     );
     assert_eq!(app.radarr().removed_ids(), NONE);
 
@@ -235,7 +235,7 @@ async fn unclear_reply_repeats_the_prompt_once_and_then_closes_it() {
         assert_eq!(app.sms(unclear).await, QUESTION, "{unclear}");
         assert_eq!(
             app.sms(unclear).await,
-            "I did not get a clear yes. Dune (2021) is kept. Ask again if you want it gone.",
+            "I did not get a clear yes. Dune (2021) is kept. Ask again if you still want to delete it.",
             "{unclear}"
         );
         assert_eq!(

@@ -256,7 +256,7 @@ async fn doctor_fails_if_the_carrier_refuses_the_account() {
     let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(finding_text(&ended, "Twilio"), @r"
-    failure  Twilio: failed to have Twilio accept it: Twilio refused the account's credentials
+    failure  Twilio: failed to use the Twilio account: Twilio refused the account's credentials
              hint: check TWILIO_ACCOUNT_SID and TWILIO_AUTH_TOKEN, or the API key, which must not be restricted
     ");
 }
@@ -273,7 +273,7 @@ async fn doctor_reports_messages_that_failed_for_missing_registration() {
         from: Address::new("+15550100000"),
         body: "Added Dune (2021).".to_owned(),
         media: Vec::new(),
-        word: CallbackWord::from_stored("0123"),
+        callback_token: CallbackWord::from_stored("0123"),
     };
     carrier.send(&text).await.unwrap();
     peers.twilio.status_callback(&peers.twilio.sent_messages()[0], FakeDelivery::Undelivered(30034)).unwrap();

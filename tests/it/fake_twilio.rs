@@ -10,7 +10,7 @@ use serde_json::Value;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{Address, OutboxId};
 use dialarr::http::HttpClient;
-use dialarr::messaging::fake::{FakeAccount, FakeDelivery, FakeTwilio, SentText};
+use dialarr::messaging::fake::{FakeAccount, FakeDelivery, FakeTwilio, SentMessage};
 use dialarr::messaging::signature::{
     ClaimedSignature, SIGNATURE_HEADER, SignatureVerifier, SignedBody, signed_url,
 };
@@ -52,7 +52,7 @@ fn outgoing(id: i64, body: &str) -> OutboundMessage {
         from: Address::new(OURS),
         body: body.into(),
         media: vec![],
-        word: CallbackWord::from_stored("0123"),
+        callback_token: CallbackWord::from_stored("0123"),
     }
 }
 
@@ -96,7 +96,7 @@ async fn message_is_accepted_stored_and_announced() {
     let accepted = world.twilio.send(&outgoing(7, "Added Dune.")).await.unwrap();
     let at = "2026-11-20T09:00:02Z".parse().unwrap();
     assert_eq!(accepted, CarrierReceipt { sid: accepted.sid.clone(), created_at: Some(at) });
-    let sent = SentText {
+    let sent = SentMessage {
         sid: accepted.sid,
         to: Address::new(ADA),
         from: Address::new(OURS),
@@ -302,7 +302,7 @@ async fn repeated_webhook_is_identical_and_listed_once() {
 async fn status_callback_is_signed_and_updates_the_message() {
     let world = world();
     let sid = world.twilio.send(&outgoing(7, "hi")).await.unwrap().sid;
-    let [sent] = <[SentText; 1]>::try_from(world.carrier.sent_messages()).unwrap();
+    let [sent] = <[SentMessage; 1]>::try_from(world.carrier.sent_messages()).unwrap();
     for delivery in [FakeDelivery::Sent, FakeDelivery::Undelivered(30003)] {
         let request = world.carrier.status_callback(&sent, delivery).unwrap().unwrap();
         check_signed(&request);

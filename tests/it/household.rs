@@ -17,7 +17,7 @@ async fn app_that_is_paused() -> TestApp {
     app.register_user(BOB, Has::AddRight).await;
     assert_eq!(
         app.sms("pause").await,
-        "Paused. Texts are kept, and only admins are answered. Text RESUME to go on."
+        "Paused. I save all texts, but only answer admins. Text RESUME to continue."
     );
     app
 }
@@ -42,12 +42,12 @@ async fn messages_of_the_last_hour_are_processed_after_a_pause() {
     app.pass(50 * 60);
     app.sms_from(BOB, "upcoming").await;
     app.pass(30 * 60);
-    assert_eq!(app.sms("resume").await, "I am back. Texts of the last hour are answered now.");
+    assert_eq!(app.sms("resume").await, "I am back. I will answer texts from the last hour now.");
     assert_eq!(
         app.messages_to(BOB),
         [
             PAUSED,
-            "I was paused for more than an hour after your text. Please send again what you still need.",
+            "I was paused for more than an hour after your text. Please resend anything you still need.",
             "Nothing comes out in the next 7 days."
         ]
     );
@@ -73,7 +73,7 @@ async fn pause_survives_a_restart_and_a_second_one_is_announced() {
     assert_eq!(app.last_to(BOB), "Nothing is downloading.");
     app.sms("pause").await;
     assert_eq!(app.sms_from(BOB, "status").await, PAUSED);
-    assert_eq!(app.sms("pause").await, "I am paused already. Text RESUME to go on.");
+    assert_eq!(app.sms("pause").await, "I am already paused. Text RESUME to continue.");
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn users_command_lists_roles_and_join_requests() {
     app.sms_from(STRANGER, "hi").await;
     assert_eq!(
         app.sms("users").await,
-        "Ann (admin), Bob (may not add), +1 555 010 0004 (blocked)\nNo requests are open."
+        "Ann (admin), Bob (may not add), +1 555 010 0004 (blocked)\nNo open requests."
     );
     app.sms_from(STRANGER, "Sam").await;
     assert_eq!(
@@ -219,6 +219,6 @@ async fn many_messages_from_a_long_pause_get_one_line() {
     app.sms("resume").await;
     assert_eq!(
         app.messages_to(BOB)[1..],
-        ["I was paused for more than an hour after 45 of your texts. Please send again what you still need."]
+        ["I was paused for more than an hour after 45 of your texts. Please resend anything you still need."]
     );
 }

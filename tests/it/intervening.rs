@@ -56,7 +56,7 @@ async fn canceled_turn_drops_its_model_call_at_once() {
     assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
     world.pass(1).await;
     assert_eq!(world.turns().await, ["1 CANCELED"]);
-    assert_eq!(world.cancels(1).await, CancelRequestOutcome::AlreadyOver);
+    assert_eq!(world.cancels(1).await, CancelRequestOutcome::AlreadyEnded);
     assert_eq!(world.cancels(2).await, CancelRequestOutcome::Unknown);
     world.pass(60).await;
     assert_eq!(world.sent_texts(), Vec::<String>::new());

@@ -138,7 +138,7 @@ async fn first_answer_of_any_admin_decides() {
     assert_eq!((app.last_to(ANN), app.last_to(BOB)), (ASKED.into(), ASKED.into()));
 
     assert_eq!(app.sms_from(BOB, "Approve #4747!").await, "Sam can text me now.");
-    assert_eq!(app.sms("block 4747").await, "That was approved by Bob already.");
+    assert_eq!(app.sms("block 4747").await, "That was already approved by Bob.");
     assert_eq!(app.people().await[2], "+15550100009 active member");
 }
 
@@ -222,12 +222,9 @@ async fn newcomers_share_daily_limits_of_replies_and_slots() {
 async fn three_wrong_codes_invalidate_a_code_and_users_shows_another() {
     let app = app_with_sam_at_the_door().await;
     for wrong in ["approve 1111", "block 2222", "deny 3333"] {
-        assert_eq!(app.sms(wrong).await, "No request has that code. Text USERS to see what is open.");
+        assert_eq!(app.sms(wrong).await, "No request has that code. Text USERS to see open requests.");
     }
-    assert_eq!(
-        app.sms("approve 4747").await,
-        "That code does not work any more. Text USERS for a fresh one."
-    );
+    assert_eq!(app.sms("approve 4747").await, "That code no longer works. Text USERS for a new one.");
 
     let fresh = "New number +1 555 010 0009, \"Sam\": reply APPROVE 4748 or BLOCK 4748";
     assert_eq!(app.sms("users").await, format!("+1 555 010 0002 (admin)\n{fresh}"));
@@ -260,7 +257,7 @@ async fn approve_without_a_valid_code_lists_open_requests() {
     assert_eq!(app.sms("approve").await, ASKED);
     assert_eq!(app.sms("deny 4747").await, ASKED);
     app.sms("block 4747").await;
-    assert_eq!(app.sms("approve").await, "No requests are open.");
+    assert_eq!(app.sms("approve").await, "No open requests.");
 }
 
 #[tokio::test]
@@ -335,7 +332,7 @@ async fn replacement_code_is_sent_to_every_admin() {
     assert_eq!(app.last_to(BOB), fresh);
     assert_eq!(
         app.sms_from(BOB, "approve 4747").await,
-        "There is another code for that. Text USERS to see it."
+        "That code was replaced. Text USERS for the new one."
     );
     assert_eq!(app.sms_from(BOB, "approve 4748").await, "Sam can text me now.");
 }

@@ -46,7 +46,7 @@ async fn message_missed_for_over_an_hour_is_only_reported() {
     world.pass(30).await;
     assert_eq!(
         world.sent_texts(),
-        ["I was offline and missed your text. Please send again what you still need."]
+        ["I was offline and missed your text. Please resend anything you still need."]
     );
     assert_eq!(world.radarr().added_ids(), Vec::<i64>::new());
 }
@@ -55,7 +55,7 @@ async fn message_missed_for_over_an_hour_is_only_reported() {
 async fn endless_message_list_does_not_block_replies() {
     let mut world = World::start().await;
     world.kill().await;
-    world.twilio().list_never_ends();
+    world.twilio().make_list_endless();
     world.miss_message("hello?").await;
     world.pass(60).await;
     world.model_plays([says("Hello."), says("And again.")]);

@@ -106,7 +106,7 @@ async fn newcomer_blocked_by_button_gets_no_reply() {
     assert_eq!(location, "/users/2?flash=blocked");
     check_text(&page, &["Sam Blocked", "Approve again"]);
     assert_eq!(app.sms_from(SAM, "hello?").await, "");
-    assert_eq!(app.sms("approve 4747").await, "That number was blocked already.");
+    assert_eq!(app.sms("approve 4747").await, "That number was already blocked.");
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn deny_button_equals_the_deny_message() {
 
     assert_eq!(location, "/?flash=denied");
     assert_eq!(app.last_to(BOB), "An admin would like to keep Dune (2021), so it stays.");
-    assert_eq!(app.sms("approve 4747").await, "That was denied already.");
+    assert_eq!(app.sms("approve 4747").await, "That was already denied.");
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 

@@ -80,7 +80,7 @@ async fn poster_needs_a_title_that_was_shown() {
 async fn failed_poster_does_not_delay_the_reply() {
     let app = with_poster(AT_TMDB).await;
     app.model_plays(sends_the_poster("Here you are."));
-    app.twilio().refuse_pictures(400, 21_620);
+    app.twilio().reject_media(400, 21_620);
     app.sms("show me the poster of dune").await;
     assert_eq!(sent_with_media(&app), ["Here you are."]);
     assert_eq!(app.outbox().await, ["failed 1 Dune (2021)", "accepted 1 Here you are."]);
@@ -90,7 +90,7 @@ async fn failed_poster_does_not_delay_the_reply() {
 async fn poster_with_unknown_delivery_does_not_delay_the_reply() {
     let app = with_poster(AT_TMDB).await;
     app.model_plays(sends_the_poster("Here you are."));
-    app.twilio().refuse_pictures(503, 20_503);
+    app.twilio().reject_media(503, 20_503);
     app.sms("show me the poster of dune").await;
     assert_eq!(app.outbox().await, ["unknown 1 Dune (2021)", "accepted 1 Here you are."]);
     app.model_plays([says("Gladly.")]);

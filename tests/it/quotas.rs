@@ -147,7 +147,7 @@ async fn users_of_one_name_are_distinguished_by_number() {
     app.register_named_user("Bob", "+15550100004", Has::AddRight).await;
     assert_eq!(
         app.sms("quota bob +5").await,
-        "Several people are called bob. Use a number: +1 555 010 0003, +1 555 010 0004."
+        "Several users are named bob. Use a phone number: +1 555 010 0003, +1 555 010 0004."
     );
     assert_eq!(
         app.sms("quota +1 555 010 0004 +5").await,

@@ -287,7 +287,7 @@ async fn unreadable_message_list_delays_no_message_after_a_restart() {
     world.twilio().fail_next(429, 20429);
     world.texts("one").await;
     world.pass(1).await;
-    world.twilio().refuse_reads(true);
+    world.twilio().fail_reads(true);
     world.kill().await;
     world.start_again().await;
     world.pass(30).await;

@@ -138,7 +138,7 @@ async fn denied_removal_request_keeps_the_title() {
     let (app, _) = app_with_removal_request().await;
     assert_eq!(app.sms("DENY 4747").await, "OK, Dune (2021) stays. I told Bob.");
     assert_eq!(app.last_to(BOB), "An admin would like to keep Dune (2021), so it stays.");
-    assert_eq!(app.sms("approve 4747").await, "That was denied by Ann already.");
+    assert_eq!(app.sms("approve 4747").await, "That was already denied by Ann.");
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 

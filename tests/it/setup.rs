@@ -40,7 +40,7 @@ async fn setup_without_apply_only_shows_the_changes() {
     let kept = (
         peers.sonarr.connect_entry_names(),
         peers.radarr.connect_entry_names(),
-        peers.twilio.changes_of_settings(),
+        peers.twilio.setting_change_count(),
     );
     assert_eq!(kept, (Vec::new(), Vec::new(), 0));
 }
@@ -58,7 +58,7 @@ async fn setup_applied_twice_changes_nothing_the_second_time() {
     let set_up = SET_UP.map(str::to_owned).to_vec();
     assert_eq!(all(), (vec![SONARR_WEBHOOK.to_owned()], vec![RADARR_WEBHOOK.to_owned()], set_up));
 
-    let (before, changes) = (all(), peers.twilio.changes_of_settings());
+    let (before, changes) = (all(), peers.twilio.setting_change_count());
     let again = peers.run(&["setup", "--apply"]);
     assert_eq!((again.code, again.errors.as_str()), (Some(0), ""));
     insta::assert_snapshot!(again.output, @r"
@@ -66,7 +66,7 @@ async fn setup_applied_twice_changes_nothing_the_second_time() {
     Radarr webhook: nothing to change
     Twilio number +***00: nothing to change
     ");
-    assert_eq!((all(), peers.twilio.changes_of_settings()), (before, changes));
+    assert_eq!((all(), peers.twilio.setting_change_count()), (before, changes));
 }
 
 #[tokio::test(flavor = "multi_thread")]

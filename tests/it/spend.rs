@@ -14,7 +14,7 @@ use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const OFF: &str = "The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, REMOVE title, \
                    STATUS, UPCOMING.";
-const SPENT: &str = "Today's budget for the model is spent. Until midnight I only understand short commands such as \
+const SPENT: &str = "Today's model budget is used up. Until midnight I only understand short commands such as \
                      ADD, STATUS and REMOVE.";
 const FEW: TokenUsage = TokenUsage { input: 120, cached: 100, output: 8 };
 

@@ -146,8 +146,10 @@ async fn admin_command_that_differs_from_the_record_is_not_executed() {
 #[tokio::test]
 async fn ambiguous_yes_confirms_once_the_record_agrees() {
     let (app, dune) = app_with_a_question().await;
-    let yes =
-        app.text(ANN, "yes").with_field("ProfileName", "Tom").listed_after(SignedDuration::from_secs(1));
+    let yes = app
+        .text(ANN, "yes")
+        .with_field("ProfileName", "Tom")
+        .with_listing_delay(SignedDuration::from_secs(1));
     assert_eq!(app.post(yes).await, 200);
     app.settle().await;
     assert_eq!(app.last_to(ANN), DELETED);
@@ -158,8 +160,10 @@ async fn ambiguous_yes_confirms_once_the_record_agrees() {
 async fn ambiguous_yes_without_a_record_repeats_the_prompt() {
     let (app, _) = app_with_a_question().await;
     let before = app.twilio().sent_messages().len();
-    let yes =
-        app.text(ANN, "yes").with_field("ProfileName", "Tom").listed_after(SignedDuration::from_secs(60));
+    let yes = app
+        .text(ANN, "yes")
+        .with_field("ProfileName", "Tom")
+        .with_listing_delay(SignedDuration::from_secs(60));
     assert_eq!(app.post(yes).await, 200);
     app.settle().await;
     assert_eq!(app.texts_to(ANN, before), QUESTION);
@@ -177,7 +181,7 @@ async fn ambiguous_stop_opts_out_once_the_record_agrees() {
 #[tokio::test(start_paused = true)]
 async fn ambiguous_stop_is_compared_again_after_a_refused_read() {
     let world = World::start().await;
-    world.twilio().refuse_reads(true);
+    world.twilio().fail_reads(true);
     let stop = world
         .twilio()
         .inbound_form(ANN, "STOP")
@@ -187,7 +191,7 @@ async fn ambiguous_stop_is_compared_again_after_a_refused_read() {
     assert_eq!(world.deliver(stop).await, 200);
     world.pass(60).await;
     assert_eq!(world.lines(OPTED_OUT).await, Vec::<String>::new());
-    world.twilio().refuse_reads(false);
+    world.twilio().fail_reads(false);
     world.pass(150).await;
     assert_eq!(world.lines(OPTED_OUT).await, [ANN]);
 }

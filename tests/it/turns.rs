@@ -518,7 +518,7 @@ async fn user_text_cannot_close_the_context_block() {
 
 #[tokio::test]
 async fn quick_messages_share_a_turn_and_a_reply() {
-    let app = TestApp::with(|settings| settings.coalesce = Duration::from_millis(1_200)).await;
+    let app = TestApp::with(|settings| settings.debounce = Duration::from_millis(1_200)).await;
     app.model_plays([says("Two of them, then.")]);
     assert_eq!(app.sms_at_once(&["get me heat", "and alien"]).await, "Two of them, then.");
     assert_eq!(app.model().request_count(), 1);
@@ -527,7 +527,7 @@ async fn quick_messages_share_a_turn_and_a_reply() {
 
 #[tokio::test]
 async fn only_messages_that_may_continue_are_debounced() {
-    let app = TestApp::with(|settings| settings.coalesce = Duration::from_millis(1_200)).await;
+    let app = TestApp::with(|settings| settings.debounce = Duration::from_millis(1_200)).await;
     app.model_plays([says("Hello."), says("No what?")]);
     let waited = async |text: &str| {
         let start = app.now();

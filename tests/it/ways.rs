@@ -139,7 +139,7 @@ async fn late_messages_are_reported_on_each_channel() {
     app.sms("resume").await;
 
     let too_late = |texts| {
-        format!("I was paused for more than an hour after {texts}. Please send again what you still need.")
+        format!("I was paused for more than an hour after {texts}. Please resend anything you still need.")
     };
     assert_eq!(app.texts_to(BOB, before), too_late("2 of your texts"));
     assert_eq!(content(&app, 2).await, too_late("your text"));

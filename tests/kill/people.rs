@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialarr::messaging::fake::SentText;
+use dialarr::messaging::fake::SentMessage;
 use tokio::sync::broadcast::Receiver;
 
 use super::stage::{Stage, TEST_TIMEOUT, Title};
@@ -28,7 +28,7 @@ pub(crate) enum Consent {
 pub(crate) struct Person {
     pub(crate) phone: String,
     stage: Arc<Stage>,
-    inbox: Receiver<SentText>,
+    inbox: Receiver<SentMessage>,
     pub(crate) diary: Vec<Entry>,
 }
 
@@ -99,7 +99,7 @@ impl Person {
         Line::Sent { sid, body: body.to_owned(), acknowledged }
     }
 
-    async fn gets(&mut self) -> SentText {
+    async fn gets(&mut self) -> SentMessage {
         loop {
             let text = self.inbox.recv().await.unwrap();
             if text.to.as_str() == self.phone {

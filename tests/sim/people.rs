@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dialarr::messaging::fake::{FakeDelivery, SentText};
+use dialarr::messaging::fake::{FakeDelivery, SentMessage};
 
 use crate::plan::{self, Answers, DeliveryMode, Plan};
 use crate::rng::Rng;
@@ -72,7 +72,7 @@ pub(crate) fn react(world: &World, plan: &Plan) {
 }
 
 /// Sends status callbacks, of which some are lost, repeated, or overtake each other.
-fn report(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
+fn report(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentMessage) {
     let end =
         rng.one_of(&[FakeDelivery::Delivered, FakeDelivery::Delivered, FakeDelivery::Undelivered(30_005)]);
     for delivery in [FakeDelivery::Sending, FakeDelivery::Sent, end] {
@@ -99,7 +99,7 @@ fn codes(body: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Sends an admin's answer to a pending request.
-fn settle(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText, code: &str) {
+fn settle(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentMessage, code: &str) {
     let soon = rng.within(1_000, 60_000);
     let words: Vec<(u64, &str)> = match rng.below(10) {
         0..5 => vec![(soon, "approve")],
@@ -124,7 +124,7 @@ fn settle(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText, code: &str
     }
 }
 
-fn answer(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
+fn answer(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentMessage) {
     let yes = if sent.body.contains("YES 47") { "YES 47" } else { "yes" };
     let soon = rng.within(1_500, 30_000);
     if plan.answers == Answers::Yes {

@@ -112,7 +112,7 @@ impl World {
         sonarr.add_to_catalog(series("Dark").year(2017).tvdb(334_824).seasons(3));
         let mut settings = simulation::simulation_settings(TimeZone::UTC);
         settings.codes = CodeSource::Fixed(47);
-        settings.coalesce = Duration::from_millis(if plan.brisk { 0 } else { 1_200 });
+        settings.debounce = Duration::from_millis(if plan.brisk { 0 } else { 1_200 });
         Self {
             peers: SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL),
             model: Arc::new(SimulatedModel::new(plan)),

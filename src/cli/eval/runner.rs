@@ -24,7 +24,7 @@ use crate::conversation::transcript::{Address, ChannelKind, MediaKind, PhoneNumb
 use crate::engine::{CodeSource, SmsReactions};
 use crate::llm::Model;
 use crate::llm::scripted::ScriptedModel;
-use crate::messaging::fake::SentText;
+use crate::messaging::fake::SentMessage;
 use crate::messaging::segments::SegmentCount;
 use crate::simulation::{self, OUR_NUMBER};
 use crate::store::Conn;
@@ -228,7 +228,7 @@ impl ScenarioStage {
 struct MessageEffects {
     seen: ModelActivity,
     /// Messages sent to any user.
-    sent: Vec<SentText>,
+    sent: Vec<SentMessage>,
     writes: Vec<NamedWrite>,
 }
 
@@ -256,8 +256,8 @@ fn received_message(from: &PhoneNumber, text: &TextEntry, number: usize, at: Tim
 }
 
 /// Returns the messages that one user received.
-fn messages_to_user(sent: &[SentText], phone: &PhoneNumber) -> UserMessages {
-    let texts: Vec<&SentText> = sent.iter().filter(|sent| sent.to.as_str() == phone.as_str()).collect();
+fn messages_to_user(sent: &[SentMessage], phone: &PhoneNumber) -> UserMessages {
+    let texts: Vec<&SentMessage> = sent.iter().filter(|sent| sent.to.as_str() == phone.as_str()).collect();
     let pictures = texts.iter().filter(|sent| !sent.media.is_empty()).count();
     let words = texts.iter().map(|sent| sent.body.as_str()).collect::<Vec<_>>().join("\n");
     UserMessages { texts: texts.len(), pictures, words }

@@ -1,6 +1,6 @@
-//! Retries of additions to a library that was unreachable. An addition is retried until it is made, refused or a day
-//! old, and one message reports the outcome. The table is the queue. A try with an unknown outcome is checked before
-//! the next try.
+//! Retries of additions to a library that was unreachable. An addition is retried until it succeeds, is rejected or is
+//! a day old, and one message reports the outcome. The table is the queue. An attempt with an unknown outcome is checked
+//! before the next attempt.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use futures_util::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use super::retry_outcomes::{GivenUp, RetryOutcome, RetryRecorder, failed_addition_entry, tool_name};
+use super::retry_outcomes::{
+    AbandonedAddition, RetryOutcome, RetryRecorder, failed_addition_entry, tool_name,
+};
 use crate::clock::Clock;
-use crate::conversation::title_requests as words;
-use crate::conversation::title_requests::DeferredAdditionState;
+use crate::conversation::title_requests::{DeferredAdditionState, format_refused};
 use crate::conversation::transcript::{
     CallFailure, CallId, CallState, EffectLevel, FailureCode, ToolCall, UserStatus,
 };
@@ -34,17 +35,17 @@ use crate::tools::{
     InterruptedRun, RecoveryOutcome, RequestTiming, Tool, ToolContext, ToolEffect, ToolError,
 };
 
-/// Interval at which the queue is checked, in case a wake-up is lost or the clock is set.
+/// Interval at which the queue is checked in case a wake-up is lost or the clock is set.
 const CHECK_INTERVAL: Duration = Duration::from_secs(300);
-/// Pause of an addition after an internal error.
-const FAILURE_PAUSE: SignedDuration = SignedDuration::from_mins(5);
+/// Delay before the next check of an addition after an internal error.
+const ERROR_RETRY_DELAY: SignedDuration = SignedDuration::from_mins(5);
 
-/// Worker that tries queued additions again.
+/// Worker that retries queued additions.
 pub struct AdditionRetrier {
     db: Db,
     clock: Clock,
-    /// Time that a request gets to arrive before its outcome is checked.
-    grace: Duration,
+    /// Grace period in which a lost request may still arrive, before its outcome is checked.
+    grace_period: Duration,
     tools: Arc<ToolRunner>,
     recorder: RetryRecorder,
     lifecycle: EngineLifecycle,
@@ -62,7 +63,7 @@ impl AdditionRetrier {
         Self {
             db,
             clock,
-            grace: parts.settings.recovery_delays.grace,
+            grace_period: parts.settings.recovery_delays.grace,
             tools,
             recorder: RetryRecorder::new(parts),
             lifecycle,
@@ -75,7 +76,7 @@ impl AdditionRetrier {
         self.addition_queued.notify();
     }
 
-    /// Tries due additions until `stop` is canceled. A try that is dropped is checked at the next start.
+    /// Retries due additions until `stop` is canceled. An attempt that is dropped is checked at the next start.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
         tokio::select! {
             () = self.lifecycle.wait_for_turns() => {}
@@ -98,7 +99,7 @@ impl AdditionRetrier {
         }
     }
 
-    /// Tries all due additions, one after another, and returns the time at which the next addition is due.
+    /// Retries all due additions, one after another, and returns the time at which the next addition is due.
     async fn retry_due_additions(&self) -> anyhow::Result<Option<Timestamp>> {
         loop {
             let now = self.clock.now();
@@ -109,19 +110,19 @@ impl AdditionRetrier {
             let failure = match AssertUnwindSafe(self.retry_addition(id)).catch_unwind().await {
                 Ok(Ok(())) => continue,
                 Ok(Err(error)) => format!("{error:#}"),
-                Err(_) => "it panicked".to_owned(),
+                Err(_) => "the attempt panicked".to_owned(),
             };
-            tracing::error!(request = id, error = failure, "failed to try a queued addition");
-            let at = self.clock.now() + FAILURE_PAUSE;
+            tracing::error!(request = id, error = failure, "failed to retry a queued addition");
+            let at = self.clock.now() + ERROR_RETRY_DELAY;
             self.db.write(move |conn| request_groups::schedule_next_check(conn, &[id], at)).await?;
         }
     }
 
     async fn retry_addition(&self, id: i64) -> anyhow::Result<()> {
         let load = move |conn: &mut _| {
-            let Some(open) = title_requests::load_open_addition(conn, id)? else { return Ok(None) };
-            let group = request_groups::load_request_group(conn, open)?;
-            Ok(Some((scene_of(conn, &group.whole)?, group)))
+            let Some(addition) = title_requests::load_open_addition(conn, id)? else { return Ok(None) };
+            let group = request_groups::load_request_group(conn, addition)?;
+            Ok(Some((load_turn_context(conn, &group.whole)?, group)))
         };
         let loaded = match self.db.read(load).await {
             Err(error) if error.is_unreadable() => return self.recorder.give_up_unreadable(id, &error).await,
@@ -136,11 +137,9 @@ impl AdditionRetrier {
                 .await?);
         }
         let Some(tool) = self.tools.registry().get(tool_name(group.whole.wanted.kind)).cloned() else {
-            let told = words::format_refused(&group.whole.wanted, None);
-            return self
-                .recorder
-                .end_addition_as_given_up(&context, &group, GivenUp::to_all(told, FailureCode::NoSuchTool))
-                .await;
+            let message = format_refused(&group.whole.wanted, None);
+            let abandoned = AbandonedAddition::with_shared_message(message, FailureCode::NoSuchTool);
+            return self.recorder.record_abandoned(&context, &group, abandoned).await;
         };
         let outcome = match group.whole.state {
             DeferredAdditionState::Waiting => self.try_addition(&context, &group, &tool).await?,
@@ -148,73 +147,76 @@ impl AdditionRetrier {
         };
         match outcome {
             RetryOutcome::Refused(failure) if group.parts().len() > 1 => {
-                self.take_back(&group).await?;
+                self.requeue_additions(&group).await?;
                 match group.by_seasons().as_slice() {
-                    [same_seasons] => self.try_earlier(same_seasons, failure, &tool).await,
-                    parts => self.try_parts(parts, &tool).await,
+                    [same_seasons] => self.retry_without_newest(same_seasons, failure, &tool).await,
+                    parts => self.retry_parts(parts, &tool).await,
                 }
             }
-            outcome => self.recorder.record_try(&context, &group, outcome).await,
+            outcome => self.recorder.record_attempt(&context, &group, outcome).await,
         }
     }
 
-    /// Tries the parts of a refused group one by one, each with its own outcome.
-    async fn try_parts(&self, parts: &[RequestGroup], tool: &Arc<dyn Tool>) -> anyhow::Result<()> {
+    /// Retries the parts of a refused group one by one, each with its own outcome.
+    async fn retry_parts(&self, parts: &[RequestGroup], tool: &Arc<dyn Tool>) -> anyhow::Result<()> {
         for part in parts {
-            let context = self.scene_of(&part.whole).await?;
+            let context = self.load_turn_context(&part.whole).await?;
             match self.try_addition(&context, part, tool).await? {
                 RetryOutcome::Refused(failure) if part.parts().len() > 1 => {
-                    self.take_back(part).await?;
-                    self.try_earlier(part, failure, tool).await?;
+                    self.requeue_additions(part).await?;
+                    self.retry_without_newest(part, failure, tool).await?;
                 }
-                outcome => self.recorder.record_try(&context, part, outcome).await?,
+                outcome => self.recorder.record_attempt(&context, part, outcome).await?,
             }
         }
         Ok(())
     }
 
-    /// Tries refused requests for the same seasons without the newest one, then without the next one. The outcome is
-    /// reported with the first reason.
-    async fn try_earlier(
+    /// Retries refused requests for the same seasons, leaving out the newest request each time. The outcome is reported
+    /// with the reason of the first refusal.
+    async fn retry_without_newest(
         &self,
         group: &RequestGroup,
         failure: CallFailure,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<()> {
-        let (mut tried, mut failure) = (group.clone(), failure);
-        while let Some(earlier) = tried.without_newest(failure.for_user.as_deref()) {
-            let refused =
-                failed_addition_entry(&self.scene_of(&tried.whole).await?, &tried.whole, &failure.code);
+        let (mut refused, mut failure) = (group.clone(), failure);
+        while let Some(earlier) = refused.without_newest(failure.for_user.as_deref()) {
+            let entry = failed_addition_entry(
+                &self.load_turn_context(&refused.whole).await?,
+                &refused.whole,
+                &failure.code,
+            );
             let now = self.clock.now();
             let record = move |conn: &mut Conn| {
-                audit::record_outcome(conn, &refused, now);
+                audit::record_outcome(conn, &entry, now);
                 Ok(())
             };
             self.db.write(record).await?;
-            let context = self.scene_of(&earlier.whole).await?;
+            let context = self.load_turn_context(&earlier.whole).await?;
             match self.try_addition(&context, &earlier, tool).await? {
-                RetryOutcome::Refused(again) if earlier.parts().len() > 1 => {
-                    self.take_back(&earlier).await?;
-                    (tried, failure) = (earlier, again);
+                RetryOutcome::Refused(next_failure) if earlier.parts().len() > 1 => {
+                    self.requeue_additions(&earlier).await?;
+                    (refused, failure) = (earlier, next_failure);
                 }
-                outcome => return self.recorder.record_try(&context, &earlier, outcome).await,
+                outcome => return self.recorder.record_attempt(&context, &earlier, outcome).await,
             }
         }
         Ok(())
     }
 
-    /// Returns the additions of a refused group to the queue, because none of them was made.
-    async fn take_back(&self, group: &RequestGroup) -> anyhow::Result<()> {
+    /// Returns the additions of a refused group to the queue, because none of them took effect.
+    async fn requeue_additions(&self, group: &RequestGroup) -> anyhow::Result<()> {
         let (ids, now) = (group.request_ids(), self.clock.now());
         Ok(self.db.write(move |conn| request_groups::schedule_next_try(conn, &ids, now)).await?)
     }
 
-    async fn scene_of(&self, open: &DeferredAddition) -> anyhow::Result<TurnContext> {
-        let open = open.clone();
-        Ok(self.db.read(move |conn| scene_of(conn, &open)).await?)
+    async fn load_turn_context(&self, addition: &DeferredAddition) -> anyhow::Result<TurnContext> {
+        let addition = addition.clone();
+        Ok(self.db.read(move |conn| load_turn_context(conn, &addition)).await?)
     }
 
-    /// Tries a group, if a new decision with the current rights and quota allows the call. The call runs only after the
+    /// Tries to add a group, if the user's current permissions and quota allow the call. The call runs only after its
     /// intent is recorded.
     async fn try_addition(
         &self,
@@ -223,16 +225,17 @@ impl AdditionRetrier {
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<RetryOutcome> {
         let call = rebuild_call(&group.whole);
-        let uses = match tool.check_arguments(&call.arguments) {
-            Ok(uses) => uses,
+        let references = match tool.check_arguments(&call.arguments) {
+            Ok(references) => references,
             Err(failure) => return Ok(RetryOutcome::Refused(failure)),
         };
         // The messages that showed the title may be erased by now, so the call's own references count as shown.
-        let cleared = match approval::decide_call(tool.spec(), &call, &uses, context.user.rights, &uses.refs)
-        {
-            CallDecision::Run(cleared) => cleared,
+        let rights = context.user.rights;
+        let decision = approval::decide_call(tool.spec(), &call, &references, rights, &references.refs);
+        let approved = match decision {
+            CallDecision::Run(approved) => approved,
             CallDecision::Refuse(failure) => return Ok(RetryOutcome::Refused(failure)),
-            CallDecision::Ask => anyhow::bail!("ask about an addition"),
+            CallDecision::Ask => anyhow::bail!("add a title without a confirmation prompt"),
         };
         if self.start_additions(context, group).await? == CallStartOutcome::NotStartable {
             return Ok(RetryOutcome::Unknown);
@@ -241,12 +244,12 @@ impl AdditionRetrier {
             request_timing: RequestTiming::Earlier,
             ..self.tools.load_context(context, EffectLevel::Write).await?
         };
-        let ended = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &tool_context)).await;
-        Ok(match ended {
-            Ok(Ok(ran)) if ran.effects.iter().any(|deed| matches!(deed, ToolEffect::Queue(..))) => {
-                RetryOutcome::NotMade
+        let result = tokio::time::timeout(tool.timeout(), tool.run(&approved, &tool_context)).await;
+        Ok(match result {
+            Ok(Ok(output)) if output.effects.iter().any(|effect| matches!(effect, ToolEffect::Queue(..))) => {
+                RetryOutcome::NotAdded
             }
-            Ok(Ok(ran)) => RetryOutcome::Added(ran),
+            Ok(Ok(output)) => RetryOutcome::Added(output),
             Ok(Err(ToolError::CallFailed(failure))) => RetryOutcome::Refused(failure),
             Ok(Err(ToolError::Fatal(error))) => return Err(error),
             Ok(Err(ToolError::Unknown(reason))) => {
@@ -257,41 +260,42 @@ impl AdditionRetrier {
         })
     }
 
-    /// Records the intent to add, with an audit row for each call.
+    /// Records the intent to add a group, with an audit entry for each call.
     async fn start_additions(
         &self,
         context: &TurnContext,
         group: &RequestGroup,
     ) -> anyhow::Result<CallStartOutcome> {
         let (ids, now) = (group.request_ids(), self.clock.now());
-        let intent = |part: &DeferredAddition| {
+        let intent_entry = |part: &DeferredAddition| {
             audit_entry(context, "write", part.call, change_record::intent_detail(&rebuild_call(part)))
         };
-        let intended: Vec<audit::NewAuditEntry> = group.parts().iter().map(intent).collect();
+        let entries: Vec<audit::NewAuditEntry> = group.parts().iter().map(intent_entry).collect();
         let start = move |conn: &mut _| {
-            let start = request_groups::start_addition(conn, &ids)?;
-            if start == CallStartOutcome::Started {
-                intended.iter().try_for_each(|entry| audit::record_intent(conn, entry, now))?;
+            let outcome = request_groups::start_addition(conn, &ids)?;
+            if outcome == CallStartOutcome::Started {
+                entries.iter().try_for_each(|entry| audit::record_intent(conn, entry, now))?;
             }
-            Ok(start)
+            Ok(outcome)
         };
         Ok(self.db.write(start).await?)
     }
 
+    /// Checks the outcome of an earlier attempt.
     async fn check_addition(
         &self,
         context: &TurnContext,
-        open: &DeferredAddition,
+        addition: &DeferredAddition,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<RetryOutcome> {
-        self.clock.sleep(self.grace).await;
+        self.clock.sleep(self.grace_period).await;
         let tool_context = self.tools.load_context(context, EffectLevel::Write).await?;
         Ok(
-            match tool_runner::recover_outcome(tool, InterruptedRun::Call(&open.arguments), &tool_context)
+            match tool_runner::recover_outcome(tool, InterruptedRun::Call(&addition.arguments), &tool_context)
                 .await
             {
-                RecoveryOutcome::Done(ran) => RetryOutcome::Added(ran),
-                RecoveryOutcome::NotDone => RetryOutcome::NotMade,
+                RecoveryOutcome::Done(output) => RetryOutcome::Added(output),
+                RecoveryOutcome::NotDone => RetryOutcome::NotAdded,
                 RecoveryOutcome::Unknown => RetryOutcome::Unknown,
             },
         )
@@ -302,20 +306,20 @@ impl AdditionRetrier {
     }
 }
 
-/// Loads the user of an addition and the turn that requested it.
-fn scene_of(conn: &mut Conn, open: &DeferredAddition) -> QueryResult<TurnContext> {
-    let turn = turn_lifecycle::load_turn_of_call(conn, open.call)?;
-    TurnContext::load_turn(conn, open.user, turn)
+/// Loads the turn that requested an addition.
+fn load_turn_context(conn: &mut Conn, addition: &DeferredAddition) -> QueryResult<TurnContext> {
+    let turn = turn_lifecycle::load_turn_of_call(conn, addition.call)?;
+    TurnContext::load_turn(conn, addition.user, turn)
 }
 
-/// Rebuilds the call as the turn made it.
-fn rebuild_call(open: &DeferredAddition) -> ToolCall {
+/// Rebuilds the tool call of the turn.
+fn rebuild_call(addition: &DeferredAddition) -> ToolCall {
     ToolCall {
-        row: open.call,
+        row: addition.call,
         id: CallId::from_stored(""),
         step: 0,
-        name: tool_name(open.wanted.kind).to_owned(),
-        arguments: open.arguments.clone(),
+        name: tool_name(addition.wanted.kind).to_owned(),
+        arguments: addition.arguments.clone(),
         effect_level: EffectLevel::Write,
         state: CallState::Created,
     }

@@ -1,4 +1,4 @@
-//! Queued additions, which are retried until a library that was unreachable has made or refused them.
+//! Retries of additions that were queued because their library was unreachable.
 
 pub mod addition_retrier;
 mod retry_outcomes;

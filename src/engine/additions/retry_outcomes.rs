@@ -1,4 +1,4 @@
-//! Recording of the outcome of a try of a waiting addition. The user is notified once the outcome is final.
+//! Recording of the outcomes of retried additions. The user is notified when the outcome is final.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::clock::Clock;
-use crate::conversation::title_requests as words;
+use crate::conversation::title_requests as request_messages;
 use crate::conversation::title_requests::{DeferredAdditionState, RequestedTitle};
 use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, User, UserStatus};
 use crate::engine::notifications::send_time::earliest_send_time;
@@ -26,20 +26,20 @@ use crate::store::queue::outbox;
 use crate::store::{Conn, QueryResult, audit};
 use crate::tools::{ToolEffect, ToolOutput};
 
-/// Pause between two checks of the outcome of a try.
-const CHECK_PAUSE: SignedDuration = SignedDuration::from_mins(2);
+/// Interval at which the unknown outcome of an attempt is checked.
+const OUTCOME_CHECK_INTERVAL: SignedDuration = SignedDuration::from_mins(2);
 
-/// Outcome of trying an addition, or of checking an earlier try.
+/// Outcome of an attempt to add a title, or of the check of an earlier attempt.
 pub(super) enum RetryOutcome {
     Added(ToolOutput),
     Refused(CallFailure),
-    /// The addition was certainly not made.
-    NotMade,
-    /// The addition may have been made.
+    /// The title was certainly not added.
+    NotAdded,
+    /// The title may have been added.
     Unknown,
 }
 
-/// Recorder of tries.
+/// Recorder of attempts and final outcomes of queued additions.
 pub(super) struct RetryRecorder {
     db: Db,
     clock: Clock,
@@ -53,109 +53,123 @@ impl RetryRecorder {
         Self { db, clock, settings, outbox }
     }
 
-    pub(super) async fn record_try(
+    pub(super) async fn record_attempt(
         &self,
         context: &TurnContext,
         group: &RequestGroup,
         outcome: RetryOutcome,
     ) -> anyhow::Result<()> {
-        let (id, open) = (group.whole.id, &group.whole);
-        // The clock may have been set during the try, which shifts the stored wait.
+        let (id, addition) = (group.whole.id, &group.whole);
+        // The clock may have been set during the attempt, which shifts the stored times.
         let current = self.db.read(move |conn| title_requests::load_open_addition(conn, id)).await?;
         let now = self.clock.now();
-        let asked_at = current.map_or(open.asked_at, |current| current.asked_at);
-        let tries = match open.state {
-            DeferredAdditionState::Waiting => open.tries + 1,
-            DeferredAdditionState::InProgress => open.tries,
+        let requested_at = current.map_or(addition.asked_at, |current| current.asked_at);
+        let attempts = match addition.state {
+            DeferredAdditionState::Waiting => addition.tries + 1,
+            DeferredAdditionState::InProgress => addition.tries,
         };
-        let (ids, next) = (group.all_ids(), words::next_try_at(asked_at, tries, now));
-        let given_up = match (outcome, next) {
-            (RetryOutcome::Added(ran), _) => return self.end_addition_as_added(context, group, ran).await,
-            (RetryOutcome::NotMade, Some(next)) => {
+        let (ids, next) = (group.all_ids(), request_messages::next_try_at(requested_at, attempts, now));
+        let abandoned = match (outcome, next) {
+            (RetryOutcome::Added(output), _) => return self.record_added(context, group, output).await,
+            (RetryOutcome::NotAdded, Some(next)) => {
                 let write = move |conn: &mut _| request_groups::schedule_next_try(conn, &ids, next);
                 return Ok(self.db.write(write).await?);
             }
             (RetryOutcome::Unknown, Some(_)) => {
-                // A try that has just begun is checked without a pause.
-                let at = match open.state {
+                // An attempt that was just made is checked at once.
+                let at = match addition.state {
                     DeferredAdditionState::Waiting => now,
-                    DeferredAdditionState::InProgress => now + CHECK_PAUSE,
+                    DeferredAdditionState::InProgress => now + OUTCOME_CHECK_INTERVAL,
                 };
                 let write = move |conn: &mut _| request_groups::schedule_next_check(conn, &ids, at);
                 return Ok(self.db.write(write).await?);
             }
-            (RetryOutcome::Refused(failure), _) => GivenUp::from_refusal(group, failure),
-            (RetryOutcome::NotMade, None) => {
-                GivenUp::to_all(words::format_given_up(&open.wanted), FailureCode::NotReachedForADay)
+            (RetryOutcome::Refused(failure), _) => AbandonedAddition::from_refusal(group, failure),
+            (RetryOutcome::NotAdded, None) => {
+                let message = request_messages::format_given_up(&addition.wanted);
+                AbandonedAddition::with_shared_message(message, FailureCode::NotReachedForADay)
             }
             (RetryOutcome::Unknown, None) => {
-                GivenUp::to_all(words::format_outcome_unknown(&open.wanted), FailureCode::OutcomeUnknown)
+                let message = request_messages::format_outcome_unknown(&addition.wanted);
+                AbandonedAddition::with_shared_message(message, FailureCode::OutcomeUnknown)
             }
         };
-        self.end_addition_as_given_up(context, group, given_up).await
+        self.record_abandoned(context, group, abandoned).await
     }
 
-    /// Ends additions that are in the library: applies the effects of the call to our records, and notifies their user.
-    async fn end_addition_as_added(
+    /// Ends additions whose title is in the library: applies the tool effects and notifies the user.
+    async fn record_added(
         &self,
         context: &TurnContext,
         group: &RequestGroup,
-        ran: ToolOutput,
+        output: ToolOutput,
     ) -> anyhow::Result<()> {
-        let ToolOutput { result, effects: deeds } = ran;
-        let wanted = requested_title(&deeds).unwrap_or(&group.whole.wanted).clone();
-        let was_added = deeds.iter().any(|deed| matches!(deed, ToolEffect::Count(_)));
-        let told = match was_added {
-            true => words::format_added(&wanted),
-            false => words::format_not_monitored(&wanted, &result)
-                .unwrap_or_else(|| words::format_already_there(&wanted)),
+        let ToolOutput { result, effects } = output;
+        let title = requested_title(&effects).unwrap_or(&group.whole.wanted).clone();
+        let was_added = effects.iter().any(|effect| matches!(effect, ToolEffect::Count(_)));
+        let sentence = match was_added {
+            true => request_messages::format_added(&title),
+            false => request_messages::format_not_monitored(&title, &result)
+                .unwrap_or_else(|| request_messages::format_already_there(&title)),
         };
-        let told = [Some(told), group.refusal.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ");
-        let tool = tool_name(wanted.kind);
-        let note = |part: &DeferredAddition| {
+        let message =
+            [Some(sentence), group.refusal.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let tool = tool_name(title.kind);
+        let audit_entry = |part: &DeferredAddition| {
             change_record::outcome_entry(context, part.call, OutcomeSource::Response, tool, &result)
         };
-        let notes: Vec<audit::NewAuditEntry> = group.parts().iter().map(note).collect();
-        let doer = EffectSource::from_call(context, group.whole.call);
+        let entries: Vec<audit::NewAuditEntry> = group.parts().iter().map(audit_entry).collect();
+        let source = EffectSource::from_call(context, group.whole.call);
         let (group, settings, now) = (group.clone(), self.settings.clone(), self.clock.now());
         let end = move |conn: &mut Conn| {
             let CloseGroupOutcome::Into(id) =
-                request_groups::close_group(conn, &group, &TitleRequestOutcome::Added(&wanted), now)?
+                request_groups::close_group(conn, &group, &TitleRequestOutcome::Added(&title), now)?
             else {
                 // If the user was erased meanwhile, no title is stored, but the quota usage still counts.
-                for note in notes {
-                    audit::record_outcome(conn, &audit::NewAuditEntry { detail: json!({}), ..note }, now);
+                for entry in entries {
+                    audit::record_outcome(conn, &audit::NewAuditEntry { detail: json!({}), ..entry }, now);
                 }
-                let mut counted = deeds.iter().filter(|deed| matches!(deed, ToolEffect::Count(_)));
-                return counted
-                    .try_for_each(|deed| tool_effects::apply_tool_effect(conn, &doer, deed, &settings, now));
+                let mut counted = effects.iter().filter(|effect| matches!(effect, ToolEffect::Count(_)));
+                return counted.try_for_each(|effect| {
+                    tool_effects::apply_tool_effect(conn, &source, effect, &settings, now)
+                });
             };
-            notes.iter().for_each(|note| audit::record_outcome(conn, note, now));
-            // The request itself was settled above.
-            for deed in deeds.iter().filter(|deed| !matches!(deed, ToolEffect::Request(..))) {
-                tool_effects::apply_tool_effect(conn, &doer, deed, &settings, now)?;
+            entries.iter().for_each(|entry| audit::record_outcome(conn, entry, now));
+            // The title request is already closed.
+            for effect in effects.iter().filter(|effect| !matches!(effect, ToolEffect::Request(..))) {
+                tool_effects::apply_tool_effect(conn, &source, effect, &settings, now)?;
             }
-            notify_requester(conn, &doer.user, &settings, (id, &told), now)?;
-            // If the call has started a follow, imports are still to come, and the followers are notified later.
-            if deeds.iter().any(|deed| matches!(deed, ToolEffect::Follow(_))) {
+            notify_requester(conn, &source.user, &settings, (id, &message), now)?;
+            // If the call has started a follow, the followers are notified when the files are imported.
+            if effects.iter().any(|effect| matches!(effect, ToolEffect::Follow(_))) {
                 return Ok(());
             }
-            notify_followers(conn, (id, &group.whole), &settings, &words::format_ready(&wanted), now)
+            notify_followers(
+                conn,
+                (id, &group.whole),
+                &settings,
+                &request_messages::format_ready(&title),
+                now,
+            )
         };
         self.db.write(end).await?;
         self.outbox.notify();
         Ok(())
     }
 
-    pub(super) async fn end_addition_as_given_up(
+    /// Ends additions that were not made, or that have an unknown outcome, and notifies the user and the followers.
+    pub(super) async fn record_abandoned(
         &self,
         context: &TurnContext,
         group: &RequestGroup,
-        given_up: GivenUp,
+        abandoned: AbandonedAddition,
     ) -> anyhow::Result<()> {
         let (user, settings) = (context.user.clone(), self.settings.clone());
-        let notes: Vec<audit::NewAuditEntry> =
-            group.parts().iter().map(|part| failed_addition_entry(context, part, &given_up.reason)).collect();
+        let entries: Vec<audit::NewAuditEntry> = group
+            .parts()
+            .iter()
+            .map(|part| failed_addition_entry(context, part, &abandoned.reason))
+            .collect();
         let (group, now) = (group.clone(), self.clock.now());
         let end = move |conn: &mut _| {
             let CloseGroupOutcome::Into(id) =
@@ -163,32 +177,31 @@ impl RetryRecorder {
             else {
                 return Ok(());
             };
-            notes.iter().for_each(|note| audit::record_outcome(conn, note, now));
-            notify_requester(conn, &user, &settings, (id, &given_up.told), now)?;
+            entries.iter().for_each(|entry| audit::record_outcome(conn, entry, now));
+            notify_requester(conn, &user, &settings, (id, &abandoned.requester_message), now)?;
             if title_requests::may_still_arrive(conn, &group.whole.wanted)? {
                 return Ok(());
             }
-            notify_followers(conn, (id, &group.whole), &settings, &given_up.to_others, now)
+            notify_followers(conn, (id, &group.whole), &settings, &abandoned.follower_message, now)
         };
         self.db.write(end).await?;
         self.outbox.notify();
         Ok(())
     }
 
-    /// Gives up an addition whose row or turn cannot be read, and sends one notification of the failure. The row
-    /// remains stored.
+    /// Gives up an addition whose row or turn cannot be parsed, and notifies the user once. The row remains stored.
     pub(super) async fn give_up_unreadable(&self, id: i64, error: &DbError) -> anyhow::Result<()> {
         tracing::error!(request = id, %error, "gave up an unreadable addition");
         let (settings, now) = (self.settings.clone(), self.clock.now());
         let end = move |conn: &mut Conn| {
-            let Some(lost) = title_requests::unreadable_request(conn, id)? else { return Ok(()) };
+            let Some(request) = title_requests::unreadable_request(conn, id)? else { return Ok(()) };
             title_requests::settle_title_request(conn, id, &TitleRequestOutcome::GivenUp, now)?;
-            let user = users::load_user(conn, lost.user)?;
+            let user = users::load_user(conn, request.user)?;
             if user.status != UserStatus::Active || user.opted_out {
                 return Ok(());
             }
-            let told = words::unreadable(&lost.wanted, lost.trying);
-            notify_requester(conn, &user, &settings, (id, &told), now)
+            let message = request_messages::unreadable(&request.wanted, request.trying);
+            notify_requester(conn, &user, &settings, (id, &message), now)
         };
         self.db.write(end).await?;
         self.outbox.notify();
@@ -205,9 +218,9 @@ pub(super) fn tool_name(kind: MediaKind) -> &'static str {
 }
 
 /// Returns the title request among the effects of an addition, with the title's name in the library.
-fn requested_title(deeds: &[ToolEffect]) -> Option<&RequestedTitle> {
-    deeds.iter().find_map(|deed| match deed {
-        ToolEffect::Request(wanted, _) => Some(wanted),
+fn requested_title(effects: &[ToolEffect]) -> Option<&RequestedTitle> {
+    effects.iter().find_map(|effect| match effect {
+        ToolEffect::Request(title, _) => Some(title),
         ToolEffect::Act(_) | ToolEffect::Count(_) | ToolEffect::AskAdmins(_) => None,
         ToolEffect::Follow(_) | ToolEffect::Notify(_) | ToolEffect::Unfollow(_) | ToolEffect::Queue(..) => {
             None
@@ -216,53 +229,55 @@ fn requested_title(deeds: &[ToolEffect]) -> Option<&RequestedTitle> {
     })
 }
 
-/// End of additions that were not made, or that have an unknown outcome.
-pub(super) struct GivenUp {
-    /// Message to the user of the request.
-    told: String,
-    /// Message to other followers of the title.
-    to_others: String,
-    /// Reason in the audit log.
+/// Addition that is no longer retried: its title was not added, or the outcome is unknown.
+pub(super) struct AbandonedAddition {
+    requester_message: String,
+    /// Message to the other followers of the title.
+    follower_message: String,
+    /// Reason for the audit log.
     reason: FailureCode,
 }
 
-impl GivenUp {
-    pub(super) fn to_all(told: String, reason: FailureCode) -> Self {
-        Self { to_others: told.clone(), told, reason }
+impl AbandonedAddition {
+    pub(super) fn with_shared_message(message: String, reason: FailureCode) -> Self {
+        Self { follower_message: message.clone(), requester_message: message, reason }
     }
 
     fn from_refusal(group: &RequestGroup, failure: CallFailure) -> Self {
-        let wanted = &group.whole.wanted;
-        let why = group.refusal.as_deref().or(failure.for_user.as_deref());
-        // The reason for the refusal may concern only this user.
-        let to_others = words::format_refused(wanted, None);
-        Self { told: words::format_refused(wanted, why), to_others, reason: failure.code }
+        let title = &group.whole.wanted;
+        let reason = group.refusal.as_deref().or(failure.for_user.as_deref());
+        Self {
+            requester_message: request_messages::format_refused(title, reason),
+            // The reason for the refusal may concern only the requester.
+            follower_message: request_messages::format_refused(title, None),
+            reason: failure.code,
+        }
     }
 }
 
-/// Audit row of an addition that was not made, or that has an unknown outcome.
+/// Returns the audit entry of an addition that was not made, or that has an unknown outcome.
 pub(super) fn failed_addition_entry(
     context: &TurnContext,
-    open: &DeferredAddition,
+    addition: &DeferredAddition,
     reason: &FailureCode,
 ) -> audit::NewAuditEntry {
-    change_record::failed_write_entry(context, open.call, tool_name(open.wanted.kind), reason)
+    change_record::failed_write_entry(context, addition.call, tool_name(addition.wanted.kind), reason)
 }
 
-/// Notifies a user once of the outcome of their request, outside their quiet hours. Users without notifications are
-/// also notified, since this message was promised.
+/// Notifies a user once of the outcome of their request, outside their quiet hours. Users who turned notifications off
+/// are also notified, because the message was promised.
 fn notify_requester(
     conn: &mut Conn,
     user: &User,
     settings: &HouseholdSettings,
-    (request, told): (i64, &str),
+    (request, message): (i64, &str),
     now: Timestamp,
 ) -> QueryResult<()> {
-    let way = ReplyAddress::load_for_user(conn, user, settings.number.as_ref())?;
+    let address = ReplyAddress::load_for_user(conn, user, settings.number.as_ref())?;
     let at = earliest_send_time(conn, user.id, settings, now)?;
     outbox::queue_message_once_at(
         conn,
-        &way.notification_message(&format!("request:{request}"), told),
+        &address.notification_message(&format!("request:{request}"), message),
         at,
         now,
     )
@@ -271,21 +286,21 @@ fn notify_requester(
 /// Notifies all other followers of exactly this title of the outcome, and ends their follows.
 fn notify_followers(
     conn: &mut Conn,
-    (request, open): (i64, &DeferredAddition),
+    (request, addition): (i64, &DeferredAddition),
     settings: &HouseholdSettings,
-    told: &str,
+    message: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
     let mut followers = Vec::new();
-    for what in tool_effects::followed_titles(&open.wanted) {
-        followers.extend(follows::end_follows(conn, &what, now)?);
+    for title in tool_effects::followed_titles(&addition.wanted) {
+        followers.extend(follows::end_follows(conn, &title, now)?);
     }
     followers.sort_unstable_by_key(|user| user.0);
     followers.dedup();
-    for user in followers.into_iter().filter(|user| *user != open.user) {
-        let person = users::load_user(conn, user)?;
-        if person.status == UserStatus::Active && !person.opted_out {
-            notify_requester(conn, &person, settings, (request, told), now)?;
+    for user in followers.into_iter().filter(|user| *user != addition.user) {
+        let user = users::load_user(conn, user)?;
+        if user.status == UserStatus::Active && !user.opted_out {
+            notify_requester(conn, &user, settings, (request, message), now)?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Expiry by time alone: idle conversations end, newcomers are dismissed, unanswered approvals expire.
+//! Periodic expiry of idle conversations, idle newcomers and unanswered approvals.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::store::people::{join_requests, users};
 use crate::store::queue::outbox;
 use crate::store::{Conn, QueryResult};
 
-/// Expiry of everything that waits for a limited time.
+/// Periodic expiry of conversations, newcomers and approvals.
 pub struct DueExpiry {
     db: Db,
     clock: Clock,
@@ -35,7 +35,7 @@ impl DueExpiry {
     pub(crate) async fn expire_due(&self) -> Result<(), DbError> {
         let (settings, now) = (self.settings.clone(), self.clock.now());
         let work = move |conn: &mut _| {
-            conversations::end_idle_conversations(conn, settings.idle, now)?;
+            conversations::end_idle_conversations(conn, settings.idle_timeout, now)?;
             join_requests::dismiss_idle_newcomers(conn, now)?;
             expire_approvals(conn, &settings, now)
         };
@@ -62,18 +62,18 @@ pub(crate) fn notify_expired_requests(
     expired: &[EndedApproval],
     now: Timestamp,
 ) -> QueryResult<()> {
-    for expired in expired {
-        let item = match &expired.subject {
+    for approval in expired {
+        let item = match &approval.subject {
             EndedApprovalSubject::Join => continue,
             EndedApprovalSubject::Removal(item) => Some(item.as_ref()),
             EndedApprovalSubject::UnreadableRemoval => None,
         };
-        let member = users::load_user(conn, expired.user)?;
-        let key = format!("approval:{}:expired", expired.id);
-        let way = ReplyAddress::load_for_user(conn, &member, settings.number.as_ref())?;
+        let member = users::load_user(conn, approval.user)?;
+        let key = format!("approval:{}:expired", approval.id);
+        let address = ReplyAddress::load_for_user(conn, &member, settings.number.as_ref())?;
         outbox::queue_message_once(
             conn,
-            &way.notification_message(&key, &deletion_messages::format_removal_expired(item)),
+            &address.notification_message(&key, &deletion_messages::format_removal_expired(item)),
             now,
         )?;
     }

@@ -1,4 +1,4 @@
-//! Approvals that wait for an admin: joining users, removal requests, and their expiry.
+//! Approvals by admins: access of users, removal requests of members, and the expiry of both.
 
 pub mod expiry;
 pub(super) mod removal_requests;

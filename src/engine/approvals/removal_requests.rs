@@ -1,4 +1,4 @@
-//! Removal requests of members, and their settlement by an admin or the operator.
+//! Denial of members' removal requests by an admin or the operator.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -14,38 +14,38 @@ use crate::store::people::users;
 use crate::store::queue::outbox;
 use crate::store::{Conn, QueryResult};
 
-/// Returns the key of the notification about the outcome of an approved removal request.
-pub(crate) fn done_key(wish: i64) -> String {
-    format!("approval:{wish}:done")
+/// Returns the idempotency key of the notification about the outcome of an approved removal request.
+pub(crate) fn outcome_notification_key(request: i64) -> String {
+    format!("approval:{request}:done")
 }
 
-/// Denies a removal request. The title remains, and the member is notified. `number` is our own number, if one is
-/// configured.
+/// Denies a removal request. The title remains, and the member is notified. `our_number` is sent
+/// from if the member has not texted yet.
 pub(crate) fn deny_request(
     conn: &mut Conn,
-    wish: &Approval,
-    by: Actor,
-    number: Option<&Address>,
+    request: &Approval,
+    actor: Actor,
+    our_number: Option<&Address>,
     now: Timestamp,
 ) -> QueryResult<SettleApprovalOutcome> {
-    let ApprovalKind::Delete(item) = &wish.kind else { return Ok(SettleApprovalOutcome::AlreadySettled) };
-    if approvals::settle_approval(conn, wish.id, ApprovalOutcome::Denied, by.user(), now)?
+    let ApprovalKind::Delete(item) = &request.kind else { return Ok(SettleApprovalOutcome::AlreadySettled) };
+    if approvals::settle_approval(conn, request.id, ApprovalOutcome::Denied, actor.user(), now)?
         == SettleApprovalOutcome::AlreadySettled
     {
         return Ok(SettleApprovalOutcome::AlreadySettled);
     }
-    let subject = AuditSubject::Approval(wish.id);
+    let subject = AuditSubject::Approval(request.id);
     audit::record_change(
         conn,
-        &NewAuditEntry { actor: by, kind: "deny_deletion", subject, detail: json!({}) },
+        &NewAuditEntry { actor, kind: "deny_deletion", subject, detail: json!({}) },
         now,
     )?;
-    let member = users::load_user(conn, wish.user)?;
-    let key = format!("approval:{}:denied", wish.id);
-    let way = ReplyAddress::load_for_user(conn, &member, number)?;
+    let member = users::load_user(conn, request.user)?;
+    let key = format!("approval:{}:denied", request.id);
+    let address = ReplyAddress::load_for_user(conn, &member, our_number)?;
     outbox::queue_message_once(
         conn,
-        &way.notification_message(&key, &deletion_messages::format_removal_denied(item)),
+        &address.notification_message(&key, &deletion_messages::format_removal_denied(item)),
         now,
     )?;
     Ok(SettleApprovalOutcome::Settled)

@@ -1,4 +1,4 @@
-//! Approval and blocking of users, with everything that each of them settles.
+//! Approval and blocking of users, with the requests, messages and conversations that each change closes.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -16,28 +16,30 @@ use crate::store::queue::outbox;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
 
-/// Approves a user, and notifies a newcomer who has waited for the approval. `number` is our own number, if one is
-/// configured.
+/// Approves a user, and notifies a newcomer who has waited for the approval. `our_number` is sent from if the user has
+/// not texted yet.
 pub fn approve_user(
     conn: &mut Conn,
     user: &User,
-    by: Actor,
-    number: Option<&Address>,
+    actor: Actor,
+    our_number: Option<&Address>,
     now: Timestamp,
 ) -> QueryResult<()> {
-    audit_user_change(conn, "approve", user, by, now)?;
-    settle_requests(conn, user, (is_join, ApprovalOutcome::Approved), by, now)?;
+    audit_user_change(conn, "approve", user, actor, now)?;
+    settle_requests(conn, user, (is_join, ApprovalOutcome::Approved), actor, now)?;
     join_requests::end_wait(conn, user.id, UserStatus::Active, now)?;
     if user.status == UserStatus::Pending && users::load_last_address(conn, user.id)?.is_some() {
         let request = join_requests::load_first_request(conn, user.id, now)?;
         let text = onboarding::format_welcome(user.name.as_deref(), request.as_ref());
         let key = format!("admitted:{}", now.as_millisecond());
-        let notice = ReplyAddress::load_for_user(conn, user, number)?.notification_message(&key, &text);
-        outbox::queue_message_once(conn, &notice, now)?;
+        let notification =
+            ReplyAddress::load_for_user(conn, user, our_number)?.notification_message(&key, &text);
+        outbox::queue_message_once(conn, &notification, now)?;
     }
     Ok(())
 }
 
+/// Outcome of blocking a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockOutcome {
     Blocked,
@@ -47,17 +49,17 @@ pub enum BlockOutcome {
 
 /// Blocks a user, who gets no replies from now on: running turns end, queued messages are suppressed, and open prompts
 /// and conversations are closed.
-pub fn block_user(conn: &mut Conn, user: &User, by: Actor, now: Timestamp) -> QueryResult<BlockOutcome> {
+pub fn block_user(conn: &mut Conn, user: &User, actor: Actor, now: Timestamp) -> QueryResult<BlockOutcome> {
     if users::is_last_admin(conn, user.id)? {
         return Ok(BlockOutcome::LastAdmin);
     }
-    audit_user_change(conn, "block", user, by, now)?;
-    settle_requests(conn, user, (is_join, ApprovalOutcome::Blocked), by, now)?;
+    audit_user_change(conn, "block", user, actor, now)?;
+    settle_requests(conn, user, (is_join, ApprovalOutcome::Blocked), actor, now)?;
     settle_requests(
         conn,
         user,
-        (|matter: &ApprovalKind| !is_join(matter), ApprovalOutcome::Withdrawn),
-        by,
+        (|kind: &ApprovalKind| !is_join(kind), ApprovalOutcome::Withdrawn),
+        actor,
         now,
     )?;
     join_requests::end_wait(conn, user.id, UserStatus::Blocked, now)?;
@@ -76,30 +78,30 @@ fn audit_user_change(
     conn: &mut Conn,
     kind: &'static str,
     user: &User,
-    by: Actor,
+    actor: Actor,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let entry = NewAuditEntry { actor: by, kind, subject: AuditSubject::User(user.id), detail: json!({}) };
+    let entry = NewAuditEntry { actor, kind, subject: AuditSubject::User(user.id), detail: json!({}) };
     audit::record_change(conn, &entry, now)
 }
 
-/// Settles the open requests of a user for which `is_settled` returns true. The user is not notified. A request that
-/// was settled in the meantime is unchanged.
+/// Settles the open requests of a user that match `is_selected`, without a notification of the user.
 fn settle_requests(
     conn: &mut Conn,
     user: &User,
-    (is_settled, end): (impl Fn(&ApprovalKind) -> bool, ApprovalOutcome),
-    by: Actor,
+    (is_selected, outcome): (impl Fn(&ApprovalKind) -> bool, ApprovalOutcome),
+    actor: Actor,
     now: Timestamp,
 ) -> QueryResult<()> {
-    for open in
-        approvals::load_open_approvals_about(conn, user.id)?.into_iter().filter(|open| is_settled(&open.kind))
+    for open in approvals::load_open_approvals_about(conn, user.id)?
+        .into_iter()
+        .filter(|open| is_selected(&open.kind))
     {
-        approvals::settle_approval(conn, open.id, end, by.user(), now)?;
+        approvals::settle_approval(conn, open.id, outcome, actor.user(), now)?;
     }
     Ok(())
 }
 
-fn is_join(matter: &ApprovalKind) -> bool {
-    *matter == ApprovalKind::Join
+fn is_join(kind: &ApprovalKind) -> bool {
+    *kind == ApprovalKind::Join
 }

@@ -1,5 +1,5 @@
-//! Admission of incoming messages: each message is stored permanently, and effects that cannot wait for the turn are
-//! applied in the same transaction.
+//! Admission of inbound messages: each message is stored, and effects that cannot wait for its turn are applied in the
+//! same transaction.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::store::queue::outbox;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
 
-/// Maximum wait after the first message of a burst for the messages that follow it.
+/// Maximum debounce time, from the first message of a burst.
 const MAX_DEBOUNCE_MS: i64 = 4_000;
 
-/// Error of a message that could not be stored, and must therefore not be acknowledged.
+/// Failure to store a message, which must therefore not be acknowledged.
 #[derive(Debug, thiserror::Error)]
 #[error("store the text")]
 pub struct AdmitError(#[from] DbError);
@@ -36,7 +36,7 @@ impl From<AdmitError> for DbError {
     }
 }
 
-/// Admission of messages.
+/// Admission of inbound messages.
 pub struct Admission {
     db: Db,
     settings: Arc<HouseholdSettings>,
@@ -50,33 +50,32 @@ impl Admission {
         Self { db, settings, metrics, scheduler }
     }
 
-    /// Stores a message and wakes the task of its user. The message is on disk when this function returns. The function
-    /// waits for nothing else.
+    /// Stores a message and wakes the task of its user. Returns as soon as the message is on disk.
     pub async fn admit_message(&self, received: ReceivedMessage) -> Result<AdmissionOutcome, AdmitError> {
-        let (channel, pressing) = (received.channel, self.plan_admission(&received));
-        let admit = move |conn: &mut Conn| store_message(conn, &received, pressing);
+        let (channel, plan) = (received.channel, self.plan_admission(&received));
+        let admit = move |conn: &mut Conn| store_message(conn, &received, plan);
         let admission = self.db.write_or_busy(admit).await?;
         self.finish_admission(admission, channel);
         Ok(admission)
     }
 
-    /// Stores a message that `by` sends in the name of a user. A message that needs no answer is only stored.
+    /// Stores a message that `actor` sends in the name of a user. A message that needs no answer is only stored.
     pub async fn admit_message_as(
         &self,
         received: ReceivedMessage,
-        wants: TriageDecision,
-        by: Actor,
+        triage: TriageDecision,
+        actor: Actor,
     ) -> Result<AdmissionOutcome, AdmitError> {
-        let (channel, pressing) = (received.channel, self.plan_admission(&received));
+        let (channel, plan) = (received.channel, self.plan_admission(&received));
         let admit = move |conn: &mut Conn| {
-            let admission = match wants {
-                TriageDecision::Answer => store_message(conn, &received, pressing)?,
+            let admission = match triage {
+                TriageDecision::Answer => store_message(conn, &received, plan)?,
                 TriageDecision::NoAnswer => inbound_messages::admit_unanswered_message(conn, &received)?,
             };
             if let AdmissionOutcome::New { user, event } = admission {
                 let detail = json!({ "text": event.0 });
                 let entry =
-                    NewAuditEntry { actor: by, kind: "text_as", subject: AuditSubject::User(user), detail };
+                    NewAuditEntry { actor, kind: "text_as", subject: AuditSubject::User(user), detail };
                 audit::record_change(conn, &entry, received.received_at)?;
             }
             Ok(admission)
@@ -88,13 +87,13 @@ impl Admission {
 
     fn plan_admission(&self, received: &ReceivedMessage) -> AdmissionPlan {
         let urgency = match route::classify_urgency(received, &self.settings.languages) {
-            // The message's fields are compared with the carrier's record first, in the message's own turn.
+            // The message is verified against the carrier's record before it acts, when its user's task processes it.
             MessageUrgency::OptsOut if !received.authority.may_act() => MessageUrgency::Immediate,
             urgency => urgency,
         };
         let quiet_ms = match urgency {
             MessageUrgency::MayWait => {
-                i64::try_from(self.settings.coalesce.as_millis()).unwrap_or(MAX_DEBOUNCE_MS)
+                i64::try_from(self.settings.debounce.as_millis()).unwrap_or(MAX_DEBOUNCE_MS)
             }
             MessageUrgency::Immediate
             | MessageUrgency::CancelsTurn
@@ -112,7 +111,7 @@ impl Admission {
     }
 }
 
-/// Effect of a message before its turn, and the earliest time of that turn.
+/// Effect that a message has before its turn, and the debounce policy of that turn.
 #[derive(Debug, Clone, Copy)]
 struct AdmissionPlan {
     urgency: MessageUrgency,
@@ -122,15 +121,14 @@ struct AdmissionPlan {
 fn store_message(
     conn: &mut Conn,
     received: &ReceivedMessage,
-    pressing: AdmissionPlan,
+    plan: AdmissionPlan,
 ) -> QueryResult<AdmissionOutcome> {
-    let admission = inbound_messages::admit_message(conn, received, pressing.debounce)?;
+    let admission = inbound_messages::admit_message(conn, received, plan.debounce)?;
     let AdmissionOutcome::New { user, .. } = admission else { return Ok(admission) };
     let now = received.received_at;
-    match pressing.urgency {
+    match plan.urgency {
         MessageUrgency::OptsOut => {
-            // The opt-out is applied now and not in the message's turn: a reply that a running turn still writes must
-            // not be sent.
+            // The opt-out is applied now, because the reply of a running turn must not be sent.
             if users::opt_out(conn, user, received.provider_at, now)? == OptOutcome::Changed {
                 outbox::suppress_user_messages(conn, user, now)?;
                 turn_lifecycle::request_cancel(conn, user, now)?;

@@ -1,4 +1,5 @@
-//! Counts of failures of the same work. Work that keeps failing is ended before it blocks the next message of its user.
+//! Failure counts of turns and messages. Work that keeps failing is ended, so that it does not block its user's next
+//! message.
 
 use jiff::Timestamp;
 
@@ -17,12 +18,12 @@ use crate::store::turns::turn_lifecycle::{self, FailedTurn};
 use crate::store::turns::{calls, model_steps};
 use crate::store::{Conn, QueryResult, with_savepoint};
 
-/// Reply of a turn that started a change and has an unreadable log.
+/// Reply of a turn that started a change and then failed repeatedly.
 const CHANGE_UNKNOWN: &str = "Something went wrong on my side, and I can't tell whether your change was made. \
                               Please check before you ask again.";
 
-/// Counts a failed turn. A turn ends itself at its limits unless its log is unreadable. Such a turn is ended here, and
-/// its rows remain stored.
+/// Counts a failure of a turn. A turn ends itself at its limits unless its log cannot be loaded; then it is ended here,
+/// and its rows remain stored.
 pub(super) fn count_failed_turn(
     conn: &mut Conn,
     user: UserId,
@@ -30,11 +31,10 @@ pub(super) fn count_failed_turn(
     settings: &HouseholdSettings,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let (limits, number) = (&settings.limits, settings.number.as_ref());
+    let (limits, our_number) = (&settings.limits, settings.number.as_ref());
     model_steps::abandon_unfinished_attempt(conn, turn, now)?;
     let FailedTurn { failures, run } = turn_lifecycle::count_turn_resume(conn, turn, now)?;
-    // The limit is one run beyond the turn's own last limit, so that a turn with a readable log has ended itself by
-    // then.
+    // The limit is above the turn's own limits, so that a turn with a readable log ends itself first.
     if failures <= 2 * limits.resumes + 1 {
         return Ok(());
     }
@@ -43,42 +43,42 @@ pub(super) fn count_failed_turn(
     let answer = if has_started { CHANGE_UNKNOWN } else { FallbackReply::WentWrong.text() };
     if let Some(call) = pending_action::abandon_claimed_deletion(conn, turn, answer, now)? {
         let outcome = if has_started { ItemOutcome::Unknown } else { ItemOutcome::Failed };
-        let report = |conn: &mut Conn| report_removal_request(conn, call, (outcome, number), now);
+        let report = |conn: &mut Conn| report_removal_request(conn, call, (outcome, our_number), now);
         if let Err(error) = with_savepoint(conn, report) {
-            // The turn ends despite the error, because it must not block the admin.
+            // The turn ends despite the error, so that it does not block the admin's next message.
             tracing::error!(%turn, %error, "failed to report the end of a removal request");
         }
     }
     let user = users::load_user(conn, user)?;
-    let back = ReplyAddress::load_for_user(conn, &user, None)?.with_turn(turn).with_run(turn, run);
-    turn_lifecycle::finish_turn(conn, &back.turn_end(turn, MessageOutcome::FailedNotified, answer), now)
+    let address = ReplyAddress::load_for_user(conn, &user, None)?.with_turn(turn).with_run(turn, run);
+    turn_lifecycle::finish_turn(conn, &address.turn_end(turn, MessageOutcome::FailedNotified, answer), now)
 }
 
-/// Notifies the member whose removal request `call` executes, if it executes one.
+/// Notifies the member whose removal request is executed by `call`, if there is one.
 fn report_removal_request(
     conn: &mut Conn,
     call: CallRow,
-    (outcome, number): (ItemOutcome, Option<&Address>),
+    (outcome, our_number): (ItemOutcome, Option<&Address>),
     now: Timestamp,
 ) -> QueryResult<()> {
     let Some(request) = approvals::load_executed_removal_request(conn, call)? else { return Ok(()) };
-    let told = match &request.subject {
+    let message = match &request.subject {
         EndedApprovalSubject::Join => return Ok(()),
         EndedApprovalSubject::Removal(item) => deletion_messages::format_removal_outcome(item, outcome),
         EndedApprovalSubject::UnreadableRemoval => deletion_messages::format_untitled_removal(outcome),
     };
     let member = users::load_user(conn, request.user)?;
-    let notice = ReplyAddress::load_for_user(conn, &member, number)?
-        .notification_message(&removal_requests::done_key(request.id), &told);
-    outbox::queue_message_once(conn, &notice, now)
+    let notification = ReplyAddress::load_for_user(conn, &member, our_number)?
+        .notification_message(&removal_requests::outcome_notification_key(request.id), &message);
+    outbox::queue_message_once(conn, &notification, now)
 }
 
-/// Gives up a message whose work cannot begin after `tries` tries. An active user gets one reply that reports the
-/// failure.
+/// Counts a failure to start the work on a message, and gives the message up after `max_attempts` attempts. An active
+/// user gets one reply that reports the failure.
 pub(super) fn count_failed_start(
     conn: &mut Conn,
     user: UserId,
-    tries: i64,
+    max_attempts: i64,
     now: Timestamp,
 ) -> QueryResult<()> {
     let Some(FailedMessage { event, to, failures }) =
@@ -86,19 +86,19 @@ pub(super) fn count_failed_start(
     else {
         return Ok(());
     };
-    if failures < tries {
+    if failures < max_attempts {
         return Ok(());
     }
     inbound_messages::end_message(conn, event, MessageOutcome::FailedNotified, now)?;
-    // An unreadable confirmation prompt would also fail the start of every later message.
+    // A malformed confirmation prompt would also fail the start of every later message.
     if pending_action::load_pending_action(conn, user).is_err() {
         pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
     }
     let user = users::load_user(conn, user)?;
     if user.status == UserStatus::Active && !user.opted_out {
-        let text = ReplyAddress::from_unreadable_message(&user, event, to)
+        let message = ReplyAddress::from_unreadable_message(&user, event, to)
             .reply_message(FallbackReply::WentWrong.text().to_owned());
-        outbox::queue_message(conn, &text, now)?;
+        outbox::queue_message(conn, &message, now)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Received messages: their admission, and the scheduling of the work on them.
+//! Admission of inbound messages, and scheduling of the work on them.
 
 pub mod admission;
 mod failed_work;

@@ -1,5 +1,5 @@
-//! Scheduler with one task per busy user. A task is alive only while there is work. A wake-up carries no data: the
-//! tables are the queue, so a lost or repeated wake-up is harmless.
+//! Scheduler of turns, with one task per busy user. A task lives only while there is work. A wake-up carries no data:
+//! the tables are the queue, so a lost or repeated wake-up is harmless.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +26,8 @@ use crate::store::queue::inbound_messages;
 use crate::store::turns::turn_lifecycle;
 use crate::store::turns::turn_stats::{self, TurnStats};
 
-/// Pause after a failure of the database or an internal failure of a turn.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Delay before work is retried after a database error or an internal error.
+const ERROR_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Handle to the scheduler; clones share it.
 #[derive(Clone)]
@@ -46,20 +46,22 @@ struct SchedulerInner {
     turns: TurnRunner,
 }
 
-/// Cause of the end of a user's task.
+/// Reason why a user's task ended.
 #[derive(PartialEq, Eq)]
 enum TaskEnd {
-    /// The task had nothing to do and removed itself from the map.
+    /// The task had no more work and removed itself from the map.
     Retired,
+    /// The engine stops.
     Stopped,
 }
 
 /// Outcome of one check of a user's work.
 enum WorkCheck {
-    /// Work was done, and its turn, if there was one, has ended.
-    Worked(Option<TurnId>),
+    /// Work was done. If it was a turn, the turn has ended.
+    Done(Option<TurnId>),
+    /// The next work is due at this time.
     NotBefore(Timestamp),
-    Nothing,
+    NoWork,
 }
 
 impl TurnScheduler {
@@ -89,19 +91,19 @@ impl TurnScheduler {
         let Some(wakeup) = self.0.user_tasks.wake_task(user) else { return };
         let scheduler = self.clone();
         self.0.lifecycle.spawn(async move {
-            let left = tokio::select! {
+            let end = tokio::select! {
                 biased;
                 () = scheduler.0.lifecycle.wait_for_abort() => TaskEnd::Stopped,
-                left = scheduler.run_user_task(user, &wakeup) => left,
+                end = scheduler.run_user_task(user, &wakeup) => end,
             };
             // A retired task may already have a successor.
-            if left == TaskEnd::Stopped {
+            if end == TaskEnd::Stopped {
                 scheduler.0.user_tasks.remove_task(user);
             }
         });
     }
 
-    /// Continues all unfinished work and lets turns begin. No other function continues unfinished work.
+    /// Resumes all unfinished work and allows turns to start. No other function resumes unfinished work.
     pub async fn recover_work(&self) -> Result<(), DbError> {
         let users = self.0.db.read(inbound_messages::load_users_with_work).await?;
         self.0.lifecycle.accept_turns();
@@ -111,70 +113,69 @@ impl TurnScheduler {
         Ok(())
     }
 
-    /// Waits until no user's task is alive.
+    /// Waits until no user has a running task.
     pub async fn wait_until_idle(&self) {
         loop {
-            let settled = self.0.user_tasks.next_work_done();
-            tokio::pin!(settled);
-            settled.as_mut().enable();
+            let work_done = self.0.user_tasks.next_work_done();
+            tokio::pin!(work_done);
+            work_done.as_mut().enable();
             if self.0.user_tasks.is_idle() {
                 return;
             }
-            settled.await;
+            work_done.await;
         }
     }
 
-    /// Waits until a message is finished, or until no more work is done on the message for now, because the assistant
-    /// is paused or the program stops.
+    /// Waits until a message is finished, or until its user's task has ended, because the assistant is paused or the
+    /// program stops.
     pub async fn wait_for_message(&self, user: UserId, event: EventId) -> Result<(), DbError> {
         loop {
-            let settled = self.0.user_tasks.next_work_done();
-            tokio::pin!(settled);
-            settled.as_mut().enable();
+            let work_done = self.0.user_tasks.next_work_done();
+            tokio::pin!(work_done);
+            work_done.as_mut().enable();
             let is_busy = self.0.user_tasks.is_busy(user);
             if self.0.db.read(move |conn| inbound_messages::is_message_finished(conn, event)).await?
                 || !is_busy
             {
                 return Ok(());
             }
-            settled.await;
+            work_done.await;
         }
     }
 
     async fn run_user_task(&self, user: UserId, wakeup: &Arc<Notify>) -> TaskEnd {
-        // An engine that is being stopped may have accepted turns before, and then nothing more begins.
+        // If the engine already drains, no more work starts, even if turns may start.
         tokio::select! {
             biased;
             () = self.0.lifecycle.wait_for_drain() => return TaskEnd::Stopped,
             () = self.0.lifecycle.wait_for_turns() => {}
         }
-        // Turn that has ended and is not counted yet.
-        let mut over = None;
+        // Turn that has ended and is not yet counted in the metrics.
+        let mut ended_turn = None;
         loop {
-            let look =
-                std::panic::AssertUnwindSafe(self.check_work(user, wakeup, &mut over)).catch_unwind().await;
-            match look {
-                Ok(Ok(WorkCheck::Worked(turn))) => {
-                    over = turn;
+            let check = self.check_work(user, wakeup, &mut ended_turn);
+            match std::panic::AssertUnwindSafe(check).catch_unwind().await {
+                Ok(Ok(WorkCheck::Done(turn))) => {
+                    ended_turn = turn;
                     self.0.user_tasks.signal_work_done();
                 }
                 Ok(Ok(WorkCheck::NotBefore(at))) => self.wait_until(wakeup, at).await,
-                Ok(Ok(WorkCheck::Nothing)) => {
+                Ok(Ok(WorkCheck::NoWork)) => {
                     if self.0.user_tasks.retire_task(user) {
                         return TaskEnd::Retired;
                     }
                 }
                 Ok(Err(error)) if is_transient(&error) => {
                     tracing::warn!(%user, error = format!("{error:#}"), "postponed work on a user's messages");
-                    self.0.clock.sleep(PAUSE).await;
+                    self.0.clock.sleep(ERROR_RETRY_DELAY).await;
                 }
                 Ok(Err(error)) => {
                     tracing::error!(%user, error = format!("{error:#}"), "work on a user's messages failed");
-                    self.count_failure(user).await;
+                    self.record_failure(user).await;
                 }
                 Err(_) => {
                     tracing::error!(%user, "work on a user's messages panicked");
-                    self.count_failure(user).await;
+                    self.record_failure(user).await;
                 }
             }
             if self.0.lifecycle.is_draining() {
@@ -183,49 +184,50 @@ impl TurnScheduler {
         }
     }
 
+    /// Checks for work of a user, and does it if it is due. Counts `ended_turn` in the metrics.
     async fn check_work(
         &self,
         user: UserId,
         wakeup: &Arc<Notify>,
-        over: &mut Option<TurnId>,
+        ended_turn: &mut Option<TurnId>,
     ) -> anyhow::Result<WorkCheck> {
-        let ended = *over;
-        let look = move |conn: &mut _| {
-            let account = ended.map(|turn| load_turn_stats(conn, turn));
+        let uncounted = *ended_turn;
+        let load = move |conn: &mut _| {
+            let stats = uncounted.and_then(|turn| load_turn_stats(conn, turn));
             Ok((
-                account,
+                stats,
                 turn_lifecycle::load_active_turn(conn, user)?,
                 inbound_messages::load_due_time(conn, user)?,
             ))
         };
-        let (account, active_turn, due) = self.0.db.read(look).await?;
-        *over = None;
-        if let Some(Some(account)) = account {
-            self.0.metrics.turn_ended(&account);
+        let (stats, active_turn, due) = self.0.db.read(load).await?;
+        *ended_turn = None;
+        if let Some(stats) = stats {
+            self.0.metrics.turn_ended(&stats);
         }
         if let Some(active_turn) = active_turn {
             self.0.turns.run_turn(user, active_turn, wakeup.clone()).await?;
-            return Ok(WorkCheck::Worked(Some(active_turn.id)));
+            return Ok(WorkCheck::Done(Some(active_turn.id)));
         }
         let now = self.0.clock.now();
         match due {
-            None => Ok(WorkCheck::Nothing),
+            None => Ok(WorkCheck::NoWork),
             Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),
             Some(_) => match self.0.starter.start_turn(user).await? {
                 (TurnStartOutcome::Turn(active_turn), _) => {
                     self.0.turns.run_turn(user, active_turn, wakeup.clone()).await?;
-                    Ok(WorkCheck::Worked(Some(active_turn.id)))
+                    Ok(WorkCheck::Done(Some(active_turn.id)))
                 }
-                (TurnStartOutcome::Answered, made) => Ok(WorkCheck::Worked(made)),
-                (TurnStartOutcome::Resumed, made) => {
+                (TurnStartOutcome::Answered, turn) => Ok(WorkCheck::Done(turn)),
+                (TurnStartOutcome::Resumed, turn) => {
                     self.recover_work().await?;
-                    Ok(WorkCheck::Worked(made))
+                    Ok(WorkCheck::Done(turn))
                 }
                 (TurnStartOutcome::Unverified(event), _) => {
                     self.0.verifier.verify_message(event).await?;
-                    Ok(WorkCheck::Worked(None))
+                    Ok(WorkCheck::Done(None))
                 }
-                (TurnStartOutcome::Held, _) => Ok(WorkCheck::Nothing),
+                (TurnStartOutcome::Paused, _) => Ok(WorkCheck::NoWork),
             },
         }
     }
@@ -239,12 +241,12 @@ impl TurnScheduler {
         }
     }
 
-    /// Counts an internal failure. Work that keeps failing ends after a few tries, so that it cannot block the user's
-    /// next message.
-    async fn count_failure(&self, user: UserId) {
+    /// Records an internal failure. Work that keeps failing is ended after a few attempts, so that it does not block the
+    /// user's next message.
+    async fn record_failure(&self, user: UserId) {
         let now = self.0.clock.now();
         let settings = self.0.settings.clone();
-        let counted = self
+        let recorded = self
             .0
             .db
             .write(move |conn| match turn_lifecycle::load_active_turn(conn, user)? {
@@ -255,10 +257,10 @@ impl TurnScheduler {
             })
             .await;
         self.0.outbox.notify();
-        if let Err(error) = counted {
-            tracing::error!(%user, %error, "failed to count a failure");
+        if let Err(error) = recorded {
+            tracing::error!(%user, %error, "failed to record a failed attempt");
         }
-        self.0.clock.sleep(PAUSE).await;
+        self.0.clock.sleep(ERROR_RETRY_DELAY).await;
     }
 }
 
@@ -270,7 +272,8 @@ fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> Option<TurnStats> {
     })
 }
 
-/// Returns whether an error is transient. A busy or full database is not caused by the message.
+/// Returns whether an error is transient, such as a busy or full database. Transient errors are not counted as failures
+/// of the message.
 fn is_transient(error: &anyhow::Error) -> bool {
     error.downcast_ref::<DbError>().is_some_and(|error| error.failure_class().retriable)
 }

@@ -8,6 +8,7 @@ use tokio::sync::futures::Notified;
 
 use crate::conversation::transcript::UserId;
 
+/// Map of the running tasks.
 #[derive(Default)]
 pub(super) struct UserTasks {
     tasks: Mutex<HashMap<UserId, UserTask>>,
@@ -15,10 +16,10 @@ pub(super) struct UserTasks {
     work_done: Notify,
 }
 
-/// State of a user whose task is alive.
+/// Running task of one user.
 struct UserTask {
-    /// Flag for a wake-up of the task since its last check.
-    woken: bool,
+    /// The task was woken since its last check.
+    was_woken: bool,
     wakeup: Arc<Notify>,
 }
 
@@ -27,12 +28,12 @@ impl UserTasks {
     pub(super) fn wake_task(&self, user: UserId) -> Option<Arc<Notify>> {
         let mut tasks = self.lock_tasks();
         if let Some(task) = tasks.get_mut(&user) {
-            task.woken = true;
+            task.was_woken = true;
             task.wakeup.notify_one();
             return None;
         }
         let wakeup = Arc::new(Notify::new());
-        tasks.insert(user, UserTask { woken: false, wakeup: wakeup.clone() });
+        tasks.insert(user, UserTask { was_woken: false, wakeup: wakeup.clone() });
         Some(wakeup)
     }
 
@@ -40,8 +41,8 @@ impl UserTasks {
     pub(super) fn retire_task(&self, user: UserId) -> bool {
         let mut tasks = self.lock_tasks();
         match tasks.get_mut(&user) {
-            Some(task) if task.woken => {
-                task.woken = false;
+            Some(task) if task.was_woken => {
+                task.was_woken = false;
                 false
             }
             _ => {
@@ -65,12 +66,12 @@ impl UserTasks {
         self.lock_tasks().is_empty()
     }
 
-    /// Wakes those who wait for work to be done.
+    /// Wakes the waiters of [`Self::next_work_done`].
     pub(super) fn signal_work_done(&self) {
         self.work_done.notify_waiters();
     }
 
-    /// Returns the wait for the next work that is done.
+    /// Returns a future that completes when any message is finished or any task has ended.
     pub(super) fn next_work_done(&self) -> Notified<'_> {
         self.work_done.notified()
     }

@@ -8,23 +8,22 @@ use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::routing::verification::{MessageFields, VerificationOutcome};
 use crate::conversation::transcript::EventId;
 use crate::engine::parts::EngineParts;
-use crate::messaging::{LookError, MessageChannel};
+use crate::messaging::{LookupError, MessageChannel};
 use crate::metrics::Metrics;
 use crate::store::database::db::{Db, DbError};
 use crate::store::queue::inbound_messages;
 
-/// Pauses in seconds before the retries of a failed comparison of an opt-out or opt-in. Without retries, the message
-/// would be permanently lost.
-const RETRY_PAUSES: [u64; 3] = [10, 30, 120];
-/// Pause before a missing record is requested once more. The carrier may store the record after the request to us.
-const RECORD_RETRY_PAUSE: Duration = Duration::from_secs(2);
+/// Delays in seconds before the retries of a failed verification of an opt-out or opt-in, which must not get lost.
+const RETRY_DELAYS_SECONDS: [u64; 3] = [10, 30, 120];
+/// Delay before a missing record is fetched once more. The carrier may store the record after its request to us.
+const MISSING_RECORD_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// Verifier of ambiguous messages.
 pub(super) struct MessageVerifier {
     db: Db,
     clock: Clock,
     metrics: Metrics,
-    /// Carrier whose record decides; `None` without an account.
+    /// Carrier that has the records; `None` without an account.
     carrier: Option<Arc<dyn MessageChannel>>,
 }
 
@@ -36,15 +35,16 @@ impl MessageVerifier {
 
     /// Compares a message with the carrier's record and commits the outcome. The message has no effect before that.
     pub(super) async fn verify_message(&self, event: EventId) -> Result<(), DbError> {
-        let claimed = self.db.read(move |conn| inbound_messages::load_claimed_fields(conn, event)).await?;
-        let Some((id, fields)) = claimed else { return Ok(()) };
-        let pauses = if keyword_grammar::opt_word(&fields.body).is_some() { &RETRY_PAUSES[..] } else { &[] };
+        let message = self.db.read(move |conn| inbound_messages::load_claimed_fields(conn, event)).await?;
+        let Some((id, fields)) = message else { return Ok(()) };
+        let delays =
+            if keyword_grammar::opt_word(&fields.body).is_some() { &RETRY_DELAYS_SECONDS[..] } else { &[] };
         let mut outcome = self.compare_with_record(&id, &fields).await;
-        for pause in pauses {
+        for delay in delays {
             if outcome != VerificationOutcome::Failed {
                 break;
             }
-            self.clock.sleep(Duration::from_secs(*pause)).await;
+            self.clock.sleep(Duration::from_secs(*delay)).await;
             outcome = self.compare_with_record(&id, &fields).await;
         }
         let now = self.clock.now();
@@ -71,12 +71,12 @@ impl MessageVerifier {
         &self,
         carrier: &dyn MessageChannel,
         id: &str,
-    ) -> Result<Option<MessageFields>, LookError> {
+    ) -> Result<Option<MessageFields>, LookupError> {
         let record = carrier.fetch_received(id).await?;
         if record.is_some() {
             return Ok(record);
         }
-        self.clock.sleep(RECORD_RETRY_PAUSE).await;
+        self.clock.sleep(MISSING_RECORD_RETRY_DELAY).await;
         carrier.fetch_received(id).await
     }
 }

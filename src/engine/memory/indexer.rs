@@ -1,5 +1,5 @@
-//! Background indexing of answers for recall: the topics of an answer are extracted, and its vectors are computed. The
-//! table is the queue. No row is processed twice, and text search finds a row whose indexing failed.
+//! Background indexing of answers for recall: extracts the topics of an answer and computes its vectors. The table is
+//! the queue. Full-text search also finds answers whose indexing failed.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -28,21 +28,21 @@ use crate::store::people::users;
 
 /// Interval at which the queue is checked in case a wake-up is lost.
 const CHECK_INTERVAL: Duration = Duration::from_secs(600);
-/// Silence after an answer before anything is indexed: the conversation has the model and the database first.
+/// Delay after an answer before indexing starts, so that a running conversation has the model and the database first.
 const IDLE_DELAY: Duration = Duration::from_secs(30);
-/// Number of rows without vectors that are read at once.
+/// Number of rows without vectors that one query loads.
 const EMBED_BATCH: i64 = 20;
 
-/// Row counts of one run over the queue.
+/// Counts of one indexing run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IndexingProgress {
     /// Answers that recall can find by their topics.
     pub indexed: usize,
     /// Greetings and similar messages that are not indexed.
     pub skipped: usize,
-    /// Answers left for another try.
+    /// Answers that were left in the queue for another attempt.
     pub failed: usize,
-    /// Answers that got their vectors after their other metadata.
+    /// Answers that were indexed earlier and got their vectors in this run.
     pub embedded: usize,
 }
 
@@ -50,13 +50,13 @@ pub struct IndexingProgress {
 pub struct MemoryIndexer {
     db: Db,
     clock: Clock,
-    /// `None` if none is configured: memory is searched by text alone.
+    /// `None` if none is configured: recall uses full-text search only.
     embedder: Option<Arc<TextEmbedder>>,
     extractor: MetadataExtractor,
     lifecycle: EngineLifecycle,
-    /// Signal that an answer may be indexed.
+    /// Signal that an answer waits for indexing.
     answer_stored: WorkSignal,
-    /// Lock of the run that indexes answers.
+    /// Lock that prevents overlapping runs.
     run_lock: Mutex<()>,
 }
 
@@ -81,11 +81,11 @@ impl MemoryIndexer {
     }
 
     /// Shifts the pause of metadata extraction by a step of the wall clock.
-    pub(crate) fn follow_clock_step(&self, step: SignedDuration) {
-        self.extractor.follow_clock_step(step);
+    pub(crate) fn apply_clock_step(&self, step: SignedDuration) {
+        self.extractor.apply_clock_step(step);
     }
 
-    /// Indexes answers until `stop` is canceled. A row whose work is interrupted is tried again later.
+    /// Indexes answers until `stop` is canceled. An interrupted row is indexed later.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
         let work = async {
             self.lifecycle.wait_for_turns().await;
@@ -107,7 +107,7 @@ impl MemoryIndexer {
         }
     }
 
-    /// Indexes answers while the caller waits. The work continues if the caller stops waiting.
+    /// Indexes answers while the caller waits. The run continues even if the caller stops waiting.
     pub async fn index_for_caller(self: &Arc<Self>) -> Result<IndexingProgress, DbError> {
         let indexer = self.clone();
         // An operator who requests a run may know that the model is available again.
@@ -126,7 +126,7 @@ impl MemoryIndexer {
 
     /// Processes every due row. Runs do not overlap: a concurrent caller waits, and then finds the work done.
     pub async fn index_due_answers(&self) -> Result<IndexingProgress, DbError> {
-        let _turn = self.run_lock.lock().await;
+        let _guard = self.run_lock.lock().await;
         let mut progress = IndexingProgress::default();
         let names = self.db.read(users::load_user_names).await?;
         while !self.lifecycle.is_draining() {
@@ -134,10 +134,11 @@ impl MemoryIndexer {
             if self.extractor.is_paused(now) {
                 break;
             }
-            // Rows are claimed one by one, so that text that is erased meanwhile is not sent anywhere, and each try is
-            // counted when it is made.
-            let taken = self.db.write(move |conn| indexing_queue::claim_indexing_jobs(conn, 1, now)).await?;
-            let Some(row) = taken.first() else { break };
+            // Rows are claimed one by one, so that a text that is erased meanwhile is not sent to the model, and each
+            // attempt is counted when it starts.
+            let claimed =
+                self.db.write(move |conn| indexing_queue::claim_indexing_jobs(conn, 1, now)).await?;
+            let Some(row) = claimed.first() else { break };
             match self.index_answer(row, &names, &mut progress).await? {
                 QueueFlow::Continue => {}
                 QueueFlow::Stop => break,
@@ -156,8 +157,8 @@ impl MemoryIndexer {
         progress: &mut IndexingProgress,
     ) -> Result<QueueFlow, DbError> {
         let (id, now) = (row.id, self.clock.now());
-        let of_conversation = row.turn.is_some();
-        if of_conversation && !answer_metadata::is_worth_indexing(&row.question, row.effect) {
+        let is_from_conversation = row.turn.is_some();
+        if is_from_conversation && !answer_metadata::is_worth_indexing(&row.question, row.effect) {
             if self.db.write(move |conn| indexing_queue::exclude_answer(conn, id, now)).await?
                 == IndexingOutcome::Recorded
             {
@@ -165,51 +166,51 @@ impl MemoryIndexer {
             }
             return Ok(QueueFlow::Continue);
         }
-        let (extraction, by, going) = match self.extractor.extract_metadata(row).await? {
+        let (metadata, source, queue_flow) = match self.extractor.extract_metadata(row).await? {
             ControlFlow::Continue(extracted) => extracted,
-            ControlFlow::Break(going) => {
+            ControlFlow::Break(queue_flow) => {
                 progress.failed += 1;
-                return Ok(going);
+                return Ok(queue_flow);
             }
         };
         let vectors = match &self.embedder {
             Some(embedder) => {
                 let embedded = embedder.embed_exchange(&row.question, &row.answer).await;
                 embedded
-                    .inspect_err(|error| tracing::warn!(row = id, %error, "an answer is not embedded yet"))
+                    .inspect_err(|error| tracing::warn!(row = id, %error, "failed to embed an answer, retried in a later run"))
                     .ok()
             }
             None => None,
         };
-        let general = extraction.is_shareable
-            && of_conversation
+        let is_shareable = metadata.is_shareable
+            && is_from_conversation
             && answer_metadata::may_be_shared(&row.question, &row.answer, row.effect, names);
-        // A model may report many things as facts. Only facts in the user's own words are suggested to the operator.
-        let stated = extraction.facts.iter().filter(|fact| fact.is_supported_by([row.question.as_str()]));
-        let (user, suggested): (_, Vec<UserFact>) = (row.user, stated.cloned().collect());
-        let learned = IndexingResult { extraction, source: by, is_shareable: general, vectors };
+        // Models also report facts that the user did not state. Only supported facts are suggested to the operator.
+        let supported = metadata.facts.iter().filter(|fact| fact.is_supported_by([row.question.as_str()]));
+        let (user, suggested): (_, Vec<UserFact>) = (row.user, supported.cloned().collect());
+        let result = IndexingResult { extraction: metadata, source, is_shareable, vectors };
         let complete = move |conn: &mut _| {
-            let recorded = indexing_queue::complete_indexing_job(conn, id, &learned, now)?;
-            if let (IndexingOutcome::Recorded, Some(user)) = (recorded, user) {
+            let outcome = indexing_queue::complete_indexing_job(conn, id, &result, now)?;
+            if let (IndexingOutcome::Recorded, Some(user)) = (outcome, user) {
                 suggested.iter().try_for_each(|fact| facts::suggest_fact(conn, user, fact, now))?;
             }
-            Ok(recorded)
+            Ok(outcome)
         };
         if self.db.write(complete).await? == IndexingOutcome::Recorded {
             progress.indexed += 1;
         }
-        Ok(going)
+        Ok(queue_flow)
     }
 
-    /// Embeds answers that have no vectors yet, or those of another model.
+    /// Computes the vectors of answers that have none, or that have vectors of another model.
     async fn embed_missing(
         &self,
         embedder: &TextEmbedder,
         progress: &mut IndexingProgress,
     ) -> Result<(), DbError> {
-        let nothing =
+        let is_complete =
             self.db.read(|conn| indexing_queue::load_answers_without_vectors(conn, "", 1)).await?.is_empty();
-        if nothing {
+        if is_complete {
             return Ok(());
         }
         let mut tried = HashSet::new();
@@ -217,14 +218,16 @@ impl MemoryIndexer {
             let space = match embedder.vector_space().await {
                 Ok(space) => space,
                 Err(error) => {
-                    tracing::warn!(%error, "failed to embed answers, text search finds them meanwhile");
+                    tracing::warn!(%error, "failed to embed answers, only full-text search finds them");
                     return Ok(());
                 }
             };
-            let wanted = space.clone();
+            let vector_space = space.clone();
             let mut rows = self
                 .db
-                .read(move |conn| indexing_queue::load_answers_without_vectors(conn, &wanted, EMBED_BATCH))
+                .read(move |conn| {
+                    indexing_queue::load_answers_without_vectors(conn, &vector_space, EMBED_BATCH)
+                })
                 .await?;
             rows.retain(|(id, ..)| tried.insert(*id));
             if rows.is_empty() || self.lifecycle.is_draining() {
@@ -234,9 +237,9 @@ impl MemoryIndexer {
                 match embedder.embed_exchange(&question, &answer).await {
                     Ok(vectors) => {
                         let now = self.clock.now();
-                        let embed =
+                        let store =
                             move |conn: &mut _| indexing_queue::store_vectors(conn, id, &vectors, now);
-                        if self.db.write(embed).await? == IndexingOutcome::Recorded {
+                        if self.db.write(store).await? == IndexingOutcome::Recorded {
                             progress.embedded += 1;
                         }
                     }
@@ -244,8 +247,8 @@ impl MemoryIndexer {
                         error @ (EmbedError::Garbled(_) | EmbedError::Rejected(_) | EmbedError::Blank { .. }),
                     ) => {
                         tracing::warn!(row = id, %error, "failed to embed an answer");
-                        // A nonexistent model refuses every text, so the refusal is not caused by this text.
-                        if embedder.refuses_every_text().await {
+                        // If the model rejects every text, as a nonexistent model does, this text is not the cause.
+                        if embedder.rejects_every_text().await {
                             return Ok(());
                         }
                         let space = space.clone();
@@ -254,7 +257,7 @@ impl MemoryIndexer {
                         self.db.write(count).await?;
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "failed to embed answers, text search finds them meanwhile");
+                        tracing::warn!(%error, "failed to embed answers, only full-text search finds them");
                         return Ok(());
                     }
                 }

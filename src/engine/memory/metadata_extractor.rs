@@ -19,12 +19,12 @@ use crate::store::database::db::{Db, DbError};
 use crate::store::memory::indexing_queue::{self, AnnotationSource, IndexingJob};
 use crate::store::turns::daily_budget::{self, Day, ReservationOutcome};
 
-/// Number of tries with the model before code extracts as much metadata as it can.
-const MAX_TRIES: u32 = 3;
+/// Number of attempts with the model before code extracts the metadata instead.
+const MAX_ATTEMPTS: u32 = 3;
 /// Time limit of one model call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Metadata of a row, its source, and the decision whether the next row is worth a try.
+/// Metadata of a row, its source, and the decision whether to continue with the next row.
 pub(super) type ExtractedMetadata = (AnswerMetadata, AnnotationSource, QueueFlow);
 
 /// Extractor of metadata, which pauses while the model does not respond.
@@ -50,23 +50,23 @@ impl MetadataExtractor {
         self.pause.end();
     }
 
-    pub(super) fn follow_clock_step(&self, step: SignedDuration) {
-        self.pause.follow_clock_step(step);
+    pub(super) fn apply_clock_step(&self, step: SignedDuration) {
+        self.pause.apply_clock_step(step);
     }
 
-    /// Extracts the metadata of a row. `Break` leaves the row for another try.
+    /// Extracts the metadata of a row. `Break` leaves the row in the queue for another attempt.
     pub(super) async fn extract_metadata(
         &self,
         row: &IndexingJob,
     ) -> Result<ControlFlow<QueueFlow, ExtractedMetadata>, DbError> {
         match self.try_extraction(row).await? {
-            Ok((extraction, by)) => Ok(ControlFlow::Continue((extraction, by, QueueFlow::Continue))),
-            Err(unnoted) => self.fall_back_to_code(row, unnoted).await,
+            Ok((metadata, source)) => Ok(ControlFlow::Continue((metadata, source, QueueFlow::Continue))),
+            Err(failure) => self.fall_back_to_code(row, failure).await,
         }
     }
 
-    /// Extracts metadata with the model if the model is enabled and the call can be charged to a user's turn, and by
-    /// code otherwise.
+    /// Extracts metadata by the model if the model is enabled and the call can be charged to a user's turn, and by code
+    /// otherwise.
     async fn try_extraction(
         &self,
         row: &IndexingJob,
@@ -81,8 +81,8 @@ impl MetadataExtractor {
         else {
             return Ok(Ok(by_code()));
         };
-        // If every try ended in a crash, code extracts the metadata without another try.
-        if self.settings.metadata_source == MetadataSource::ByCode || row.attempt > MAX_TRIES {
+        // Attempts that ended in a crash count too, so the row may already have used all of them.
+        if self.settings.metadata_source == MetadataSource::ByCode || row.attempt > MAX_ATTEMPTS {
             return Ok(Ok(by_code()));
         }
         let request = prompt::build_metadata_request(&row.question, &row.answer);
@@ -93,7 +93,7 @@ impl MetadataExtractor {
             self.settings.budget.background_half(),
         );
         let reserve = move |conn: &mut _| {
-            // An interrupted try has left its cost reservation.
+            // An interrupted attempt has left its cost reservation.
             daily_budget::settle_call_cost(conn, turn, ModelCharge::Input)?;
             daily_budget::reserve_call_cost(conn, &call, budget)
         };
@@ -102,48 +102,54 @@ impl MetadataExtractor {
             ReservationOutcome::BudgetReserved => return Ok(Err(MetadataFailure::BudgetReserved)),
             ReservationOutcome::Exhausted => return Ok(Err(MetadataFailure::BudgetSpent)),
         }
-        let asked = ModelCall { model, request: &request, estimate, timeout: CALL_TIMEOUT };
-        let ModelCallOutcome { response, charge } = self.models.call_model(asked, &mut |_| {}).await;
+        let call = ModelCall { model, request: &request, estimate, timeout: CALL_TIMEOUT };
+        let ModelCallOutcome { response, charge } = self.models.call_model(call, &mut |_| {}).await;
         self.db.write(move |conn| daily_budget::settle_call_cost(conn, turn, charge)).await?;
         Ok(match response {
-            Ok(step) => {
+            Ok(response) => {
                 self.pause.end();
-                let noted =
-                    answer_metadata::parse_metadata(&step.text).map(|noted| (noted, AnnotationSource::Model));
-                noted.ok_or_else(|| {
-                    MetadataFailure::UnusableReply("the reply is not what was asked for".to_owned())
+                let metadata = answer_metadata::parse_metadata(&response.text);
+                metadata.map(|metadata| (metadata, AnnotationSource::Model)).ok_or_else(|| {
+                    MetadataFailure::UnusableReply("the reply does not have the requested format".to_owned())
                 })
             }
             Err(error) => Err(MetadataFailure::from_error(error)),
         })
     }
 
-    /// Extracts the metadata of a row by code if the model has used up its tries or the budget, and postpones the row
+    /// Extracts the metadata of a row by code if the attempts or the budget are used up, and leaves the row in the queue
     /// otherwise.
     async fn fall_back_to_code(
         &self,
         row: &IndexingJob,
-        unnoted: MetadataFailure,
+        failure: MetadataFailure,
     ) -> Result<ControlFlow<QueueFlow, ExtractedMetadata>, DbError> {
-        let (id, now, going) = (row.id, self.clock.now(), unnoted.queue_flow());
-        if let MetadataFailure::ModelUnavailable(error) = &unnoted {
+        let (id, now, queue_flow) = (row.id, self.clock.now(), failure.queue_flow());
+        if let MetadataFailure::ModelUnavailable(error) = &failure {
             self.pause.extend(now, error.failure_class().retry_after);
         }
-        if matches!(unnoted, MetadataFailure::BudgetSpent)
-            || (unnoted.counts_as_try() && row.attempt >= MAX_TRIES)
+        if matches!(failure, MetadataFailure::BudgetSpent)
+            || (failure.counts_as_attempt() && row.attempt >= MAX_ATTEMPTS)
         {
-            let extraction = answer_metadata::extract_without_model(&row.question, &row.answer, row.effect);
-            return Ok(ControlFlow::Continue((extraction, AnnotationSource::Code, going)));
+            let metadata = answer_metadata::extract_without_model(&row.question, &row.answer, row.effect);
+            return Ok(ControlFlow::Continue((metadata, AnnotationSource::Code, queue_flow)));
         }
-        let why = match &unnoted {
-            MetadataFailure::BudgetSpent | MetadataFailure::BudgetReserved => "the budget is crowded",
-            MetadataFailure::UnusableReply(why) => why,
+        let reason = match &failure {
+            MetadataFailure::BudgetSpent | MetadataFailure::BudgetReserved => {
+                "the day's budget is reserved by running calls"
+            }
+            MetadataFailure::UnusableReply(reason) => reason,
             MetadataFailure::ModelUnavailable(error) => &error.to_string(),
         };
-        tracing::warn!(row = id, attempt = row.attempt, why, "failed to extract the metadata of an answer");
-        if !unnoted.counts_as_try() {
+        tracing::warn!(
+            row = id,
+            attempt = row.attempt,
+            reason,
+            "failed to extract the metadata of an answer"
+        );
+        if !failure.counts_as_attempt() {
             self.db.write(move |conn| indexing_queue::release_indexing_job(conn, id, now)).await?;
         }
-        Ok(ControlFlow::Break(going))
+        Ok(ControlFlow::Break(queue_flow))
     }
 }

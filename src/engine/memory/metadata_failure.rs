@@ -1,23 +1,23 @@
-//! Failures to extract the metadata of an answer, and the decision whether the next answer is worth a try.
+//! Failures to extract the metadata of an answer, and the decision whether to continue with the next answer.
 
 use crate::llm::ModelError;
 
-/// Decision whether the next row is worth a try.
+/// Decision whether to continue with the next row.
 pub(super) enum QueueFlow {
     Continue,
-    /// The cause that stopped this row would stop every other row.
+    /// Every other row would fail for the same reason.
     Stop,
 }
 
-/// Cause of a try that extracted no metadata.
+/// Cause of an attempt that extracted no metadata.
 pub(super) enum MetadataFailure {
-    /// The day's budget has no room for the call, so code extracts the metadata.
+    /// The day's budget is used up, so code extracts the metadata.
     BudgetSpent,
-    /// The running calls may use up the budget.
+    /// The running calls have reserved the rest of the day's budget.
     BudgetReserved,
-    /// The reply is unusable, or the server refuses this request.
+    /// The reply is malformed, or the server rejects this request.
     UnusableReply(String),
-    /// The model answers no request at the moment.
+    /// The model does not respond to any request.
     ModelUnavailable(ModelError),
 }
 
@@ -34,8 +34,8 @@ impl MetadataFailure {
         }
     }
 
-    /// Returns whether another try of the same row may fail for the same reason. Such tries are counted.
-    pub(super) fn counts_as_try(&self) -> bool {
+    /// Returns whether the failure counts toward the row's attempts, because a retry may fail for the same reason.
+    pub(super) fn counts_as_attempt(&self) -> bool {
         match self {
             Self::BudgetSpent | Self::BudgetReserved => false,
             Self::ModelUnavailable(ModelError::RateLimited { .. } | ModelError::Unavailable(_)) => false,
@@ -43,7 +43,7 @@ impl MetadataFailure {
         }
     }
 
-    /// Returns whether every other row would fail for the same reason.
+    /// Returns whether to continue with the next row.
     pub(super) fn queue_flow(&self) -> QueueFlow {
         match self {
             Self::BudgetSpent | Self::UnusableReply(_) => QueueFlow::Continue,

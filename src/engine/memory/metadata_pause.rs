@@ -7,10 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::conversation::retry_policy::BackoffPolicy;
 
+/// Backoff between failed calls.
 const METADATA_BACKOFF: BackoffPolicy =
     BackoffPolicy { first: Duration::from_secs(5 * 60), factor: 2, longest: Duration::from_secs(6 * 3600) };
 
-/// Pause that grows with each consecutive call without a response. A restart ends the pause.
+/// Pause that grows with each consecutive failed call. The pause is not stored, so a restart ends it.
 #[derive(Debug, Default)]
 pub(super) struct MetadataPause(Mutex<ModelOutage>);
 
@@ -25,7 +26,7 @@ impl MetadataPause {
         self.with_outage(|outage| outage.until.is_some_and(|until| now < until))
     }
 
-    /// Pauses calls to the model for longer than after the previous failure, or for the time that the model requests.
+    /// Extends the pause after a failed call, by the backoff or by the time that the model server requests.
     pub(super) fn extend(&self, now: Timestamp, retry_after: Option<Duration>) {
         self.with_outage(|outage| {
             outage.failures = outage.failures.saturating_add(1);
@@ -38,7 +39,7 @@ impl MetadataPause {
         self.with_outage(|outage| *outage = ModelOutage::default());
     }
 
-    pub(super) fn follow_clock_step(&self, step: SignedDuration) {
+    pub(super) fn apply_clock_step(&self, step: SignedDuration) {
         self.with_outage(|outage| {
             outage.until = outage.until.map(|until| until.saturating_add(step).unwrap_or(Timestamp::MAX));
         });
@@ -68,7 +69,7 @@ mod tests {
         }
         pause.end();
         pause.extend(now, None);
-        pause.follow_clock_step(SignedDuration::from_mins(-1));
+        pause.apply_clock_step(SignedDuration::from_mins(-1));
         assert!(!pause.is_active(now + SignedDuration::from_mins(4)));
         pause.extend(now, Some(Duration::from_secs(7)));
         assert!(pause.is_active(now) && !pause.is_active(now + SignedDuration::from_secs(7)));

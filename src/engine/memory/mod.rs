@@ -1,4 +1,4 @@
-//! Memory of earlier answers: their indexing in the background, and their recall for a turn.
+//! Memory of earlier answers: background indexing, and recall for a turn.
 
 pub mod indexer;
 mod metadata_extractor;

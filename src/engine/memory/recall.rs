@@ -1,4 +1,4 @@
-//! Recall of earlier answers, by meaning and by text, among the answers that a user may find.
+//! Recall of earlier answers that a user may find, by vector search and full-text search.
 
 use std::sync::Arc;
 
@@ -16,30 +16,30 @@ use crate::store::database::db::{Db, DbError};
 use crate::store::memory::search::{self, VectorQuery, VisibleOwners};
 use crate::store::{Conn, QueryResult};
 
-/// Number of rows that each ranking considers: the ranked rows, and the rows of a whole window, which are left out.
+/// Number of candidates for each ranking: the ranked rows, plus the rows that the prompt already contains.
 const CANDIDATES_PER_RANKING: usize = RANKING_SIZE + 20;
-/// Number of changed rows that are read at once, so that a large memory is never read in one piece.
-const CHANGES_PER_READ: i64 = 1_000;
+/// Maximum number of changed vectors that one query loads into the index.
+const CHANGE_BATCH: i64 = 1_000;
 
-/// Search by meaning: the vector to search for, and the index to search in.
+/// Vector search, with its query and the locked index.
 struct VectorSearch {
     query: QueryEmbedding,
     index: OwnedMutexGuard<VectorIndex>,
 }
 
 impl VectorSearch {
-    /// Returns the rows that can be among the most similar, and the query vector to compare them with. The index is
-    /// released.
+    /// Returns the rows that can be among the most similar, and the query vector to compare them with. Unlocks the
+    /// index.
     fn find_candidates(
         mut self,
         conn: &mut Conn,
         owners: &VisibleOwners,
         floor: f32,
     ) -> QueryResult<(Vec<i64>, Option<QueryEmbedding>)> {
-        update_index(&mut self.index, conn, owners, &self.query.model)?;
-        let likest =
+        update_index(&mut self.index, conn, owners, &self.query.vector_space)?;
+        let candidates =
             self.index.find_candidates(owners.keys(), &self.query.vector, CANDIDATES_PER_RANKING, floor);
-        Ok(([likest.triggers, likest.responses].concat(), Some(self.query)))
+        Ok(([candidates.triggers, candidates.responses].concat(), Some(self.query)))
     }
 }
 
@@ -47,7 +47,7 @@ impl VectorSearch {
 pub struct AnswerRecall {
     db: Db,
     clock: Clock,
-    /// `None` if none is configured: memory is searched by text alone.
+    /// `None` if none is configured: recall uses full-text search only.
     embedder: Option<Arc<TextEmbedder>>,
     /// Minimum similarity at which two texts count as similar.
     similarity_floor: f32,
@@ -61,26 +61,26 @@ impl AnswerRecall {
         Self { db, clock, embedder, similarity_floor: parts.settings.similarity_floor, index: Arc::default() }
     }
 
-    /// Returns the answers that `viewer` would get recalled for this query, without exchanges from turn `but_from` on.
-    /// Texts such as "2" and "yes" are similar to nothing.
+    /// Returns the answers to recall for a query of `viewer`, without answers from turn `before_turn` on. Queries such as
+    /// "2" and "yes" recall nothing.
     pub async fn recall_answers(
         &self,
         viewer: UserId,
         query: &str,
-        but_from: Option<TurnId>,
+        before_turn: Option<TurnId>,
     ) -> Result<RecalledAnswers, DbError> {
         if !answer_metadata::is_meaningful_question(query) {
             return Ok(RecalledAnswers::default());
         }
-        let embedded = match &self.embedder {
+        let embedding = match &self.embedder {
             Some(embedder) => embedder.embed_query(query).await,
             None => None,
         };
-        let by_meaning = match embedded {
-            Some(meaning) => {
+        let vector_search = match embedding {
+            Some(query) => {
                 // The index lock is awaited here, so that the wait blocks no database reader.
                 let index = self.index.clone().lock_owned().await;
-                Some(VectorSearch { query: meaning, index })
+                Some(VectorSearch { query, index })
             }
             None => None,
         };
@@ -89,41 +89,42 @@ impl AnswerRecall {
         let now = self.clock.now();
         let search = move |conn: &mut Conn| {
             let owners = search::load_visible_owners(conn, viewer)?;
-            let (mut ids, sought) = match by_meaning {
-                Some(by_meaning) => by_meaning.find_candidates(conn, &owners, floor)?,
+            let (mut ids, embedding) = match vector_search {
+                Some(vector_search) => vector_search.find_candidates(conn, &owners, floor)?,
                 None => (Vec::new(), None),
             };
-            let by_words =
+            let text_matches =
                 search::find_by_words(conn, &owners, &content_words(&query), CANDIDATES_PER_RANKING)?;
-            ids.extend(&by_words);
-            let sought =
-                sought.as_ref().map(|QueryEmbedding { model, vector }| VectorQuery { model, vector });
-            let candidates = search::load_candidates(conn, &owners, &ids, sought, but_from)?;
-            Ok(rank_candidates(&query, candidates, &by_words, floor, now))
+            ids.extend(&text_matches);
+            let vector_query = embedding
+                .as_ref()
+                .map(|QueryEmbedding { vector_space, vector }| VectorQuery { model: vector_space, vector });
+            let candidates = search::load_candidates(conn, &owners, &ids, vector_query, before_turn)?;
+            Ok(rank_candidates(&query, candidates, &text_matches, floor, now))
         };
         self.db.read(search).await
     }
 }
 
-/// Brings the index in memory up to date with the stored rows.
+/// Updates the in-memory index from the stored vectors.
 fn update_index(
     index: &mut VectorIndex,
     conn: &mut Conn,
     owners: &VisibleOwners,
-    model: &str,
+    vector_space: &str,
 ) -> QueryResult<()> {
     for owner in owners.keys() {
         loop {
             let changes = search::load_vector_changes(
                 conn,
                 owner,
-                model,
-                index.revision(owner, model),
-                CHANGES_PER_READ,
+                vector_space,
+                index.revision(owner, vector_space),
+                CHANGE_BATCH,
             )?;
-            let is_last = i64::try_from(changes.len()).is_ok_and(|count| count < CHANGES_PER_READ);
+            let is_last = i64::try_from(changes.len()).is_ok_and(|count| count < CHANGE_BATCH);
             if !changes.is_empty() {
-                index.apply_changes(owner, model, changes);
+                index.apply_changes(owner, vector_space, changes);
                 index.evict_rows(owners.keys());
             }
             if is_last {

@@ -1,4 +1,4 @@
-//! Intake of arr events from Sonarr and Radarr. Events are stored now and cause notifications later.
+//! Intake of arr events: events from Sonarr and Radarr are stored at once, and cause notifications later.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::store::database::db::{Db, DbError};
 use crate::store::library::arr_events;
 use crate::tools::library::ArrInstances;
 
-/// Error of an arr event that could not be stored, and must therefore not be acknowledged.
+/// Failure to store an arr event, which must therefore not be acknowledged.
 #[derive(Debug, thiserror::Error)]
-#[error("store the report")]
+#[error("store the event")]
 pub struct StoreEventError(#[from] DbError);
 
 /// Intake of arr events.
@@ -30,24 +30,23 @@ impl ArrEventIntake {
         Self { db, clock, library, event_stored }
     }
 
-    /// Returns the name of the instance that may send events, if an instance has this name.
+    /// Returns the configured instance with this name, which may send events.
     pub fn find_reporting_instance(&self, name: &str) -> Option<&'static str> {
         let mut names = self.library.movie_names().into_iter().chain(self.library.series_names());
         names.find(|known| *known == name)
     }
 
-    /// Stores the arr events of an instance. The events are on disk when this function returns. The function waits for
-    /// nothing else.
+    /// Stores the arr events of an instance. Returns as soon as the events are on disk.
     pub async fn store_arr_events(
         &self,
         instance: &'static str,
-        reported: Vec<KeyedArrEvent>,
+        events: Vec<KeyedArrEvent>,
     ) -> Result<(), StoreEventError> {
-        if reported.is_empty() {
+        if events.is_empty() {
             return Ok(());
         }
         let now = self.clock.now();
-        let store = move |conn: &mut _| arr_events::store_arr_events(conn, instance, &reported, now);
+        let store = move |conn: &mut _| arr_events::store_arr_events(conn, instance, &events, now);
         let new = self.db.write_or_busy(store).await?;
         self.library.mark_changed(instance);
         tracing::info!(instance, new, "received arr events");

@@ -1,5 +1,4 @@
-//! Fan-out of a group of related arr events into notifications for each user, in the transaction that claims the
-//! events.
+//! Fan-out of related arr events into notifications for each user, in the transaction that claims the events.
 
 use jiff::Timestamp;
 
@@ -8,7 +7,7 @@ use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
 use crate::arr::{Series, history};
 use crate::conversation::notifications::arr_events::{
-    self as words, ArrEvent, ArrTitle, EPISODE_NOTIFICATION_INTERVAL, EventGroup, ImportKind,
+    self as event_messages, ArrEvent, ArrTitle, EPISODE_NOTIFICATION_INTERVAL, EventGroup, ImportKind,
     NotificationText, NotificationTopic, TROUBLE_NOTIFICATION_INTERVAL,
 };
 use crate::conversation::transcript::{MediaKind, UserId, UserStatus};
@@ -25,31 +24,31 @@ use crate::store::{Conn, QueryResult};
 /// Outcome of notifying users about a group of arr events.
 pub(super) enum FanoutOutcome {
     Done,
-    /// Single episodes wait for further episodes until this time.
+    /// Single episodes wait for more episodes until this time.
     NotBefore(Timestamp),
-    /// The instance did not respond and has to be queried again. The same failure is expected for every other show.
-    NoAnswer,
-    /// The instance cannot return data about this one show.
-    Unclear,
+    /// The instance did not respond and has to be queried again. Its other series would fail in the same way.
+    NoResponse,
+    /// The instance cannot return details of this one series.
+    UnreadableSeries,
 }
 
-/// Flag for the notification of a real user.
+/// Outcome of notifying one user. Test users count as not notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NotifyOutcome {
     Notified,
     NotNotified,
 }
 
-/// News about a show for its followers.
+/// News about a series for its followers.
 pub(super) struct SeriesNews {
     pub(super) instance: String,
-    pub(super) show: ArrTitle,
+    pub(super) title: ArrTitle,
     event_ids: Vec<i64>,
     /// New episodes by season and number, in order.
     pub(super) episodes: Vec<(u32, u32)>,
     /// Complete seasons among the seasons with new episodes.
     pub(super) complete: Vec<u32>,
-    /// No further episodes of the show are expected.
+    /// The series has ended, and all of its episodes are on disk.
     pub(super) is_over: bool,
 }
 
@@ -57,15 +56,15 @@ impl SeriesNews {
     pub(super) fn from_group(group: &EventGroup) -> Self {
         let mut news = Self {
             instance: group.instance.clone(),
-            show: ArrTitle { id: 0, catalog_id: 0, title: String::new(), year: 0 },
-            event_ids: group.events.iter().map(|report| report.id).collect(),
+            title: ArrTitle { id: 0, catalog_id: 0, title: String::new(), year: 0 },
+            event_ids: group.events.iter().map(|event| event.id).collect(),
             episodes: Vec::new(),
             complete: Vec::new(),
             is_over: false,
         };
-        for one in &group.events {
-            if let ArrEvent::EpisodeImported { show, season, number, copy } = &one.event {
-                news.show.clone_from(show);
+        for event in &group.events {
+            if let ArrEvent::EpisodeImported { show, season, number, copy } = &event.event {
+                news.title.clone_from(show);
                 if *copy == ImportKind::First {
                     news.episodes.push((*season, *number));
                 }
@@ -82,7 +81,7 @@ impl SeriesNews {
         seasons
     }
 
-    /// Updates the news with Sonarr's data about the show and the episodes of its growing seasons.
+    /// Adds Sonarr's details of the series and of the episodes in its growing seasons.
     pub(super) fn add_series_details(
         &mut self,
         series: &Series,
@@ -98,56 +97,55 @@ impl SeriesNews {
 
     /// Creates the news about seasons that are complete without a new import.
     pub(super) fn without_import(instance: &str, series: &Series, complete: Vec<u32>) -> Self {
-        let show = ArrTitle {
+        let title = ArrTitle {
             id: series.id.unwrap_or_default(),
             catalog_id: series.tvdb,
             title: series.title.clone(),
             year: series.year,
         };
-        let (reports, episodes) = (Vec::new(), Vec::new());
         Self {
             instance: instance.to_owned(),
-            show,
-            event_ids: reports,
-            episodes,
+            title,
+            event_ids: Vec::new(),
+            episodes: Vec::new(),
             complete,
             is_over: is_over(series),
         }
     }
 }
 
-/// Returns whether a show is over: no further episodes are expected, and all of them are on disk.
+/// Returns whether a series has ended and all of its episodes are on disk.
 fn is_over(series: &Series) -> bool {
     series.ended && series.episodes_on_disk >= series.episodes
 }
 
-pub(super) fn followed_season(instance: &str, show: &ArrTitle, season: u32) -> FollowedTitle {
+pub(super) fn followed_season(instance: &str, title: &ArrTitle, season: u32) -> FollowedTitle {
     FollowedTitle {
         instance: instance.to_owned(),
         kind: MediaKind::Series,
-        catalog_id: show.catalog_id,
+        catalog_id: title.catalog_id,
         season: Some(season),
     }
 }
 
-/// News about a show for one user.
+/// News about a series for one user.
 pub(super) struct UserNews {
     pub(super) user: UserId,
     pub(super) complete: Vec<u32>,
     episodes: Vec<(u32, u32)>,
-    /// Keys of the news, each with the time since which the user has waited for the news.
-    pub(super) matters: Vec<(String, Timestamp)>,
+    /// Notification keys of the news, each with the start of the user's follow.
+    pub(super) keys: Vec<(String, Timestamp)>,
 }
 
 impl UserNews {
-    /// Returns the share of a user, and adds an empty one if there is none yet.
-    pub(super) fn of(user: UserId, shares: &mut Vec<Self>) -> &mut Self {
-        let known = shares.iter().position(|share| share.user == user);
-        let position = known.unwrap_or_else(|| {
-            shares.push(Self { user, complete: vec![], episodes: vec![], matters: vec![] });
-            shares.len() - 1
+    /// Returns the news of a user, and adds an empty entry if there is none yet.
+    pub(super) fn for_user(user: UserId, user_news: &mut Vec<Self>) -> &mut Self {
+        let known = user_news.iter().position(|news| news.user == user);
+        let index = known.unwrap_or_else(|| {
+            user_news.push(Self { user, complete: vec![], episodes: vec![], keys: vec![] });
+            user_news.len() - 1
         });
-        &mut shares[position]
+        &mut user_news[index]
     }
 }
 
@@ -160,7 +158,7 @@ pub(super) struct NotificationFanout<'a> {
 
 impl NotificationFanout<'_> {
     fn claim_group(&mut self, group: &EventGroup) -> QueryResult<EventClaimOutcome> {
-        let ids: Vec<i64> = group.events.iter().map(|report| report.id).collect();
+        let ids: Vec<i64> = group.events.iter().map(|event| event.id).collect();
         arr_events::claim_events(self.conn, &ids, self.now)
     }
 
@@ -168,194 +166,213 @@ impl NotificationFanout<'_> {
         if self.claim_group(group)? == EventClaimOutcome::Lost {
             return Ok(());
         }
-        let first = group.events.iter().find_map(|one| {
-            let ArrEvent::MovieImported(movie, ImportKind::First) = &one.event else { return None };
+        let first_import = group.events.iter().find_map(|event| {
+            let ArrEvent::MovieImported(movie, ImportKind::First) = &event.event else { return None };
             Some(movie)
         });
-        let Some(movie) = first else { return Ok(()) };
+        let Some(movie) = first_import else { return Ok(()) };
         let (instance, catalog_id) = (group.instance.clone(), movie.catalog_id);
-        let what = FollowedTitle { instance, kind: MediaKind::Movie, catalog_id, season: None };
-        let matter = format!("movie:{}:{}", group.instance, movie.catalog_id);
-        let (news, mut heard_by) = (words::format_movie_ready(movie), Vec::new());
-        for user in follows::load_followers(self.conn, &what)? {
-            let since = follows::load_follow_time(self.conn, user, &what)?.unwrap_or(self.now);
-            if self.notify_user(user, NotificationTopic::Ready, &[(matter.clone(), since)], &news)?
+        let title = FollowedTitle { instance, kind: MediaKind::Movie, catalog_id, season: None };
+        let key = format!("movie:{}:{}", group.instance, movie.catalog_id);
+        let (text, mut recipients) = (event_messages::format_movie_ready(movie), Vec::new());
+        for user in follows::load_followers(self.conn, &title)? {
+            let since = follows::load_follow_time(self.conn, user, &title)?.unwrap_or(self.now);
+            if self.notify_user(user, NotificationTopic::Ready, &[(key.clone(), since)], &text)?
                 == NotifyOutcome::Notified
             {
-                heard_by.push(user);
+                recipients.push(user);
             }
         }
-        self.store_shared_message(&matter, &heard_by, &news)?;
-        follows::end_follows(self.conn, &what, self.now).map(drop)
+        self.store_shared_message(&key, &recipients, &text)?;
+        follows::end_follows(self.conn, &title, self.now).map(drop)
     }
 
-    pub(super) fn notify_of_show(&mut self, news: &SeriesNews) -> QueryResult<FanoutOutcome> {
-        let shares = self.collect_user_news(news)?;
-        if shares.iter().all(|share| share.complete.is_empty()) {
-            let mut again: Option<Timestamp> = None;
-            for share in &shares {
-                let beginning = format!("episode:{}:{}:", news.instance, news.show.catalog_id);
-                let last = notifications::load_last_notified(self.conn, share.user, &beginning)?;
+    pub(super) fn notify_of_series(&mut self, news: &SeriesNews) -> QueryResult<FanoutOutcome> {
+        let user_news = self.collect_user_news(news)?;
+        if user_news.iter().all(|news_of_user| news_of_user.complete.is_empty()) {
+            let mut next_allowed: Option<Timestamp> = None;
+            for news_of_user in &user_news {
+                let key_prefix = format!("episode:{}:{}:", news.instance, news.title.catalog_id);
+                let last = notifications::load_last_notified(self.conn, news_of_user.user, &key_prefix)?;
                 // A time in the future cannot be the time of the last notification: the clock was set back.
                 let last = last.filter(|last| *last <= self.now);
-                again = again.max(last.map(|last| last + EPISODE_NOTIFICATION_INTERVAL));
+                next_allowed = next_allowed.max(last.map(|last| last + EPISODE_NOTIFICATION_INTERVAL));
             }
-            if let Some(at) = again.filter(|at| *at > self.now) {
+            if let Some(at) = next_allowed.filter(|at| *at > self.now) {
                 return Ok(FanoutOutcome::NotBefore(at));
             }
         }
         if arr_events::claim_events(self.conn, &news.event_ids, self.now)? == EventClaimOutcome::Lost {
             return Ok(FanoutOutcome::Done);
         }
-        self.announce(news, shares)?;
+        self.announce(news, user_news)?;
         Ok(FanoutOutcome::Done)
     }
 
-    /// Notifies each user of their share, and ends the follows of all complete seasons and shows.
-    pub(super) fn announce(&mut self, news: &SeriesNews, shares: Vec<UserNews>) -> QueryResult<()> {
-        let mut told: Vec<(NotificationText, Vec<UserId>)> = Vec::new();
-        for share in shares {
-            let words = words::format_show_ready(&news.show, &share.complete, &share.episodes);
-            if self.notify_user(share.user, NotificationTopic::Ready, &share.matters, &words)?
+    /// Notifies each user, and ends the follows of complete seasons and ended series.
+    pub(super) fn announce(&mut self, news: &SeriesNews, user_news: Vec<UserNews>) -> QueryResult<()> {
+        let mut sent: Vec<(NotificationText, Vec<UserId>)> = Vec::new();
+        for news_of_user in user_news {
+            let text = event_messages::format_show_ready(
+                &news.title,
+                &news_of_user.complete,
+                &news_of_user.episodes,
+            );
+            if self.notify_user(news_of_user.user, NotificationTopic::Ready, &news_of_user.keys, &text)?
                 == NotifyOutcome::Notified
             {
-                match told.iter_mut().find(|(known, _)| known.sentence == words.sentence) {
-                    Some((_, heard_by)) => heard_by.push(share.user),
-                    None => told.push((words, vec![share.user])),
+                match sent.iter_mut().find(|(known, _)| known.sentence == text.sentence) {
+                    Some((_, recipients)) => recipients.push(news_of_user.user),
+                    None => sent.push((text, vec![news_of_user.user])),
                 }
             }
         }
-        for (place, (words, heard_by)) in told.iter().enumerate() {
-            let matter = format!("show:{}:{}:{place}", news.instance, news.show.catalog_id);
-            self.store_shared_message(&matter, heard_by, words)?;
+        for (index, (text, recipients)) in sent.iter().enumerate() {
+            let key = format!("show:{}:{}:{index}", news.instance, news.title.catalog_id);
+            self.store_shared_message(&key, recipients, text)?;
         }
         for season in &news.complete {
-            follows::end_follows(self.conn, &followed_season(&news.instance, &news.show, *season), self.now)?;
+            follows::end_follows(
+                self.conn,
+                &followed_season(&news.instance, &news.title, *season),
+                self.now,
+            )?;
         }
         if news.is_over {
-            let all = FollowedTitle { season: None, ..followed_season(&news.instance, &news.show, 0) };
-            follows::end_follows(self.conn, &all, self.now)?;
+            let whole_series =
+                FollowedTitle { season: None, ..followed_season(&news.instance, &news.title, 0) };
+            follows::end_follows(self.conn, &whole_series, self.now)?;
         }
         Ok(())
     }
 
     /// Collects the news that each user has waited for and has not received yet.
     fn collect_user_news(&mut self, news: &SeriesNews) -> QueryResult<Vec<UserNews>> {
-        let mut shares: Vec<UserNews> = Vec::new();
+        let mut user_news: Vec<UserNews> = Vec::new();
         for season in news.season_numbers() {
-            let what = followed_season(&news.instance, &news.show, season);
-            let of_show = format!("{}:{}:{season}", news.instance, news.show.catalog_id);
-            for user in follows::load_followers(self.conn, &what)? {
-                let since = follows::load_follow_time(self.conn, user, &what)?.unwrap_or(self.now);
-                let share = UserNews::of(user, &mut shares);
-                let whole = format!("season:{of_show}");
+            let season_follow = followed_season(&news.instance, &news.title, season);
+            let season_id = format!("{}:{}:{season}", news.instance, news.title.catalog_id);
+            for user in follows::load_followers(self.conn, &season_follow)? {
+                let since = follows::load_follow_time(self.conn, user, &season_follow)?.unwrap_or(self.now);
+                let news_of_user = UserNews::for_user(user, &mut user_news);
+                let season_key = format!("season:{season_id}");
                 let is_complete = news.complete.contains(&season)
-                    && !notifications::was_notified(self.conn, user, &whole, since)?;
+                    && !notifications::was_notified(self.conn, user, &season_key, since)?;
                 if is_complete {
-                    share.complete.push(season);
-                    share.matters.push((whole, since));
+                    news_of_user.complete.push(season);
+                    news_of_user.keys.push((season_key, since));
                 }
-                for episode in news.episodes.iter().filter(|(of, _)| *of == season) {
-                    let matter = format!("episode:{of_show}:{}", episode.1);
-                    if !notifications::was_notified(self.conn, user, &matter, since)? {
-                        share.matters.push((matter, since));
+                for episode in news.episodes.iter().filter(|(number, _)| *number == season) {
+                    let key = format!("episode:{season_id}:{}", episode.1);
+                    if !notifications::was_notified(self.conn, user, &key, since)? {
+                        news_of_user.keys.push((key, since));
                         if !is_complete {
-                            share.episodes.push(*episode);
+                            news_of_user.episodes.push(*episode);
                         }
                     }
                 }
             }
         }
-        shares.retain(|share| !share.matters.is_empty());
-        Ok(shares)
+        user_news.retain(|news_of_user| !news_of_user.keys.is_empty());
+        Ok(user_news)
     }
 
-    /// Notifies the admins of trouble that needs their attention. A health problem that has passed causes no
+    /// Notifies the admins of a problem that needs their attention. A problem that is already resolved causes no
     /// notification.
-    pub(super) fn notify_of_trouble(&mut self, group: &EventGroup, service: &str) -> QueryResult<()> {
+    pub(super) fn notify_of_problem(&mut self, group: &EventGroup, service: &str) -> QueryResult<()> {
         if self.claim_group(group)? == EventClaimOutcome::Lost {
             return Ok(());
         }
         let Some(last) = group.events.last() else { return Ok(()) };
-        let (what, words) = match &last.event {
-            ArrEvent::ImportBlocked(of) => (of, words::format_import_blocked(of, service)),
-            ArrEvent::DownloadFailed(of) => (of, words::format_download_failed(of)),
-            ArrEvent::HealthIssue { check, message } => (check, words::format_health_issue(message, service)),
+        let (subject, text) = match &last.event {
+            ArrEvent::ImportBlocked(name) => (name, event_messages::format_import_blocked(name, service)),
+            ArrEvent::DownloadFailed(name) => (name, event_messages::format_download_failed(name)),
+            ArrEvent::HealthIssue { check, message } => {
+                (check, event_messages::format_health_issue(message, service))
+            }
             ArrEvent::HealthRestored { .. }
             | ArrEvent::MovieImported(..)
             | ArrEvent::EpisodeImported { .. } => return Ok(()),
         };
-        let matter = format!("trouble:{}:{what}", group.instance);
+        let key = format!("trouble:{}:{subject}", group.instance);
         let since = self.now - TROUBLE_NOTIFICATION_INTERVAL;
-        let mut heard_by = Vec::new();
+        let mut recipients = Vec::new();
         for admin in users::load_admins(self.conn)? {
             if notifications::load_notification_setting(self.conn, admin.id)? == NotificationSetting::Off {
                 continue;
             }
-            if self.notify_user(admin.id, NotificationTopic::Trouble, &[(matter.clone(), since)], &words)?
+            if self.notify_user(admin.id, NotificationTopic::Trouble, &[(key.clone(), since)], &text)?
                 == NotifyOutcome::Notified
             {
-                heard_by.push(admin.id);
+                recipients.push(admin.id);
             }
         }
-        self.store_shared_message(&matter, &heard_by, &words)
+        self.store_shared_message(&key, &recipients, &text)
     }
 
-    /// Stores a notification as a shared message that all of its recipients can find. The same news is stored again
-    /// only at another time.
+    /// Stores a notification as a shared message that all of its recipients can find. The key and the time identify the
+    /// message.
     fn store_shared_message(
         &mut self,
-        matter: &str,
-        heard_by: &[UserId],
-        news: &NotificationText,
+        key: &str,
+        recipients: &[UserId],
+        text: &NotificationText,
     ) -> QueryResult<()> {
-        let source = format!("notice:{matter}:{}", self.now.as_millisecond());
-        let heard = SharedMessage { text: &news.sentence, recipients: heard_by, author: None };
-        groups::remember_shared_message(self.conn, &source, &heard, self.now)
+        let source = format!("notice:{key}:{}", self.now.as_millisecond());
+        let message = SharedMessage { text: &text.sentence, recipients, author: None };
+        groups::remember_shared_message(self.conn, &source, &message, self.now)
     }
 
-    /// Notifies one user once of each piece of news: now, in the morning, or together with notifications that already
-    /// wait.
+    /// Notifies one user, once for each key: now, after the quiet hours, or together with a notification that already
+    /// waits.
     fn notify_user(
         &mut self,
         user: UserId,
         topic: NotificationTopic,
-        matters: &[(String, Timestamp)],
-        news: &NotificationText,
+        keys: &[(String, Timestamp)],
+        text: &NotificationText,
     ) -> QueryResult<NotifyOutcome> {
-        let person = users::load_user(self.conn, user)?;
-        if person.status != UserStatus::Active || person.opted_out {
+        let recipient = users::load_user(self.conn, user)?;
+        if recipient.status != UserStatus::Active || recipient.opted_out {
             return Ok(NotifyOutcome::NotNotified);
         }
         let mut ids = Vec::new();
-        for (matter, since) in matters {
+        for (key, since) in keys {
             if let RecordOutcome::New(id) =
-                notifications::record_notification(self.conn, user, matter, *since, self.now)?
+                notifications::record_notification(self.conn, user, key, *since, self.now)?
             {
                 ids.push(id);
             }
         }
         let Some(first) = ids.first() else { return Ok(NotifyOutcome::NotNotified) };
-        // A test user reads the notification in the console and shares no memory with real users.
-        let hearing = if person.test { NotifyOutcome::NotNotified } else { NotifyOutcome::Notified };
-        let way = ReplyAddress::load_for_user(self.conn, &person, self.settings.number.as_ref())?;
+        // A test user reads the notification in the console, and does not share memory with real users.
+        let outcome = if recipient.test { NotifyOutcome::NotNotified } else { NotifyOutcome::Notified };
+        let address = ReplyAddress::load_for_user(self.conn, &recipient, self.settings.number.as_ref())?;
         let key = notifications::notification_key(topic, *first);
-        let told = (ids.as_slice(), news.phrase.as_str());
-        if let Some(mut held) = notifications::find_waiting_notification(self.conn, user, topic, self.now)? {
-            held.phrases.push(news.phrase.clone());
-            let text = way.notification_message(&key, &words::combine_phrases(topic, &held.phrases));
-            let segments = u32::try_from(SegmentCount::from_text(&text.body).count).unwrap_or(u32::MAX);
-            notifications::append_phrase(self.conn, held.id, (&text.body, segments), told, self.now)?;
-            return Ok(hearing);
+        let content = (ids.as_slice(), text.phrase.as_str());
+        if let Some(mut waiting) = notifications::find_waiting_notification(self.conn, user, topic, self.now)?
+        {
+            waiting.phrases.push(text.phrase.clone());
+            let combined = event_messages::combine_phrases(topic, &waiting.phrases);
+            let message = address.notification_message(&key, &combined);
+            let segments = u32::try_from(SegmentCount::from_text(&message.body).count).unwrap_or(u32::MAX);
+            notifications::append_phrase(
+                self.conn,
+                waiting.id,
+                (&message.body, segments),
+                content,
+                self.now,
+            )?;
+            return Ok(outcome);
         }
         let at = earliest_send_time(self.conn, user, self.settings, self.now)?;
         notifications::queue_notification(
             self.conn,
-            &way.notification_message(&key, &news.sentence),
+            &address.notification_message(&key, &text.sentence),
             at,
-            told,
+            content,
             self.now,
         )?;
-        Ok(hearing)
+        Ok(outcome)
     }
 }

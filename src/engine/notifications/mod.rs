@@ -1,4 +1,4 @@
-//! Notifications about arr events: their intake, the import of events that were not reported, and the messages.
+//! Notifications about arr events: intake of reported events, reconciliation of missed ones, and fan-out to users.
 
 pub mod arr_event_intake;
 mod fanout;

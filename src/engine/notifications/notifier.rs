@@ -1,5 +1,5 @@
-//! Notifications about arr events. Related events become one message for each user, which is sent only once. The table
-//! is the queue. Sonarr is queried for the meaning of an event before anything is committed.
+//! Notifies users of arr events. Related events become one message for each user, which is sent once. The table is the
+//! queue. The details of episodes are fetched from Sonarr before the transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,8 +49,8 @@ impl Notifier {
         self.event_stored.notify();
     }
 
-    /// Sends notifications for as long as the future is polled. Dropping it at any point loses nothing, because sent
-    /// notifications are committed.
+    /// Sends notifications for as long as the future is polled. Dropping it at any point loses nothing, because events
+    /// are claimed in the same transaction that queues their notifications.
     pub(crate) async fn run(&self) {
         loop {
             let wait = match self.send_due_notifications().await {
@@ -72,32 +72,32 @@ impl Notifier {
 
     /// Sends the notifications of all due events, and returns the time at which the next one is due.
     pub(crate) async fn send_due_notifications(&self) -> anyhow::Result<Option<Timestamp>> {
-        // The time is taken before the read: an event that arrives after the read is not missing from a due group.
+        // The time is taken before the read, so that a group that is due contains all of its events.
         let now = self.clock.now();
-        let untold = self.db.read(|conn| arr_events::load_unreported_events(conn, EVENT_BATCH)).await?;
-        let groups = group_events(untold);
-        // Groups that need no request come first, so that a Sonarr instance that hangs delays no movie.
-        let (shows, others): (Vec<_>, Vec<_>) =
+        let events = self.db.read(|conn| arr_events::load_unreported_events(conn, EVENT_BATCH)).await?;
+        let groups = group_events(events);
+        // Groups that need no request come first, so that an unresponsive Sonarr does not delay movies.
+        let (series, others): (Vec<_>, Vec<_>) =
             groups.into_iter().partition(|group| matches!(group.subject, EventSubject::Series(_)));
-        let (mut next, mut silent): (Option<Timestamp>, Vec<String>) = (None, Vec::new());
-        for group in others.into_iter().chain(shows) {
+        let (mut next, mut unresponsive): (Option<Timestamp>, Vec<String>) = (None, Vec::new());
+        for group in others.into_iter().chain(series) {
             let (ready_at, instance) = (group.ready_at(), group.instance.clone());
-            let again = if ready_at > now {
+            let retry_at = if ready_at > now {
                 Some(ready_at)
-            } else if silent.contains(&instance) {
+            } else if unresponsive.contains(&instance) {
                 Some(now + SONARR_RETRY_DELAY)
             } else {
                 match self.notify_group(group).await? {
                     FanoutOutcome::Done => None,
                     FanoutOutcome::NotBefore(at) => Some(at),
-                    FanoutOutcome::Unclear => Some(now + SONARR_RETRY_DELAY),
-                    FanoutOutcome::NoAnswer => {
-                        silent.push(instance);
+                    FanoutOutcome::UnreadableSeries => Some(now + SONARR_RETRY_DELAY),
+                    FanoutOutcome::NoResponse => {
+                        unresponsive.push(instance);
                         Some(now + SONARR_RETRY_DELAY)
                     }
                 }
             };
-            next = next.into_iter().chain(again).min();
+            next = next.into_iter().chain(retry_at).min();
         }
         self.outbox.notify();
         Ok(next)
@@ -107,15 +107,15 @@ impl Notifier {
         let (settings, now) = (self.settings.clone(), self.clock.now());
         match &group.subject {
             EventSubject::Series(_) => {
-                let news = match self.fetch_show_news(&group).await? {
+                let news = match self.fetch_series_news(&group).await? {
                     SeriesLookupOutcome::Found(news) => news,
-                    SeriesLookupOutcome::NoAnswer => return Ok(FanoutOutcome::NoAnswer),
-                    SeriesLookupOutcome::Unclear => return Ok(FanoutOutcome::Unclear),
+                    SeriesLookupOutcome::NoResponse => return Ok(FanoutOutcome::NoResponse),
+                    SeriesLookupOutcome::UnreadableSeries => return Ok(FanoutOutcome::UnreadableSeries),
                 };
                 // The clock may have been set during the request to Sonarr.
                 let now = self.clock.now();
                 let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, now }.notify_of_show(&news)
+                    NotificationFanout { conn, settings: &settings, now }.notify_of_series(&news)
                 };
                 Ok(self.db.write(work).await?)
             }
@@ -129,7 +129,7 @@ impl Notifier {
             EventSubject::Download(_) | EventSubject::Check(_) => {
                 let service = self.instance_label(&group.instance);
                 let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, now }.notify_of_trouble(&group, &service)
+                    NotificationFanout { conn, settings: &settings, now }.notify_of_problem(&group, &service)
                 };
                 self.db.write(work).await?;
                 Ok(FanoutOutcome::Done)
@@ -137,52 +137,52 @@ impl Notifier {
         }
     }
 
-    /// Returns the instance name that users know.
+    /// Returns the display name of an instance.
     fn instance_label(&self, instance: &str) -> String {
-        let movies = self.library.movies.iter().find(|one| one.name == instance).map(Instance::display_name);
+        let movies =
+            self.library.movies.iter().find(|known| known.name == instance).map(Instance::display_name);
         let series =
-            || self.library.series.iter().find(|one| one.name == instance).map(Instance::display_name);
+            || self.library.series.iter().find(|known| known.name == instance).map(Instance::display_name);
         movies.or_else(series).unwrap_or_else(|| instance.to_owned())
     }
 
-    /// Queries Sonarr for the new episodes and the complete seasons. If no user follows the show, Sonarr is not
-    /// queried.
-    async fn fetch_show_news(&self, group: &EventGroup) -> anyhow::Result<SeriesLookupOutcome> {
+    /// Fetches the new episodes and the complete seasons of a series. If no user follows them, Sonarr is not queried.
+    async fn fetch_series_news(&self, group: &EventGroup) -> anyhow::Result<SeriesLookupOutcome> {
         let mut news = SeriesNews::from_group(group);
-        let (instance, seasons, show) = (group.instance.clone(), news.season_numbers(), news.show.clone());
-        let somebody_waits = move |conn: &mut _| {
+        let (instance, seasons, title) = (group.instance.clone(), news.season_numbers(), news.title.clone());
+        let has_followers = move |conn: &mut _| {
             for season in seasons {
-                if !follows::load_followers(conn, &followed_season(&instance, &show, season))?.is_empty() {
+                if !follows::load_followers(conn, &followed_season(&instance, &title, season))?.is_empty() {
                     return Ok(true);
                 }
             }
             Ok(false)
         };
-        let sonarr = self.library.series.iter().find(|one| one.name == group.instance);
-        let (Some(sonarr), true) = (sonarr, self.db.read(somebody_waits).await?) else {
+        let sonarr = self.library.series.iter().find(|known| known.name == group.instance);
+        let (Some(sonarr), true) = (sonarr, self.db.read(has_followers).await?) else {
             news.episodes.clear();
             return Ok(SeriesLookupOutcome::Found(news));
         };
-        let state = async {
-            let (client, id) = (&sonarr.client, news.show.id);
+        let details = async {
+            let (client, id) = (&sonarr.client, news.title.id);
             let Some(series) = client.fetch_series(id).await? else { return Ok(None) };
             let growing = client.growing_episodes(&series, Some(&news.season_numbers())).await?;
             Ok::<_, ArrError>(Some((series, client.fetch_history(id).await?, growing)))
         };
-        match state.await {
+        match details.await {
             Ok(Some((series, history, growing))) => {
                 news.add_series_details(&series, (&history, &growing), self.clock.now())
             }
             Ok(None) => news.episodes.clear(),
             Err(error) => {
-                let (instance, why) = (&group.instance, telemetry::error_chain(&error));
-                tracing::warn!(instance, error = why, "failed to query Sonarr about an arr event");
-                // All events must have this age, because a show that continues always has a recent event.
-                if group.events.iter().all(|report| self.clock.now() < report.received_at + MAX_EVENT_AGE) {
+                let (instance, error_chain) = (&group.instance, telemetry::error_chain(&error));
+                tracing::warn!(instance, error = error_chain, "failed to query Sonarr about an arr event");
+                // One event beyond the age limit ends the retries, because an airing series always has recent events.
+                if group.events.iter().all(|event| self.clock.now() < event.received_at + MAX_EVENT_AGE) {
                     return Ok(if error.is_of_the_server() {
-                        SeriesLookupOutcome::NoAnswer
+                        SeriesLookupOutcome::NoResponse
                     } else {
-                        SeriesLookupOutcome::Unclear
+                        SeriesLookupOutcome::UnreadableSeries
                     });
                 }
                 news.episodes.clear();
@@ -192,8 +192,11 @@ impl Notifier {
     }
 }
 
+/// Outcome of fetching the details of a series.
 enum SeriesLookupOutcome {
     Found(SeriesNews),
-    NoAnswer,
-    Unclear,
+    /// The instance did not respond.
+    NoResponse,
+    /// The instance responded, but not with usable details of this series.
+    UnreadableSeries,
 }

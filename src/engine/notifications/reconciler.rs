@@ -1,5 +1,5 @@
-//! Import of events that Sonarr and Radarr failed to report. They do not retry, so their history is read every few
-//! minutes. The history yields the same event keys as the reports, and known events are not stored a second time.
+//! Reconciliation with the history of Sonarr and Radarr, which do not retry failed webhooks. The history is polled every
+//! few minutes and yields the same event keys as the webhooks, so known events are not stored twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,18 +26,17 @@ use crate::store::library::arr_events;
 use crate::telemetry;
 use crate::tools::library::{ArrInstances, Instance};
 
-/// Delay before the first reading of the history, so that reports on their way arrive first.
+/// Delay before the first poll of the history, so that webhooks in flight arrive first.
 const START_DELAY: Duration = Duration::from_secs(30);
 const RECONCILE_INTERVAL: Duration = Duration::from_secs(300);
-/// Number of readings between two checks of the followed seasons: six hours.
-const READINGS_PER_CHECK: u32 = 72;
-/// Overlap of two readings of the history. A reading begins this long before the end of the last one, since rows may be
-/// stored late and clocks differ.
+/// Number of polls per check of the followed seasons, so that seasons are checked every six hours.
+const POLLS_PER_CHECK: u32 = 72;
+/// Overlap of two polls of the history, since entries may be stored late and clocks differ.
 const OVERLAP: SignedDuration = SignedDuration::from_mins(15);
 /// Age beyond which users are no longer notified of an event.
 const MAX_EVENT_AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Reader of the libraries' history.
+/// Worker that polls the history of all instances.
 pub struct Reconciler {
     db: Db,
     clock: Clock,
@@ -56,29 +55,37 @@ impl Reconciler {
         Self { db, clock, library, event_stored, season_checker }
     }
 
-    /// Reads the history every few minutes, for as long as the future is polled.
+    /// Polls the history every few minutes, for as long as the future is polled.
     pub(crate) async fn run(&self) {
         tokio::time::sleep(START_DELAY).await;
-        for reading in (0..READINGS_PER_CHECK).cycle() {
+        for poll in (0..POLLS_PER_CHECK).cycle() {
             self.reconcile_instances().await;
-            // The check follows a reading, so that imports that were not reported are known.
-            if reading == 0 {
+            // The check follows a poll, so that missed imports are known.
+            if poll == 0 {
                 self.season_checker.check_seasons().await;
             }
             tokio::time::sleep(RECONCILE_INTERVAL).await;
         }
     }
 
-    /// Reads the history of every library once. After a failed reading, the next one begins at the same cursor.
+    /// Polls the history of every instance once. After a failed poll, the next one starts at the same cursor.
     pub(crate) async fn reconcile_instances(&self) {
         for instance in &self.library.movies {
             if let Err(error) = self.reconcile_movies(instance).await {
-                tracing::warn!(instance = instance.name, error = format!("{error:#}"), "history read failed");
+                tracing::warn!(
+                    instance = instance.name,
+                    error = format!("{error:#}"),
+                    "failed to read the history"
+                );
             }
         }
         for instance in &self.library.series {
             if let Err(error) = self.reconcile_series(instance).await {
-                tracing::warn!(instance = instance.name, error = format!("{error:#}"), "history read failed");
+                tracing::warn!(
+                    instance = instance.name,
+                    error = format!("{error:#}"),
+                    "failed to read the history"
+                );
             }
         }
     }
@@ -86,10 +93,10 @@ impl Reconciler {
     async fn reconcile_movies(&self, instance: &Instance<Radarr>) -> anyhow::Result<()> {
         let Some(since) = self.load_history_start(instance.name).await? else { return Ok(()) };
         let entries = instance.client.history_since(since).await.context("read the history")?;
-        let found =
-            self.keep_unknown_events(instance.name, find_missed_events(MediaKind::Movie, &entries)).await?;
+        let events =
+            self.filter_unknown_events(instance.name, find_missed_events(MediaKind::Movie, &entries)).await?;
         let mut titles = BTreeMap::new();
-        for id in title_ids(&found) {
+        for id in title_ids(&events) {
             let Some(movie) =
                 none_if_unreadable(instance.client.fetch_movie(id).await).context("read a movie")?
             else {
@@ -97,86 +104,88 @@ impl Reconciler {
             };
             titles.insert(id, ArrTitle { id, catalog_id: movie.tmdb, title: movie.title, year: movie.year });
         }
-        let found = add_titles(found, &titles);
-        self.store_missed_events((instance.name, instance.client.common_api()), &entries, found).await
+        let events = add_titles(events, &titles);
+        self.store_missed_events((instance.name, instance.client.common_api()), &entries, events).await
     }
 
     async fn reconcile_series(&self, instance: &Instance<Sonarr>) -> anyhow::Result<()> {
         let Some(since) = self.load_history_start(instance.name).await? else { return Ok(()) };
         let entries = instance.client.history_since(since).await.context("read the history")?;
-        let found =
-            self.keep_unknown_events(instance.name, find_missed_events(MediaKind::Series, &entries)).await?;
+        let events = self
+            .filter_unknown_events(instance.name, find_missed_events(MediaKind::Series, &entries))
+            .await?;
         let mut titles = BTreeMap::new();
-        for id in title_ids(&found) {
-            let Some(show) =
-                none_if_unreadable(instance.client.fetch_series(id).await).context("read a show")?
+        for id in title_ids(&events) {
+            let Some(series) =
+                none_if_unreadable(instance.client.fetch_series(id).await).context("read a series")?
             else {
                 continue;
             };
-            titles.insert(id, ArrTitle { id, catalog_id: show.tvdb, title: show.title, year: show.year });
+            titles
+                .insert(id, ArrTitle { id, catalog_id: series.tvdb, title: series.title, year: series.year });
         }
-        let found = add_titles(found, &titles);
-        self.store_missed_events((instance.name, instance.client.common_api()), &entries, found).await
+        let events = add_titles(events, &titles);
+        self.store_missed_events((instance.name, instance.client.common_api()), &entries, events).await
     }
 
-    /// Returns the start time of the next reading. Returns `None` for the first reading ever, which only stores the
-    /// cursor, because past events cause no notifications.
+    /// Returns the start time of the next poll. The first poll of an instance only stores the cursor and returns `None`,
+    /// because past events cause no notifications.
     async fn load_history_start(&self, instance: &'static str) -> anyhow::Result<Option<Timestamp>> {
         let now = self.clock.now();
-        let until = self
+        let cursor = self
             .db
             .write(move |conn| {
-                let until = arr_events::load_history_cursor(conn, instance)?;
-                if until.is_none() {
-                    // The next reading begins here, and not before.
+                let cursor = arr_events::load_history_cursor(conn, instance)?;
+                if cursor.is_none() {
+                    // The next poll subtracts the overlap, and so starts exactly at `now`.
                     arr_events::store_history_cursor(conn, instance, now + OVERLAP)?;
                 }
-                Ok(until)
+                Ok(cursor)
             })
             .await?;
-        // A cursor farther ahead than the overlap was stored by a clock that was set back since. The cursor of the
-        // first reading is not that far ahead.
-        let place = |until: Timestamp| if until > now + OVERLAP { now } else { until };
-        Ok(until.map(|until| (place(until) - OVERLAP).max(now - MAX_EVENT_AGE)))
+        // A cursor ahead of the present by more than the overlap was stored before the clock was set back.
+        let valid_cursor = |cursor: Timestamp| if cursor > now + OVERLAP { now } else { cursor };
+        Ok(cursor.map(|cursor| (valid_cursor(cursor) - OVERLAP).max(now - MAX_EVENT_AGE)))
     }
 
-    /// Returns the found events that are not stored yet.
-    async fn keep_unknown_events(
+    /// Returns the events that are not stored yet.
+    async fn filter_unknown_events(
         &self,
         instance: &'static str,
-        found: Vec<MissedArrEvent>,
+        events: Vec<MissedArrEvent>,
     ) -> anyhow::Result<Vec<MissedArrEvent>> {
-        let pick = move |conn: &mut _| {
+        let filter = move |conn: &mut _| {
             let mut unknown = Vec::new();
-            for one in found {
-                if !arr_events::is_event_known(conn, instance, &one.event.matter)? {
-                    unknown.push(one);
+            for event in events {
+                if !arr_events::is_event_known(conn, instance, &event.event.matter)? {
+                    unknown.push(event);
                 }
             }
             Ok(unknown)
         };
-        Ok(self.db.read(pick).await?)
+        Ok(self.db.read(filter).await?)
     }
 
     async fn store_missed_events(
         &self,
-        (instance, server): (&'static str, CommonApi<'_>),
+        (instance, client): (&'static str, CommonApi<'_>),
         entries: &[HistoryEntry],
-        mut reported: Vec<KeyedArrEvent>,
+        mut events: Vec<KeyedArrEvent>,
     ) -> anyhow::Result<()> {
-        let is_failure = |one: &KeyedArrEvent| matches!(one.event, ArrEvent::DownloadFailed(_));
-        // An instance that automatically searches for another copy needs no help.
-        if reported.iter().any(is_failure) && server.replaces_failed().await.context("read the settings")? {
-            reported.retain(|one| !is_failure(one));
+        let is_failure = |event: &KeyedArrEvent| matches!(event.event, ArrEvent::DownloadFailed(_));
+        // An instance that automatically searches for another release needs no help.
+        if events.iter().any(is_failure) && client.replaces_failed().await.context("read the settings")? {
+            events.retain(|event| !is_failure(event));
         }
         let now = self.clock.now();
-        // An event with a date in the future must not suspend the reading until that date.
+        // An entry with a future date must not move the cursor beyond the present.
         let last = entries.iter().map(|entry| entry.at.min(now)).max();
         let store = move |conn: &mut _| {
-            let new = arr_events::store_arr_events(conn, instance, &reported, now)?;
-            let until = arr_events::load_history_cursor(conn, instance)?;
-            let moves = |last: &Timestamp| until.is_none_or(|until| *last > until || until > now + OVERLAP);
-            if let Some(last) = last.filter(moves) {
+            let new = arr_events::store_arr_events(conn, instance, &events, now)?;
+            let cursor = arr_events::load_history_cursor(conn, instance)?;
+            let is_new_cursor =
+                |last: &Timestamp| cursor.is_none_or(|cursor| *last > cursor || cursor > now + OVERLAP);
+            if let Some(last) = last.filter(is_new_cursor) {
                 arr_events::store_history_cursor(conn, instance, last)?;
             }
             Ok(new)
@@ -190,7 +199,7 @@ impl Reconciler {
     }
 }
 
-/// Event found in the history, before its title is known.
+/// Event from the history, before its title is known.
 struct MissedArrEvent {
     title_id: i64,
     /// Episodes of a failed download, by season and number.
@@ -199,12 +208,12 @@ struct MissedArrEvent {
 }
 
 fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedArrEvent> {
-    let mut all: Vec<MissedArrEvent> = Vec::new();
+    let mut events: Vec<MissedArrEvent> = Vec::new();
     for entry in entries.iter().filter(|entry| entry.of > 0) {
         let title = ArrTitle { id: entry.of, catalog_id: 0, title: String::new(), year: 0 };
         let copy = if history::is_upgrade(entries, entry) { ImportKind::Upgrade } else { ImportKind::First };
         let number = entry.episode.map(|(_, season, number)| (season, number));
-        let report = match (entry.event, kind, number) {
+        let event = match (entry.event, kind, number) {
             (HistoryEvent::Imported, MediaKind::Movie, _) => ArrEvent::MovieImported(title, copy),
             (HistoryEvent::Imported, MediaKind::Series, Some((season, number))) => {
                 ArrEvent::EpisodeImported { show: title, season, number, copy }
@@ -214,24 +223,23 @@ fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedAr
             }
             _ => continue,
         };
-        let reported = KeyedArrEvent::new(report, &entry.download, entry.at);
-        match all.iter_mut().find(|known| known.event.matter == reported.matter) {
-            // A failed pack has a row for each of its episodes.
+        let keyed = KeyedArrEvent::new(event, &entry.download, entry.at);
+        match events.iter_mut().find(|known| known.event.matter == keyed.matter) {
+            // A failed season pack has an entry for each of its episodes.
             Some(known) => known.episodes.extend(number),
-            None => all.push(MissedArrEvent {
+            None => events.push(MissedArrEvent {
                 title_id: entry.of,
                 episodes: number.into_iter().collect(),
-                event: reported,
+                event: keyed,
             }),
         }
     }
-    all
+    events
 }
 
-/// Treats a title that its instance cannot return as missing, so that it does not block the notifications about other
-/// titles.
-fn none_if_unreadable<T>(answer: Result<Option<T>, ArrError>) -> Result<Option<T>, ArrError> {
-    match answer {
+/// Treats a title that its instance cannot return as missing, so that other titles are still processed.
+fn none_if_unreadable<T>(result: Result<Option<T>, ArrError>) -> Result<Option<T>, ArrError> {
+    match result {
         Err(error) if !error.is_of_the_server() => {
             tracing::warn!(
                 error = telemetry::error_chain(&error),
@@ -239,35 +247,35 @@ fn none_if_unreadable<T>(answer: Result<Option<T>, ArrError>) -> Result<Option<T
             );
             Ok(None)
         }
-        Ok(_) | Err(_) => answer,
+        Ok(_) | Err(_) => result,
     }
 }
 
-fn title_ids(found: &[MissedArrEvent]) -> BTreeSet<i64> {
-    found.iter().map(|one| one.title_id).collect()
+fn title_ids(events: &[MissedArrEvent]) -> BTreeSet<i64> {
+    events.iter().map(|event| event.title_id).collect()
 }
 
-/// Adds titles to the found events. Events of titles that are no longer in the library are dropped.
-fn add_titles(found: Vec<MissedArrEvent>, titles: &BTreeMap<i64, ArrTitle>) -> Vec<KeyedArrEvent> {
-    let name = |one: MissedArrEvent| {
-        let known = titles.get(&one.title_id)?;
-        let KeyedArrEvent { matter, event: report } = one.event;
-        let report = match report {
-            ArrEvent::MovieImported(_, copy) => ArrEvent::MovieImported(known.clone(), copy),
+/// Adds the titles of events. Events of titles that are no longer in the library are dropped.
+fn add_titles(events: Vec<MissedArrEvent>, titles: &BTreeMap<i64, ArrTitle>) -> Vec<KeyedArrEvent> {
+    let add_title = |missed: MissedArrEvent| {
+        let title = titles.get(&missed.title_id)?;
+        let KeyedArrEvent { matter, event } = missed.event;
+        let event = match event {
+            ArrEvent::MovieImported(_, copy) => ArrEvent::MovieImported(title.clone(), copy),
             ArrEvent::EpisodeImported { season, number, copy, .. } => {
-                ArrEvent::EpisodeImported { show: known.clone(), season, number, copy }
+                ArrEvent::EpisodeImported { show: title.clone(), season, number, copy }
             }
-            ArrEvent::DownloadFailed(_) if one.episodes.is_empty() => {
-                ArrEvent::DownloadFailed(format_arr_title(known))
+            ArrEvent::DownloadFailed(_) if missed.episodes.is_empty() => {
+                ArrEvent::DownloadFailed(format_arr_title(title))
             }
             ArrEvent::DownloadFailed(_) => {
-                ArrEvent::DownloadFailed(format_episodes(&known.title, &one.episodes))
+                ArrEvent::DownloadFailed(format_episodes(&title.title, &missed.episodes))
             }
             ArrEvent::ImportBlocked(_) | ArrEvent::HealthIssue { .. } | ArrEvent::HealthRestored { .. } => {
                 return None;
             }
         };
-        Some(KeyedArrEvent { matter, event: report })
+        Some(KeyedArrEvent { matter, event })
     };
-    found.into_iter().filter_map(name).collect()
+    events.into_iter().filter_map(add_title).collect()
 }

@@ -1,5 +1,5 @@
-//! Check of followed shows for seasons that become complete without an import: the waiting time after their last
-//! episode has passed, the catalog marks their finale late, or their show ends.
+//! Checks followed series for seasons that become complete without an import: the waiting time after their last episode
+//! has passed, the catalog marks their finale late, or their series ends.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ use crate::store::queue::notifications;
 use crate::telemetry;
 use crate::tools::library::{ArrInstances, Instance};
 
-/// Maximum number of arr events that are searched for the events of a show.
-const MOST_EVENTS: i64 = 2_000;
-/// Maximum age of the end of a waiting time that causes a notification of the followers of a whole show. After this
-/// age, the record of an earlier notification may be erased.
-const FARTHEST: SignedDuration = SignedDuration::from_hours(24);
-/// Number of latest seasons that may have been growing when the follow of a whole show began.
-const LATEST: usize = 2;
+/// Maximum number of arr events that are searched for the events of a series.
+const MAX_EVENTS: i64 = 2_000;
+/// Maximum time since the end of a waiting time at which the followers of a whole series are notified. Later, the record
+/// of an earlier notification may be erased.
+const MAX_NOTIFICATION_DELAY: SignedDuration = SignedDuration::from_hours(24);
+/// Number of latest seasons that may have been growing when the follow of a whole series started.
+const LATEST_SEASONS: usize = 2;
 
-/// Checker of followed shows.
+/// Checker of followed series.
 pub struct SeasonChecker {
     db: Db,
     clock: Clock,
@@ -48,11 +48,11 @@ impl SeasonChecker {
         Self { db, clock, settings, library, outbox }
     }
 
-    /// Checks every followed show once, and notifies the followers of its complete seasons. If the check of a show
-    /// fails, the show is checked the next time.
+    /// Checks every followed series once, and notifies the followers of its complete seasons. A series whose check fails
+    /// is checked again at the next run.
     pub(crate) async fn check_seasons(&self) {
         for instance in &self.library.series {
-            if let Err(error) = self.check_seasons_of(instance).await {
+            if let Err(error) = self.check_instance(instance).await {
                 tracing::warn!(
                     instance = instance.name,
                     error = format!("{error:#}"),
@@ -63,20 +63,20 @@ impl SeasonChecker {
         self.outbox.notify();
     }
 
-    async fn check_seasons_of(&self, instance: &Instance<Sonarr>) -> anyhow::Result<()> {
+    async fn check_instance(&self, instance: &Instance<Sonarr>) -> anyhow::Result<()> {
         let name = instance.name;
         let mut follows = self.db.read(move |conn| follows::of_shows(conn, name)).await?;
         follows.sort_by_key(|follow| follow.catalog_id);
-        for of_show in follows.chunk_by(|one, other| one.catalog_id == other.catalog_id) {
-            match self.complete_seasons(&instance.client, of_show).await {
-                Ok(Some(found)) => self.tell_of_seasons(name, found).await?,
+        for series_follows in follows.chunk_by(|one, other| one.catalog_id == other.catalog_id) {
+            match self.fetch_complete_seasons(&instance.client, series_follows).await {
+                Ok(Some(seasons)) => self.notify_of_seasons(name, seasons).await?,
                 Ok(None) => {}
                 Err(error) if error.is_of_the_server() => return Err(error.into()),
                 Err(error) => {
                     tracing::warn!(
                         instance = name,
                         error = telemetry::error_chain(&error),
-                        "failed to check a show"
+                        "failed to check a series"
                     );
                 }
             }
@@ -84,8 +84,8 @@ impl SeasonChecker {
         Ok(())
     }
 
-    /// Fetches a followed show and returns its followed seasons that are complete.
-    async fn complete_seasons(
+    /// Fetches a followed series and returns its followed seasons that are complete.
+    async fn fetch_complete_seasons(
         &self,
         sonarr: &Sonarr,
         follows: &[ShowFollow],
@@ -96,7 +96,7 @@ impl SeasonChecker {
         let mut episodes = sonarr.growing_episodes(&series, Some(&numbers)).await?;
         if follows.iter().any(|follow| follow.season.is_none()) {
             let id = series.id.unwrap_or_default();
-            for season in latest_without(&series, &episodes) {
+            for season in latest_seasons_without_episodes(&series, &episodes) {
                 episodes.extend(sonarr.season_episodes(id, season).await?);
             }
         }
@@ -106,27 +106,27 @@ impl SeasonChecker {
         Ok((!complete.is_empty()).then_some(CompleteSeasons { series, complete, episodes }))
     }
 
-    async fn tell_of_seasons(&self, instance: &str, found: CompleteSeasons) -> anyhow::Result<()> {
-        let CompleteSeasons { series, complete, episodes } = found;
+    async fn notify_of_seasons(&self, instance: &str, seasons: CompleteSeasons) -> anyhow::Result<()> {
+        let CompleteSeasons { series, complete, episodes } = seasons;
         let news = SeriesNews::without_import(instance, &series, complete);
         let (settings, now) = (self.settings.clone(), self.clock.now());
         let work = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &settings, now }.of_seasons(&news, &episodes)
+            NotificationFanout { conn, settings: &settings, now }.notify_of_seasons(&news, &episodes)
         };
         Ok(self.db.write(work).await?)
     }
 }
 
-/// Complete seasons of a followed show.
+/// Complete seasons of a followed series.
 struct CompleteSeasons {
     series: Series,
     complete: Vec<u32>,
-    /// Episodes of the growing seasons. For a show that is followed as a whole, also the episodes of its latest
+    /// Episodes of the growing seasons. For a series that is followed as a whole, also the episodes of its latest
     /// seasons.
     episodes: Vec<Episode>,
 }
 
-/// Returns the followed seasons, which for a whole show are all of its seasons.
+/// Returns the followed seasons: all seasons if the whole series is followed.
 fn followed_seasons(series: &Series, follows: &[ShowFollow]) -> Vec<u32> {
     let is_followed =
         |number: u32| follows.iter().any(|follow| follow.season.is_none_or(|season| season == number));
@@ -134,43 +134,43 @@ fn followed_seasons(series: &Series, follows: &[ShowFollow]) -> Vec<u32> {
 }
 
 /// Returns the latest seasons that are on disk and have no episodes in `episodes`.
-fn latest_without(series: &Series, episodes: &[Episode]) -> Vec<u32> {
+fn latest_seasons_without_episodes(series: &Series, episodes: &[Episode]) -> Vec<u32> {
     let mut seasons: Vec<&Season> = series.seasons.iter().collect();
     seasons.sort_by_key(|season| Reverse(season.number));
     let is_known = |number: u32| episodes.iter().any(|episode| episode.season == number);
-    let latest = seasons.into_iter().take(LATEST);
+    let latest = seasons.into_iter().take(LATEST_SEASONS);
     latest
         .filter(|season| season.is_on_disk())
         .map(|season| season.number)
-        .filter(|it| !is_known(*it))
+        .filter(|number| !is_known(*number))
         .collect()
 }
 
 impl NotificationFanout<'_> {
-    /// Notifies the followers of complete seasons. Seasons with waiting arr events are skipped, because the events
-    /// cause the notification.
-    fn of_seasons(&mut self, news: &SeriesNews, episodes: &[Episode]) -> QueryResult<()> {
-        let is_of_show = |report: &ArrEvent| matches!(report, ArrEvent::EpisodeImported { show, .. } if show.id == news.show.id);
-        let untold = arr_events::load_unreported_events(self.conn, MOST_EVENTS)?;
-        if untold.iter().any(|event| event.instance == news.instance && is_of_show(&event.event)) {
+    /// Notifies the followers of complete seasons. A series with waiting arr events is skipped, because the
+    /// events cause the notification.
+    fn notify_of_seasons(&mut self, news: &SeriesNews, episodes: &[Episode]) -> QueryResult<()> {
+        let is_of_series = |event: &ArrEvent| matches!(event, ArrEvent::EpisodeImported { show, .. } if show.id == news.title.id);
+        let unreported = arr_events::load_unreported_events(self.conn, MAX_EVENTS)?;
+        if unreported.iter().any(|event| event.instance == news.instance && is_of_series(&event.event)) {
             return Ok(());
         }
-        let mut shares: Vec<UserNews> = Vec::new();
+        let mut user_news: Vec<UserNews> = Vec::new();
         for follow in follows::of_shows(self.conn, &news.instance)? {
-            if follow.catalog_id != news.show.catalog_id {
+            if follow.catalog_id != news.title.catalog_id {
                 continue;
             }
             for season in news.complete.iter().copied() {
-                if self.waits_for(news, &follow, (season, episodes))? {
-                    self.add_season(news, (follow.user, season), &mut shares)?;
+                if self.is_awaited(news, &follow, (season, episodes))? {
+                    self.add_season(news, (follow.user, season), &mut user_news)?;
                 }
             }
         }
-        self.announce(news, shares)
+        self.announce(news, user_news)
     }
 
-    /// Returns whether a follow covers a season that was not complete when the follow began.
-    fn waits_for(
+    /// Returns whether a follow covers a season that was not complete when the follow started.
+    fn is_awaited(
         &mut self,
         news: &SeriesNews,
         follow: &ShowFollow,
@@ -180,33 +180,33 @@ impl NotificationFanout<'_> {
             return Ok(followed == season);
         }
         let since = follow.since;
-        let of_season = format!("episode:{}:{}:{season}:", news.instance, news.show.catalog_id);
-        let last = notifications::load_last_notified(self.conn, follow.user, &of_season)?;
-        // Without an import since the follow began, the waiting time after the last episode decides whether the season
-        // was complete by then. The follow of a show that is over ends now, before the waiting time has passed.
-        let earliest = since.max(self.now - FARTHEST);
-        let has_rested = |until: Timestamp| until > earliest && (news.is_over || until <= self.now);
-        let was_growing = expected_until(season, episodes).is_some_and(has_rested);
+        let key_prefix = format!("episode:{}:{}:{season}:", news.instance, news.title.catalog_id);
+        let last = notifications::load_last_notified(self.conn, follow.user, &key_prefix)?;
+        // Without an import since the follow started, the waiting time after the last episode shows whether the season
+        // was complete by then. If the series is over, its seasons are complete before the waiting time has passed.
+        let earliest = since.max(self.now - MAX_NOTIFICATION_DELAY);
+        let ended_since_follow = |until: Timestamp| until > earliest && (news.is_over || until <= self.now);
+        let was_growing = expected_until(season, episodes).is_some_and(ended_since_follow);
         Ok(was_growing || last.is_some_and(|last| last >= since))
     }
 
-    /// Adds a complete season to the share of a user, unless the user was already notified of the season.
+    /// Adds a complete season to the news of a user, unless the user was already notified of the season.
     fn add_season(
         &mut self,
         news: &SeriesNews,
         (user, season): (UserId, u32),
-        shares: &mut Vec<UserNews>,
+        user_news: &mut Vec<UserNews>,
     ) -> QueryResult<()> {
-        let what = followed_season(&news.instance, &news.show, season);
-        let since = follows::load_follow_time(self.conn, user, &what)?.unwrap_or(self.now);
-        let matter = format!("season:{}:{}:{season}", news.instance, news.show.catalog_id);
-        if notifications::was_notified(self.conn, user, &matter, since)? {
+        let season_follow = followed_season(&news.instance, &news.title, season);
+        let since = follows::load_follow_time(self.conn, user, &season_follow)?.unwrap_or(self.now);
+        let key = format!("season:{}:{}:{season}", news.instance, news.title.catalog_id);
+        if notifications::was_notified(self.conn, user, &key, since)? {
             return Ok(());
         }
-        let share = UserNews::of(user, shares);
-        if !share.complete.contains(&season) {
-            share.complete.push(season);
-            share.matters.push((matter, since));
+        let news_of_user = UserNews::for_user(user, user_news);
+        if !news_of_user.complete.contains(&season) {
+            news_of_user.complete.push(season);
+            news_of_user.keys.push((key, since));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Send times of messages that are not replies: outside the quiet hours, and not too many in an hour.
+//! Send times of notifications: outside the quiet hours, and within an hourly limit.
 
 use jiff::Timestamp;
 
@@ -15,8 +15,8 @@ pub(crate) fn earliest_send_time(
     settings: &HouseholdSettings,
     now: Timestamp,
 ) -> QueryResult<Timestamp> {
-    let lately = notifications::load_notification_times(conn, user, now - HOUR, None)?;
-    send_time(conn, user, settings, &lately, now)
+    let recent = notifications::load_notification_times(conn, user, now - HOUR, None)?;
+    send_time(conn, user, settings, &recent, now)
 }
 
 /// Reschedules the waiting notifications of a user, or of all users, after a change of the quiet hours or the clock.
@@ -26,25 +26,25 @@ pub(crate) fn reschedule_notifications(
     user: Option<UserId>,
     now: Timestamp,
 ) -> QueryResult<()> {
-    for (notice, user) in notifications::load_waiting_notifications(conn, user, now)? {
-        let lately = notifications::load_notification_times(conn, user, now - HOUR, Some(notice))?;
-        let at = send_time(conn, user, settings, &lately, now)?;
-        notifications::postpone_notification(conn, notice, at, now)?;
+    for (notification, user) in notifications::load_waiting_notifications(conn, user, now)? {
+        let recent = notifications::load_notification_times(conn, user, now - HOUR, Some(notification))?;
+        let at = send_time(conn, user, settings, &recent, now)?;
+        notifications::postpone_notification(conn, notification, at, now)?;
     }
     Ok(())
 }
 
-/// Returns the send time of a notification. `lately` contains the creation times of the other notifications of the last
+/// Returns the send time of a notification. `recent` are the creation times of the other notifications of the last
 /// hour.
 fn send_time(
     conn: &mut Conn,
     user: UserId,
     settings: &HouseholdSettings,
-    lately: &[Timestamp],
+    recent: &[Timestamp],
     now: Timestamp,
 ) -> QueryResult<Timestamp> {
     let own = notifications::load_quiet_hours(conn, user)?;
-    Ok(match plan_send_time(own.or(settings.quiet_hours), lately, now, &settings.zone) {
+    Ok(match plan_send_time(own.or(settings.quiet_hours), recent, now, &settings.zone) {
         SendTime::Now => now,
         SendTime::At(at) => at,
     })

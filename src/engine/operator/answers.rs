@@ -12,14 +12,14 @@ use crate::store::memory::responses::{self, AnswerOwner};
 use crate::store::memory::shared_answers::{self, ReviewOutcome};
 use crate::store::privacy::erase_answer;
 
-/// Users who may find an exchange that the operator adds.
+/// Users who may find a manual answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerAudience {
     User(UserId),
     Everyone,
 }
 
-/// Exchange that the operator adds by hand.
+/// Question and answer that the operator adds by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManualAnswer {
     pub audience: AnswerAudience,
@@ -27,19 +27,20 @@ pub struct ManualAnswer {
     pub answer: String,
 }
 
-/// Admin's decision on an answer that the model considers general.
+/// Operator's decision on an answer that the model suggests for sharing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SharingDecision {
     /// All users may find the answer.
     Share,
-    Keep,
+    /// Only the user who got the answer may find it.
+    KeepPrivate,
 }
 
 /// Actions of the operator on stored answers.
 pub struct AnswerActions {
     db: Db,
     clock: Clock,
-    /// Signal to index the answers that wait.
+    /// Signal that an answer waits for indexing.
     answer_stored: WorkSignal,
 }
 
@@ -49,17 +50,17 @@ impl AnswerActions {
         Self { db, clock, answer_stored }
     }
 
-    /// Adds an exchange to the answers that recall can find, and returns its row id.
-    pub async fn add_manual_answer(&self, addition: ManualAnswer, by: Actor) -> Result<i64, DbError> {
+    /// Adds a question and answer that recall can find, and returns its row id.
+    pub async fn add_manual_answer(&self, manual: ManualAnswer, actor: Actor) -> Result<i64, DbError> {
         let now = self.clock.now();
         let add = move |conn: &mut _| {
-            let (owner, user, subject) = match addition.audience {
+            let (owner, user, subject) = match manual.audience {
                 AnswerAudience::User(user) => (AnswerOwner::User(user), Some(user), AuditSubject::User(user)),
                 AnswerAudience::Everyone => (AnswerOwner::Everyone, None, AuditSubject::Household),
             };
-            let entry = NewAuditEntry { actor: by, kind: "memory_added", subject, detail: json!({}) };
+            let entry = NewAuditEntry { actor, kind: "memory_added", subject, detail: json!({}) };
             audit::record_change(conn, &entry, now)?;
-            let ManualAnswer { question, answer, .. } = addition;
+            let ManualAnswer { question, answer, .. } = manual;
             responses::add_operator_answer(conn, owner, user, (question, answer), now)
         };
         let id = self.db.write(add).await?;
@@ -68,40 +69,40 @@ impl AnswerActions {
     }
 
     /// Records the decision whether all users may find an answer.
-    pub async fn decide_suggestion(
+    pub async fn decide_sharing(
         &self,
         id: i64,
-        verdict: SharingDecision,
-        by: Actor,
+        decision: SharingDecision,
+        actor: Actor,
     ) -> Result<ReviewOutcome, DbError> {
         let now = self.clock.now();
-        let settle = move |conn: &mut _| {
-            let (settled, kind) = match verdict {
+        let decide = move |conn: &mut _| {
+            let (outcome, kind) = match decision {
                 SharingDecision::Share => (shared_answers::approve_answer(conn, id)?, "memory_shared"),
-                SharingDecision::Keep => (shared_answers::refuse_answer(conn, id)?, "memory_kept"),
+                SharingDecision::KeepPrivate => (shared_answers::refuse_answer(conn, id)?, "memory_kept"),
             };
             if let (ReviewOutcome::Applied, Some(user)) =
-                (settled, shared_answers::load_asking_user(conn, id)?)
+                (outcome, shared_answers::load_asking_user(conn, id)?)
             {
                 let entry =
-                    NewAuditEntry { actor: by, kind, subject: AuditSubject::User(user), detail: json!({}) };
+                    NewAuditEntry { actor, kind, subject: AuditSubject::User(user), detail: json!({}) };
                 audit::record_change(conn, &entry, now)?;
             }
-            Ok(settled)
+            Ok(outcome)
         };
-        self.db.write(settle).await
+        self.db.write(decide).await
     }
 
     /// Erases an answer from memory, regardless of its owner.
-    pub async fn forget_answer(&self, id: i64, by: Actor) -> Result<ReviewOutcome, DbError> {
+    pub async fn forget_answer(&self, id: i64, actor: Actor) -> Result<ReviewOutcome, DbError> {
         let now = self.clock.now();
         let forget = move |conn: &mut _| {
-            let asked_by = shared_answers::load_asking_user(conn, id)?;
+            let user = shared_answers::load_asking_user(conn, id)?;
             if !erase_answer(conn, id, now)? {
                 return Ok(ReviewOutcome::TooLate);
             }
-            let subject = asked_by.map_or(AuditSubject::Household, AuditSubject::User);
-            let entry = NewAuditEntry { actor: by, kind: "memory_erased", subject, detail: json!({}) };
+            let subject = user.map_or(AuditSubject::Household, AuditSubject::User);
+            let entry = NewAuditEntry { actor, kind: "memory_erased", subject, detail: json!({}) };
             audit::record_change(conn, &entry, now)?;
             Ok(ReviewOutcome::Applied)
         };

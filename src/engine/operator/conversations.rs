@@ -34,9 +34,9 @@ const NO_DEBOUNCE: DebouncePolicy = DebouncePolicy { quiet_ms: 0, at_most_ms: 0 
 /// Outcome of starting a test conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestConversationOutcome {
-    Begun(ConversationId),
+    Started(ConversationId),
     /// All phone numbers reserved for test users are in use.
-    NoNumberFree,
+    NoFreeNumber,
 }
 
 /// Outcome of a message typed in the console.
@@ -47,6 +47,7 @@ pub enum OperatorMessageOutcome {
     NotOpen,
 }
 
+/// Outcome of reopening a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReopenOutcome {
     Reopened,
@@ -64,13 +65,14 @@ pub enum PromptDecision {
     Reject,
 }
 
+/// Outcome of answering a confirmation prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptAnswerOutcome {
     /// The answer is stored and counts as the user's own.
     Stored,
     /// The prompt is closed, or another prompt is open.
     Closed,
-    /// The prompt was not sent yet.
+    /// The prompt has not been sent yet.
     NotSentYet,
 }
 
@@ -90,11 +92,11 @@ impl ConversationActions {
     }
 
     /// Starts an empty conversation of a test user who has no open conversation.
-    pub async fn begin_test_conversation(&self) -> Result<TestConversationOutcome, DbError> {
+    pub async fn start_test_conversation(&self) -> Result<TestConversationOutcome, DbError> {
         let (now, zone) = (self.clock.now(), self.zone.clone());
-        let begin = move |conn: &mut Conn| {
+        let start = move |conn: &mut Conn| {
             let Some(user) = test_users::find_free_test_user(conn, now)? else {
-                return Ok(TestConversationOutcome::NoNumberFree);
+                return Ok(TestConversationOutcome::NoFreeNumber);
             };
             let entry = NewAuditEntry {
                 actor: Actor::Console,
@@ -109,13 +111,13 @@ impl ConversationActions {
                 &lifecycle::format_conversation_name(now, &zone),
                 now,
             )
-            .map(TestConversationOutcome::Begun)
+            .map(TestConversationOutcome::Started)
         };
-        self.db.write(begin).await
+        self.db.write(start).await
     }
 
-    /// Sends a message as the test user of a conversation, on the same path as every message. A repeated send with the
-    /// same `key` has no effect.
+    /// Sends a message as the test user of a conversation, through the same admission as every message. `key` is an
+    /// idempotency key.
     pub async fn send_as_test_user(
         &self,
         id: ConversationId,
@@ -123,61 +125,64 @@ impl ConversationActions {
         key: &str,
     ) -> Result<OperatorMessageOutcome, DbError> {
         let now = self.clock.now();
-        let open = move |conn: &mut Conn| {
-            let stretch = conversations::load_conversation_ref(conn, id)?;
-            let user = users::load_user(conn, stretch.user)?;
-            if !user.test || stretch.is_ended {
+        let load_phone = move |conn: &mut Conn| {
+            let conversation = conversations::load_conversation_ref(conn, id)?;
+            let user = users::load_user(conn, conversation.user)?;
+            if !user.test || conversation.is_ended {
                 return Ok(None);
             }
-            // A message that is typed here is meant for this conversation, regardless of how long the conversation was
-            // idle.
+            // The operator types into this conversation, so it continues even after the idle timeout.
             conversations::record_activity(conn, id, now)?;
             Ok(Some(user.phone))
         };
-        let Some(phone) = self.db.write(open).await? else {
+        let Some(phone) = self.db.write(load_phone).await? else {
             return Ok(OperatorMessageOutcome::NotOpen);
         };
-        let text = operator_message(phone, Address::console(), body, now);
-        let admitted = self
+        let message = operator_message(phone, Address::console(), body, now);
+        let admission = self
             .admission
             .admit_message(ReceivedMessage {
                 external_id: MessageOrigin::TestUser.to_message_id(key),
-                ..text
+                ..message
             })
-            .await;
-        Ok(match admitted? {
+            .await?;
+        Ok(match admission {
             AdmissionOutcome::New { .. } | AdmissionOutcome::Duplicate => OperatorMessageOutcome::Admitted,
             AdmissionOutcome::NoUser => OperatorMessageOutcome::NotOpen,
         })
     }
 
     /// Reopens a conversation. Another open conversation of the user ends.
-    pub async fn reopen_conversation(&self, id: ConversationId, by: Actor) -> Result<ReopenOutcome, DbError> {
+    pub async fn reopen_conversation(
+        &self,
+        id: ConversationId,
+        actor: Actor,
+    ) -> Result<ReopenOutcome, DbError> {
         let now = self.clock.now();
-        self.db.write(move |conn| reopen_stored_conversation(conn, id, by, now)).await
+        self.db.write(move |conn| reopen_stored_conversation(conn, id, actor, now)).await
     }
 
-    /// Answers the open confirmation prompt `asked` as if its user had texted the answer. The pending action is
+    /// Answers the open confirmation prompt with this id as if its user had texted the answer. The pending action is
     /// claimed, checked and executed in the same way, and the user gets the result.
     pub async fn answer_prompt(
         &self,
-        asked: i64,
-        verdict: PromptDecision,
+        prompt: i64,
+        decision: PromptDecision,
     ) -> Result<PromptAnswerOutcome, DbError> {
         let now = self.clock.now();
-        let answer = move |conn: &mut Conn| admit_prompt_answer(conn, asked, verdict, now);
-        let (answered, user) = self.db.write(answer).await?;
+        let answer = move |conn: &mut Conn| admit_prompt_answer(conn, prompt, decision, now);
+        let (outcome, user) = self.db.write(answer).await?;
         if let Some(user) = user {
             self.scheduler.wake_user(user);
         }
-        Ok(answered)
+        Ok(outcome)
     }
 }
 
 fn reopen_stored_conversation(
     conn: &mut Conn,
     id: ConversationId,
-    by: Actor,
+    actor: Actor,
     now: Timestamp,
 ) -> QueryResult<ReopenOutcome> {
     let ConversationRef { user, is_ended } = conversations::load_conversation_ref(conn, id)?;
@@ -191,7 +196,7 @@ fn reopen_stored_conversation(
         return Ok(ReopenOutcome::Busy);
     }
     let entry = NewAuditEntry {
-        actor: by,
+        actor,
         kind: "reopen",
         subject: AuditSubject::User(user),
         detail: json!({ "conversation": id.0 }),
@@ -211,29 +216,29 @@ fn reopen_stored_conversation(
 /// answer does not count, because it is older than the new prompt.
 fn admit_prompt_answer(
     conn: &mut Conn,
-    question: i64,
-    verdict: PromptDecision,
+    prompt: i64,
+    decision: PromptDecision,
     now: Timestamp,
 ) -> QueryResult<(PromptAnswerOutcome, Option<UserId>)> {
-    let Some(open) = pending_lookup::load_answerable_prompt(conn, question, now)? else {
+    let Some(open) = pending_lookup::load_answerable_prompt(conn, prompt, now)? else {
         return Ok((PromptAnswerOutcome::Closed, None));
     };
     let AnswerablePrompt { user, call, code, from, repeats, is_armed } = open;
     if !is_armed {
         return Ok((PromptAnswerOutcome::NotSentYet, None));
     }
-    let (kind, body) = match (verdict, code) {
+    let (kind, body) = match (decision, code) {
         (PromptDecision::Approve, Some(code)) => ("approve_question", format!("YES {code}")),
         (PromptDecision::Approve, None) => ("approve_question", "YES".to_owned()),
         (PromptDecision::Reject, _) => ("reject_question", "NO".to_owned()),
     };
     let User { id: user, phone, .. } = users::load_user(conn, user)?;
-    let text = ReceivedMessage {
+    let message = ReceivedMessage {
         // If a button is pressed twice, only the first press counts.
-        external_id: MessageOrigin::Button.to_message_id(&format!("answer-{question}-{repeats}")),
+        external_id: MessageOrigin::Button.to_message_id(&format!("answer-{prompt}-{repeats}")),
         ..operator_message(phone, from, &body, now)
     };
-    match inbound_messages::admit_message(conn, &text, NO_DEBOUNCE)? {
+    match inbound_messages::admit_message(conn, &message, NO_DEBOUNCE)? {
         AdmissionOutcome::NoUser => Ok((PromptAnswerOutcome::Closed, None)),
         AdmissionOutcome::Duplicate => Ok((PromptAnswerOutcome::Stored, None)),
         AdmissionOutcome::New { .. } => {

@@ -1,5 +1,4 @@
-//! Decisions of the operator in the console or the API, executed in the same way as decisions that an admin sends by
-//! message.
+//! Decisions of the operator in the console or the API, executed in the same way as an admin's commands by text.
 
 use std::sync::Arc;
 
@@ -35,7 +34,7 @@ use crate::store::{Conn, QueryResult};
 /// Outcome of approving or blocking a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessOutcome {
-    Done,
+    Changed,
     /// The user is the last admin, and no admin would be left to approve newcomers.
     LastAdmin,
     /// No user has this id.
@@ -48,7 +47,7 @@ pub enum DecisionOutcome {
     Decided,
     /// The request was already settled, or it has expired.
     TooLate,
-    /// No admin can be texted. A deletion needs an admin, in whose name it is executed.
+    /// No admin can receive texts. A deletion is executed on behalf of an admin.
     NoAdmin,
 }
 
@@ -56,7 +55,7 @@ pub enum DecisionOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseOutcome {
     Ended(ConversationId),
-    NothingOpen,
+    NoOpenConversation,
     /// No user has this id.
     UnknownUser,
 }
@@ -81,88 +80,84 @@ impl OperatorDecisions {
         self.settings.quotas
     }
 
-    /// Approves a user, as `APPROVE` does.
-    pub async fn approve_access(&self, user: UserId, by: Actor) -> Result<AccessOutcome, DbError> {
-        let (number, now) = (self.settings.number.clone(), self.clock.now());
-        let joining = self.db.write(move |conn| {
+    /// Approves a user, like the `APPROVE` command.
+    pub async fn approve_access(&self, user: UserId, actor: Actor) -> Result<AccessOutcome, DbError> {
+        let (our_number, now) = (self.settings.number.clone(), self.clock.now());
+        let approval = self.db.write(move |conn| {
             let Some(user) = user_admin::find_known_user(conn, user)? else {
                 return Ok(AccessOutcome::UnknownUser);
             };
-            user_access::approve_user(conn, &user, by, number.as_ref(), now)?;
-            Ok(AccessOutcome::Done)
+            user_access::approve_user(conn, &user, actor, our_number.as_ref(), now)?;
+            Ok(AccessOutcome::Changed)
         });
-        let joining = joining.await?;
+        let outcome = approval.await?;
         self.outbox.notify();
-        Ok(joining)
+        Ok(outcome)
     }
 
     /// Ends the running turn, drops the open confirmation prompt and ends the open conversation.
-    pub async fn close_conversation(&self, user: UserId, by: Actor) -> Result<CloseOutcome, DbError> {
+    pub async fn close_conversation(&self, user: UserId, actor: Actor) -> Result<CloseOutcome, DbError> {
         let now = self.clock.now();
-        let clear = move |conn: &mut _| {
+        let close = move |conn: &mut _| {
             if user_admin::find_known_user(conn, user)?.is_none() {
                 return Ok(CloseOutcome::UnknownUser);
             }
-            let entry = NewAuditEntry {
-                actor: by,
-                kind: "clear",
-                subject: AuditSubject::User(user),
-                detail: json!({}),
-            };
+            let entry =
+                NewAuditEntry { actor, kind: "clear", subject: AuditSubject::User(user), detail: json!({}) };
             audit::record_change(conn, &entry, now)?;
             turn_lifecycle::request_cancel(conn, user, now)?;
             pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
             let Some(open) = conversations::load_open_conversation(conn, user)? else {
-                return Ok(CloseOutcome::NothingOpen);
+                return Ok(CloseOutcome::NoOpenConversation);
             };
             conversations::end_conversation(conn, open.id, EndReason::Cleared, now)?;
             Ok(CloseOutcome::Ended(open.id))
         };
-        let clearing = self.db.write(clear).await?;
-        // The wake-up makes a turn that waits for the model check for its cancellation.
+        let outcome = self.db.write(close).await?;
+        // A turn that waits for the model checks for its cancellation when it is woken.
         self.scheduler.wake_user(user);
-        Ok(clearing)
+        Ok(outcome)
     }
 
-    /// Blocks a user, who gets no replies from now on, as `BLOCK` does.
-    pub async fn block_access(&self, user: UserId, by: Actor) -> Result<AccessOutcome, DbError> {
+    /// Blocks a user, who gets no replies from now on, like the `BLOCK` command.
+    pub async fn block_access(&self, user: UserId, actor: Actor) -> Result<AccessOutcome, DbError> {
         let now = self.clock.now();
-        let joining = self.db.write(move |conn| {
+        let blocking = self.db.write(move |conn| {
             let Some(user) = user_admin::find_known_user(conn, user)? else {
                 return Ok(AccessOutcome::UnknownUser);
             };
-            Ok(match user_access::block_user(conn, &user, by, now)? {
-                BlockOutcome::Blocked => AccessOutcome::Done,
+            Ok(match user_access::block_user(conn, &user, actor, now)? {
+                BlockOutcome::Blocked => AccessOutcome::Changed,
                 BlockOutcome::LastAdmin => AccessOutcome::LastAdmin,
             })
         });
-        joining.await
+        blocking.await
     }
 
     /// Denies a member's removal request. The title remains in the library.
-    pub async fn deny_removal_request(&self, wish: i64) -> Result<DecisionOutcome, DbError> {
-        let (number, now) = (self.settings.number.clone(), self.clock.now());
-        let word = self.db.write(move |conn| {
-            let Some(wish) = load_open_removal_request(conn, wish, now)? else {
+    pub async fn deny_removal_request(&self, id: i64) -> Result<DecisionOutcome, DbError> {
+        let (our_number, now) = (self.settings.number.clone(), self.clock.now());
+        let denial = self.db.write(move |conn| {
+            let Some(request) = load_open_removal_request(conn, id, now)? else {
                 return Ok(DecisionOutcome::TooLate);
             };
-            Ok(match removal_requests::deny_request(conn, &wish, Actor::Console, number.as_ref(), now)? {
+            let our_number = our_number.as_ref();
+            Ok(match removal_requests::deny_request(conn, &request, Actor::Console, our_number, now)? {
                 SettleApprovalOutcome::Settled => DecisionOutcome::Decided,
                 SettleApprovalOutcome::AlreadySettled => DecisionOutcome::TooLate,
             })
         });
-        let word = word.await?;
+        let outcome = denial.await?;
         self.outbox.notify();
-        Ok(word)
+        Ok(outcome)
     }
 
-    /// Deletes the title of a member's removal request. A deletion refers to the message that confirmed it, so the
-    /// decision becomes a message of the admin with the oldest record, queued behind the admin's other messages. The
-    /// admin gets the result.
-    pub async fn approve_removal_request(&self, wish: i64) -> Result<DecisionOutcome, DbError> {
+    /// Approves a member's removal request. A deletion refers to the message that confirmed it, so the decision becomes
+    /// a message of the oldest reachable admin, behind the admin's other messages. The admin gets the result.
+    pub async fn approve_removal_request(&self, id: i64) -> Result<DecisionOutcome, DbError> {
         let (settings, now) = (self.settings.clone(), self.clock.now());
-        let said = self.db.write(move |conn| send_approve_message(conn, wish, &settings, now)).await?;
-        Ok(match said {
+        let outcome = self.db.write(move |conn| queue_approve_message(conn, id, &settings, now)).await?;
+        Ok(match outcome {
             ApproveMessageOutcome::SentBy(admin) => {
                 self.scheduler.wake_user(admin);
                 DecisionOutcome::Decided
@@ -173,21 +168,21 @@ impl OperatorDecisions {
         })
     }
 
-    /// Resends the text of a message that certainly did not arrive.
-    pub async fn resend_message(&self, text: i64) -> Result<ResendOutcome, DbError> {
+    /// Resends a message that certainly did not arrive.
+    pub async fn resend_message(&self, id: i64) -> Result<ResendOutcome, DbError> {
         let now = self.clock.now();
-        let again =
-            self.db.write(move |conn| resend::resend_message(conn, text, Actor::Console, now)).await?;
+        let outcome =
+            self.db.write(move |conn| resend::resend_message(conn, id, Actor::Console, now)).await?;
         self.outbox.notify();
-        Ok(again)
+        Ok(outcome)
     }
 
     /// Ends the pause, so that the waiting messages of all users are processed.
     pub async fn resume_from_pause(&self) -> Result<PauseOutcome, DbError> {
         let now = self.clock.now();
-        let change = self.db.write(move |conn| {
-            let change = pauses::end_pause(conn, Actor::Console, now)?;
-            if change == PauseOutcome::Changed {
+        let resumption = self.db.write(move |conn| {
+            let outcome = pauses::end_pause(conn, Actor::Console, now)?;
+            if outcome == PauseOutcome::Changed {
                 let entry = NewAuditEntry {
                     actor: Actor::Console,
                     kind: "resume",
@@ -196,11 +191,11 @@ impl OperatorDecisions {
                 };
                 audit::record_change(conn, &entry, now)?;
             }
-            Ok(change)
+            Ok(outcome)
         });
-        let change = change.await?;
+        let outcome = resumption.await?;
         self.scheduler.recover_work().await?;
-        Ok(change)
+        Ok(outcome)
     }
 }
 
@@ -210,6 +205,7 @@ fn load_open_removal_request(conn: &mut Conn, id: i64, now: Timestamp) -> QueryR
     Ok(open.find(|open| open.id == id && open.kind != ApprovalKind::Join && !open.has_expired(now)))
 }
 
+/// Outcome of queuing an `APPROVE` message for an admin.
 enum ApproveMessageOutcome {
     SentBy(UserId),
     AlreadyDecided,
@@ -217,46 +213,47 @@ enum ApproveMessageOutcome {
     NoAdmin,
 }
 
-fn send_approve_message(
+fn queue_approve_message(
     conn: &mut Conn,
     id: i64,
     settings: &HouseholdSettings,
     now: Timestamp,
 ) -> QueryResult<ApproveMessageOutcome> {
-    let Some(wish) = load_open_removal_request(conn, id, now)? else {
+    let Some(request) = load_open_removal_request(conn, id, now)? else {
         return Ok(ApproveMessageOutcome::TooLate);
     };
     let mut admin = None;
     for candidate in users::load_admins(conn)? {
-        // A message of a test user is not sent to a phone.
+        // A test user has no phone that could receive the result.
         if admin.is_none() && !candidate.opted_out && !user_ref::load_user_ref(conn, candidate.id)?.is_test {
             admin = Some(candidate);
         }
     }
     let Some(admin) = admin else { return Ok(ApproveMessageOutcome::NoAdmin) };
-    // A second press of the button has no effect, because the code is valid once and is part of the id.
-    let id = |wish: &Approval| {
-        MessageOrigin::Button.to_message_id(&format!("approval-{}-{}", wish.id, wish.code.as_str()))
+    // A second press of the button has no effect, because the single-use code is part of the message id.
+    let message_id = |request: &Approval| {
+        MessageOrigin::Button.to_message_id(&format!("approval-{}-{}", request.id, request.code.as_str()))
     };
-    let in_vain = match message_results::find_stored_message(conn, ChannelKind::Console, &id(&wish))? {
-        // The request is still open, so the earlier message had no effect, and another message may succeed.
-        Some(known) => inbound_messages::is_message_finished(conn, known.event)?,
-        None => false,
-    };
-    let wish = if in_vain || approvals::is_code_disabled(&wish) {
+    let was_ineffective =
+        match message_results::find_stored_message(conn, ChannelKind::Console, &message_id(&request))? {
+            // The request is still open although the earlier message was processed, so a new code is needed.
+            Some(stored) => inbound_messages::is_message_finished(conn, stored.event)?,
+            None => false,
+        };
+    let request = if was_ineffective || approvals::is_code_disabled(&request) {
         let mut codes = settings.codes.approval_codes();
-        approvals::replace_disabled_code(conn, &wish, &mut || codes.draw(), now)?
+        approvals::replace_disabled_code(conn, &request, &mut || codes.draw_code(), now)?
     } else {
-        wish
+        request
     };
-    let subject = AuditSubject::Approval(wish.id);
+    let subject = AuditSubject::Approval(request.id);
     let entry = NewAuditEntry { actor: Actor::Console, kind: "approve_deletion", subject, detail: json!({}) };
-    let text = ReceivedMessage {
+    let message = ReceivedMessage {
         channel: ChannelKind::Console,
-        external_id: id(&wish),
+        external_id: message_id(&request),
         from: admin.phone.clone(),
         to: ReplyAddress::load_for_user(conn, &admin, settings.number.as_ref())?.our_address(),
-        body: format!("approve {}", wish.code.as_str()),
+        body: format!("approve {}", request.code.as_str()),
         media: Vec::new(),
         via: MessageSource::Local,
         authority: FieldAuthority::Certain,
@@ -264,7 +261,7 @@ fn send_approve_message(
         provider_at: now,
         received_at: now,
     };
-    match inbound_messages::admit_message(conn, &text, DebouncePolicy { quiet_ms: 0, at_most_ms: 0 })? {
+    match inbound_messages::admit_message(conn, &message, DebouncePolicy { quiet_ms: 0, at_most_ms: 0 })? {
         AdmissionOutcome::New { user, .. } => {
             audit::record_change(conn, &entry, now)?;
             Ok(ApproveMessageOutcome::SentBy(user))

@@ -11,15 +11,17 @@ use crate::store::database::db::{Db, DbError};
 use crate::store::turns::turn_lifecycle::{self, TurnCancelOutcome};
 use crate::store::turns::turn_resume::{self, ResumeBlocker, ResumeOutcome};
 
+/// Outcome of requesting the cancellation of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelRequestOutcome {
-    /// The turn ends before its next effect. The turn waits for an effect that has begun, and reports completed
-    /// changes.
+    /// The turn ends before its next effect. An effect in progress is completed first, and completed changes are
+    /// reported.
     Requested,
-    AlreadyOver,
+    AlreadyEnded,
     Unknown,
 }
 
+/// Outcome of resuming a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeTurnOutcome {
     Resumed,
@@ -41,47 +43,47 @@ impl TurnActions {
     }
 
     /// Requests the cancellation of a turn.
-    pub async fn cancel_turn(&self, turn: TurnId, by: Actor) -> Result<CancelRequestOutcome, DbError> {
+    pub async fn cancel_turn(&self, turn: TurnId, actor: Actor) -> Result<CancelRequestOutcome, DbError> {
         let now = self.clock.now();
         let cancel = move |conn: &mut _| {
-            let cancel = turn_lifecycle::cancel_turn(conn, turn, now)?;
-            if let TurnCancelOutcome::Requested(_) = cancel {
-                audit::record_change(conn, &turn_audit_entry(by, "cancel_turn", turn), now)?;
+            let outcome = turn_lifecycle::cancel_turn(conn, turn, now)?;
+            if let TurnCancelOutcome::Requested(_) = outcome {
+                audit::record_change(conn, &turn_audit_entry(actor, "cancel_turn", turn), now)?;
             }
-            Ok(cancel)
+            Ok(outcome)
         };
         Ok(match self.db.write(cancel).await? {
             TurnCancelOutcome::Requested(user) => {
                 self.scheduler.wake_user(user);
                 CancelRequestOutcome::Requested
             }
-            TurnCancelOutcome::AlreadyFinished => CancelRequestOutcome::AlreadyOver,
+            TurnCancelOutcome::AlreadyFinished => CancelRequestOutcome::AlreadyEnded,
             TurnCancelOutcome::Unknown => CancelRequestOutcome::Unknown,
         })
     }
 
-    /// Resumes a failed turn from its log, with renewed time and attempts. The reply is sent in addition to the apology
-    /// that was sent after the failure.
-    pub async fn resume_turn(&self, turn: TurnId, by: Actor) -> Result<ResumeTurnOutcome, DbError> {
+    /// Resumes a failed turn from its log, with a new deadline and new attempts. The user gets a reply in addition to
+    /// the apology that followed the failure.
+    pub async fn resume_turn(&self, turn: TurnId, actor: Actor) -> Result<ResumeTurnOutcome, DbError> {
         let now = self.clock.now();
-        let reopen = move |conn: &mut _| {
-            let reopening = turn_resume::resume_turn(conn, turn, now)?;
-            if let ResumeOutcome::Resumed(_) = reopening {
-                audit::record_change(conn, &turn_audit_entry(by, "resume_turn", turn), now)?;
+        let resume = move |conn: &mut _| {
+            let outcome = turn_resume::resume_turn(conn, turn, now)?;
+            if let ResumeOutcome::Resumed(_) = outcome {
+                audit::record_change(conn, &turn_audit_entry(actor, "resume_turn", turn), now)?;
             }
-            Ok(reopening)
+            Ok(outcome)
         };
-        Ok(match self.db.write(reopen).await? {
+        Ok(match self.db.write(resume).await? {
             ResumeOutcome::Resumed(user) => {
                 self.scheduler.wake_user(user);
                 ResumeTurnOutcome::Resumed
             }
-            ResumeOutcome::Blocked(hindrance) => ResumeTurnOutcome::NotResumable(hindrance),
+            ResumeOutcome::Blocked(blocker) => ResumeTurnOutcome::NotResumable(blocker),
             ResumeOutcome::Unknown => ResumeTurnOutcome::Unknown,
         })
     }
 }
 
-fn turn_audit_entry(by: Actor, kind: &'static str, turn: TurnId) -> NewAuditEntry {
-    NewAuditEntry { actor: by, kind, subject: AuditSubject::Turn(turn), detail: json!({}) }
+fn turn_audit_entry(actor: Actor, kind: &'static str, turn: TurnId) -> NewAuditEntry {
+    NewAuditEntry { actor, kind, subject: AuditSubject::Turn(turn), detail: json!({}) }
 }

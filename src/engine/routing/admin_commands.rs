@@ -30,7 +30,7 @@ use crate::store::confirmation::pending_action;
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::memory::groups::{self, SharedMessage};
 use crate::store::people::pauses::{self, PauseOutcome};
-use crate::store::people::{join_requests as waiting, users};
+use crate::store::people::{join_requests, users};
 use crate::store::queue::inbound_messages;
 use crate::store::queue::outbox;
 use crate::store::turns::turn_lifecycle::{TurnKind, TurnPlan};
@@ -49,8 +49,8 @@ impl TurnStart<'_> {
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         let text = match admin_commands::parse_admin_command(&events[0].body) {
-            Some(AdminCommand::Decide(verdict, Some(code))) => {
-                return self.decide_approval(admin, context, events, (verdict, &code));
+            Some(AdminCommand::Decide(decision, Some(code))) => {
+                return self.decide_approval(admin, context, events, (decision, &code));
             }
             Some(AdminCommand::Decide(_, None)) => self.list_open_approvals(admin)?,
             Some(AdminCommand::Users) => self.list_users(admin)?,
@@ -61,8 +61,10 @@ impl TurnStart<'_> {
                 self.answer_and_drop_prompt(admin, context, events, text)?;
                 return Ok(TurnStartOutcome::Resumed);
             }
-            Some(AdminCommand::Announce(words)) => self.announce_to_everyone(admin, words, &events[0])?,
-            // The route came from the same parser, so this arm is not reached.
+            Some(AdminCommand::Announce(announcement)) => {
+                self.announce_to_everyone(admin, announcement, &events[0])?
+            }
+            // Unreachable, because the message was routed by the same parser.
             None => "I did not understand that.".to_owned(),
         };
         self.answer_and_drop_prompt(admin, context, events, &text)
@@ -73,7 +75,7 @@ impl TurnStart<'_> {
         admin: &User,
         context: &UserContext,
         events: &[InboundEvent],
-        (verdict, code): (AdminDecision, &ApprovalCode),
+        (decision, code): (AdminDecision, &ApprovalCode),
     ) -> QueryResult<TurnStartOutcome> {
         if self.is_suspended(admin, &events[0])? {
             return self.answer_and_drop_prompt(admin, context, events, SUSPENDED);
@@ -83,16 +85,14 @@ impl TurnStart<'_> {
                 approvals::count_wrong_code(self.conn)?;
                 match self.count_wrong_code(admin, &events[0])? {
                     MissOutcome::Counted => {
-                        "No request has that code. Text USERS to see what is open.".to_owned()
+                        "No request has that code. Text USERS to see open requests.".to_owned()
                     }
                     MissOutcome::Suspended => SUSPENDED_NOW.to_owned(),
                 }
             }
-            CodeLookup::Disabled => {
-                "That code does not work any more. Text USERS for a fresh one.".to_owned()
-            }
-            CodeLookup::Ended(end, by) => self.format_approval_end(end, by)?,
-            CodeLookup::Open(approval) => match (&approval.kind, verdict) {
+            CodeLookup::Disabled => "That code no longer works. Text USERS for a new one.".to_owned(),
+            CodeLookup::Ended(outcome, decided_by) => self.format_approval_outcome(outcome, decided_by)?,
+            CodeLookup::Open(approval) => match (&approval.kind, decision) {
                 (ApprovalKind::Delete(item), AdminDecision::Approve) => {
                     return self.approve_deletion(admin, context, events, (approval.id, item));
                 }
@@ -101,8 +101,8 @@ impl TurnStart<'_> {
                 }
                 (ApprovalKind::Join, AdminDecision::Approve) => {
                     let newcomer = users::load_user(self.conn, approval.user)?;
-                    let (by, number) = (Actor::User(admin.id), self.settings.number.as_ref());
-                    user_access::approve_user(self.conn, &newcomer, by, number, self.now)?;
+                    let (actor, our_number) = (Actor::User(admin.id), self.settings.number.as_ref());
+                    user_access::approve_user(self.conn, &newcomer, actor, our_number, self.now)?;
                     format!("{} can text me now.", naming::display_name(&newcomer))
                 }
                 (ApprovalKind::Join, AdminDecision::Block) => {
@@ -121,37 +121,43 @@ impl TurnStart<'_> {
         self.answer_and_drop_prompt(admin, context, events, &text)
     }
 
-    fn format_approval_end(&mut self, end: ApprovalOutcome, by: Option<UserId>) -> QueryResult<String> {
-        let by = match by {
+    fn format_approval_outcome(
+        &mut self,
+        outcome: ApprovalOutcome,
+        decided_by: Option<UserId>,
+    ) -> QueryResult<String> {
+        let by_admin = match decided_by {
             Some(admin) => format!(" by {}", naming::display_name(&users::load_user(self.conn, admin)?)),
             None => String::new(),
         };
-        Ok(match end {
-            ApprovalOutcome::Approved => format!("That was approved{by} already."),
-            ApprovalOutcome::Denied => format!("That was denied{by} already."),
-            ApprovalOutcome::Blocked => format!("That number was blocked{by} already."),
+        Ok(match outcome {
+            ApprovalOutcome::Approved => format!("That was already approved{by_admin}."),
+            ApprovalOutcome::Denied => format!("That was already denied{by_admin}."),
+            ApprovalOutcome::Blocked => format!("That number was already blocked{by_admin}."),
             ApprovalOutcome::Expired => "That request has expired.".to_owned(),
             ApprovalOutcome::Withdrawn => "That request was withdrawn.".to_owned(),
-            ApprovalOutcome::Replaced => "There is another code for that. Text USERS to see it.".to_owned(),
+            ApprovalOutcome::Replaced => "That code was replaced. Text USERS for the new one.".to_owned(),
         })
     }
 
-    /// Formats the exact text of the approval request for the admins.
+    /// Formats an approval request for the admins.
     fn format_approval_request(&mut self, approval: &Approval) -> QueryResult<String> {
-        let about = users::load_user(self.conn, approval.user)?;
+        let requester = users::load_user(self.conn, approval.user)?;
         let code = approval.code.as_str();
         Ok(match &approval.kind {
-            ApprovalKind::Join => {
-                onboarding::format_join_request(&about.phone, about.name.as_deref().unwrap_or_default(), code)
-            }
+            ApprovalKind::Join => onboarding::format_join_request(
+                &requester.phone,
+                requester.name.as_deref().unwrap_or_default(),
+                code,
+            ),
             ApprovalKind::Delete(item) => {
-                deletion_messages::format_removal_request(&naming::display_name(&about), item, code)
+                deletion_messages::format_removal_request(&naming::display_name(&requester), item, code)
             }
         })
     }
 
-    /// Starts a deletion that an admin approved. The admin's decision counts as the confirmation: the pending action is
-    /// claimed once, and the deletion begins as a turn of the admin.
+    /// Starts a deletion that an admin approved. The admin's decision counts as the confirmation, so the deletion is
+    /// claimed at once and runs in a turn of the admin.
     fn approve_deletion(
         &mut self,
         admin: &User,
@@ -162,7 +168,7 @@ impl TurnStart<'_> {
         if approvals::settle_approval(self.conn, id, ApprovalOutcome::Approved, Some(admin.id), self.now)?
             == SettleApprovalOutcome::AlreadySettled
         {
-            return self.answer_and_drop_prompt(admin, context, events, "That was answered already.");
+            return self.answer_and_drop_prompt(admin, context, events, "That was already answered.");
         }
         self.audit_admin_action(admin, "approve_deletion", AuditSubject::Approval(id))?;
         let mut plan = TurnPlan::for_responder(Responder::Keyword);
@@ -185,11 +191,11 @@ impl TurnStart<'_> {
         approval: &Approval,
         item: &DeletionTarget,
     ) -> QueryResult<String> {
-        let number = self.settings.number.as_ref();
-        if removal_requests::deny_request(self.conn, approval, Actor::User(admin.id), number, self.now)?
+        let our_number = self.settings.number.as_ref();
+        if removal_requests::deny_request(self.conn, approval, Actor::User(admin.id), our_number, self.now)?
             == SettleApprovalOutcome::AlreadySettled
         {
-            return Ok("That was answered already.".to_owned());
+            return Ok("That was already answered.".to_owned());
         }
         let member = users::load_user(self.conn, approval.user)?;
         Ok(format!(
@@ -202,11 +208,11 @@ impl TurnStart<'_> {
     /// Lists the open approvals for an admin, each with a valid code.
     pub(super) fn list_open_approvals(&mut self, admin: &User) -> QueryResult<String> {
         expiry::expire_approvals(self.conn, self.settings, self.now)?;
-        for stranger in waiting::load_named_newcomers(self.conn)? {
-            if approvals::load_open_approvals_about(self.conn, stranger)?.is_empty() {
-                let new = NewApproval { user: stranger, kind: &ApprovalKind::Join, call: None };
+        for newcomer in join_requests::load_named_newcomers(self.conn)? {
+            if approvals::load_open_approvals_about(self.conn, newcomer)?.is_empty() {
+                let request = NewApproval { user: newcomer, kind: &ApprovalKind::Join, call: None };
                 let mut codes = self.settings.codes.approval_codes();
-                approvals::request_approval(self.conn, &new, &mut || codes.draw(), self.now)?;
+                approvals::request_approval(self.conn, &request, &mut || codes.draw_code(), self.now)?;
             }
         }
         let mut lines = Vec::new();
@@ -218,46 +224,47 @@ impl TurnStart<'_> {
             };
             lines.push(self.format_approval_request(&approval)?);
         }
-        let left_out = lines.len().saturating_sub(MAX_LISTED_APPROVALS);
+        let omitted = lines.len().saturating_sub(MAX_LISTED_APPROVALS);
         lines.truncate(MAX_LISTED_APPROVALS);
-        if left_out > 0 {
-            lines.push(format!("And {left_out} more."));
+        if omitted > 0 {
+            lines.push(format!("And {omitted} more."));
         }
-        Ok(if lines.is_empty() { "No requests are open.".to_owned() } else { lines.join("\n") })
+        Ok(if lines.is_empty() { "No open requests.".to_owned() } else { lines.join("\n") })
     }
 
-    /// Replaces a code that wrong guesses have invalidated; the other admins also receive the new one.
-    fn replace_code(&mut self, admin: &User, dead: &Approval) -> QueryResult<Approval> {
+    /// Replaces a code that wrong guesses have disabled, and sends the new code to the other admins.
+    fn replace_code(&mut self, admin: &User, disabled: &Approval) -> QueryResult<Approval> {
         let mut codes = self.settings.codes.approval_codes();
-        let fresh = approvals::replace_disabled_code(self.conn, dead, &mut || codes.draw(), self.now)?;
-        let question = self.format_approval_request(&fresh)?;
+        let renewed =
+            approvals::replace_disabled_code(self.conn, disabled, &mut || codes.draw_code(), self.now)?;
+        let request = self.format_approval_request(&renewed)?;
         for other in users::load_admins(self.conn)?.into_iter().filter(|other| other.id != admin.id) {
-            let way = ReplyAddress::load_for_user(self.conn, &other, self.settings.number.as_ref())?;
-            let text = way.notification_message(&format!("approval:{}", fresh.id), &question);
-            outbox::queue_message_once(self.conn, &text, self.now)?;
+            let address = ReplyAddress::load_for_user(self.conn, &other, self.settings.number.as_ref())?;
+            let message = address.notification_message(&format!("approval:{}", renewed.id), &request);
+            outbox::queue_message_once(self.conn, &message, self.now)?;
         }
-        Ok(fresh)
+        Ok(renewed)
     }
 
     fn list_users(&mut self, admin: &User) -> QueryResult<String> {
-        let everyone = users::load_known_users(self.conn)?;
-        let names: Vec<String> = everyone
+        let users = users::load_known_users(self.conn)?;
+        let lines: Vec<String> = users
             .iter()
             .filter(|user| user.status != UserStatus::Pending)
             .map(admin_commands::format_user_line)
             .collect();
-        Ok(format!("{}\n{}", names.join(", "), self.list_open_approvals(admin)?))
+        Ok(format!("{}\n{}", lines.join(", "), self.list_open_approvals(admin)?))
     }
 
     fn change_quota(&mut self, admin: &User, quota: QuotaCommand<'_>) -> QueryResult<String> {
-        let everyone = users::load_known_users(self.conn)?;
-        let member = match naming::find_users(&everyone, quota.who).as_slice() {
+        let users = users::load_known_users(self.conn)?;
+        let member = match naming::find_users(&users, quota.who).as_slice() {
             [] => return Ok(format!("No user is named {}. Text USERS for the list.", quota.who)),
             [one] => (*one).clone(),
             several => {
                 let numbers: Vec<String> = several.iter().map(|user| user.phone.format_grouped()).collect();
                 return Ok(format!(
-                    "Several people are called {}. Use a number: {}.",
+                    "Several users are named {}. Use a phone number: {}.",
                     quota.who,
                     numbers.join(", ")
                 ));
@@ -270,15 +277,15 @@ impl TurnStart<'_> {
         let quotas = self.settings.quotas;
         let mut own = quotas::load_quota_override(self.conn, member.id)?;
         if let Some(change) = quota.change {
-            let changed = |own: Option<u32>, rate: Option<RateLimit>| {
+            let adjust_limit = |own: Option<u32>, rate: Option<RateLimit>| {
                 // A limit that the household does not set keeps its value.
                 let Some(rate) = rate else { return own };
-                let most = i64::from(own.unwrap_or(rate.max)).saturating_add(change).max(0);
-                Some(u32::try_from(most).unwrap_or(u32::MAX))
+                let limit = i64::from(own.unwrap_or(rate.max)).saturating_add(change).max(0);
+                Some(u32::try_from(limit).unwrap_or(u32::MAX))
             };
             own = QuotaOverride {
-                movies: changed(own.movies, quotas.movies),
-                seasons: changed(own.seasons, quotas.seasons),
+                movies: adjust_limit(own.movies, quotas.movies),
+                seasons: adjust_limit(own.seasons, quotas.seasons),
             };
             let detail = json!({ "movies": own.movies, "seasons": own.seasons });
             let subject = AuditSubject::User(member.id);
@@ -286,37 +293,37 @@ impl TurnStart<'_> {
             audit::record_change(self.conn, &entry, self.now)?;
             quotas::store_quota_override(self.conn, member.id, own, self.now)?;
         }
-        let standing = quotas.for_member(own);
-        Ok(format!("{name} may add {}.", admin_commands::format_quotas(standing.movies, standing.seasons)))
+        let effective = quotas.for_member(own);
+        Ok(format!("{name} may add {}.", admin_commands::format_quotas(effective.movies, effective.seasons)))
     }
 
     fn announce_to_everyone(
         &mut self,
         admin: &User,
-        words: &str,
+        announcement: &str,
         event: &InboundEvent,
     ) -> QueryResult<String> {
         self.audit_admin_action(admin, "tell_everyone", AuditSubject::Household)?;
-        let text = format!("{}: {words}", naming::display_name(admin));
-        let mut told = Vec::new();
+        let text = format!("{}: {announcement}", naming::display_name(admin));
+        let mut recipients = Vec::new();
         for user in users::load_known_users(self.conn)? {
             if user.status == UserStatus::Active && !user.opted_out && !user.test && user.id != admin.id {
-                let way = ReplyAddress::load_for_user(self.conn, &user, self.settings.number.as_ref())?;
+                let address = ReplyAddress::load_for_user(self.conn, &user, self.settings.number.as_ref())?;
                 let key = format!("told:{}:{}", admin.id, event.id);
-                outbox::queue_message_once(self.conn, &way.notification_message(&key, &text), self.now)?;
-                told.push(user.id);
+                outbox::queue_message_once(self.conn, &address.notification_message(&key, &text), self.now)?;
+                recipients.push(user.id);
             }
         }
         if !admin.test {
             let source = format!("told:{}:{}", admin.id, event.id);
-            let heard_by = [told.as_slice(), &[admin.id]].concat();
-            let heard = SharedMessage { text: words, recipients: &heard_by, author: Some(admin.id) };
-            groups::remember_shared_message(self.conn, &source, &heard, self.now)?;
+            let group = [recipients.as_slice(), &[admin.id]].concat();
+            let message = SharedMessage { text: announcement, recipients: &group, author: Some(admin.id) };
+            groups::remember_shared_message(self.conn, &source, &message, self.now)?;
         }
-        Ok(match told.len() {
-            0 => "There is nobody else to tell.".to_owned(),
+        Ok(match recipients.len() {
+            0 => "There is no one else to text.".to_owned(),
             1 => "OK, sent to one person.".to_owned(),
-            many => format!("OK, sent to {many} people."),
+            count => format!("OK, sent to {count} people."),
         })
     }
 
@@ -324,9 +331,9 @@ impl TurnStart<'_> {
         Ok(match pauses::start_pause(self.conn, admin.id, self.now)? {
             PauseOutcome::Changed => {
                 self.audit_admin_action(admin, "pause", AuditSubject::Household)?;
-                "Paused. Texts are kept, and only admins are answered. Text RESUME to go on.".to_owned()
+                "Paused. I save all texts, but only answer admins. Text RESUME to continue.".to_owned()
             }
-            PauseOutcome::Unchanged => "I am paused already. Text RESUME to go on.".to_owned(),
+            PauseOutcome::Unchanged => "I am already paused. Text RESUME to continue.".to_owned(),
         })
     }
 
@@ -334,14 +341,14 @@ impl TurnStart<'_> {
         Ok(match pauses::end_pause(self.conn, Actor::User(admin.id), self.now)? {
             PauseOutcome::Changed => {
                 self.audit_admin_action(admin, "resume", AuditSubject::Household)?;
-                "I am back. Texts of the last hour are answered now."
+                "I am back. I will answer texts from the last hour now."
             }
             PauseOutcome::Unchanged => "I am not paused.",
         })
     }
 
     /// Returns whether the waiting messages are held because the assistant is paused. The sender is notified once per
-    /// pause and transport, because a notification in the console does not reach the phone.
+    /// pause on the phone, and once in the console.
     pub(super) fn is_held_by_pause(&mut self, user: &User, first: &InboundEvent) -> QueryResult<bool> {
         let Some(pause) = pauses::load_current_pause(self.conn)? else { return Ok(false) };
         let is_admin = user.status == UserStatus::Active && user.rights.role == UserRole::Admin;
@@ -351,20 +358,20 @@ impl TurnStart<'_> {
         if user.status != UserStatus::Active || user.opted_out {
             return Ok(true);
         }
-        let texted = |event: &&InboundEvent| {
+        let needs_reply = |event: &&InboundEvent| {
             event.triage == TriageDecision::Answer && event.origin != MessageOrigin::Button
         };
         for event in inbound_messages::load_waiting_messages(self.conn, user.id, MAX_CHECKED_MESSAGES)?
             .iter()
-            .filter(texted)
+            .filter(needs_reply)
         {
             let key = match event.to.transport() {
                 MessageTransport::Carrier => format!("pause:{pause}"),
                 MessageTransport::Terminal | MessageTransport::Console => format!("pause:{pause}:here"),
             };
-            let text =
+            let message =
                 ReplyAddress::from_message(user, event).notification_message(&key, admin_commands::PAUSED);
-            outbox::queue_message_once(self.conn, &text, self.now)?;
+            outbox::queue_message_once(self.conn, &message, self.now)?;
         }
         Ok(true)
     }

@@ -14,11 +14,11 @@ use crate::store::turns::daily_budget::Day;
 use crate::store::turns::turn_lifecycle::TurnKind;
 
 /// Reply to the wrong code that suspends its sender.
-pub(super) const SUSPENDED_NOW: &str = "Too many wrong codes: I delete and approve nothing by text until tomorrow. The \
-                                        console still can. If this was not you, someone may be using your number.";
+pub(super) const SUSPENDED_NOW: &str = "Too many wrong codes. I won't delete or approve anything by text until tomorrow. The \
+                                        console still works. If this was not you, someone may be using your number.";
 /// Reply to a yes, and to every command with a code, while the sender is suspended.
-pub(super) const SUSPENDED: &str = "Too many wrong codes: I delete and approve nothing by text until tomorrow. The \
-                                    console still can.";
+pub(super) const SUSPENDED: &str = "Too many wrong codes. I won't delete or approve anything by text until tomorrow. The \
+                                    console still works.";
 
 impl TurnStart<'_> {
     /// Returns whether this message may neither confirm nor approve, because its sender is suspended.
@@ -40,7 +40,7 @@ impl TurnStart<'_> {
         self.answer_by_code(user, TurnKind::Deny, events, SUSPENDED)
     }
 
-    /// Handles a yes with a wrong code. The confirmation prompt is repeated once and then closed.
+    /// Handles a yes with a wrong code: the confirmation prompt is repeated once and then closed.
     pub(super) fn handle_wrong_code(
         &mut self,
         user: &User,
@@ -55,7 +55,7 @@ impl TurnStart<'_> {
         }
     }
 
-    /// Counts a wrong code. The other admins are notified of the wrong code that suspends its sender.
+    /// Counts a wrong code. If it suspends the sender, the other admins are notified.
     pub(super) fn count_wrong_code(&mut self, user: &User, event: &InboundEvent) -> QueryResult<MissOutcome> {
         if !event.can_guess_codes() {
             return Ok(MissOutcome::Counted);
@@ -72,12 +72,12 @@ impl TurnStart<'_> {
         let name = display_name(user);
         let body = format!(
             "Too many wrong codes from {name}'s number. {name} can't delete or approve by text until tomorrow. The \
-             number may be forged. The console can lift this."
+             number may be forged. You can lift this in the console."
         );
         let key = format!("codes:{}:{}", user.id, self.now.as_millisecond());
         for admin in users::load_admins(self.conn)?.into_iter().filter(|admin| admin.id != user.id) {
-            let way = ReplyAddress::load_for_user(self.conn, &admin, self.settings.number.as_ref())?;
-            outbox::queue_message_once(self.conn, &way.notification_message(&key, &body), self.now)?;
+            let address = ReplyAddress::load_for_user(self.conn, &admin, self.settings.number.as_ref())?;
+            outbox::queue_message_once(self.conn, &address.notification_message(&key, &body), self.now)?;
         }
         Ok(())
     }

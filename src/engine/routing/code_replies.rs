@@ -22,7 +22,7 @@ use crate::store::queue::outbox;
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, NewTurn, TurnEnd, TurnKind, TurnPlan};
 use crate::store::{QueryResult, privacy};
 
-/// Maximum number of outdated messages that one transaction ends.
+/// Maximum number of outdated messages that one transaction finishes.
 const MAX_STALE_MESSAGES: i64 = 5_000;
 
 const ERASED_REPLY: &str = "OK, I erased our messages. I still have your number and permissions.";
@@ -92,13 +92,15 @@ impl TurnStart<'_> {
         context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
-        let question = context.pending.as_ref().map(|open| open.summary.clone()).unwrap_or_default();
+        let prompt = context.pending.as_ref().map(|open| open.summary.clone()).unwrap_or_default();
         let active_turn =
             self.open_turn(user, TurnKind::Deny, &TurnPlan::for_responder(Responder::Keyword), events)?;
-        let text = ReplyAddress::from_turn(user.clone(), active_turn.id, events).prompt_message(&question);
-        pending_action::repeat_prompt(self.conn, user.id, &text, self.now)?;
-        let asked = TurnEnd::without_message(active_turn.id, MessageOutcome::Replied);
-        let end = TurnEnd { answer: Some(text.body), ..asked };
+        let message = ReplyAddress::from_turn(user.clone(), active_turn.id, events).prompt_message(&prompt);
+        pending_action::repeat_prompt(self.conn, user.id, &message, self.now)?;
+        let end = TurnEnd {
+            answer: Some(message.body),
+            ..TurnEnd::without_message(active_turn.id, MessageOutcome::Replied)
+        };
         turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
@@ -111,29 +113,32 @@ impl TurnStart<'_> {
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
-        let text =
-            format!("I did not get a clear yes. {} Ask again if you want it gone.", context.kept_sentence());
+        let text = format!(
+            "I did not get a clear yes. {} Ask again if you still want to delete it.",
+            context.kept_sentence()
+        );
         self.answer_by_code(user, TurnKind::Deny, events, &text)
     }
 
-    /// Sends one reply to all waiting messages that are too old for the same reason.
+    /// Sends one reply to all waiting messages that are stale for the same reason.
     pub(super) fn reply_stale(
         &mut self,
         user: &User,
         context: &UserContext,
-        why: StaleReason,
+        reason: StaleReason,
     ) -> QueryResult<TurnStartOutcome> {
-        let same = |event: &&InboundEvent| route::stale_reason(event, context.resumed_at) == Some(why);
+        let has_same_reason =
+            |event: &&InboundEvent| route::stale_reason(event, context.resumed_at) == Some(reason);
         let waiting = inbound_messages::load_due_messages(self.conn, user.id, MAX_STALE_MESSAGES, self.now)?;
-        let count = waiting.iter().take_while(same).count().max(1);
+        let count = waiting.iter().take_while(has_same_reason).count().max(1);
         let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };
-        let text = match why {
+        let text = match reason {
             StaleReason::Missed => {
-                format!("I was offline and missed {texts}. Please send again what you still need.")
+                format!("I was offline and missed {texts}. Please resend anything you still need.")
             }
             StaleReason::Paused => {
                 format!(
-                    "I was paused for more than an hour after {texts}. Please send again what you still need."
+                    "I was paused for more than an hour after {texts}. Please resend anything you still need."
                 )
             }
         };
@@ -151,21 +156,21 @@ impl TurnStart<'_> {
             return self.skip_message(&waiting[0], "rate_limited");
         };
         let count = context.over_limit.iter().take_while(|over| **over).count().max(1);
-        let many = &waiting[..count];
-        for event in many {
+        let limited = &waiting[..count];
+        for event in limited {
             inbound_messages::mark_over_limit(self.conn, event.id)?;
         }
-        let since = many[0].sent_at - rate.period;
-        if inbound_messages::was_notified_of_limit(self.conn, user.id, &many[0], since)? {
-            for event in many {
+        let since = limited[0].sent_at - rate.period;
+        if inbound_messages::was_notified_of_limit(self.conn, user.id, &limited[0], since)? {
+            for event in limited {
                 self.skip_message(event, "rate_limited")?;
             }
             return Ok(TurnStartOutcome::Answered);
         }
-        for event in &many[1..] {
+        for event in &limited[1..] {
             self.skip_message(event, "rate_limited")?;
         }
-        self.answer_and_drop_prompt(user, context, &many[..1], &admin_commands::format_rate_limited(rate))
+        self.answer_and_drop_prompt(user, context, &limited[..1], &admin_commands::format_rate_limited(rate))
     }
 
     pub(super) fn clear_conversation(
@@ -181,16 +186,15 @@ impl TurnStart<'_> {
         Ok(TurnStartOutcome::Answered)
     }
 
-    /// Erases the messages of both sides. The user's record remains, with the rights and the added titles.
+    /// Erases the messages of both sides. The user's record remains, with the permissions and the added titles.
     pub(super) fn forget_all(
         &mut self,
         user: &User,
         context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
-        let by = Actor::User(user.id);
         let entry = NewAuditEntry {
-            actor: by,
+            actor: Actor::User(user.id),
             kind: "forget_all",
             subject: AuditSubject::User(user.id),
             detail: json!({}),
@@ -217,8 +221,9 @@ impl TurnStart<'_> {
         self.answer_by_code(user, TurnKind::Command, events, &text)
     }
 
-    /// Closes an open confirmation prompt after its user sent an unrelated message, and returns the sentence that
-    /// reports it. A button press of the operator leaves the prompt open: the user has not changed the subject.
+    /// Closes an open confirmation prompt because its user sent an unrelated message, and returns the sentence that
+    /// reports the closing. Messages from the operator's buttons leave the prompt open: the user has not changed the
+    /// subject.
     pub(super) fn drop_prompt(
         &mut self,
         user: &User,
@@ -238,18 +243,19 @@ impl TurnStart<'_> {
         context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
-        let said = match conversations::load_open_conversation(self.conn, user.id)? {
-            // An open confirmation prompt was the last reply, and it was sent whole.
+        let last_answer = match conversations::load_open_conversation(self.conn, user.id)? {
+            // An open confirmation prompt was the last reply, and prompts are never split.
             Some(open) if context.pending.is_none() => history::load_last_answer(self.conn, open.id)?,
             Some(_) | None => None,
         };
-        let Some(rest) = said.and_then(|answer| message_format::split_first_page(&answer).rest) else {
+        let Some(remainder) = last_answer.and_then(|answer| message_format::split_first_page(&answer).rest)
+        else {
             return self.answer_and_drop_prompt(user, context, events, "There is nothing more.");
         };
         let active_turn =
             self.open_turn(user, TurnKind::Command, &TurnPlan::for_responder(Responder::Keyword), events)?;
-        let back = ReplyAddress::from_turn(user.clone(), active_turn.id, events).with_emoji();
-        self.end_turn_by_code(active_turn.id, &back, &rest)
+        let address = ReplyAddress::from_turn(user.clone(), active_turn.id, events).with_emoji();
+        self.end_turn_by_code(active_turn.id, &address, &remainder)
     }
 
     pub(super) fn answer_by_code(
@@ -270,12 +276,12 @@ impl TurnStart<'_> {
     fn end_turn_by_code(
         &mut self,
         turn: TurnId,
-        back: &ReplyAddress,
+        address: &ReplyAddress,
         text: &str,
     ) -> QueryResult<TurnStartOutcome> {
         turn_lifecycle::finish_turn(
             self.conn,
-            &back.turn_end(turn, MessageOutcome::Replied, text),
+            &address.turn_end(turn, MessageOutcome::Replied, text),
             self.now,
         )?;
         Ok(TurnStartOutcome::Answered)
@@ -299,13 +305,13 @@ impl TurnStart<'_> {
         Ok(ActiveTurn { id, kind, conversation })
     }
 
-    /// Returns the open conversation, or begins a new one after a period of silence.
+    /// Returns the open conversation, or starts a new one after the idle timeout.
     fn open_conversation(&mut self, user: UserId) -> QueryResult<ConversationId> {
         let open = conversations::load_open_conversation(self.conn, user)?;
-        match lifecycle::choose_slot(open, self.settings.idle, self.now) {
+        match lifecycle::choose_slot(open, self.settings.idle_timeout, self.now) {
             ConversationSlot::Continue(id) => return Ok(id),
-            ConversationSlot::AfterEnd(id, at) => {
-                conversations::end_conversation(self.conn, id, EndReason::Idle, at)?
+            ConversationSlot::AfterEnd(id, ended_at) => {
+                conversations::end_conversation(self.conn, id, EndReason::Idle, ended_at)?
             }
             ConversationSlot::New => {}
         }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
-use crate::conversation::people::facts as known;
+use crate::conversation::people::facts::{format_forgotten, format_unknown_number};
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::transcript::User;
 use crate::store::QueryResult;
@@ -37,9 +37,9 @@ impl TurnStart<'_> {
                     detail: json!({ "number": number }),
                 };
                 audit::record_change(self.conn, &entry, self.now)?;
-                known::format_forgotten(&fact)
+                format_forgotten(&fact)
             }
-            None => known::format_unknown_number(number),
+            None => format_unknown_number(number),
         };
         self.answer_and_drop_prompt(user, context, events, &text)
     }

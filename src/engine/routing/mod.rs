@@ -1,4 +1,4 @@
-//! Start of work on a message: its route, and the replies that code gives without a model.
+//! Routing of inbound messages, and replies from code without a model.
 
 mod admin_commands;
 mod code_guesses;

@@ -1,5 +1,5 @@
-//! Onboarding of newcomers. A newcomer is asked for a name, the admins are asked to approve the newcomer, and a
-//! newcomer can do nothing else.
+//! Onboarding of newcomers: Dialarr asks for a name, then asks the admins for approval. Until then, a newcomer can do
+//! nothing else.
 
 use super::turn_start::{TurnStart, TurnStartOutcome};
 use crate::conversation::people::first_request::FirstRequest;
@@ -19,9 +19,9 @@ impl TurnStart<'_> {
         user: &User,
         event: &InboundEvent,
     ) -> QueryResult<TurnStartOutcome> {
-        let stranger = join_requests::load_newcomer(self.conn, user.id)?;
-        let room = join_requests::load_waiting_room(self.conn, self.now)?;
-        match onboarding::next_onboarding_step(&stranger, room, &event.body, self.now) {
+        let newcomer = join_requests::load_newcomer(self.conn, user.id)?;
+        let waiting_room = join_requests::load_waiting_room(self.conn, self.now)?;
+        match onboarding::next_onboarding_step(&newcomer, waiting_room, &event.body, self.now) {
             OnboardingStep::Welcome => {
                 if let Some(request) = FirstRequest::from_text(&event.body) {
                     join_requests::store_first_request(self.conn, user.id, &request, self.now)?;
@@ -36,7 +36,7 @@ impl TurnStart<'_> {
             }
             OnboardingStep::AskAdminsAgain => {
                 join_requests::restart_wait(self.conn, user.id, self.now)?;
-                self.ask_admins_about(user, &stranger.name.unwrap_or_default(), event)?;
+                self.ask_admins_about(user, &newcomer.name.unwrap_or_default(), event)?;
                 self.skip_message(event, "introduced")
             }
             OnboardingStep::NoReply => self.skip_message(event, "unknown_sender"),
@@ -45,21 +45,21 @@ impl TurnStart<'_> {
 
     fn ask_name(&mut self, user: &User, event: &InboundEvent, text: &str) -> QueryResult<TurnStartOutcome> {
         join_requests::record_name_prompt(self.conn, user.id, self.now)?;
-        let text = ReplyAddress::from_message(user, event).reply_message(text.to_owned());
-        outbox::queue_message(self.conn, &text, self.now)?;
+        let message = ReplyAddress::from_message(user, event).reply_message(text.to_owned());
+        outbox::queue_message(self.conn, &message, self.now)?;
         inbound_messages::end_message(self.conn, event.id, MessageOutcome::Replied, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
 
     fn ask_admins_about(&mut self, user: &User, name: &str, event: &InboundEvent) -> QueryResult<()> {
-        let new = NewApproval { user: user.id, kind: &ApprovalKind::Join, call: None };
+        let request = NewApproval { user: user.id, kind: &ApprovalKind::Join, call: None };
         let mut codes = self.settings.codes.approval_codes();
-        let approval = approvals::request_approval(self.conn, &new, &mut || codes.draw(), self.now)?;
-        let question = onboarding::format_join_request(&user.phone, name, approval.code.as_str());
+        let approval = approvals::request_approval(self.conn, &request, &mut || codes.draw_code(), self.now)?;
+        let join_request = onboarding::format_join_request(&user.phone, name, approval.code.as_str());
         let key = format!("approval:{}", approval.id);
         // Without a configured number, an admin who has never texted gets the message from the number that the newcomer
         // texted.
-        let number = self.settings.number.as_ref().unwrap_or(&event.to);
-        reply_address::notify_admins(self.conn, Some(number), &key, &question, self.now)
+        let our_number = self.settings.number.as_ref().unwrap_or(&event.to);
+        reply_address::notify_admins(self.conn, Some(our_number), &key, &join_request, self.now)
     }
 }

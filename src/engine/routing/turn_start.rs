@@ -39,18 +39,19 @@ use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind, Tur
 use crate::store::{Conn, QueryResult};
 
 /// Maximum number of messages that one turn claims.
-const TEXTS_PER_TURN: i64 = 20;
+const MAX_MESSAGES_PER_TURN: i64 = 20;
 
+/// Outcome of starting work on a message.
 pub(crate) enum TurnStartOutcome {
-    /// A turn was created and has to be run.
+    /// A turn was created and has to run.
     Turn(ActiveTurn),
-    /// Code has handled the message already.
+    /// Code has already handled the message.
     Answered,
-    /// Same as `Answered`, and the waiting messages of all users may be processed again.
+    /// Code has ended the pause, so the waiting messages of all users may be processed.
     Resumed,
     /// The assistant is paused, and the messages wait.
-    Held,
-    /// The signature also fits another message, so the carrier's record decides before the message may act.
+    Paused,
+    /// The signature also matches another message, so the carrier's record is checked before the message may act.
     Unverified(EventId),
 }
 
@@ -69,39 +70,39 @@ impl TurnStarter {
         Self { db, clock, settings, models, outbox }
     }
 
-    /// Begins work on the user's next message. Also returns the created turn, if there is one.
+    /// Starts work on the user's next message. Also returns the created turn, if there is one.
     pub(crate) async fn start_turn(
         &self,
         user: UserId,
     ) -> anyhow::Result<(TurnStartOutcome, Option<TurnId>)> {
         let now = self.clock.now();
         let settings = self.settings.clone();
-        let brain = self.models.current_responder(now);
-        let begin = move |conn: &mut _| {
-            let before = turn_lifecycle::load_newest_turn_id(conn)?;
-            let begun =
-                TurnStart { conn, settings: &settings, now, responder: brain }.route_next_message(user)?;
-            Ok((begun, before, turn_lifecycle::load_newest_turn_id(conn)?))
+        let responder = self.models.current_responder(now);
+        let start = move |conn: &mut _| {
+            let previous = turn_lifecycle::load_newest_turn_id(conn)?;
+            let outcome = TurnStart { conn, settings: &settings, now, responder }.route_next_message(user)?;
+            Ok((outcome, previous, turn_lifecycle::load_newest_turn_id(conn)?))
         };
-        let (begun, before, newest) = self.db.write(begin).await?;
+        let (outcome, previous, newest) = self.db.write(start).await?;
         failpoint::reached("turn.begun");
         self.outbox.notify();
-        Ok((begun, (newest > before).then_some(newest)))
+        Ok((outcome, (newest > previous).then_some(newest)))
     }
 }
 
+/// Start of work on one message, within one transaction.
 pub(super) struct TurnStart<'a> {
     pub(super) conn: &'a mut Conn,
     pub(super) settings: &'a HouseholdSettings,
     pub(super) now: Timestamp,
-    /// Responder for messages that are meant for the model.
+    /// Responder for messages that need a model.
     pub(super) responder: Responder,
 }
 
 impl TurnStart<'_> {
     fn route_next_message(mut self, user: UserId) -> QueryResult<TurnStartOutcome> {
         pending_action::expire_pending_action(self.conn, user, self.now)?;
-        let waiting = inbound_messages::load_due_messages(self.conn, user, TEXTS_PER_TURN, self.now)?;
+        let waiting = inbound_messages::load_due_messages(self.conn, user, MAX_MESSAGES_PER_TURN, self.now)?;
         let Some(first) = waiting.first() else { return Ok(TurnStartOutcome::Answered) };
         if let Some(event) = waiting.iter().find(|event| route::would_change_opt_out(event)) {
             return Ok(TurnStartOutcome::Unverified(event.id));
@@ -118,16 +119,16 @@ impl TurnStart<'_> {
             user.opted_out &= change == OptOutcome::Overtaken;
         }
         if self.is_held_by_pause(&user, first)? {
-            return Ok(TurnStartOutcome::Held);
+            return Ok(TurnStartOutcome::Paused);
         }
         let context = self.load_context(&user, &waiting)?;
-        let situation = context.routing_context(&user, self.settings, 0);
-        if route::would_act(&situation, first) {
+        let routing = context.routing_context(&user, self.settings, 0);
+        if route::would_act(&routing, first) {
             return Ok(TurnStartOutcome::Unverified(first.id));
         }
-        let route = route::route_message(&situation, first);
+        let route = route::route_message(&routing, first);
         if !matches!(route, Route::OptOut | Route::Newcomer | Route::Skip(route::NoReplyReason::Blocked)) {
-            self.store_reaction(&user, &context, &situation, first)?;
+            self.store_reaction(&user, &context, &routing, first)?;
         }
         self.apply_route(route, &user, &context, &waiting)
     }
@@ -140,7 +141,7 @@ impl TurnStart<'_> {
             None => ended_prompt::load_ended_prompt(self.conn, user.id, self.now)?,
         };
         let open = conversations::load_open_conversation(self.conn, user.id)?;
-        let place = lifecycle::choose_slot(open, self.settings.idle, self.now);
+        let slot = lifecycle::choose_slot(open, self.settings.idle_timeout, self.now);
         let last_list = match open {
             Some(open) => history::load_last_list(self.conn, open.id)?,
             None => LastListSource::ModelOrNone,
@@ -151,8 +152,8 @@ impl TurnStart<'_> {
                 && confirmation_reply::parse_confirmation_reply(&event.body, None, languages)
                     == confirmation_reply::ConfirmationReply::No
         };
-        let denied_at = waiting.iter().skip(1).position(is_no).map(|at| at + 1);
-        let question = pending.as_ref().map(|open| OpenPrompt {
+        let denied_at = waiting.iter().skip(1).position(is_no).map(|index| index + 1);
+        let open_prompt = pending.as_ref().map(|open| OpenPrompt {
             code: open.code,
             repeats: open.repeats,
             armed_at: open.armed_at,
@@ -161,13 +162,13 @@ impl TurnStart<'_> {
             transport: open.transport,
             kind: open.common_kind(),
         });
-        let quotes = waiting.iter().any(|event| reaction::parse_reaction(&event.body).is_some());
-        let recent = match quotes {
+        let has_reaction = waiting.iter().any(|event| reaction::parse_reaction(&event.body).is_some());
+        let recent = match has_reaction {
             true => history::load_quotable_messages(self.conn, user.id)?,
             false => history::load_last_messages(self.conn, user.id)?,
         };
-        let offered = recent.iter().any(|recent| first_request::may_contain_offer(&recent.body));
-        let first_request = match offered {
+        let has_offer = recent.iter().any(|recent| first_request::may_contain_offer(&recent.body));
+        let first_request = match has_offer {
             true => join_requests::load_first_request(self.conn, user.id, self.now)?,
             false => None,
         };
@@ -175,12 +176,12 @@ impl TurnStart<'_> {
         let resumed_at = pauses::load_resumed_at(self.conn)?;
         Ok(UserContext {
             pending,
-            open_prompt: question,
+            open_prompt,
             ended_prompt: ended,
             denied_at,
             recent,
             last_list,
-            slot: place,
+            slot,
             over_limit,
             first_request,
             resumed_at,
@@ -189,22 +190,28 @@ impl TurnStart<'_> {
 
     /// Marks the waiting messages that exceed the rate limit. Button presses of the operator do not count.
     fn mark_over_limit(&mut self, user: UserId, waiting: &[InboundEvent]) -> QueryResult<Vec<bool>> {
-        let mut over = vec![false; waiting.len()];
-        let (Some(rate), Some(first)) = (self.settings.rate_limit, waiting.first()) else { return Ok(over) };
+        let mut over_limit = vec![false; waiting.len()];
+        let (Some(rate), Some(first)) = (self.settings.rate_limit, waiting.first()) else {
+            return Ok(over_limit);
+        };
         let languages = &self.settings.languages;
-        let before = inbound_messages::load_counted_before(self.conn, user, first, rate.max)?;
+        let earlier = inbound_messages::load_counted_before(self.conn, user, first, rate.max)?;
         for allowance in TextAllowance::ALL {
-            let draws_on_it = |body: &str| TextAllowance::from_text(body, languages) == allowance;
-            let counted = before.iter().filter(|(_, body)| draws_on_it(body)).map(|(at, _)| *at).collect();
-            let places: Vec<usize> = (0..waiting.len())
-                .filter(|at| waiting[*at].origin != MessageOrigin::Button && draws_on_it(&waiting[*at].body))
+            let uses_allowance = |body: &str| TextAllowance::from_text(body, languages) == allowance;
+            let counted =
+                earlier.iter().filter(|(_, body)| uses_allowance(body)).map(|(at, _)| *at).collect();
+            let indexes: Vec<usize> = (0..waiting.len())
+                .filter(|index| {
+                    let event = &waiting[*index];
+                    event.origin != MessageOrigin::Button && uses_allowance(&event.body)
+                })
                 .collect();
-            let texts: Vec<Timestamp> = places.iter().map(|at| waiting[*at].sent_at).collect();
-            for (place, excess) in places.into_iter().zip(rate.mark_excess(counted, &texts)) {
-                over[place] = excess;
+            let times: Vec<Timestamp> = indexes.iter().map(|index| waiting[*index].sent_at).collect();
+            for (index, is_excess) in indexes.into_iter().zip(rate.mark_excess(counted, &times)) {
+                over_limit[index] = is_excess;
             }
         }
-        Ok(over)
+        Ok(over_limit)
     }
 
     /// Stores a reaction on the quoted message, independently of the route of the reaction.
@@ -212,22 +219,22 @@ impl TurnStart<'_> {
         &mut self,
         user: &User,
         context: &UserContext,
-        situation: &RoutingContext<'_>,
+        routing: &RoutingContext<'_>,
         event: &InboundEvent,
     ) -> QueryResult<()> {
-        let quoted = route::reaction_target(situation, event);
-        let on = match quoted {
-            ReactionTarget::Text(place) => context.recent.get(place).map(|recent| recent.message),
+        let target = route::reaction_target(routing, event);
+        let target_message = match target {
+            ReactionTarget::Text(index) => context.recent.get(index).map(|recent| recent.message),
             ReactionTarget::Media | ReactionTarget::NotFound => None,
         };
-        let asked = situation.open_prompt.is_some() && reaction::looks_like_reaction(&event.body);
-        if quoted == ReactionTarget::NotFound && !asked {
+        let may_be_reaction = routing.open_prompt.is_some() && reaction::looks_like_reaction(&event.body);
+        if target == ReactionTarget::NotFound && !may_be_reaction {
             return Ok(());
         }
-        let read = reaction::parse_reaction(&event.body);
-        let (emoji, removal) = read.map_or((None, false), |reaction| (reaction.emoji, reaction.removal));
+        let reaction = reaction::parse_reaction(&event.body);
+        let (emoji, removal) = reaction.map_or((None, false), |reaction| (reaction.emoji, reaction.removal));
         let received =
-            ReceivedReaction { user: user.id, message: event.id, target: on, emoji, is_removal: removal };
+            ReceivedReaction { user: user.id, message: event.id, target: target_message, emoji, is_removal: removal };
         reactions::store_user_reaction(self.conn, &received, self.now)
     }
 
@@ -239,12 +246,12 @@ impl TurnStart<'_> {
         waiting: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         let first = &waiting[..1];
-        let wants_a_yes = matches!(route, Route::Confirm | Route::RepeatPrompt | Route::WrongCode);
-        if wants_a_yes && self.is_suspended(user, &first[0])? {
+        let answers_prompt = matches!(route, Route::Confirm | Route::RepeatPrompt | Route::WrongCode);
+        if answers_prompt && self.is_suspended(user, &first[0])? {
             return self.refuse_suspended(user, first);
         }
         match route {
-            Route::Skip(skip) => self.skip_message(&first[0], skip.reason()),
+            Route::Skip(reason) => self.skip_message(&first[0], reason.reason()),
             Route::OptOut => self.opt_out(user, &first[0]),
             Route::OptIn => self.skip_message(&first[0], "opted_in"),
             Route::StoreOnly => self.store_without_reply(user, first),
@@ -268,7 +275,7 @@ impl TurnStart<'_> {
                     text.as_deref().unwrap_or("Nothing is open."),
                 )
             }
-            Route::Stale(why) => self.reply_stale(user, context, why),
+            Route::Stale(reason) => self.reply_stale(user, context, reason),
             Route::RateLimited => self.reply_rate_limited(user, context, waiting),
             Route::AdminCommand => self.run_admin_command(user, context, first),
             Route::ListApprovals => {
@@ -286,10 +293,15 @@ impl TurnStart<'_> {
                 &keyword_grammar::format_commands(user.rights.role),
             ),
             Route::More => self.send_next_page(user, context, first),
-            Route::SetNotifications(wish) => {
-                notifications::store_notification_preference(self.conn, user.id, wish, self.now)?;
+            Route::SetNotifications(preference) => {
+                notifications::store_notification_preference(self.conn, user.id, preference, self.now)?;
                 reschedule_notifications(self.conn, self.settings, Some(user.id), self.now)?;
-                self.answer_and_drop_prompt(user, context, first, &quiet_hours::format_preference_saved(wish))
+                self.answer_and_drop_prompt(
+                    user,
+                    context,
+                    first,
+                    &quiet_hours::format_preference_saved(preference),
+                )
             }
             Route::Unverified => {
                 self.answer_by_code(user, TurnKind::Command, first, keyword_grammar::UNVERIFIED_REPLY)
@@ -297,12 +309,12 @@ impl TurnStart<'_> {
             Route::MediaOnly => {
                 self.answer_by_code(user, TurnKind::Command, first, keyword_grammar::MEDIA_ONLY_REPLY)
             }
-            Route::Turn(brain) => self.start_chat_turn(user, context, waiting, brain),
+            Route::Turn(responder) => self.start_chat_turn(user, context, waiting, responder),
         }
     }
 
-    /// Answers the yes and no messages up to the no at `denied_at`, or only the first message. Other messages between
-    /// them get their own answer.
+    /// Closes the confirmation prompt and answers the first message, together with all yes and no messages up to the no
+    /// at `denied_at`. Other messages between them get their own answers.
     fn deny_prompt(
         &mut self,
         user: &User,
@@ -311,26 +323,26 @@ impl TurnStart<'_> {
     ) -> QueryResult<TurnStartOutcome> {
         pending_action::close_pending_action(self.conn, user.id, CloseReason::Denied, self.now)?;
         let denied_at = context.denied_at.filter(|_| context.pending.is_some()).unwrap_or(0);
-        let code = context.open_prompt.as_ref().and_then(|question| question.code);
-        let answers = |event: &InboundEvent| {
-            let read =
+        let code = context.open_prompt.as_ref().and_then(|prompt| prompt.code);
+        let is_yes_or_no = |event: &InboundEvent| {
+            let reply =
                 confirmation_reply::parse_confirmation_reply(&event.body, code, &self.settings.languages);
             matches!(
-                read,
+                reply,
                 confirmation_reply::ConfirmationReply::Yes | confirmation_reply::ConfirmationReply::No
             ) && event.origin == waiting[0].origin
         };
         let (first, later) = (&waiting[..1], &waiting[1..=denied_at]);
-        let denied: Vec<InboundEvent> =
-            first.iter().chain(later.iter().filter(|event| answers(event))).cloned().collect();
+        let denials: Vec<InboundEvent> =
+            first.iter().chain(later.iter().filter(|event| is_yes_or_no(event))).cloned().collect();
         let text = match confirmation_reply::asks_to_keep(&waiting[denied_at].body) {
             true => context.closing_sentence(),
             false => "OK, kept.".to_owned(),
         };
-        self.answer_by_code(user, TurnKind::Deny, &denied, &text)
+        self.answer_by_code(user, TurnKind::Deny, &denials, &text)
     }
 
-    /// Begins a turn that uses the keyword grammar to add the title the user requested before they became a member.
+    /// Starts a turn in which the keyword responder adds the title that the user requested as a newcomer.
     fn accept_offer(
         &mut self,
         user: &User,
@@ -343,37 +355,37 @@ impl TurnStart<'_> {
         Ok(TurnStartOutcome::Turn(self.open_turn(user, TurnKind::Chat, &plan, events)?))
     }
 
-    /// Begins a chat turn with all waiting messages that belong to the turn.
+    /// Starts a chat turn with all waiting messages that belong to it.
     fn start_chat_turn(
         &mut self,
         user: &User,
         context: &UserContext,
         waiting: &[InboundEvent],
-        brain: Responder,
+        responder: Responder,
     ) -> QueryResult<TurnStartOutcome> {
-        let plain = UserContext {
+        let without_prompt = UserContext {
             pending: None,
             open_prompt: None,
             ended_prompt: None,
             first_request: None,
             ..context.clone()
         };
-        let belongs = |at: usize| {
-            let situation = plain.routing_context(user, self.settings, at);
-            let is_theirs = waiting[at].origin != MessageOrigin::Button;
-            is_theirs && route::route_message(&situation, &waiting[at]) == Route::Turn(Responder::Model)
+        let belongs_to_turn = |index: usize| {
+            let routing = without_prompt.routing_context(user, self.settings, index);
+            let is_from_user = waiting[index].origin != MessageOrigin::Button;
+            is_from_user && route::route_message(&routing, &waiting[index]) == Route::Turn(Responder::Model)
         };
-        let together = match brain {
-            Responder::Model => 1 + (1..waiting.len()).take_while(|at| belongs(*at)).count(),
+        let count = match responder {
+            Responder::Model => 1 + (1..waiting.len()).take_while(|index| belongs_to_turn(*index)).count(),
             Responder::Keyword => 1,
         };
-        let mut plan = TurnPlan::for_responder(if brain == Responder::Model {
+        let mut plan = TurnPlan::for_responder(if responder == Responder::Model {
             self.responder
         } else {
             Responder::Keyword
         });
-        let unclear = route::needs_triage(&context.routing_context(user, self.settings, 0), &waiting[0]);
-        if plan.responder == Responder::Model && together == 1 && unclear {
+        let needs_triage = route::needs_triage(&context.routing_context(user, self.settings, 0), &waiting[0]);
+        if plan.responder == Responder::Model && count == 1 && needs_triage {
             plan.triage = TriageState::Open;
         }
         if context.pending.is_some() {
@@ -384,10 +396,11 @@ impl TurnStart<'_> {
             ));
             plan.preface = Some(closing);
         }
-        Ok(TurnStartOutcome::Turn(self.open_turn(user, TurnKind::Chat, &plan, &waiting[..together])?))
+        Ok(TurnStartOutcome::Turn(self.open_turn(user, TurnKind::Chat, &plan, &waiting[..count])?))
     }
 }
 
+/// Data about a user that decides the route of the user's next message.
 #[derive(Clone)]
 pub(super) struct UserContext {
     pub(super) pending: Option<pending_action::PendingAction>,
@@ -405,12 +418,12 @@ pub(super) struct UserContext {
 }
 
 impl UserContext {
-    /// Returns the routing context of the waiting message at index `at`.
+    /// Returns the routing context of the waiting message at `index`.
     fn routing_context<'a>(
         &'a self,
         user: &'a User,
         settings: &'a HouseholdSettings,
-        at: usize,
+        index: usize,
     ) -> RoutingContext<'a> {
         RoutingContext {
             user,
@@ -420,7 +433,7 @@ impl UserContext {
             last_list: self.last_list,
             languages: &settings.languages,
             is_first: !matches!(self.slot, ConversationSlot::Continue(_)),
-            over_limit: self.over_limit.get(at).copied().unwrap_or(false),
+            over_limit: self.over_limit.get(index).copied().unwrap_or(false),
             triage_level: settings.triage_level,
             first_request: self.first_request.as_ref(),
             resumed_at: self.resumed_at,

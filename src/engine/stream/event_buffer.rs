@@ -1,15 +1,15 @@
-//! In-memory buffer of the last events of a conversation, sized for readers that keep up with the log.
+//! In-memory buffer of the newest events of a conversation, for readers that keep up with the log.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::conversation::stream_events::{EventSeq, StreamEvent, StreamEventKind};
 
-/// Limits of the events in memory, as a number of events and as bytes.
+/// Limits of the buffer, as a number of events and as bytes of text.
 const MAX_EVENTS: usize = 512;
 const MAX_EVENT_BYTES: usize = 256 << 10;
 
-/// All events of one conversation after one cursor and up to another.
+/// All events of one conversation between two cursors.
 #[derive(Debug)]
 pub(super) struct EventBuffer {
     after: EventSeq,
@@ -19,16 +19,16 @@ pub(super) struct EventBuffer {
 }
 
 impl EventBuffer {
-    /// Creates an empty buffer that begins after this cursor.
-    pub(super) fn starting_after(place: EventSeq) -> Self {
-        Self { after: place, up_to: place, events: VecDeque::new(), bytes: 0 }
+    /// Creates an empty buffer that starts after this cursor.
+    pub(super) fn starting_after(cursor: EventSeq) -> Self {
+        Self { after: cursor, up_to: cursor, events: VecDeque::new(), bytes: 0 }
     }
 
     pub(super) fn up_to(&self) -> EventSeq {
         self.up_to
     }
 
-    /// Adds the next events, which include all events up to `up_to`.
+    /// Adds all events from the end of the buffer up to `up_to`.
     pub(super) fn extend(&mut self, events: Vec<StreamEvent>, up_to: EventSeq) {
         for event in events {
             self.bytes += event_bytes(&event);
@@ -42,7 +42,7 @@ impl EventBuffer {
         }
     }
 
-    /// Drops the events that are no longer in the log.
+    /// Drops the events up to `floor`, which are no longer in the log.
     pub(super) fn drop_up_to(&mut self, floor: EventSeq) {
         while let Some(oldest) = self.events.pop_front_if(|event| event.seq <= floor) {
             self.bytes -= event_bytes(&oldest);
@@ -50,12 +50,12 @@ impl EventBuffer {
         self.after = self.after.max(floor);
     }
 
-    /// Returns the events after a cursor, at most `limit`; `None` if some of them are not in the buffer.
-    pub(super) fn events_after(&self, place: EventSeq, limit: usize) -> Option<Vec<Arc<StreamEvent>>> {
-        if place < self.after {
+    /// Returns the events after a cursor, at most `limit`; `None` if the buffer starts after the cursor.
+    pub(super) fn events_after(&self, cursor: EventSeq, limit: usize) -> Option<Vec<Arc<StreamEvent>>> {
+        if cursor < self.after {
             return None;
         }
-        let first = self.events.partition_point(|event| event.seq <= place);
+        let first = self.events.partition_point(|event| event.seq <= cursor);
         Some(self.events.range(first..).take(limit).cloned().collect())
     }
 }
@@ -85,19 +85,19 @@ mod tests {
 
     fn delta(seq: i64, text: &str) -> StreamEvent {
         let block = StreamBlock { step: 0, attempt: 1, kind: BlockKind::Text, ord: 0 };
-        let what = StreamEventKind::BlockDelta(block, text.to_owned());
-        StreamEvent { seq: EventSeq(seq), at: Timestamp::UNIX_EPOCH, turn: None, kind: what }
+        let kind = StreamEventKind::BlockDelta(block, text.to_owned());
+        StreamEvent { seq: EventSeq(seq), at: Timestamp::UNIX_EPOCH, turn: None, kind }
     }
 
-    fn seqs(ring: &EventBuffer, place: i64) -> Option<Vec<i64>> {
-        Some(ring.events_after(EventSeq(place), 3)?.iter().map(|event| event.seq.0).collect())
+    fn seqs(buffer: &EventBuffer, cursor: i64) -> Option<Vec<i64>> {
+        Some(buffer.events_after(EventSeq(cursor), 3)?.iter().map(|event| event.seq.0).collect())
     }
 
     #[test]
-    fn buffer_returns_events_after_a_known_cursor() {
-        let mut ring = EventBuffer::starting_after(EventSeq(10));
-        ring.extend([12, 15, 16, 20].map(|seq| delta(seq, "x")).into(), EventSeq(22));
-        let told = [9, 10, 12, 14, 20, 22, 30].map(|place| seqs(&ring, place));
+    fn buffer_returns_events_after_a_buffered_cursor() {
+        let mut buffer = EventBuffer::starting_after(EventSeq(10));
+        buffer.extend([12, 15, 16, 20].map(|seq| delta(seq, "x")).into(), EventSeq(22));
+        let returned = [9, 10, 12, 14, 20, 22, 30].map(|cursor| seqs(&buffer, cursor));
         let expected = [
             None,
             Some(vec![12, 15, 16]),
@@ -107,24 +107,27 @@ mod tests {
             Some(vec![]),
             Some(vec![]),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(returned, expected);
     }
 
     #[test]
-    fn buffer_drops_pruned_events_and_their_cursors() {
-        let mut ring = EventBuffer::starting_after(EventSeq(10));
-        ring.extend([12, 15, 16].map(|seq| delta(seq, "x")).into(), EventSeq(16));
-        ring.drop_up_to(EventSeq(15));
-        assert_eq!([12, 14, 15].map(|place| seqs(&ring, place)), [None, None, Some(vec![16])]);
-        assert_eq!(ring.bytes, 1);
+    fn buffer_rejects_cursors_before_pruned_events() {
+        let mut buffer = EventBuffer::starting_after(EventSeq(10));
+        buffer.extend([12, 15, 16].map(|seq| delta(seq, "x")).into(), EventSeq(16));
+        buffer.drop_up_to(EventSeq(15));
+        assert_eq!([12, 14, 15].map(|cursor| seqs(&buffer, cursor)), [None, None, Some(vec![16])]);
+        assert_eq!(buffer.bytes, 1);
     }
 
     #[test]
     fn buffer_is_limited_by_events_and_bytes() {
-        let mut ring = EventBuffer::starting_after(EventSeq(0));
-        ring.extend((1..=600).map(|seq| delta(seq, "x")).collect(), EventSeq(600));
-        assert_eq!((ring.events.len(), seqs(&ring, 87)), (MAX_EVENTS, None));
-        ring.extend(vec![delta(601, &"x".repeat(MAX_EVENT_BYTES))], EventSeq(601));
-        assert_eq!((ring.events.len(), ring.bytes, seqs(&ring, 600)), (1, MAX_EVENT_BYTES, Some(vec![601])));
+        let mut buffer = EventBuffer::starting_after(EventSeq(0));
+        buffer.extend((1..=600).map(|seq| delta(seq, "x")).collect(), EventSeq(600));
+        assert_eq!((buffer.events.len(), seqs(&buffer, 87)), (MAX_EVENTS, None));
+        buffer.extend(vec![delta(601, &"x".repeat(MAX_EVENT_BYTES))], EventSeq(601));
+        assert_eq!(
+            (buffer.events.len(), buffer.bytes, seqs(&buffer, 600)),
+            (1, MAX_EVENT_BYTES, Some(vec![601]))
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Hub of the conversations that have readers. Each conversation has one feed, which is created for the first reader
-//! and removed after the last reader.
+//! Hub of the conversations that have readers. Each of them has one feed, which starts with the first reader and ends
+//! with the last.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,8 +31,8 @@ impl Hub {
         Self(Arc::new(HubInner { db, feeds, tasks, closing }))
     }
 
-    /// Follows a conversation from a cursor in its log, or from its current state. `snapshot` reads the state in the
-    /// transaction that returns the cursor: at the start if there is no cursor, and each time the cursor has expired.
+    /// Connects a reader to a conversation, from a cursor in its log or from its current state. `snapshot` loads the
+    /// state: at the start if there is no cursor, and whenever the cursor has expired.
     pub fn connect<S>(
         &self,
         conversation: ConversationId,
@@ -41,7 +41,7 @@ impl Hub {
     ) -> StreamReader<S> {
         let mut feeds = self.lock_feeds();
         let feed = feeds.entry(conversation).or_insert_with(|| self.start_feed(conversation)).clone();
-        // The subscription happens under the lock, so that the feed is not removed meanwhile.
+        // The reader subscribes under the lock, so that the feed is not removed meanwhile.
         let wakeup = feed.subscribe();
         drop(feeds);
         StreamReader::new(feed, wakeup, self.0.closing.clone(), after, Arc::new(snapshot))
@@ -49,12 +49,12 @@ impl Hub {
 
     fn start_feed(&self, conversation: ConversationId) -> Arc<Feed> {
         let feed = Arc::new(Feed::new(self.0.db.clone(), conversation));
-        let (hub, followed) = (self.clone(), feed.clone());
+        let (hub, task_feed) = (self.clone(), feed.clone());
         self.0.tasks.spawn(async move {
-            let watch = followed.db.subscribe(conversation);
+            let subscription = task_feed.db.subscribe(conversation);
             tokio::select! {
-                () = followed.read_new_events(watch) => {}
-                () = hub.remove_when_unread(&followed) => {}
+                () = task_feed.read_new_events(subscription) => {}
+                () = hub.remove_when_unread(&task_feed) => {}
                 () = hub.0.closing.cancelled() => {
                     hub.lock_feeds().remove(&conversation);
                 }

@@ -1,5 +1,5 @@
-//! Live events of conversations, written by the [`recorder`] and followed by [`reader`]s. The log in the database is
-//! the only source of events. Wake-ups and events in memory only save reads of the log.
+//! Live events of conversations, written by the [`recorder`] and followed by [`reader`]s. The log in the database is the
+//! only source of events; wake-ups and buffered events only save reads of the log.
 
 mod event_buffer;
 mod feed;

@@ -1,21 +1,21 @@
-//! Reader of one conversation, which catches up from its cursor. Early, late, slow and reconnecting readers use the
-//! same code: from a cursor in the log to the next events, with a snapshot if the cursor has expired.
+//! Reader of one conversation. New, slow and reconnecting readers use the same code: they read from a cursor in the log
+//! to the next events, or start from a snapshot if the cursor has expired.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::feed::{BATCH, Feed};
+use super::feed::{EVENT_BATCH, Feed};
 use crate::conversation::stream_events::{EventSeq, StreamEvent};
 use crate::conversation::transcript::ConversationId;
 use crate::store::database::db::DbError;
 use crate::store::stream::event_reader::{self, EventsSince};
 use crate::store::{Conn, QueryResult};
 
-type ReadSnapshot<S> = Arc<dyn Fn(&mut Conn) -> QueryResult<S> + Send + Sync>;
+type SnapshotQuery<S> = Arc<dyn Fn(&mut Conn) -> QueryResult<S> + Send + Sync>;
 
-/// Next batch for a reader.
+/// Next batch of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamBatch<S> {
     /// The cursor has expired. The client discards its state, and a snapshot follows.
@@ -24,8 +24,7 @@ pub enum StreamBatch<S> {
     Snapshot(EventSeq, S),
     /// Next events in order, without gaps or repeats. The batch is never empty.
     Events(Vec<Arc<StreamEvent>>),
-    /// All past events were delivered, and later events are live. This marker is sent once after the start and after
-    /// each reset.
+    /// All past events were delivered, and later events are live. Sent once after the start and after each reset.
     CaughtUp,
 }
 
@@ -37,27 +36,28 @@ pub enum ReadError {
     Closed,
 }
 
+/// Reader of one conversation's events, with its own cursor.
 pub struct StreamReader<S> {
     feed: Arc<Feed>,
     wakeup: watch::Receiver<()>,
     closing: CancellationToken,
-    snapshot: ReadSnapshot<S>,
+    snapshot: SnapshotQuery<S>,
     position: ReadPosition,
     caught_up: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum ReadPosition {
-    /// No cursor, because the snapshot is still to be read.
+    /// No cursor yet: a snapshot comes first.
     NeedsSnapshot,
-    /// Cursor that the client claims to have reached.
+    /// Cursor that the client sent, such as `Last-Event-ID`.
     Claimed(EventSeq),
     /// Cursor up to which everything was delivered.
-    At(EventSeq),
+    DeliveredTo(EventSeq),
 }
 
 impl<S: Send + 'static> StreamReader<S> {
-    /// Waits for the next batch. Dropping the future before completion loses nothing.
+    /// Waits for the next batch. Cancel-safe: dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<StreamBatch<S>, ReadError> {
         let closing = self.closing.clone();
         tokio::select! {
@@ -73,10 +73,10 @@ impl<S: Send + 'static> StreamReader<S> {
             self.wakeup.borrow_and_update();
             let events = match self.position {
                 ReadPosition::NeedsSnapshot => return self.read_snapshot().await,
-                ReadPosition::Claimed(place) => self.read_events(place).await?,
-                ReadPosition::At(place) => match self.feed.recent_events(place) {
+                ReadPosition::Claimed(cursor) => self.read_events(cursor).await?,
+                ReadPosition::DeliveredTo(cursor) => match self.feed.recent_events(cursor) {
                     Some(events) => Some(events),
-                    None => self.read_events(place).await?,
+                    None => self.read_events(cursor).await?,
                 },
             };
             let Some(events) = events else {
@@ -100,16 +100,17 @@ impl<S: Send + 'static> StreamReader<S> {
     async fn read_snapshot(&mut self) -> Result<StreamBatch<S>, ReadError> {
         let snapshot = self.snapshot.clone();
         let read = move |conn: &mut _| Ok((event_reader::load_last_seq(conn)?, snapshot(conn)?));
-        let (place, state) = self.feed.db.read_in_background(read).await?;
-        self.position = ReadPosition::At(place);
+        let (cursor, state) = self.feed.db.read_in_background(read).await?;
+        self.position = ReadPosition::DeliveredTo(cursor);
         self.caught_up = false;
-        Ok(StreamBatch::Snapshot(place, state))
+        Ok(StreamBatch::Snapshot(cursor, state))
     }
 
     /// Reads the next events from the database; `None` if the cursor has expired.
-    async fn read_events(&mut self, place: EventSeq) -> Result<Option<Vec<Arc<StreamEvent>>>, ReadError> {
+    async fn read_events(&mut self, cursor: EventSeq) -> Result<Option<Vec<Arc<StreamEvent>>>, ReadError> {
         let conversation = self.feed.conversation;
-        let read = move |conn: &mut _| event_reader::load_events_since(conn, conversation, place, BATCH);
+        let read =
+            move |conn: &mut _| event_reader::load_events_since(conn, conversation, cursor, EVENT_BATCH);
         match self.feed.db.read_in_background(read).await? {
             EventsSince::Pruned => Ok(None),
             EventsSince::Events { events, up_to, floor: _ } => {
@@ -119,11 +120,12 @@ impl<S: Send + 'static> StreamReader<S> {
         }
     }
 
-    /// Advances the cursor and never moves it back. A read may cover more of the log than up to its last event.
+    /// Advances the cursor, and never moves it back. The cursor may be past the last delivered event, because the log
+    /// also contains events of other conversations.
     fn advance_to(&mut self, seq: EventSeq) {
         self.position = match self.position {
-            ReadPosition::At(place) => ReadPosition::At(place.max(seq)),
-            ReadPosition::NeedsSnapshot | ReadPosition::Claimed(_) => ReadPosition::At(seq),
+            ReadPosition::DeliveredTo(cursor) => ReadPosition::DeliveredTo(cursor.max(seq)),
+            ReadPosition::NeedsSnapshot | ReadPosition::Claimed(_) => ReadPosition::DeliveredTo(seq),
         };
     }
 }
@@ -133,11 +135,11 @@ impl<S> StreamReader<S> {
         self.feed.conversation
     }
 
-    /// Returns the cursor up to which everything was delivered, or that the client claims; `None` before a snapshot.
+    /// Returns the cursor up to which everything was delivered, or that the client sent; `None` before a snapshot.
     pub fn cursor(&self) -> Option<EventSeq> {
         match self.position {
             ReadPosition::NeedsSnapshot => None,
-            ReadPosition::Claimed(seq) | ReadPosition::At(seq) => Some(seq),
+            ReadPosition::Claimed(seq) | ReadPosition::DeliveredTo(seq) => Some(seq),
         }
     }
 
@@ -146,9 +148,9 @@ impl<S> StreamReader<S> {
         wakeup: watch::Receiver<()>,
         closing: CancellationToken,
         after: Option<EventSeq>,
-        snapshot: ReadSnapshot<S>,
+        snapshot: SnapshotQuery<S>,
     ) -> Self {
-        let place = after.map_or(ReadPosition::NeedsSnapshot, ReadPosition::Claimed);
-        Self { feed, wakeup, closing, snapshot, position: place, caught_up: false }
+        let position = after.map_or(ReadPosition::NeedsSnapshot, ReadPosition::Claimed);
+        Self { feed, wakeup, closing, snapshot, position, caught_up: false }
     }
 }

@@ -1,4 +1,4 @@
-//! Audit log rows about tool calls: the outcome of a change, with its actual effects and nothing about other users.
+//! Audit entries of tool calls. They contain the effects of a change, but nothing about other users.
 
 use serde_json::{Map, Value, json};
 
@@ -12,20 +12,20 @@ use crate::conversation::transcript::{
 };
 use crate::store::audit::{Actor, AuditSubject, NewAuditEntry};
 
-/// Fields of a tool's result that the log stores besides the title. They do not include the requester of a title.
+/// Fields of a tool's result that the audit log stores besides the title. The requester of a title is not among them.
 const LOGGED_FIELDS: [&str; 6] = ["status", "seasons_wanted", "quality", "now", "of", "missing"];
-/// Statuses of calls that had nothing to change.
+/// Result statuses of calls that changed nothing.
 const UNCHANGED_STATUSES: [&str; 4] = ["already_exists", "unchanged", "already_asked", "ready"];
 
-/// Source of the known outcome of a write.
+/// Source of a write's outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutcomeSource {
     Response,
-    /// The response was lost, and a check of the library showed the outcome.
+    /// Check of the library after the response was lost.
     Lookup,
 }
 
-/// Returns the audit log entry about a call of the turn's user.
+/// Returns an audit entry about a tool call, with the turn's user as the actor.
 pub(crate) fn audit_entry(
     context: &TurnContext,
     kind: &'static str,
@@ -35,7 +35,7 @@ pub(crate) fn audit_entry(
     NewAuditEntry { actor: Actor::User(context.user.id), kind, subject: AuditSubject::Call(call), detail }
 }
 
-/// Returns the audit detail of a write that is about to begin.
+/// Returns the audit detail of a write that is about to start.
 pub(crate) fn intent_detail(call: &ToolCall) -> Value {
     match &call.arguments {
         ToolArguments::Object(map) if !is_about_facts(&call.name) => {
@@ -45,15 +45,15 @@ pub(crate) fn intent_detail(call: &ToolCall) -> Value {
     }
 }
 
-/// Returns the audit row of a write that has a result.
+/// Returns the audit entry of a write that has a result.
 pub(crate) fn outcome_entry(
     context: &TurnContext,
     call: CallRow,
-    evidence: OutcomeSource,
+    source: OutcomeSource,
     tool: &str,
     result: &CallResult,
 ) -> NewAuditEntry {
-    let kind = match (result_status(result), evidence) {
+    let kind = match (result_status(result), source) {
         (Some(status), _) if UNCHANGED_STATUSES.contains(&status) => "write_unchanged",
         (Some(QUEUED), _) => "write_queued",
         (_, OutcomeSource::Response) => "write_done",
@@ -62,7 +62,7 @@ pub(crate) fn outcome_entry(
     audit_entry(context, kind, call, change_detail(tool, &result.for_model))
 }
 
-/// Returns the audit row of a write that has no result; `None` for a call that changes nothing or is still open.
+/// Returns the audit entry of a failed write; `None` for other calls and states.
 pub(crate) fn failure_entry(
     context: &TurnContext,
     call: &ToolCall,
@@ -77,7 +77,7 @@ pub(crate) fn failure_entry(
     }
 }
 
-/// Returns the audit row of a write that was not made, or that has an unknown outcome.
+/// Returns the audit entry of a write that was not made, or that has an unknown outcome.
 pub(crate) fn failed_write_entry(
     context: &TurnContext,
     call: CallRow,
@@ -88,7 +88,7 @@ pub(crate) fn failed_write_entry(
     audit_entry(context, kind, call, json!({ "tool": tool, "reason": reason }))
 }
 
-/// Returns the audit row of one item of a deletion, at its start (`None`) and with its outcome.
+/// Returns the audit entry of one item of a deletion: of its start without an `outcome`, or of its end.
 pub(crate) fn deletion_entry(
     context: &TurnContext,
     call: CallRow,
@@ -115,13 +115,12 @@ pub(crate) fn deletion_entry(
     audit_entry(context, kind, call, detail)
 }
 
-/// Returns the status word of a result, such as `deleted`.
+/// Returns the status of a result, such as `deleted`.
 pub(super) fn result_status(result: &CallResult) -> Option<&str> {
     result.for_model.get("status").and_then(|status| status.as_str())
 }
 
-/// Returns whether a tool handles facts. A fact belongs to its user, so the log records only that a fact was stored or
-/// erased.
+/// Returns whether a tool stores or erases facts. Facts are private, so the audit log does not contain them.
 fn is_about_facts(tool: &str) -> bool {
     tool == REMEMBER || tool == FORGET
 }
@@ -130,8 +129,8 @@ fn change_detail(tool: &str, result: &Value) -> Value {
     if is_about_facts(tool) {
         return json!({ "tool": tool, "status": result["status"] });
     }
-    let kept = |name: &&str| Some(((*name).to_owned(), result.get(*name)?.clone()));
-    let mut detail: Map<String, Value> = LOGGED_FIELDS.iter().filter_map(kept).collect();
+    let logged_field = |name: &&str| Some(((*name).to_owned(), result.get(*name)?.clone()));
+    let mut detail: Map<String, Value> = LOGGED_FIELDS.iter().filter_map(logged_field).collect();
     detail.insert("tool".to_owned(), json!(tool));
     if let Some(title) = result["title"].as_str() {
         let year = result["year"].as_u64().filter(|year| *year > 0);

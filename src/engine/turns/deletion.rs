@@ -1,5 +1,4 @@
-//! Execution of a confirmed deletion, item by item. Each item is checked again and started once, and its outcome is
-//! known before the report.
+//! Execution of a confirmed deletion, item by item. The deletion is reported when every item has an outcome.
 
 use std::sync::Arc;
 
@@ -25,11 +24,11 @@ use crate::telemetry;
 use crate::tools::approval::{self, NotPermitted};
 use crate::tools::{InterruptedRun, RecoveryOutcome, Tool, ToolError};
 
-/// Next step of an item that has no outcome.
+/// Next step of an item without an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeletionStep {
     Start,
-    /// The item was started, so the library is checked for the title.
+    /// Check the library for the title, because the item was started.
     Check,
     End(ItemOutcome),
 }
@@ -68,11 +67,11 @@ impl DeletionRunner {
         loop {
             let context = log.load_context().await?;
             let claimed = log.load_claimed_deletion().await?;
-            let open = claimed
+            let open_item = claimed
                 .items()
                 .iter()
                 .find(|item| matches!(item.state, DeletionItemState::Held | DeletionItemState::Running));
-            let Some(item) = open else { return self.report_deletion(log, &context, claimed).await };
+            let Some(item) = open_item else { return self.report_deletion(log, &context, claimed).await };
             let limits = &self.settings.limits;
             let outcome = match (
                 self.tools.registry().get(claimed.tool()),
@@ -89,8 +88,8 @@ impl DeletionRunner {
             };
             if let Some(outcome) = outcome {
                 let (call, ord) = (claimed.call(), item.ord);
-                let note = change_record::deletion_entry(&context, call, ord, &item.target, Some(outcome));
-                log.finish_item(call, ord, outcome, note).await?;
+                let entry = change_record::deletion_entry(&context, call, ord, &item.target, Some(outcome));
+                log.finish_item(call, ord, outcome, entry).await?;
                 failpoint::reached("item.recorded");
             }
         }
@@ -104,8 +103,8 @@ impl DeletionRunner {
         (claimed, item): (&ClaimedDeletion, &DeletionItem),
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
-        let cleared = match approval::approve_item(claimed, item, &context.user) {
-            Ok(cleared) => cleared,
+        let approved = match approval::approve_item(claimed, item, &context.user) {
+            Ok(approved) => approved,
             Err(NotPermitted) => return Ok(Some(ItemOutcome::NotPermitted)),
         };
         let (call, ord) = (claimed.call(), item.ord);
@@ -115,13 +114,15 @@ impl DeletionRunner {
         }
         failpoint::reached("item.started");
         let tool_context = self.tools.load_context(context, EffectLevel::Destructive).await?;
-        let run = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &tool_context));
-        let ended = self.tools.run_with_progress(context, run).await;
+        let run = tokio::time::timeout(tool.timeout(), tool.run(&approved, &tool_context));
+        let result = self.tools.run_with_progress(context, run).await;
         failpoint::reached("item.ran");
-        let tried_before = item.attempts > 0;
-        Ok(match ended {
-            // If the item was started before, the earlier start without a response has deleted the title.
-            Ok(Ok(ran)) if result_status(&ran.result) == Some("already_gone") && !tried_before => {
+        let was_started_before = item.attempts > 0;
+        Ok(match result {
+            // If the item was started before, that start without a response may have deleted the title.
+            Ok(Ok(output))
+                if result_status(&output.result) == Some("already_gone") && !was_started_before =>
+            {
                 Some(ItemOutcome::AlreadyGone)
             }
             Ok(Ok(_)) => Some(ItemOutcome::Deleted),
@@ -130,14 +131,14 @@ impl DeletionRunner {
             }
             Ok(Err(ToolError::CallFailed(failure))) => {
                 tracing::warn!(call = %call, code = %failure.code, "deletion failed");
-                let is_there = failure.code == FailureCode::StillThere;
-                let outcome = if is_there { ItemOutcome::StillThere } else { ItemOutcome::Failed };
-                // An earlier start may still have taken effect, so the item is checked once more.
-                Some(outcome).filter(|_| !tried_before)
+                let is_still_there = failure.code == FailureCode::StillThere;
+                let outcome = if is_still_there { ItemOutcome::StillThere } else { ItemOutcome::Failed };
+                // An earlier start may still take effect, so the item is checked once more.
+                Some(outcome).filter(|_| !was_started_before)
             }
             Ok(Err(ToolError::Fatal(error))) => {
                 tracing::error!(call = %call, error = format!("{error:#}"), "deletion failed");
-                Some(ItemOutcome::Failed).filter(|_| !tried_before)
+                Some(ItemOutcome::Failed).filter(|_| !was_started_before)
             }
             Ok(Err(ToolError::Unknown(_))) | Err(_) => None,
         })
@@ -159,15 +160,15 @@ impl DeletionRunner {
             RecoveryOutcome::Unknown => return Ok(Some(ItemOutcome::Unknown)),
             RecoveryOutcome::NotDone => {}
         }
-        let is_last = i64::from(item.attempts) >= MAX_STARTS;
-        if is_last || is_stopped(&context.turn, &self.settings.limits) {
+        let has_used_all_starts = i64::from(item.attempts) >= MAX_STARTS;
+        if has_used_all_starts || is_stopped(&context.turn, &self.settings.limits) {
             return Ok(Some(ItemOutcome::StillThere));
         }
         log.reset_item(claimed.call(), item.ord).await?;
         Ok(None)
     }
 
-    /// Reports the outcome of each item. Items that had changed get a new confirmation prompt.
+    /// Reports the outcome of each item. Items that had changed since the prompt get a new confirmation prompt.
     async fn report_deletion(
         &self,
         log: &TurnLog,
@@ -182,7 +183,7 @@ impl DeletionRunner {
                 DeletionItemState::Held | DeletionItemState::Running | DeletionItemState::Canceled => None,
             })
             .collect();
-        let wish = log.load_executed_approval(claimed.call()).await?;
+        let removal_request = log.load_executed_approval(claimed.call()).await?;
         let report = deletion_messages::format_deletion_report(&outcomes);
         let report = context
             .closing_sentence()
@@ -192,24 +193,24 @@ impl DeletionRunner {
             .filter(|(_, outcome)| *outcome == ItemOutcome::Changed)
             .map(|(item, _)| item.clone())
             .collect();
-        // Only the member can repeat their removal request.
-        let fresh = match wish {
+        // The member would have to repeat the removal request.
+        let refreshed = match removal_request {
             None if !is_stopped(&context.turn, &self.settings.limits) => {
-                self.preview_changed_items(context, &claimed, &changed).await?
+                self.refresh_changed_items(context, &claimed, &changed).await?
             }
             Some(_) | None => Vec::new(),
         };
-        let again =
-            (!fresh.is_empty()).then(|| build_confirmation_prompt(context, fresh, &report, &self.settings));
-        let told = wish.zip(
+        let new_prompt = (!refreshed.is_empty())
+            .then(|| build_confirmation_prompt(context, refreshed, &report, &self.settings));
+        let notification = removal_request.zip(
             outcomes.first().map(|(item, outcome)| deletion_messages::format_removal_outcome(item, *outcome)),
         );
         let end = context.reply_address().turn_end(context.active_turn.id, MessageOutcome::Replied, &report);
-        Ok(log.finish_deletion(DeletionEnd { claimed, report, told, again, end }).await?)
+        Ok(log.finish_deletion(DeletionEnd { claimed, report, notification, new_prompt, end }).await?)
     }
 
     /// Fetches the current state of the changed items; empty if a fetch fails.
-    async fn preview_changed_items(
+    async fn refresh_changed_items(
         &self,
         context: &TurnContext,
         claimed: &ClaimedDeletion,
@@ -222,10 +223,7 @@ impl DeletionRunner {
         Ok(match tokio::time::timeout(tool.timeout(), tool.refresh_items(changed, &tool_context)).await {
             Ok(Ok(items)) => items,
             Ok(Err(error)) => {
-                tracing::warn!(
-                    error = telemetry::error_chain(&error),
-                    "failed to fetch a changed item again"
-                );
+                tracing::warn!(error = telemetry::error_chain(&error), "failed to refresh changed items");
                 Vec::new()
             }
             Err(_) => Vec::new(),

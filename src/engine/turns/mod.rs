@@ -1,4 +1,4 @@
-//! Execution of turns: each step is decided from the turn's log, executed, and recorded in the log.
+//! Execution of turns: each step is decided from the turn's log, executed and recorded.
 
 pub(super) mod call_failures;
 pub(super) mod change_record;

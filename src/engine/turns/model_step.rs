@@ -1,5 +1,5 @@
-//! One model call of a turn: reserves the maximum cost, records the attempt, streams and records the response,
-//! classifies a failure, and settles the actual cost.
+//! Model calls of a turn: reserves the maximum cost, records the attempt, streams and records the response, classifies a
+//! failure, and settles the actual cost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::tools::registry::ToolRegistry;
 /// Time limit of one model response.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Model request, and the model that answers it.
+/// Model request, with the model that it is sent to.
 struct PreparedCall {
     attempt: AttemptId,
     responder: Responder,
@@ -36,11 +36,11 @@ struct PreparedCall {
     estimate: CostEstimate,
 }
 
-/// Response to a call, and its last streamed pieces that are not in the log yet.
+/// Response to a call, and its last streamed chunks, which are not in the log yet.
 struct CallResponse {
     step: ModelResponse,
     charge: ModelCharge,
-    last_pieces: Vec<BlockChunk>,
+    last_chunks: Vec<BlockChunk>,
 }
 
 /// Failure of a call without a response.
@@ -68,41 +68,45 @@ impl ModelStepRunner {
         &self,
         log: &TurnLog,
         context: &TurnContext,
-        past: &TurnHistory,
-        ask: &ModelCallPlan,
+        history: &TurnHistory,
+        plan: &ModelCallPlan,
     ) -> anyhow::Result<TurnProgress> {
-        if !ask.delay.is_zero() {
+        if !plan.delay.is_zero() {
             tokio::select! {
-                () = self.clock.sleep(ask.delay) => {}
+                () = self.clock.sleep(plan.delay) => {}
                 () = log.wait_for_cancellation() => return Ok(TurnProgress::Reload),
             }
         }
-        let call = self.prepare_model_call(context, past, ask);
+        let call = self.prepare_model_call(context, history, plan);
         let metrics = &self.metrics;
         let (responder, model) = (call.responder, call.model.name().to_owned());
-        let new = NewAttempt { id: call.attempt, responder, model, estimate: call.estimate };
-        if log.start_attempt(new).await? != Some(ReservationOutcome::Granted) {
+        let attempt = NewAttempt { id: call.attempt, responder, model, estimate: call.estimate };
+        if log.start_attempt(attempt).await? != Some(ReservationOutcome::Granted) {
             return Ok(TurnProgress::Reload);
         }
-        if ask.attempt > 1 {
+        if plan.attempt > 1 {
             metrics.model_tried_again();
         }
         failpoint::reached("step.started");
-        let answer = tokio::select! {
-            answer = self.stream_model_call(log, &call) => answer,
+        let result = tokio::select! {
+            result = self.stream_model_call(log, &call) => result,
             () = log.wait_for_cancellation() => {
                 // Dropping the call closes the connection, which ends the model's work.
                 metrics.model_interrupted(call.responder);
-                let (why, charge) = (StepFailure::Interrupted, ModelCharge::Input);
-                log.abandon_attempt(call.attempt, AbandonedAttempt { failure: why, message: "taken back".to_owned(), charge }).await?;
+                let abandoned = AbandonedAttempt {
+                    failure: StepFailure::Interrupted,
+                    message: "taken back".to_owned(),
+                    charge: ModelCharge::Input,
+                };
+                log.abandon_attempt(call.attempt, abandoned).await?;
                 return Ok(TurnProgress::Reload);
             }
         };
         failpoint::reached("step.answered");
-        let progress = match answer {
-            Ok(answer) => {
-                metrics.model_answered(call.responder, answer.step.usage);
-                self.record_step(log, context, call.attempt, answer).await?
+        let progress = match result {
+            Ok(response) => {
+                metrics.model_answered(call.responder, response.step.usage);
+                self.record_step(log, context, call.attempt, response).await?
             }
             Err(failed) => {
                 metrics.model_failed(call.responder, &failed.error);
@@ -117,38 +121,38 @@ impl ModelStepRunner {
     fn prepare_model_call(
         &self,
         context: &TurnContext,
-        past: &TurnHistory,
-        ask: &ModelCallPlan,
+        history: &TurnHistory,
+        plan: &ModelCallPlan,
     ) -> PreparedCall {
-        let request = self.build_model_request(context, past, ask);
-        let (brain, model) = self.models.select_model(ask.responder);
-        let attempt = AttemptId { turn: context.active_turn.id, step: ask.step, attempt: ask.attempt };
+        let request = self.build_model_request(context, history, plan);
+        let (responder, model) = self.models.select_model(plan.responder);
+        let attempt = AttemptId { turn: context.active_turn.id, step: plan.step, attempt: plan.attempt };
         let estimate = CostEstimate::from_request(&request, self.settings.prices);
-        PreparedCall { attempt, responder: brain, model, request, estimate }
+        PreparedCall { attempt, responder, model, request, estimate }
     }
 
     fn build_model_request(
         &self,
         context: &TurnContext,
-        past: &TurnHistory,
-        ask: &ModelCallPlan,
+        history: &TurnHistory,
+        plan: &ModelCallPlan,
     ) -> ModelRequest {
         let zone = self.settings.zone.clone();
-        let known = context.facts.prompt_lines();
+        let facts = context.facts.prompt_lines();
         let moment = self.clock.now().to_zoned(zone).strftime("%a %b %-d %Y %H:%M %Q").to_string();
         prompt::build_request(&PromptMaterial {
             tools: self.tools.offered_specs(context.user.rights),
-            history: &past.turns,
+            history: &history.turns,
             turn: &context.turn,
             context: PromptContext {
                 moment,
                 user_name: context.user.name.as_deref(),
-                facts: &known,
-                done_today: &past.done_today,
+                facts: &facts,
+                done_today: &history.done_today,
                 notes: &context.plan.notes,
-                recalled: &past.recalled,
+                recalled: &history.recalled,
             },
-            style: ask.style,
+            style: plan.style,
         })
     }
 
@@ -159,12 +163,12 @@ impl ModelStepRunner {
     ) -> Result<CallResponse, FailedCall> {
         let mut recorder = log.delta_recorder(call.attempt);
         let PreparedCall { model, request, estimate, .. } = call;
-        let asked = ModelCall { model: &**model, request, estimate: *estimate, timeout: MODEL_TIMEOUT };
+        let model_call = ModelCall { model: &**model, request, estimate: *estimate, timeout: MODEL_TIMEOUT };
         let ModelCallOutcome { response, charge } =
-            self.models.call_model(asked, &mut |delta| recorder.queue_delta(delta)).await;
-        let rest = recorder.finish().await;
+            self.models.call_model(model_call, &mut |delta| recorder.queue_delta(delta)).await;
+        let last_chunks = recorder.finish().await;
         match response {
-            Ok(step) => Ok(CallResponse { step, charge, last_pieces: rest }),
+            Ok(step) => Ok(CallResponse { step, charge, last_chunks }),
             Err(error) => Err(FailedCall { error, charge }),
         }
     }
@@ -174,19 +178,22 @@ impl ModelStepRunner {
         log: &TurnLog,
         context: &TurnContext,
         attempt: AttemptId,
-        CallResponse { step, charge, last_pieces: rest }: CallResponse,
+        CallResponse { step, charge, last_chunks }: CallResponse,
     ) -> anyhow::Result<TurnProgress> {
         let ModelResponse { text, thinking, calls, stop, usage, response_id } = step;
         // A response that was cut off or stopped may contain an incomplete call, so none of its calls run.
-        let whole = matches!(stop, StopReason::Done | StopReason::Other(_));
-        let calls =
-            calls.into_iter().filter(|_| whole).map(|call| self.build_tool_call(context, call)).collect();
+        let is_complete = matches!(stop, StopReason::Done | StopReason::Other(_));
+        let calls = calls
+            .into_iter()
+            .filter(|_| is_complete)
+            .map(|call| self.build_tool_call(context, call))
+            .collect();
         let response = RecordedResponse { text, thinking, stop, calls, tokens: usage, charge, response_id };
-        log.complete_attempt(attempt, rest, response).await
+        log.complete_attempt(attempt, last_chunks, response).await
     }
 
-    /// Builds a call from the model's request with this user's preferences applied. The stored call is exactly the one
-    /// that runs, also after a crash.
+    /// Builds a tool call from the model's request, with the user's preferences applied. The call is stored in this
+    /// form, so that the same call runs after a crash.
     fn build_tool_call(&self, context: &TurnContext, call: RawCall) -> NewCall {
         let tool = self.tools.get(&call.name);
         let preferred = tool
@@ -207,13 +214,13 @@ impl ModelStepRunner {
         let now = self.clock.now();
         let FailedCall { error, charge } = failed;
         tracing::warn!(turn = %attempt.turn, step = attempt.step, attempt = attempt.attempt, %error, "model call failed");
-        let trouble = error.failure_class();
-        let why = if trouble.retriable {
-            StepFailure::Transient { at: now, retry_after: trouble.retry_after }
+        let class = error.failure_class();
+        let failure = if class.retriable {
+            StepFailure::Transient { at: now, retry_after: class.retry_after }
         } else {
             StepFailure::Lasting
         };
-        let abandoned = AbandonedAttempt { failure: why, message: error.to_string(), charge };
+        let abandoned = AbandonedAttempt { failure, message: error.to_string(), charge };
         Ok(log.abandon_attempt(attempt, abandoned).await?)
     }
 }

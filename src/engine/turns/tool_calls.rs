@@ -1,4 +1,5 @@
-//! Tool calls of a turn. Each call is checked, approved, and run after its intent is recorded.
+//! Tool calls of a turn: each call is checked, and runs or waits for a confirmation. Changes run only after their intent
+//! is recorded.
 
 use std::sync::Arc;
 
@@ -36,17 +37,17 @@ impl ToolCallRunner {
         context: &TurnContext,
         rows: &[CallRow],
     ) -> anyhow::Result<TurnProgress> {
-        let shown = match self.needs_shown_ids(context, rows) {
+        let shown_media = match self.refers_to_media(context, rows) {
             true => log.load_shown_media().await?,
             false => Vec::new(),
         };
-        let calls = try_join_all(rows.iter().map(|row| self.start_call(log, context, *row, &shown)));
-        let writes = rows
+        let calls = try_join_all(rows.iter().map(|row| self.start_call(log, context, *row, &shown_media)));
+        let has_write = rows
             .iter()
             .filter_map(|row| context.find_call(*row))
             .any(|call| call.effect_level == EffectLevel::Write);
-        let progress = if writes {
-            // The turn waits for a call that may have changed something until the outcome is recorded.
+        let progress = if has_write {
+            // A write may change something, so a cancellation does not interrupt it.
             calls.await?
         } else {
             tokio::select! {
@@ -55,21 +56,21 @@ impl ToolCallRunner {
             }
         };
         Ok(match <[TurnProgress; 1]>::try_from(progress) {
-            Ok([alone]) => alone,
-            Err(several) if several.iter().any(|progress| matches!(progress, TurnProgress::Ended)) => {
+            Ok([single]) => single,
+            Err(all) if all.iter().any(|progress| matches!(progress, TurnProgress::Ended)) => {
                 TurnProgress::Ended
             }
-            // None of several concurrent calls has the outcomes of all, so the turn is loaded again.
+            // No single call has loaded the outcomes of all concurrent calls, so the turn is loaded again.
             Err(_) => TurnProgress::Reload,
         })
     }
 
-    /// Returns whether any of the calls refers to an id. An earlier result must have shown such an id.
-    fn needs_shown_ids(&self, context: &TurnContext, rows: &[CallRow]) -> bool {
+    /// Returns whether any of the calls refers to media, which an earlier result must have shown.
+    fn refers_to_media(&self, context: &TurnContext, rows: &[CallRow]) -> bool {
         let calls = rows.iter().filter_map(|row| context.find_call(*row));
-        let mut uses = calls
+        let mut references = calls
             .filter_map(|call| self.tools.registry().get(&call.name)?.check_arguments(&call.arguments).ok());
-        uses.any(|uses| !uses.refs.is_empty())
+        references.any(|references| !references.refs.is_empty())
     }
 
     async fn start_call(
@@ -77,29 +78,29 @@ impl ToolCallRunner {
         log: &TurnLog,
         context: &TurnContext,
         row: CallRow,
-        shown: &[MediaRef],
+        shown_media: &[MediaRef],
     ) -> anyhow::Result<TurnProgress> {
         let Some(call) = context.find_call(row) else { return Ok(TurnProgress::Reload) };
         let Some(tool) = self.tools.registry().get(&call.name) else {
             let failure = self.unknown_tool_failure(context, call);
             return log.record_call_state(context, row, CallState::Failed(failure), None).await;
         };
-        let uses = match tool.check_arguments(&call.arguments) {
-            Ok(uses) => uses,
+        let references = match tool.check_arguments(&call.arguments) {
+            Ok(references) => references,
             Err(failure) => {
                 return log.record_call_state(context, row, CallState::Failed(failure), None).await;
             }
         };
-        match approval::decide_call(tool.spec(), call, &uses, context.user.rights, shown) {
+        match approval::decide_call(tool.spec(), call, &references, context.user.rights, shown_media) {
             CallDecision::Refuse(failure) => {
-                let note = audit_entry(context, "refused", row, failure.for_model.clone());
-                log.record_call_state(context, row, CallState::Failed(failure), Some(note)).await
+                let entry = audit_entry(context, "refused", row, failure.for_model.clone());
+                log.record_call_state(context, row, CallState::Failed(failure), Some(entry)).await
             }
-            CallDecision::Run(cleared) => {
+            CallDecision::Run(approved) => {
                 let tool = tool.clone();
-                self.run_call(log, context, call, (&tool, &cleared)).await
+                self.run_call(log, context, call, (&tool, &approved)).await
             }
-            CallDecision::Ask => self.request_confirmation(log, context, call, (tool, &uses)).await,
+            CallDecision::Ask => self.request_confirmation(log, context, call, (tool, &references)).await,
         }
     }
 
@@ -108,35 +109,35 @@ impl ToolCallRunner {
         log: &TurnLog,
         context: &TurnContext,
         call: &ToolCall,
-        (tool, cleared): (&Arc<dyn Tool>, &ApprovedCall),
+        (tool, approved): (&Arc<dyn Tool>, &ApprovedCall),
     ) -> anyhow::Result<TurnProgress> {
         let row = call.row;
         let intent = (call.effect_level != EffectLevel::Read)
             .then(|| audit_entry(context, "write", row, change_record::intent_detail(call)));
-        let records = self.tools.load_records(context, call.effect_level);
+        let records = self.tools.records_query(context, call.effect_level);
         let Some(records) = log.start_call(row, intent, records).await? else {
             return Ok(TurnProgress::Reload);
         };
         failpoint::reached("call.started");
         let tool_context = self.tools.build_context(context, records);
-        let run = tokio::time::timeout(tool.timeout(), tool.run(cleared, &tool_context));
-        let ended = match call.effect_level {
+        let run = tokio::time::timeout(tool.timeout(), tool.run(approved, &tool_context));
+        let result = match call.effect_level {
             EffectLevel::Read => run.await,
             EffectLevel::Write | EffectLevel::Destructive => self.tools.run_with_progress(context, run).await,
         };
         failpoint::reached("call.ran");
-        let state = match ended {
-            Ok(Ok(ran)) => {
-                let note = (call.effect_level == EffectLevel::Write).then(|| {
+        let state = match result {
+            Ok(Ok(output)) => {
+                let entry = (call.effect_level == EffectLevel::Write).then(|| {
                     change_record::outcome_entry(
                         context,
                         row,
                         OutcomeSource::Response,
                         &call.name,
-                        &ran.result,
+                        &output.result,
                     )
                 });
-                return log.record_success(context, row, ran, note).await;
+                return log.record_success(context, row, output, entry).await;
             }
             Ok(Err(ToolError::CallFailed(failure))) => CallState::Failed(failure),
             Ok(Err(ToolError::Fatal(error))) => {
@@ -146,7 +147,7 @@ impl ToolCallRunner {
             Ok(Err(ToolError::Unknown(_))) | Err(_) if call.effect_level == EffectLevel::Read => {
                 CallState::Failed(timeout_failure())
             }
-            // The intent is stored; the next step checks the outcome.
+            // The next step checks the outcome, because the intent is recorded.
             Ok(Err(ToolError::Unknown(reason))) => {
                 tracing::warn!(tool = call.name, reason, "tool call outcome is unknown");
                 return Ok(TurnProgress::Reload);
@@ -156,8 +157,8 @@ impl ToolCallRunner {
                 return Ok(TurnProgress::Reload);
             }
         };
-        let note = change_record::failure_entry(context, call, &state);
-        log.record_call_state(context, row, state, note).await
+        let entry = change_record::failure_entry(context, call, &state);
+        log.record_call_state(context, row, state, entry).await
     }
 
     /// Previews a deletion with fresh data and holds it as a pending action until the user confirms it. The
@@ -167,12 +168,12 @@ impl ToolCallRunner {
         log: &TurnLog,
         context: &TurnContext,
         call: &ToolCall,
-        (tool, uses): (&Arc<dyn Tool>, &CallReferences),
+        (tool, references): (&Arc<dyn Tool>, &CallReferences),
     ) -> anyhow::Result<TurnProgress> {
         let tool_context = self.tools.load_context(context, call.effect_level).await?;
-        let previewed =
+        let preview =
             tokio::time::timeout(tool.timeout(), tool.preview_items(&call.arguments, &tool_context)).await;
-        let items = match previewed {
+        let items = match preview {
             Ok(Ok(items)) => items,
             Ok(Err(ToolError::CallFailed(failure))) => {
                 return log.record_call_state(context, call.row, CallState::Failed(failure), None).await;
@@ -192,28 +193,29 @@ impl ToolCallRunner {
         if let Err(failure) =
             approval::check_deletion_requested(&items, RecentMessages::from_context(&tool_context))
         {
-            let note = audit_entry(context, "refused", call.row, failure.for_model.clone());
-            return log.record_call_state(context, call.row, CallState::Failed(failure), Some(note)).await;
+            let entry = audit_entry(context, "refused", call.row, failure.for_model.clone());
+            return log.record_call_state(context, call.row, CallState::Failed(failure), Some(entry)).await;
         }
-        let more = uses.refs.len().saturating_sub(items.len()) + self.count_other_items(context, call);
-        let before = format_prompt_preamble(
+        let remaining =
+            references.refs.len().saturating_sub(items.len()) + self.count_other_items(context, call);
+        let preamble = format_prompt_preamble(
             context.closing_sentence(),
             &context.turn.preamble_sentences(),
             items.len(),
-            more,
+            remaining,
         );
-        let question = build_confirmation_prompt(context, items, &before, &self.settings);
-        log.hold_deletion(call.row, question).await
+        let prompt = build_confirmation_prompt(context, items, &preamble, &self.settings);
+        log.hold_deletion(call.row, prompt).await
     }
 
-    /// Returns the number of titles in the deletions that are requested besides `call`. This turn ends before their
-    /// confirmation prompts.
+    /// Returns the number of items in the other deletions of the turn, which do not get a confirmation prompt in this
+    /// turn.
     fn count_other_items(&self, context: &TurnContext, call: &ToolCall) -> usize {
         let others = context.turn.other_deletions(call);
-        let uses = others.filter_map(|other| {
+        let references = others.filter_map(|other| {
             self.tools.registry().get(&other.name)?.check_arguments(&other.arguments).ok()
         });
-        uses.map(|uses| uses.refs.len().max(1)).sum()
+        references.map(|references| references.refs.len().max(1)).sum()
     }
 
     fn unknown_tool_failure(&self, context: &TurnContext, call: &ToolCall) -> CallFailure {

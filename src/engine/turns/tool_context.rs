@@ -1,4 +1,4 @@
-//! Context of a tool at the time of its run.
+//! Context of a tool run, built from database records.
 
 use jiff::Timestamp;
 
@@ -17,26 +17,25 @@ use crate::store::queue::inbound_messages;
 use crate::store::{Conn, QueryResult};
 use crate::tools::{QuotaAllowance, QuotaUsage, RequestTiming, ToolContext};
 
-/// Database records that are relevant to a tool.
+/// Database records that a tool may read.
 pub(crate) struct ToolRecords {
     title_requests: Vec<TitleRequest>,
     user: UserRecords,
 }
 
 impl ToolRecords {
-    /// Loads our records for a tool. A tool that only reads does not need the user's own additions and removal
-    /// requests.
+    /// Loads the records for a tool. A tool that only reads does not need the user's additions and removal requests.
     pub(super) fn load_records(
         conn: &mut Conn,
         user: &User,
-        last: Option<EventId>,
+        last_message: Option<EventId>,
         (level, quotas): (EffectLevel, Quotas),
         now: Timestamp,
     ) -> QueryResult<Self> {
         let title_requests = load_title_requests(conn, user)?;
         let user = match level {
             EffectLevel::Write | EffectLevel::Destructive => {
-                UserRecords::load_user_records(conn, user, last, quotas, now)?
+                UserRecords::load_user_records(conn, user, last_message, quotas, now)?
             }
             EffectLevel::Read => UserRecords::default(),
         };
@@ -50,13 +49,13 @@ impl ToolRecords {
         settings: &HouseholdSettings,
         now: Timestamp,
     ) -> ToolContext {
-        let UserRecords { allowance, removal_requests, admins, last_three } = self.user;
+        let UserRecords { allowance, removal_requests, admins, last_three_messages } = self.user;
         ToolContext {
             now,
             zone: settings.zone.clone(),
             rights: context.user.rights,
             turn_messages: context.turn.texts.clone(),
-            last_three,
+            last_three: last_three_messages,
             languages: settings.languages.clone(),
             allowance,
             removal_requests,
@@ -68,22 +67,22 @@ impl ToolRecords {
     }
 }
 
-/// Loads the recent title requests of the household, with names of users, because phone numbers are shown to no user.
+/// Loads the recent title requests of the household, with the names of the requesters but without phone numbers.
 fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<Vec<TitleRequest>> {
-    let asked = title_requests::load_recent_title_requests(conn)?;
-    let everyone = if asked.is_empty() { Vec::new() } else { users::load_known_users(conn)? };
-    let who = |id: UserId| match everyone.iter().find(|one| one.id == id) {
+    let recent = title_requests::load_recent_title_requests(conn)?;
+    let users = if recent.is_empty() { Vec::new() } else { users::load_known_users(conn)? };
+    let requester = |id: UserId| match users.iter().find(|known| known.id == id) {
         _ if id == user.id => Requester::You,
         Some(User { name: Some(name), .. }) => Requester::Named(name.clone()),
         Some(_) | None => Requester::Unnamed,
     };
-    let told = asked.into_iter().map(|RecentTitleRequest { user, wanted, stage, at }| TitleRequest {
-        requester: who(user),
+    let requests = recent.into_iter().map(|RecentTitleRequest { user, wanted, stage, at }| TitleRequest {
+        requester: requester(user),
         wanted,
         status: stage,
         requested_at: at,
     });
-    Ok(told.collect())
+    Ok(requests.collect())
 }
 
 /// Records that belong to the user alone.
@@ -92,14 +91,14 @@ struct UserRecords {
     allowance: QuotaAllowance,
     removal_requests: Vec<DeletionTarget>,
     admins: usize,
-    last_three: Vec<String>,
+    last_three_messages: Vec<String>,
 }
 
 impl UserRecords {
     fn load_user_records(
         conn: &mut Conn,
         user: &User,
-        last: Option<EventId>,
+        last_message: Option<EventId>,
         quotas: Quotas,
         now: Timestamp,
     ) -> QueryResult<Self> {
@@ -107,28 +106,29 @@ impl UserRecords {
             UserRole::Admin => Quotas { movies: None, seasons: None },
             UserRole::Member => quotas.for_member(quotas::load_quota_override(conn, user.id)?),
         };
-        let mut standing = |rate: Option<RateLimit>, what| -> QueryResult<QuotaUsage> {
-            let counted = match rate {
-                Some(rate) => quotas::load_counted_additions(conn, user.id, what, now - rate.period)?,
+        let mut load_usage = |rate: Option<RateLimit>, kind| -> QueryResult<QuotaUsage> {
+            let additions = match rate {
+                Some(rate) => quotas::load_counted_additions(conn, user.id, kind, now - rate.period)?,
                 None => Vec::new(),
             };
-            Ok(QuotaUsage { rate, additions: counted })
+            Ok(QuotaUsage { rate, additions })
         };
-        let movies = standing(quotas.movies, QuotaKind::Movies)?;
-        let seasons = standing(quotas.seasons, QuotaKind::Seasons)?;
+        let movies = load_usage(quotas.movies, QuotaKind::Movies)?;
+        let seasons = load_usage(quotas.seasons, QuotaKind::Seasons)?;
         let admins = users::load_admins(conn)?;
-        let whom_to_ask = naming::format_admin_contacts(&admins);
-        let wishes = approvals::load_open_approvals_about(conn, user.id)?.into_iter().filter_map(|open| {
-            match open.kind {
-                ApprovalKind::Delete(item) => Some(*item),
-                ApprovalKind::Join => None,
-            }
-        });
+        let contact = naming::format_admin_contacts(&admins);
+        let removal_requests =
+            approvals::load_open_approvals_about(conn, user.id)?.into_iter().filter_map(|open| {
+                match open.kind {
+                    ApprovalKind::Delete(item) => Some(*item),
+                    ApprovalKind::Join => None,
+                }
+            });
         Ok(Self {
-            allowance: QuotaAllowance { movies, seasons, contact: whom_to_ask },
-            removal_requests: wishes.collect(),
+            allowance: QuotaAllowance { movies, seasons, contact },
+            removal_requests: removal_requests.collect(),
             admins: admins.len(),
-            last_three: inbound_messages::load_bodies_up_to(conn, user.id, last, 3)?,
+            last_three_messages: inbound_messages::load_bodies_up_to(conn, user.id, last_message, 3)?,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Application of tool effects to our own records, in the transaction that stores the result of their call.
+//! Applies tool effects to our own records, in the transaction that stores the result of the call.
 
 use jiff::Timestamp;
 
@@ -28,49 +28,49 @@ use crate::tools::ToolEffect;
 pub(crate) struct EffectSource {
     pub(crate) user: User,
     /// Last message of the turn.
-    pub(crate) last: Option<InboundEvent>,
+    pub(crate) last_message: Option<InboundEvent>,
     pub(crate) call: CallRow,
 }
 
 impl EffectSource {
     pub(crate) fn from_call(context: &TurnContext, call: CallRow) -> Self {
-        Self { user: context.user.clone(), last: context.events.last().cloned(), call }
+        Self { user: context.user.clone(), last_message: context.events.last().cloned(), call }
     }
 }
 
 pub(crate) fn apply_tool_effect(
     conn: &mut Conn,
-    doer: &EffectSource,
-    deed: &ToolEffect,
+    source: &EffectSource,
+    effect: &ToolEffect,
     settings: &HouseholdSettings,
     now: Timestamp,
 ) -> QueryResult<()> {
-    match deed {
+    match effect {
         ToolEffect::Act(action) => {
-            apply_action(conn, doer, action, settings, now);
+            apply_action(conn, source, action, settings, now);
             Ok(())
         }
-        ToolEffect::Count(added) => quotas::count_additions(conn, doer.user.id, doer.call, *added, now),
-        ToolEffect::AskAdmins(item) => ask_admins_for_removal(conn, doer, item, settings, now),
-        ToolEffect::Request(wanted, coverage) => {
-            title_requests::record_title_request(conn, doer.user.id, doer.call, (wanted, *coverage), now)
+        ToolEffect::Count(added) => quotas::count_additions(conn, source.user.id, source.call, *added, now),
+        ToolEffect::AskAdmins(item) => ask_admins_for_removal(conn, source, item, settings, now),
+        ToolEffect::Request(title, coverage) => {
+            title_requests::record_title_request(conn, source.user.id, source.call, (title, *coverage), now)
         }
-        ToolEffect::Follow(wanted) => follow_title(conn, doer.user.id, wanted, FollowReason::Request, now),
-        ToolEffect::Notify(wanted) => {
-            follow_title(conn, doer.user.id, wanted, FollowReason::Notification, now)
+        ToolEffect::Follow(title) => follow_title(conn, source.user.id, title, FollowReason::Request, now),
+        ToolEffect::Notify(title) => {
+            follow_title(conn, source.user.id, title, FollowReason::Notification, now)
         }
-        ToolEffect::Unfollow(wanted) => stop_following(conn, doer.user.id, wanted, now),
-        ToolEffect::Queue(wanted, arguments) => queue_addition(conn, doer, wanted, arguments, now),
+        ToolEffect::Unfollow(title) => unfollow_title(conn, source.user.id, title, now),
+        ToolEffect::Queue(title, arguments) => queue_addition(conn, source, title, arguments, now),
         ToolEffect::Remember(fact) => {
-            let said = FactSource::Stated(doer.last.as_ref().map(|event| event.id));
-            if facts::record_fact(conn, doer.user.id, fact, said, now)? == FactOutcome::Full {
+            let fact_source = FactSource::Stated(source.last_message.as_ref().map(|event| event.id));
+            if facts::record_fact(conn, source.user.id, fact, fact_source, now)? == FactOutcome::Full {
                 // The tool has checked the limit, so another fact was stored at the same time.
-                tracing::warn!(call = %doer.call, "dropped a fact beyond the limit of the user");
+                tracing::warn!(call = %source.call, "dropped a fact beyond the limit of the user");
             }
             Ok(())
         }
         ToolEffect::Forget(kind, key) => {
-            facts::forget_fact(conn, doer.user.id, FactSelector::Key(*kind, key), now).map(drop)
+            facts::forget_fact(conn, source.user.id, FactSelector::Key(*kind, key), now).map(drop)
         }
     }
 }
@@ -79,97 +79,102 @@ pub(crate) fn apply_tool_effect(
 fn follow_title(
     conn: &mut Conn,
     user: UserId,
-    wanted: &RequestedTitle,
+    title: &RequestedTitle,
     reason: FollowReason,
     now: Timestamp,
 ) -> QueryResult<()> {
-    followed_titles(wanted).iter().try_for_each(|what| follows::follow_title(conn, user, what, reason, now))
+    followed_titles(title)
+        .iter()
+        .try_for_each(|followed| follows::follow_title(conn, user, followed, reason, now))
 }
 
-/// Stops following the given seasons, or the whole title with all of its separately followed seasons.
-fn stop_following(conn: &mut Conn, user: UserId, wanted: &RequestedTitle, now: Timestamp) -> QueryResult<()> {
-    followed_titles(wanted).iter().try_for_each(|what| follows::unfollow_title(conn, user, what, now))
+/// Unfollows the given seasons, or the whole title with all of its separately followed seasons.
+fn unfollow_title(conn: &mut Conn, user: UserId, title: &RequestedTitle, now: Timestamp) -> QueryResult<()> {
+    followed_titles(title).iter().try_for_each(|followed| follows::unfollow_title(conn, user, followed, now))
 }
 
-pub(crate) fn followed_titles(wanted: &RequestedTitle) -> Vec<FollowedTitle> {
-    let seasons: Vec<Option<u32>> = match &wanted.seasons {
+/// Returns one follow for each season of a title request, or one for the whole title.
+pub(crate) fn followed_titles(title: &RequestedTitle) -> Vec<FollowedTitle> {
+    let seasons: Vec<Option<u32>> = match &title.seasons {
         None => vec![None],
         Some(seasons) => seasons.iter().copied().map(Some).collect(),
     };
-    let follow = |season| {
-        let RequestedTitle { instance, kind, catalog_id, .. } = wanted.clone();
+    let followed_title = |season| {
+        let RequestedTitle { instance, kind, catalog_id, .. } = title.clone();
         FollowedTitle { instance, kind, catalog_id, season }
     };
-    seasons.into_iter().map(follow).collect()
+    seasons.into_iter().map(followed_title).collect()
 }
 
-/// Queues an addition. The library is unreachable, so the title's name is read from the result that has shown the title
-/// to the user.
+/// Queues an addition. The library is unreachable, so the title's name is taken from an earlier result of the
+/// conversation.
 fn queue_addition(
     conn: &mut Conn,
-    doer: &EffectSource,
-    wanted: &RequestedTitle,
+    source: &EffectSource,
+    title: &RequestedTitle,
     arguments: &ToolArguments,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let conversation = turn_lifecycle::load_turn_of_call(conn, doer.call)?.conversation;
-    let mut wanted = wanted.clone();
-    if let Some((title, year)) = calls::find_shown_title(conn, conversation, wanted.kind, wanted.catalog_id)?
-    {
-        (wanted.title, wanted.year) = (title, year);
+    let conversation = turn_lifecycle::load_turn_of_call(conn, source.call)?.conversation;
+    let mut title = title.clone();
+    if let Some(shown) = calls::find_shown_title(conn, conversation, title.kind, title.catalog_id)? {
+        (title.title, title.year) = shown;
     }
-    let new = NewDeferredAddition { user: doer.user.id, call: doer.call, wanted: &wanted, arguments };
-    title_requests::queue_addition(conn, &new, now)
+    let addition = NewDeferredAddition { user: source.user.id, call: source.call, wanted: &title, arguments };
+    title_requests::queue_addition(conn, &addition, now)
 }
 
-/// Performs an action. A failed action must not prevent the reply.
+/// Performs an action of the model. If the action fails, the reply is still sent.
 fn apply_action(
     conn: &mut Conn,
-    doer: &EffectSource,
+    source: &EffectSource,
     action: &ModelAction,
     settings: &HouseholdSettings,
     now: Timestamp,
 ) {
-    let done = with_savepoint(conn, |conn| match (action, &doer.last) {
-        (ModelAction::React(emoji), Some(on)) => {
-            reactions::store_own_reaction(conn, doer.user.id, on.id, emoji, now)
+    let result = with_savepoint(conn, |conn| match (action, &source.last_message) {
+        (ModelAction::React(emoji), Some(message)) => {
+            reactions::store_own_reaction(conn, source.user.id, message.id, emoji, now)
         }
         (ModelAction::React(_), None) => Ok(()),
-        (ModelAction::SendPoster(poster), last) => {
-            let way = match last {
-                Some(event) => ReplyAddress::from_message(&doer.user, event),
-                None => ReplyAddress::load_for_user(conn, &doer.user, settings.number.as_ref())?,
+        (ModelAction::SendPoster(poster), last_message) => {
+            let address = match last_message {
+                Some(event) => ReplyAddress::from_message(&source.user, event),
+                None => ReplyAddress::load_for_user(conn, &source.user, settings.number.as_ref())?,
             };
-            let picture =
-                way.picture_message(&format!("poster:{}", doer.call), &poster.name, poster.address.as_str());
+            let picture = address.picture_message(
+                &format!("poster:{}", source.call),
+                &poster.name,
+                poster.address.as_str(),
+            );
             outbox::queue_message_once(conn, &picture, now)
         }
     });
-    if let Err(error) = done {
-        tracing::error!(%error, call = %doer.call, ?action, "action failed");
+    if let Err(error) = result {
+        tracing::error!(%error, call = %source.call, ?action, "failed to perform an action");
     }
 }
 
 fn ask_admins_for_removal(
     conn: &mut Conn,
-    doer: &EffectSource,
+    source: &EffectSource,
     item: &DeletionTarget,
     settings: &HouseholdSettings,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let matter = ApprovalKind::Delete(Box::new(item.clone()));
-    let new = NewApproval { user: doer.user.id, kind: &matter, call: Some(doer.call) };
+    let kind = ApprovalKind::Delete(Box::new(item.clone()));
+    let request = NewApproval { user: source.user.id, kind: &kind, call: Some(source.call) };
     let mut codes = settings.codes.approval_codes();
-    let approval = approvals::request_approval(conn, &new, &mut || codes.draw(), now)?;
-    if doer.user.test {
-        // The approval waits in the console, since a test must not notify a real phone.
+    let approval = approvals::request_approval(conn, &request, &mut || codes.draw_code(), now)?;
+    if source.user.test {
+        // Test users must not cause messages to real phones. Their approvals are shown in the console.
         return Ok(());
     }
-    let question = deletion_messages::format_removal_request(
-        &naming::display_name(&doer.user),
+    let message = deletion_messages::format_removal_request(
+        &naming::display_name(&source.user),
         item,
         approval.code.as_str(),
     );
     let key = format!("approval:{}", approval.id);
-    reply_address::notify_admins(conn, settings.number.as_ref(), &key, &question, now)
+    reply_address::notify_admins(conn, settings.number.as_ref(), &key, &message, now)
 }

@@ -1,5 +1,5 @@
-//! Runs of tools: the context that a tool gets, the check of a lost outcome, and the progress message that is sent once
-//! to a user when a change takes longer than usual.
+//! Runs tools with their context, checks the outcome of interrupted runs, and sends a progress message when a change
+//! takes long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use crate::telemetry;
 use crate::tools::registry::ToolRegistry;
 use crate::tools::{InterruptedRun, RecoveryOutcome, Tool, ToolContext};
 
-const STILL_WORKING: &str = "Still working on it.";
-/// Minimum time before a progress message about a change that begins late in its turn. Most changes take less time.
-const MIN_DELAY: Duration = Duration::from_secs(3);
+const PROGRESS_MESSAGE: &str = "Still working on it.";
+/// Minimum delay of a progress message for a change that starts late in its turn. Most changes take less time.
+const MIN_PROGRESS_DELAY: Duration = Duration::from_secs(3);
 
 /// Runner of tools, for turns and for queued additions.
 pub(crate) struct ToolRunner {
@@ -44,32 +44,32 @@ impl ToolRunner {
         &self.registry
     }
 
-    /// Loads all data that a tool may read.
+    /// Loads the context of a tool run.
     pub(crate) async fn load_context(
         &self,
         context: &TurnContext,
         level: EffectLevel,
     ) -> Result<ToolContext, DbError> {
-        let records = self.db.read(self.load_records(context, level)).await?;
+        let records = self.db.read(self.records_query(context, level)).await?;
         Ok(self.build_context(context, records))
     }
 
-    /// Returns the query that loads our records for a tool.
-    pub(super) fn load_records(
+    /// Returns the query that loads the records for a tool.
+    pub(super) fn records_query(
         &self,
         context: &TurnContext,
         level: EffectLevel,
     ) -> impl FnOnce(&mut Conn) -> QueryResult<ToolRecords> + Send + 'static {
         let (now, scope, user) = (self.clock.now(), (level, self.settings.quotas), context.user.clone());
-        let last = context.events.last().map(|event| event.id);
-        move |conn| ToolRecords::load_records(conn, &user, last, scope, now)
+        let last_message = context.events.last().map(|event| event.id);
+        move |conn| ToolRecords::load_records(conn, &user, last_message, scope, now)
     }
 
     pub(super) fn build_context(&self, context: &TurnContext, records: ToolRecords) -> ToolContext {
         records.into_context(context, &self.settings, self.clock.now())
     }
 
-    /// Checks the outcome of a run that began at `started_at` and has no response.
+    /// Checks the outcome of a run that started at `started_at` and has no response.
     pub(super) async fn check_outcome(
         &self,
         context: &TurnContext,
@@ -77,45 +77,45 @@ impl ToolRunner {
         run: InterruptedRun<'_>,
         (level, started_at): (EffectLevel, Option<Timestamp>),
     ) -> Result<RecoveryOutcome, DbError> {
-        self.wait_for_request_arrival(started_at).await;
+        self.wait_for_grace_period(started_at).await;
         let tool_context = self.load_context(context, level).await?;
         Ok(recover_outcome(tool, run, &tool_context).await)
     }
 
-    /// Waits until a request that was sent at `started_at` has had time to arrive, regardless of program restarts
-    /// since. A clock that was set back does not extend the wait.
-    async fn wait_for_request_arrival(&self, started_at: Option<Timestamp>) {
-        let since =
+    /// Waits for the end of the grace period in which a request sent at `started_at` may still arrive. Restarts of the
+    /// program and a clock that was set back do not extend the wait.
+    async fn wait_for_grace_period(&self, started_at: Option<Timestamp>) {
+        let elapsed =
             started_at.map(|at| Duration::try_from(self.clock.now().duration_since(at)).unwrap_or_default());
         let grace = self.settings.recovery_delays.grace;
-        self.clock.sleep(grace.saturating_sub(since.unwrap_or_default())).await;
+        self.clock.sleep(grace.saturating_sub(elapsed.unwrap_or_default())).await;
     }
 
-    /// Waits for a library change, or for the check of a change, and notifies the user once if the turn takes long.
+    /// Waits for a library change, or for the check of one, and sends the progress message if the turn takes long.
     pub(super) async fn run_with_progress<T>(
         &self,
         context: &TurnContext,
         change: impl Future<Output = T>,
     ) -> T {
         let due = context.turn.progress_due_at().duration_since(self.clock.now());
-        let wait = Duration::try_from(due).unwrap_or_default().max(MIN_DELAY);
+        let wait = Duration::try_from(due).unwrap_or_default().max(MIN_PROGRESS_DELAY);
         tokio::pin!(change);
         tokio::select! {
             biased;
             () = tokio::time::sleep(wait) => {}
-            done = &mut change => return done,
+            output = &mut change => return output,
         }
         tokio::join!(change, self.send_progress(context)).0
     }
 
-    /// Queues the progress message. The message is optional: if it cannot be stored, the change continues.
+    /// Queues the progress message. If that fails, the change continues without it.
     async fn send_progress(&self, context: &TurnContext) {
         let (user, turn, now) = (context.user.clone(), context.active_turn.id, self.clock.now());
         let settings = self.settings.clone();
         let queue = move |conn: &mut _| {
-            let text = ReplyAddress::load_for_user(conn, &user, settings.number.as_ref())?
-                .notification_message("", STILL_WORKING);
-            progress_message::queue_progress_message(conn, turn, text, now)
+            let message = ReplyAddress::load_for_user(conn, &user, settings.number.as_ref())?
+                .notification_message("", PROGRESS_MESSAGE);
+            progress_message::queue_progress_message(conn, turn, message, now)
         };
         match self.db.write(queue).await {
             Ok(()) => self.outbox.notify(),
@@ -126,7 +126,7 @@ impl ToolRunner {
     }
 }
 
-/// Asks a tool for the outcome of a run, within the time limit of the tool.
+/// Asks a tool for the outcome of an interrupted run, within the tool's timeout.
 pub(crate) async fn recover_outcome(
     tool: &Arc<dyn Tool>,
     run: InterruptedRun<'_>,

@@ -1,4 +1,4 @@
-//! Triage of messages: the model decides whether a message needs a reply, before the turn continues.
+//! Triage of messages: before the turn continues, the model decides whether a message needs a reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,53 +28,55 @@ impl MessageTriage {
         Self { models, prices: parts.settings.prices }
     }
 
-    /// Decides permanently whether the turn continues. Any response except a valid skip lets the turn continue.
+    /// Decides whether the turn continues, and records the decision. The turn ends only after a valid skip response.
     pub(super) async fn triage_turn(
         &self,
         log: &TurnLog,
         context: &TurnContext,
-        past: &TurnHistory,
+        history: &TurnHistory,
     ) -> anyhow::Result<TurnProgress> {
-        let (verdict, charge) = match (context.plan.triage, self.models.configured_model()) {
-            (TriageState::Open, Some(model)) => self.classify_small_talk(model, log, context, past).await?,
+        let (decision, charge) = match (context.plan.triage, self.models.configured_model()) {
+            (TriageState::Open, Some(model)) => {
+                self.classify_small_talk(model, log, context, history).await?
+            }
             (TriageState::Open, None) | (TriageState::Respond, _) => {
                 (TriageState::Respond, ModelCharge::Nothing)
             }
             (TriageState::Skip, _) => (TriageState::Skip, ModelCharge::Nothing),
         };
-        Ok(log.record_triage(verdict, charge).await?)
+        Ok(log.record_triage(decision, charge).await?)
     }
 
-    /// Returns the model's decision and its charge. If the day's budget has no room for the call, the model is not
-    /// called.
+    /// Returns the model's decision and its charge. If the call does not fit into the day's budget, the message counts
+    /// as needing a reply.
     async fn classify_small_talk(
         &self,
         model: &dyn Model,
         log: &TurnLog,
         context: &TurnContext,
-        past: &TurnHistory,
+        history: &TurnHistory,
     ) -> anyhow::Result<(TriageState, ModelCharge)> {
-        let request = prompt::build_triage_request(&context.turn.texts, past.turns.last());
+        let request = prompt::build_triage_request(&context.turn.texts, history.turns.last());
         let estimate = CostEstimate::from_request(&request, self.prices);
         if log.reserve_triage_cost(estimate).await? != ReservationOutcome::Granted {
             return Ok((TriageState::Respond, ModelCharge::Nothing));
         }
-        let asked = ModelCall { model, request: &request, estimate, timeout: TRIAGE_TIMEOUT };
-        let mut nobody = |_| {};
+        let call = ModelCall { model, request: &request, estimate, timeout: TRIAGE_TIMEOUT };
+        let mut ignore_deltas = |_| {};
         let ModelCallOutcome { response, charge } = tokio::select! {
-            outcome = self.models.call_model(asked, &mut nobody) => outcome,
+            outcome = self.models.call_model(call, &mut ignore_deltas) => outcome,
             // Dropping the call closes the connection, which ends the model's work.
             () = log.wait_for_cancellation() => return Ok((TriageState::Respond, ModelCharge::Input)),
         };
-        let verdict = response.map(|step| parse_triage_response(&step)).unwrap_or_else(|error| {
+        let decision = response.map(|response| parse_triage_response(&response)).unwrap_or_else(|error| {
             tracing::warn!(turn = %context.active_turn.id, %error, "failed to triage a message");
             TriageState::Respond
         });
-        Ok((verdict, charge))
+        Ok((decision, charge))
     }
 }
 
-fn parse_triage_response(step: &ModelResponse) -> TriageState {
-    let clean = step.calls.is_empty() && step.text.trim() == triage::SKIP;
-    if clean { TriageState::Skip } else { TriageState::Respond }
+fn parse_triage_response(response: &ModelResponse) -> TriageState {
+    let is_skip = response.calls.is_empty() && response.text.trim() == triage::SKIP;
+    if is_skip { TriageState::Skip } else { TriageState::Respond }
 }

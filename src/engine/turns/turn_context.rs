@@ -1,4 +1,4 @@
-//! State of a running turn as its steps see it, and the history before the turn.
+//! Loaded state of a running turn, and the history before the turn.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::store::people::users;
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnPlan};
 use crate::store::{Conn, QueryResult};
 
-/// Current state of a chat turn, with the data that its steps need.
+/// Loaded state of a turn, with the data that its steps need.
 pub(crate) struct TurnContext {
     pub(crate) active_turn: ActiveTurn,
     pub(super) turn: Turn,
@@ -22,6 +22,7 @@ pub(crate) struct TurnContext {
     pub(super) events: Vec<InboundEvent>,
     /// Stored facts about the user.
     pub(super) facts: UserFacts,
+    /// Number of the turn's run, from 1.
     run: u32,
 }
 
@@ -34,14 +35,14 @@ impl TurnContext {
         Ok(Self { active_turn, turn, plan, user, events, facts, run })
     }
 
-    /// Returns the same context with the record of earlier turns.
-    pub(super) fn with_record(mut self, record: &Arc<[String]>) -> Self {
-        self.turn.record = record.clone();
+    /// Returns the same context with the reports of earlier turns.
+    pub(super) fn with_earlier_reports(mut self, reports: &Arc<[String]>) -> Self {
+        self.turn.record = reports.clone();
         self
     }
 
-    /// Returns the sentence that reports that the messages of this turn closed a confirmation prompt. The first run of
-    /// a turn has sent the sentence.
+    /// Returns the sentence that reports that the messages of this turn closed a confirmation prompt. Only the
+    /// first run of a turn sends it.
     pub(super) fn closing_sentence(&self) -> Option<&str> {
         self.plan.preface.as_deref().filter(|_| self.run <= 1)
     }
@@ -67,13 +68,13 @@ pub(super) struct TurnHistory {
 }
 
 impl TurnHistory {
-    /// Returns the reports of tools and code, newest first.
-    pub(super) fn action_record(&self) -> Arc<[String]> {
-        let mut record = Vec::new();
+    /// Returns the reports of tools and code about earlier actions, newest first.
+    pub(super) fn action_reports(&self) -> Arc<[String]> {
+        let mut reports = Vec::new();
         for past in self.turns.iter().rev() {
-            record.extend(past.answer.clone());
+            reports.extend(past.answer.clone());
             let calls = past.steps.iter().rev().flat_map(|step| step.calls.iter().rev());
-            record.extend(calls.filter(|call| call.effect_level != EffectLevel::Read).filter_map(|call| {
+            reports.extend(calls.filter(|call| call.effect_level != EffectLevel::Read).filter_map(|call| {
                 match &call.state {
                     CallState::Done(result) => Some(result.for_user.clone()),
                     CallState::Created
@@ -84,13 +85,13 @@ impl TurnHistory {
                 }
             }));
         }
-        record.extend(self.done_today.iter().cloned());
-        // The user's own message in such a line is not a record of an action.
+        reports.extend(self.done_today.iter().cloned());
+        // A recalled line also contains the user's question, which is not a report of an action.
         let answers = self
             .recalled
             .iter()
             .map(|line| line.rsplit_once("\", you answered: ").map_or(line.as_str(), |(_, answer)| answer));
-        record.extend(answers.map(str::to_owned));
-        record.into()
+        reports.extend(answers.map(str::to_owned));
+        reports.into()
     }
 }

@@ -7,14 +7,14 @@ use crate::engine::settings::SmsReactions;
 use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::store::turns::turn_lifecycle::TurnEnd;
 
-/// Returns the end of the turn if the step is its last.
+/// Returns the end of the turn if `step` ends it.
 pub(super) fn final_turn_end(
     context: &TurnContext,
     step: &NextStep,
     reactions: SmsReactions,
 ) -> Option<TurnEnd> {
     match step {
-        NextStep::Reply(answer) => Some(reply_turn_end(context, answer, reactions)),
+        NextStep::Reply(reply) => Some(reply_turn_end(context, reply, reactions)),
         NextStep::Cancel => Some(canceled_turn_end(context)),
         NextStep::CallModel(_)
         | NextStep::StartCalls(_)
@@ -23,13 +23,13 @@ pub(super) fn final_turn_end(
     }
 }
 
-pub(super) fn reply_turn_end(context: &TurnContext, answer: &TurnReply, reactions: SmsReactions) -> TurnEnd {
-    let (id, back) = (context.active_turn.id, context.reply_address());
-    let outcome = match answer {
+pub(super) fn reply_turn_end(context: &TurnContext, reply: &TurnReply, reactions: SmsReactions) -> TurnEnd {
+    let (id, address) = (context.active_turn.id, context.reply_address());
+    let outcome = match reply {
         TurnReply::Code(FallbackReply::WentWrong) => MessageOutcome::FailedNotified,
         TurnReply::Reaction(_) if is_silent_reaction(context, reactions) => {
             return match context.closing_sentence() {
-                Some(closing) => back.turn_end(id, MessageOutcome::Replied, closing),
+                Some(closing) => address.turn_end(id, MessageOutcome::Replied, closing),
                 None => TurnEnd::without_message(id, MessageOutcome::Reacted),
             };
         }
@@ -37,29 +37,29 @@ pub(super) fn reply_turn_end(context: &TurnContext, answer: &TurnReply, reaction
             MessageOutcome::Replied
         }
     };
-    let words = turn_reply_text(answer);
+    let text = turn_reply_text(reply);
     match context.closing_sentence() {
-        Some(closing) => back.turn_end(id, outcome, &reply_address::prepend_sentence(closing, words)),
-        None => back.turn_end(id, outcome, words),
+        Some(closing) => address.turn_end(id, outcome, &reply_address::prepend_sentence(closing, text)),
+        None => address.turn_end(id, outcome, text),
     }
 }
 
-/// Returns whether a reaction is not sent. A phone cannot receive a reaction. The terminal shows the emoji.
+/// Returns whether a reaction is stored without sending its emoji as a message.
 fn is_silent_reaction(context: &TurnContext, reactions: SmsReactions) -> bool {
-    let shown = context.events.last().is_some_and(|event| event.channel.shows_reactions());
-    !shown && reactions == SmsReactions::Silent
+    let is_shown = context.events.last().is_some_and(|event| event.channel.shows_reactions());
+    !is_shown && reactions == SmsReactions::Silent
 }
 
-/// Creates the end of a turn that the user canceled. Only a closed confirmation prompt and the completed changes are
-/// reported.
+/// Creates the end of a turn that the user canceled. Only the closing of a confirmation prompt and completed
+/// changes are reported.
 pub(super) fn canceled_turn_end(context: &TurnContext) -> TurnEnd {
-    let done: Vec<&str> =
+    let sentences: Vec<&str> =
         context.closing_sentence().into_iter().chain(context.turn.possible_changes()).collect();
-    let done = done.join(" ");
-    if done.is_empty() || context.user.opted_out {
+    let report = sentences.join(" ");
+    if report.is_empty() || context.user.opted_out {
         return TurnEnd::without_message(context.active_turn.id, MessageOutcome::Skipped("taken_back"));
     }
-    context.reply_address().turn_end(context.active_turn.id, MessageOutcome::Replied, &done)
+    context.reply_address().turn_end(context.active_turn.id, MessageOutcome::Replied, &report)
 }
 
 /// Creates the end of a turn that cannot continue.
@@ -68,11 +68,11 @@ pub(super) fn failed_turn_end(context: &TurnContext) -> TurnEnd {
     context.reply_address().turn_end(id, MessageOutcome::FailedNotified, text)
 }
 
-/// Returns the text of a turn's answer.
-fn turn_reply_text(answer: &TurnReply) -> &str {
-    match answer {
+/// Returns the text of a turn's reply.
+fn turn_reply_text(reply: &TurnReply) -> &str {
+    match reply {
         TurnReply::Model(text) | TurnReply::Tools(text) => text,
         TurnReply::Reaction(emoji) => emoji.as_str(),
-        TurnReply::Code(excuse) => excuse.text(),
+        TurnReply::Code(fallback) => fallback.text(),
     }
 }

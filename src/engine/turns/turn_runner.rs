@@ -1,4 +1,4 @@
-//! Loop of one turn from its log to its end: load, decide, execute, record.
+//! Loop of one turn: loads its log, decides the next step, executes the step and records it, until the turn ends.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::engine::settings::HouseholdSettings;
 use crate::store::conversation::history::ConversationWindow;
 use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind};
 
-/// Runner of turns, which decides each step from the log and passes it to the component that executes it.
+/// Runner of turns, which decides each step and passes it to the component that executes it.
 pub(crate) struct TurnRunner {
     logs: Arc<TurnLogs>,
     clock: Clock,
@@ -59,7 +59,7 @@ impl TurnRunner {
         }
     }
 
-    /// Runs a turn until it ends or the program stops. `wakeup` notifies the task of its user.
+    /// Runs a turn until it ends. `wakeup` wakes the task of its user, e.g. after a cancellation.
     pub(crate) async fn run_turn(
         &self,
         user: UserId,
@@ -70,7 +70,7 @@ impl TurnRunner {
         match active_turn.kind {
             TurnKind::Chat => self.run_chat_turn(log).await,
             TurnKind::Confirm => self.deletions.run_confirmed_deletion(&log).await,
-            // Code answers these turns in the transaction that begins them, so none of them is ever unfinished.
+            // Code answers these turns in the transaction that creates them, so none of them should be unfinished.
             TurnKind::Deny | TurnKind::Command => {
                 let end = turn_end::failed_turn_end(&log.load_context().await?);
                 log.end_turn(end).await.map(drop)
@@ -81,20 +81,21 @@ impl TurnRunner {
     async fn run_chat_turn(&self, log: TurnLog) -> anyhow::Result<()> {
         let (context, ConversationWindow { turns, oldest }, done_today) = log.load_with_history().await?;
         let recalled = self.recall_lines(&log, &context, oldest).await;
-        let past = TurnHistory { turns, done_today, recalled };
-        let record = past.action_record();
-        let log = log.with_earlier_reports(record.clone());
-        // A later cancellation is detected when the next step is recorded. Triage calls the model without that record.
-        let mut known =
-            Some(context.with_record(&record)).filter(|context| context.plan.triage == TriageState::Respond);
+        let history = TurnHistory { turns, done_today, recalled };
+        let reports = history.action_reports();
+        let log = log.with_earlier_reports(reports.clone());
+        // Recall takes time, so the turn may have been canceled. Recording the next step detects that, but triage calls
+        // the model before anything is recorded, so its context is loaded again.
+        let mut loaded = Some(context.with_earlier_reports(&reports))
+            .filter(|context| context.plan.triage == TriageState::Respond);
         loop {
-            let context = match known.take() {
+            let context = match loaded.take() {
                 Some(context) => context,
                 None => log.load_context().await?,
             };
-            match self.run_step(&log, &context, &past).await? {
+            match self.run_step(&log, &context, &history).await? {
                 TurnProgress::Reload => {}
-                TurnProgress::Loaded(context) => known = Some(*context),
+                TurnProgress::Loaded(context) => loaded = Some(*context),
                 TurnProgress::Ended => return Ok(()),
             }
         }
@@ -104,38 +105,42 @@ impl TurnRunner {
         &self,
         log: &TurnLog,
         context: &TurnContext,
-        past: &TurnHistory,
+        history: &TurnHistory,
     ) -> anyhow::Result<TurnProgress> {
         if context.plan.triage != TriageState::Respond && !context.turn.cancel_requested {
-            return self.triage.triage_turn(log, context, past).await;
+            return self.triage.triage_turn(log, context, history).await;
         }
         let step = context.turn.next_step(self.clock.now(), &self.settings.limits);
         match step {
-            NextStep::CallModel(ask) => self.model_steps.run_model_step(log, context, past, &ask).await,
+            NextStep::CallModel(plan) => self.model_steps.run_model_step(log, context, history, &plan).await,
             NextStep::StartCalls(calls) => self.tool_calls.start_calls(log, context, &calls).await,
             NextStep::AnswerCall(call, state) => log.record_call_state(context, call, state, None).await,
             NextStep::RecoverCall(call) => self.recovery.recover_call(log, context, call).await,
-            NextStep::Reply(answer) => {
-                log.end_turn(turn_end::reply_turn_end(context, &answer, self.settings.reactions)).await
+            NextStep::Reply(reply) => {
+                log.end_turn(turn_end::reply_turn_end(context, &reply, self.settings.reactions)).await
             }
             NextStep::Cancel => log.end_turn(turn_end::canceled_turn_end(context)).await,
         }
     }
 
-    /// Returns the recalled lines for a turn's prompt, without the exchanges from turn `shown` on, which the prompt
-    /// already contains. If the memory cannot be read, the turn continues without the lines. A canceled turn needs no
-    /// lines.
-    async fn recall_lines(&self, log: &TurnLog, context: &TurnContext, shown: Option<TurnId>) -> Vec<String> {
+    /// Returns the recalled lines for a turn's prompt, without answers from turn `oldest` on, which the prompt already
+    /// contains. Returns no lines if recall fails, or if the turn is canceled.
+    async fn recall_lines(
+        &self,
+        log: &TurnLog,
+        context: &TurnContext,
+        oldest: Option<TurnId>,
+    ) -> Vec<String> {
         let query = context.turn.texts.join(" ");
         if context.plan.responder == Responder::Keyword || context.turn.cancel_requested {
             return Vec::new();
         }
-        let found = tokio::select! {
-            found = self.recall.recall_answers(context.user.id, &query, shown) => found,
+        let result = tokio::select! {
+            result = self.recall.recall_answers(context.user.id, &query, oldest) => result,
             () = log.wait_for_cancellation() => return Vec::new(),
         };
-        match found {
-            Ok(recalled) => recall::format_recall_lines(&recalled, &self.settings.zone),
+        match result {
+            Ok(answers) => recall::format_recall_lines(&answers, &self.settings.zone),
             Err(error) => {
                 let error = anyhow::Error::from(error);
                 tracing::error!(turn = %context.active_turn.id, error = format!("{error:#}"), "failed to search the memory");

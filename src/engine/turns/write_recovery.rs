@@ -1,4 +1,4 @@
-//! Recovery of a write without a response. The write is checked after its request has had time to arrive, then recorded
+//! Recovery of writes without a response. After a grace period for the request, the write is checked, and then recorded
 //! as done, started again, or reported as not done.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::tools::{InterruptedRun, RecoveryOutcome, Tool};
 /// Number of starts of one write before the write is reported as not done.
 pub(super) const MAX_STARTS: i64 = 3;
 
-/// Recovery of writes that were started and have no result.
+/// Recovery of tool calls that were started and have no result.
 pub(super) struct WriteRecovery {
     tools: Arc<ToolRunner>,
     clock: Clock,
@@ -49,15 +49,15 @@ impl WriteRecovery {
                 let check =
                     self.tools.check_outcome(context, tool, InterruptedRun::Call(&call.arguments), scope);
                 match self.tools.run_with_progress(context, check).await? {
-                    RecoveryOutcome::Done(ran) => {
-                        let note = change_record::outcome_entry(
+                    RecoveryOutcome::Done(output) => {
+                        let entry = change_record::outcome_entry(
                             context,
                             row,
                             OutcomeSource::Lookup,
                             &call.name,
-                            &ran.result,
+                            &output.result,
                         );
-                        return log.record_success(context, row, ran, Some(note)).await;
+                        return log.record_success(context, row, output, Some(entry)).await;
                     }
                     RecoveryOutcome::NotDone => {
                         self.restart_or_fail(log, context, (call, tool), starts).await?
@@ -66,12 +66,12 @@ impl WriteRecovery {
                 }
             }
         };
-        let note = change_record::failure_entry(context, call, &state);
-        log.record_call_state(context, row, state, note).await
+        let entry = change_record::failure_entry(context, call, &state);
+        log.record_call_state(context, row, state, entry).await
     }
 
-    /// Restarts a write that was certainly not executed, while there is time. After that, the write is recorded as not
-    /// done.
+    /// Returns the state of a write that was certainly not executed: restarted while there are time and starts left,
+    /// and failed otherwise.
     async fn restart_or_fail(
         &self,
         log: &TurnLog,
@@ -84,15 +84,16 @@ impl WriteRecovery {
         if turn.cancel_requested || (starts.count < MAX_STARTS && in_time) {
             return Ok(CallState::Created);
         }
-        let uses = tool.check_arguments(&call.arguments).map(|uses| uses.refs).unwrap_or_default();
-        let title = load_shown_title(log, uses.first()).await?;
+        let references =
+            tool.check_arguments(&call.arguments).map(|references| references.refs).unwrap_or_default();
+        let title = load_shown_title(log, references.first()).await?;
         Ok(CallState::Failed(tool.not_done_failure(title.as_deref())))
     }
 }
 
 /// Returns the title as shown by an earlier result of the conversation, such as `Dune (2021)`.
-async fn load_shown_title(log: &TurnLog, about: Option<&MediaRef>) -> anyhow::Result<Option<String>> {
-    let (kind, id) = match about {
+async fn load_shown_title(log: &TurnLog, media: Option<&MediaRef>) -> anyhow::Result<Option<String>> {
+    let (kind, id) = match media {
         Some(MediaRef::Tmdb(id)) => (MediaKind::Movie, *id),
         Some(MediaRef::Tvdb(id)) => (MediaKind::Series, *id),
         Some(MediaRef::Item { .. } | MediaRef::Download { .. }) | None => return Ok(None),

@@ -1,4 +1,4 @@
-//! State of the simulated carrier, and the settings by which a test makes it misbehave.
+//! State of the simulated carrier, with fault injection for tests.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,16 +12,16 @@ use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
 use super::inbound_webhook::{InboundForm, signed_form};
-use super::phone_numbers::NumberSettings;
+use super::number_settings::NumberSettings;
 use crate::clock::Clock;
 use crate::conversation::transcript::Address;
 use crate::http::{HttpClient, HttpError};
 use crate::messaging::twilio::{TwilioAccount, TwilioCredentials, TwilioSender};
 
-/// Time that Twilio waits for a webhook.
+/// Time limit of a webhook, as at Twilio.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(15);
-/// Messages by which a slow subscriber may be behind.
-const BACKLOG: usize = 1024;
+/// Maximum number of messages that a slow subscriber may lag behind.
+const SUBSCRIBER_BACKLOG: usize = 1024;
 
 /// Only account of the carrier, with its only number.
 #[derive(Debug, Clone)]
@@ -29,22 +29,22 @@ pub struct FakeAccount {
     pub account_sid: String,
     pub auth_token: SecretString,
     pub number: Address,
-    /// Base URL of the configured webhooks; their signatures use it.
+    /// Base URL of the webhooks, which their signatures cover.
     pub public_url: String,
 }
 
-/// Simulated carrier. Clones share one state.
+/// Simulated carrier. Clones share their state.
 #[derive(Debug, Clone)]
 pub struct FakeTwilio {
     pub(super) account: Arc<FakeAccount>,
     pub(super) clock: Clock,
     state: Arc<Mutex<CarrierState>>,
-    pub(super) accepted: broadcast::Sender<SentText>,
+    pub(super) accepted: broadcast::Sender<SentMessage>,
 }
 
-/// Message that we sent and the carrier accepted.
+/// Outbound message that the carrier accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentText {
+pub struct SentMessage {
     pub sid: String,
     pub to: Address,
     pub from: Address,
@@ -54,7 +54,7 @@ pub struct SentText {
     pub accepted_at: Timestamp,
 }
 
-/// Status of a status callback; failures contain their code.
+/// Delivery status in a status callback. A failure contains its error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FakeDelivery {
     Queued,
@@ -67,7 +67,7 @@ pub enum FakeDelivery {
 
 impl FakeTwilio {
     pub fn new(account: FakeAccount, clock: Clock) -> Self {
-        let (accepted, _) = broadcast::channel(BACKLOG);
+        let (accepted, _) = broadcast::channel(SUBSCRIBER_BACKLOG);
         Self { account: Arc::new(account), clock, state: Arc::default(), accepted }
     }
 
@@ -83,27 +83,27 @@ impl FakeTwilio {
     }
 
     /// Returns every message accepted so far, oldest first.
-    pub fn sent_messages(&self) -> Vec<SentText> {
+    pub fn sent_messages(&self) -> Vec<SentMessage> {
         let outbound = |message: &FakeMessage| match &message.direction {
             MessageDirection::Inbound { .. } => None,
-            MessageDirection::Outbound { text, .. } => Some(text.clone()),
+            MessageDirection::Outbound { sent, .. } => Some(sent.clone()),
         };
         self.lock_state().messages.iter().filter_map(outbound).collect()
     }
 
-    /// Returns a receiver of each message accepted from now on, at the moment of acceptance. A receiver that falls far
-    /// behind misses the oldest.
-    pub fn subscribe(&self) -> broadcast::Receiver<SentText> {
+    /// Returns a receiver of each message that is accepted from now on. A receiver that lags far behind misses the oldest
+    /// messages.
+    pub fn subscribe(&self) -> broadcast::Receiver<SentMessage> {
         self.accepted.subscribe()
     }
 
-    /// Creates a message from a user to our number. The carrier does not have the message before
-    /// [`InboundForm::into_signed_request`].
+    /// Creates the form of a message from a user to our number. [`InboundForm::into_signed_request`] adds the message to
+    /// the carrier's log.
     pub fn inbound_form(&self, from: &str, body: &str) -> InboundForm {
         InboundForm::new(self.clone(), from, body)
     }
 
-    /// Sends a signed request to our webhook, once.
+    /// Makes one attempt to send a signed request to our webhook.
     pub async fn deliver_request(
         request: Request<Bytes>,
         webhook: &HttpClient,
@@ -111,16 +111,15 @@ impl FakeTwilio {
         webhook.send(request, WEBHOOK_TIMEOUT).await
     }
 
-    /// Updates a message's status and builds the signed callback that reports it; none for a message sent without a
-    /// callback URL.
+    /// Updates the status of a message and builds the signed status callback; `None` if the message has no callback URL.
     pub fn status_callback(
         &self,
-        sent: &SentText,
+        sent: &SentMessage,
         delivery: FakeDelivery,
     ) -> Result<Option<Request<Bytes>>, http::Error> {
         for message in self.lock_state().messages.iter_mut().filter(|message| message.sid == sent.sid) {
-            if let MessageDirection::Outbound { delivery: known, .. } = &mut message.direction {
-                *known = delivery;
+            if let MessageDirection::Outbound { delivery: current, .. } = &mut message.direction {
+                *current = delivery;
             }
         }
         let mut fields = vec![
@@ -138,37 +137,37 @@ impl FakeTwilio {
         sent.callback.as_deref().map(|url| signed_form(&self.account, url, &fields)).transpose()
     }
 
-    /// Refuses the next message with this status and code; nothing is created.
+    /// Rejects the next message with this HTTP status and error code.
     pub fn fail_next(&self, status: u16, code: u32) {
-        self.lock_state().faults.push_back(SendFault::Refuse { status, code });
+        self.lock_state().faults.push_back(SendFault::Reject { status, code });
     }
 
-    /// Refuses every later message with a picture, with this status and code.
-    pub fn refuse_pictures(&self, status: u16, code: u32) {
-        self.lock_state().no_pictures = Some((status, code));
+    /// Rejects every later message with media, with this HTTP status and error code.
+    pub fn reject_media(&self, status: u16, code: u32) {
+        self.lock_state().media_rejection = Some((status, code));
     }
 
-    /// Leaves the next message without a response; nothing is created.
+    /// Neither creates the next message nor responds to its request.
     pub fn hang_next(&self) {
         self.lock_state().faults.push_back(SendFault::Hang);
     }
 
-    /// Accepts the next message, but its response never arrives.
+    /// Creates the next message, but does not respond to its request.
     pub fn lose_next_answer(&self) {
-        self.lock_state().faults.push_back(SendFault::LoseAnswer);
+        self.lock_state().faults.push_back(SendFault::LoseResponse);
     }
 
-    /// Makes every later page of the list name another one.
-    pub fn list_never_ends(&self) {
-        self.lock_state().endless = true;
+    /// Adds a link to a next page to every later page of the message list.
+    pub fn make_list_endless(&self) {
+        self.lock_state().has_endless_list = true;
     }
 
-    /// Sets whether reads of messages, by id or as a list, are refused with 503.
-    pub fn refuse_reads(&self, refused: bool) {
-        self.lock_state().reads_refused = refused;
+    /// Sets whether reads of messages, by id or as a list, fail with status 503.
+    pub fn fail_reads(&self, fails: bool) {
+        self.lock_state().fails_reads = fails;
     }
 
-    /// Sets the time until each message is accepted: a manual clock advances by it, a system clock waits.
+    /// Sets the latency of message creation. A manual clock advances by it, and a system clock waits for it.
     pub fn set_latency(&self, latency: Duration) {
         self.lock_state().latency = latency;
     }
@@ -200,26 +199,26 @@ impl FakeDelivery {
 
 #[derive(Debug, Default)]
 pub(super) struct CarrierState {
-    /// Messages in order of arrival.
+    /// Messages in the order of arrival.
     pub messages: Vec<FakeMessage>,
     pub faults: VecDeque<SendFault>,
     pub latency: Duration,
-    pub endless: bool,
-    pub reads_refused: bool,
-    pub no_pictures: Option<(u16, u32)>,
+    pub has_endless_list: bool,
+    pub fails_reads: bool,
+    pub media_rejection: Option<(u16, u32)>,
     pub settings: NumberSettings,
     opted_out: BTreeSet<String>,
-    minted: u64,
+    sid_count: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SendFault {
-    Refuse { status: u16, code: u32 },
+    Reject { status: u16, code: u32 },
     Hang,
-    LoseAnswer,
+    LoseResponse,
 }
 
-/// One entry of the carrier's log.
+/// Entry of the carrier's message log.
 #[derive(Debug, Clone)]
 pub(super) struct FakeMessage {
     pub sid: String,
@@ -235,35 +234,34 @@ pub(super) struct FakeMessage {
 #[derive(Debug, Clone)]
 pub(super) enum MessageDirection {
     Inbound { media: usize },
-    Outbound { text: SentText, delivery: FakeDelivery },
+    Outbound { sent: SentMessage, delivery: FakeDelivery },
 }
 
 impl CarrierState {
-    /// Returns a new SID: `SM` or `MM` and 32 hexadecimal digits, the same in every run.
-    pub fn mint_sid(&mut self, prefix: &str) -> String {
-        self.minted += 1;
-        let digest = Sha256::digest(self.minted.to_be_bytes());
+    /// Returns a new SID of a prefix and 32 hexadecimal digits, which are the same in every run.
+    pub fn generate_sid(&mut self, prefix: &str) -> String {
+        self.sid_count += 1;
+        let digest = Sha256::digest(self.sid_count.to_be_bytes());
         let digits: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         format!("{prefix}{digits}")
     }
 
-    /// Applies a keyword to the pair of user and number, of which there is one number here. WhatsApp has different
-    /// rules.
-    pub fn note_keyword(&mut self, from: &Address, body: &str) {
-        let Some(person) = opt_out_key(from) else { return };
+    /// Applies an opt-out or opt-in keyword. WhatsApp has different rules.
+    pub fn apply_keyword(&mut self, from: &Address, body: &str) {
+        let Some(key) = opt_out_key(from) else { return };
         match body.to_ascii_uppercase().as_str() {
             "STOP" | "STOPALL" | "UNSUBSCRIBE" | "CANCEL" | "END" | "QUIT" | "REVOKE" | "OPTOUT" => {
-                self.opted_out.insert(person);
+                self.opted_out.insert(key);
             }
             "START" | "YES" | "UNSTOP" => {
-                self.opted_out.remove(&person);
+                self.opted_out.remove(&key);
             }
             _ => {}
         }
     }
 
     pub fn is_opted_out(&self, to: &Address) -> bool {
-        opt_out_key(to).is_some_and(|person| self.opted_out.contains(&person))
+        opt_out_key(to).is_some_and(|key| self.opted_out.contains(&key))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Inbound message as a signed request to our webhook.
+//! Inbound messages as signed requests to our webhook.
 
 use bytes::Bytes;
 use http::Request;
@@ -12,7 +12,7 @@ use crate::messaging::segments::SegmentCount;
 use crate::messaging::signature::{SIGNATURE_HEADER, sign_form};
 use crate::messaging::twilio::WEBHOOK_PATH;
 
-/// Message that a user is about to send.
+/// Form of a message from a user.
 #[derive(Debug, Clone)]
 pub struct InboundForm {
     carrier: FakeTwilio,
@@ -21,8 +21,8 @@ pub struct InboundForm {
     body: String,
     media: Vec<MessageMedia>,
     sid: Option<String>,
-    listed_after: SignedDuration,
-    extra: Vec<(&'static str, String)>,
+    listing_delay: SignedDuration,
+    extra_fields: Vec<(&'static str, String)>,
 }
 
 impl InboundForm {
@@ -36,8 +36,8 @@ impl InboundForm {
             body,
             media: vec![],
             sid: None,
-            listed_after: SignedDuration::ZERO,
-            extra: vec![],
+            listing_delay: SignedDuration::ZERO,
+            extra_fields: vec![],
         }
     }
 
@@ -52,42 +52,42 @@ impl InboundForm {
         self
     }
 
-    /// Sets the time for which neither the message list nor the message resource shows the message.
-    pub fn listed_after(mut self, time: SignedDuration) -> Self {
-        self.listed_after = time;
+    /// Sets the delay until the message list and the message resource show the message.
+    pub fn with_listing_delay(mut self, delay: SignedDuration) -> Self {
+        self.listing_delay = delay;
         self
     }
 
-    /// Sets another channel: `whatsapp:` or `rcs:`, put before both addresses.
+    /// Adds a channel prefix, `whatsapp:` or `rcs:`, to both addresses.
     pub fn with_channel_prefix(mut self, prefix: &str) -> Self {
         self.from = Address::new(format!("{prefix}{}", self.from.as_str()));
         self.to = Address::new(format!("{prefix}{}", self.to.as_str()));
         self
     }
 
-    /// Adds a field of the form, e.g. `OptOutType`.
+    /// Adds a field to the form, e.g. `OptOutType`.
     pub fn with_field(mut self, name: &'static str, value: &str) -> Self {
-        self.extra.push((name, value.to_owned()));
+        self.extra_fields.push((name, value.to_owned()));
         self
     }
 
-    /// Marks the message as received by the carrier: it is in the message list, keywords have taken effect, and the
-    /// returned request goes to our webhook. Dropping the request simulates a missed webhook; sending a clone simulates
-    /// a repeat.
+    /// Adds the message to the carrier's log, applies keywords, and returns the request to our webhook. Dropping the
+    /// request simulates a missed webhook, and sending a clone simulates a retry.
     pub fn into_signed_request(self) -> Result<Request<Bytes>, http::Error> {
-        let sid = self.log_as_missed();
+        let sid = self.store_in_log();
         let account = &self.carrier.account;
         let url = format!("{}{WEBHOOK_PATH}", account.public_url.trim_end_matches('/'));
-        let count = |number: usize| number.to_string();
-        let (media, segments) = (count(self.media.len()), count(SegmentCount::from_text(&self.body).count));
-        let indexed = |name: &str| (0..self.media.len()).map(|at| format!("{name}{at}")).collect::<Vec<_>>();
-        let (urls, types) = (indexed("MediaUrl"), indexed("MediaContentType"));
-        // The order is that of captured requests.
+        let media_count = self.media.len().to_string();
+        let segment_count = SegmentCount::from_text(&self.body).count.to_string();
+        let numbered_names =
+            |name: &str| (0..self.media.len()).map(|index| format!("{name}{index}")).collect::<Vec<_>>();
+        let (urls, types) = (numbered_names("MediaUrl"), numbered_names("MediaContentType"));
+        // The fields have the order of captured requests.
         let mut fields = vec![
             ("ToCountry", "US"),
             ("ToState", "CA"),
             ("SmsMessageSid", &sid),
-            ("NumMedia", &media),
+            ("NumMedia", &media_count),
             ("ToCity", ""),
             ("FromZip", "94107"),
             ("SmsSid", &sid),
@@ -98,7 +98,7 @@ impl InboundForm {
             ("FromCountry", "US"),
             ("To", self.to.as_str()),
             ("ToZip", ""),
-            ("NumSegments", &segments),
+            ("NumSegments", &segment_count),
             ("MessageSid", &sid),
             ("AccountSid", &account.account_sid),
             ("From", self.from.as_str()),
@@ -107,27 +107,27 @@ impl InboundForm {
         for ((medium, url), content_type) in self.media.iter().zip(&urls).zip(&types) {
             fields.extend([(url.as_str(), medium.url.as_str()), (content_type, &medium.content_type)]);
         }
-        fields.extend(self.extra.iter().map(|(name, value)| (*name, value.as_str())));
+        fields.extend(self.extra_fields.iter().map(|(name, value)| (*name, value.as_str())));
         signed_form(account, &url, &fields)
     }
 
-    /// Adds the message to the carrier's log, once, and returns its SID.
-    fn log_as_missed(&self) -> String {
+    /// Adds the message to the carrier's log unless it is there already, and returns its SID.
+    fn store_in_log(&self) -> String {
         let at = self.carrier.clock.now();
         let mut state = self.carrier.lock_state();
         let sid = match &self.sid {
             Some(sid) => sid.clone(),
-            None => state.mint_sid(if self.media.is_empty() { "SM" } else { "MM" }),
+            None => state.generate_sid(if self.media.is_empty() { "SM" } else { "MM" }),
         };
         if state.messages.iter().all(|message| message.sid != sid) {
-            state.note_keyword(&self.from, &self.body);
+            state.apply_keyword(&self.from, &self.body);
             state.messages.push(FakeMessage {
                 sid: sid.clone(),
                 from: self.from.clone(),
                 to: self.to.clone(),
                 body: self.body.clone(),
                 at,
-                listed_at: at + self.listed_after,
+                listed_at: at + self.listing_delay,
                 direction: MessageDirection::Inbound { media: self.media.len() },
             });
         }

@@ -1,4 +1,4 @@
-//! Documented fields of Twilio's requests, with the shape of each value.
+//! Validation of the fields in Twilio's requests against their documented formats.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use http::Uri;
 /// Decoded form: names and values in the order of arrival.
 pub type DecodedForm = [(String, String)];
 
-/// Reason for which a signed form is refused.
+/// Reason why a signed form is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FormFault {
-    #[error("a name that is not made of letters and digits")]
-    OddName,
-    #[error("a name that appears twice")]
-    DoubledName,
-    #[error("another account than ours")]
+    #[error("a name with characters other than letters and digits")]
+    InvalidName,
+    #[error("a duplicate name")]
+    DuplicateName,
+    #[error("the SID of another account")]
     WrongAccount,
-    #[error("a field that is missing")]
+    #[error("a missing field")]
     MissingField,
-    #[error("a value without the shape of its field")]
-    WrongShape,
-    #[error("message ids that differ from each other")]
-    DifferentIds,
-    #[error("another number of media than announced")]
+    #[error("a value that is invalid for its field")]
+    InvalidValue,
+    #[error("different message ids or statuses")]
+    MismatchedFields,
+    #[error("media fields that do not match their count")]
     WrongMedia,
-    #[error("a request for another address of ours")]
+    #[error("a request for another webhook")]
     WrongRoute,
     #[error("an error code inside another field")]
     HiddenField,
@@ -34,12 +34,12 @@ impl FormFault {
     /// Label of the fault in metrics.
     pub fn label(self) -> &'static str {
         match self {
-            Self::OddName => "odd_name",
-            Self::DoubledName => "doubled_name",
+            Self::InvalidName => "odd_name",
+            Self::DuplicateName => "doubled_name",
             Self::WrongAccount => "wrong_account",
             Self::MissingField => "missing_field",
-            Self::WrongShape => "wrong_shape",
-            Self::DifferentIds => "different_ids",
+            Self::InvalidValue => "wrong_shape",
+            Self::MismatchedFields => "different_ids",
             Self::WrongMedia => "wrong_media",
             Self::WrongRoute => "wrong_route",
             Self::HiddenField => "hidden_field",
@@ -47,19 +47,18 @@ impl FormFault {
     }
 }
 
-/// Shape of a value. An empty value has every shape except that of a fixed list of words: Twilio sends unknown fields
-/// as empty.
+/// Format of a value. Empty values are allowed except for [`Self::OneOf`], because Twilio sends unknown values as empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FieldShape {
+pub(super) enum FieldFormat {
     /// Two capital letters and 32 hexadecimal digits.
     Sid,
-    /// Number or name of a sender, perhaps after a channel: `whatsapp:+15550100123`.
+    /// Phone number or sender name, with an optional channel prefix: `whatsapp:+15550100123`.
     Address,
-    /// Whole number of at most four digits, without a leading zero.
+    /// Integer of at most four digits, without leading zeros.
     Count,
-    /// Digits only: an error code, a time of a carrier.
+    /// At most 16 digits: an error code or a carrier's timestamp.
     Digits,
-    /// Date, as the versions of the API are named.
+    /// Version of the API: a date.
     Version,
     Url,
     /// Letters and underscores.
@@ -69,54 +68,55 @@ pub(super) enum FieldShape {
     Text,
 }
 
-/// Presence of a field: in every request of its kind, or optional.
+/// Presence of a field in the requests of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldPresence {
     Always,
     Sometimes,
 }
 
+/// Field as documented by Twilio.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DocumentedField {
     pub(super) name: &'static str,
-    pub(super) shape: FieldShape,
+    pub(super) format: FieldFormat,
     pub(super) presence: FieldPresence,
 }
 
-pub(super) const fn required_field(name: &'static str, shape: FieldShape) -> DocumentedField {
-    DocumentedField { name, shape, presence: FieldPresence::Always }
+pub(super) const fn required_field(name: &'static str, format: FieldFormat) -> DocumentedField {
+    DocumentedField { name, format, presence: FieldPresence::Always }
 }
 
-pub(super) const fn optional_field(name: &'static str, shape: FieldShape) -> DocumentedField {
-    DocumentedField { name, shape, presence: FieldPresence::Sometimes }
+pub(super) const fn optional_field(name: &'static str, format: FieldFormat) -> DocumentedField {
+    DocumentedField { name, format, presence: FieldPresence::Sometimes }
 }
 
-/// Fields of a form by name, each checked against the table of its kind of request.
+/// Fields of a form by name, validated against the documented fields.
 #[derive(Debug)]
 pub(super) struct CheckedFields<'a> {
     values: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> CheckedFields<'a> {
-    /// Checks names, shapes and the account. Names that the table does not have are allowed: Twilio adds new ones
-    /// without notice.
+    /// Validates the names, the values and the account. Unknown names are allowed, because Twilio adds fields without
+    /// notice.
     pub(super) fn from_form(
         form: &'a DecodedForm,
-        table: &[DocumentedField],
+        documented: &[DocumentedField],
         account_sid: &str,
     ) -> Result<Self, FormFault> {
         let mut values = BTreeMap::new();
         for (name, value) in form {
             if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-                return Err(FormFault::OddName);
+                return Err(FormFault::InvalidName);
             }
             if values.insert(name.as_str(), value.as_str()).is_some() {
-                return Err(FormFault::DoubledName);
+                return Err(FormFault::DuplicateName);
             }
         }
-        for field in table {
-            if values.get(field.name).is_some_and(|value| !field.shape.allows_value(value)) {
-                return Err(FormFault::WrongShape);
+        for field in documented {
+            if values.get(field.name).is_some_and(|value| !field.format.allows_value(value)) {
+                return Err(FormFault::InvalidValue);
             }
         }
         let fields = Self { values };
@@ -135,26 +135,26 @@ impl<'a> CheckedFields<'a> {
         self.get(name).ok_or(FormFault::MissingField)
     }
 
-    /// True if the field is present, also with an empty value.
+    /// Returns whether the field is present, even with an empty value.
     pub(super) fn has(&self, name: &str) -> bool {
         self.values.contains_key(name)
     }
 
-    /// Returns names and values in the order of the signature.
+    /// Returns the names and values in the order in which they are signed.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.values.iter().map(|(name, value)| (*name, *value))
     }
 
-    /// Refuses a form in which a field differs from `value`, if the form has the field at all.
+    /// Checks that a field has this value, if it is present and not empty.
     pub(super) fn check_equal(&self, name: &str, value: &str) -> Result<(), FormFault> {
         match self.get(name) {
-            Some(other) if other != value => Err(FormFault::DifferentIds),
+            Some(other) if other != value => Err(FormFault::MismatchedFields),
             Some(_) | None => Ok(()),
         }
     }
 }
 
-impl FieldShape {
+impl FieldFormat {
     pub(super) fn allows_value(self, value: &str) -> bool {
         let may_be_empty = !matches!(self, Self::OneOf(_));
         (value.is_empty() && may_be_empty) || self.matches_value(value)
@@ -183,16 +183,16 @@ pub(crate) fn is_sid(value: &str) -> bool {
 }
 
 fn is_address(value: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"+:._@-".contains(&byte);
-    value.len() <= 128 && value.bytes().all(fits)
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+:._@-".contains(&byte);
+    value.len() <= 128 && value.bytes().all(is_allowed)
 }
 
 fn is_count(value: &str) -> bool {
-    let digits = (1..=4).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit());
-    digits && (value == "0" || !value.starts_with('0'))
+    let is_short_number = (1..=4).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit());
+    is_short_number && (value == "0" || !value.starts_with('0'))
 }
 
 fn is_url(value: &str) -> bool {
-    let scheme = value.starts_with("https://") || value.starts_with("http://");
-    scheme && value.parse::<Uri>().is_ok_and(|url| url.host().is_some())
+    let has_http_scheme = value.starts_with("https://") || value.starts_with("http://");
+    has_http_scheme && value.parse::<Uri>().is_ok_and(|url| url.host().is_some())
 }

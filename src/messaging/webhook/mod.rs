@@ -1,15 +1,15 @@
-//! Twilio's requests as typed values. The signature covers names and values written one after the other, not the
-//! boundaries between them: the same signature is valid for every other split of the same characters. So each name and
-//! value is checked against Twilio's documentation before anything is read.
+//! Parsing of Twilio's webhook requests. The signature covers the concatenated names and values of a form, but not the
+//! boundaries between them, so it is also valid for every other split of the same characters. Therefore each name and
+//! value is checked against Twilio's documentation before the form is used.
 
 mod fields;
-mod report;
-mod text;
+mod inbound_message;
+mod status_callback;
 
 #[cfg(test)]
 mod tests;
 
 pub(super) use fields::is_sid;
 pub use fields::{DecodedForm, FormFault};
-pub use report::{CallbackQuery, parse_report};
-pub use text::parse_text;
+pub use inbound_message::parse_inbound_message;
+pub use status_callback::{CallbackQuery, parse_status_callback};

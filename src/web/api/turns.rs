@@ -85,7 +85,7 @@ pub(super) async fn cancel_turn(
         .map_err(database_unavailable)?
     {
         CancelRequestOutcome::Requested => Ok((StatusCode::ACCEPTED, Json(Intervention { turn_id: id }))),
-        CancelRequestOutcome::AlreadyOver => {
+        CancelRequestOutcome::AlreadyEnded => {
             Err(ProblemDetails::new(StatusCode::CONFLICT, "the turn is over already"))
         }
         CancelRequestOutcome::Unknown => Err(turn_not_found()),

@@ -197,7 +197,7 @@ async fn access_change_response(
     joining: AccessOutcome,
 ) -> Result<Json<UserJson>, ProblemDetails> {
     match joining {
-        AccessOutcome::Done => {
+        AccessOutcome::Changed => {
             let person = console.db.read(move |conn| user_admin::load_user_account(conn, UserId(id))).await;
             Ok(Json(UserJson::from_person(person.map_err(database_unavailable)?, &current_day(console))))
         }
@@ -253,7 +253,7 @@ pub(super) async fn clear_conversation(
         CloseOutcome::Ended(conversation) => {
             Ok(Json(ClearedConversation { conversation_id: Some(conversation.0) }))
         }
-        CloseOutcome::NothingOpen => Ok(Json(ClearedConversation { conversation_id: None })),
+        CloseOutcome::NoOpenConversation => Ok(Json(ClearedConversation { conversation_id: None })),
         CloseOutcome::UnknownUser => Err(user_not_found()),
     }
 }

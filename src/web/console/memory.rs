@@ -206,7 +206,7 @@ pub(in crate::web) async fn keep_answer_private(
     PageId(id): PageId,
     SignedForm(MemoryButtonForm {}): SignedForm<MemoryButtonForm>,
 ) -> PageResult {
-    decide_suggestion(&console, id, SharingDecision::Keep).await
+    decide_suggestion(&console, id, SharingDecision::KeepPrivate).await
 }
 
 pub(in crate::web) async fn forget_answer(
@@ -222,13 +222,11 @@ pub(in crate::web) async fn forget_answer(
 }
 
 async fn decide_suggestion(console: &ConsoleState, id: i64, verdict: SharingDecision) -> PageResult {
-    let flash = match (
-        console.engine.answer_actions.decide_suggestion(id, verdict, Actor::Console).await?,
-        verdict,
-    ) {
-        (ReviewOutcome::TooLate, _) => FlashMessage::TooLate,
-        (ReviewOutcome::Applied, SharingDecision::Share) => FlashMessage::Shared,
-        (ReviewOutcome::Applied, SharingDecision::Keep) => FlashMessage::KeptPrivate,
-    };
+    let flash =
+        match (console.engine.answer_actions.decide_sharing(id, verdict, Actor::Console).await?, verdict) {
+            (ReviewOutcome::TooLate, _) => FlashMessage::TooLate,
+            (ReviewOutcome::Applied, SharingDecision::Share) => FlashMessage::Shared,
+            (ReviewOutcome::Applied, SharingDecision::KeepPrivate) => FlashMessage::KeptPrivate,
+        };
     Ok(redirect_with_flash("/memory", flash))
 }

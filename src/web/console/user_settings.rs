@@ -69,7 +69,7 @@ pub(in crate::web) async fn block_user(
 
 fn access_change_flash(joining: AccessOutcome, done: FlashMessage) -> Result<FlashMessage, PageError> {
     match joining {
-        AccessOutcome::Done => Ok(done),
+        AccessOutcome::Changed => Ok(done),
         AccessOutcome::LastAdmin => Ok(FlashMessage::LastAdmin),
         AccessOutcome::UnknownUser => Err(PageError::NotFound),
     }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use axum::body::Body;
 use bytes::Bytes;
-use dialarr::messaging::fake::{FakeDelivery, SentText};
+use dialarr::messaging::fake::{FakeDelivery, SentMessage};
 use dialarr::messaging::signature::{SIGNATURE_HEADER, sign_form};
 use dialarr::simulation::ACCOUNT;
 use dialarr::web;
@@ -134,7 +134,7 @@ impl TestApp {
     }
 
     /// Delivers the carrier's report on the delivery status of a message.
-    pub(crate) async fn report(&self, text: &SentText, delivery: FakeDelivery) -> u16 {
+    pub(crate) async fn report(&self, text: &SentMessage, delivery: FakeDelivery) -> u16 {
         self.status_of(self.twilio().status_callback(text, delivery).unwrap().unwrap()).await
     }
 

@@ -362,7 +362,12 @@ impl World {
 
     /// Creates such a message that the carrier's list omits for this many seconds.
     pub(crate) async fn miss_message_listed_after(&self, body: &str, seconds: i64) {
-        drop(self.text(body).listed_after(SignedDuration::from_secs(seconds)).into_signed_request().unwrap());
+        drop(
+            self.text(body)
+                .with_listing_delay(SignedDuration::from_secs(seconds))
+                .into_signed_request()
+                .unwrap(),
+        );
         self.pass(1).await;
     }
 

@@ -56,8 +56,7 @@ impl TurnLog {
         self.write(start).await
     }
 
-    /// Cancels calls that only read, or that fetch the items of a confirmation prompt. A call with a result is
-    /// unchanged.
+    /// Cancels calls that only read, or that preview a deletion. Calls that already have a result do not change.
     pub(crate) async fn cancel_calls(&self, calls: &[CallRow]) -> anyhow::Result<TurnProgress> {
         let (rows, now) = (calls.to_vec(), self.now());
         let canceled = CallState::Canceled(CLEARED.to_owned());
@@ -68,16 +67,16 @@ impl TurnLog {
         Ok(TurnProgress::Reload)
     }
 
-    /// Records the state of a call, and completes its row in the audit log with `note`.
+    /// Records the state of a call, and the outcome of the change in the audit log.
     pub(crate) async fn record_call_state(
         &self,
         context: &TurnContext,
         call: CallRow,
         state: CallState,
-        note: Option<NewAuditEntry>,
+        entry: Option<NewAuditEntry>,
     ) -> anyhow::Result<TurnProgress> {
         let now = self.now();
-        let record = move |conn: &mut Conn| finish_call(conn, call, (&state, note.as_ref()), now);
+        let record = move |conn: &mut Conn| finish_call(conn, call, (&state, entry.as_ref()), now);
         self.record_call(context, record).await
     }
 
@@ -86,21 +85,21 @@ impl TurnLog {
         &self,
         context: &TurnContext,
         call: CallRow,
-        ran: ToolOutput,
-        note: Option<NewAuditEntry>,
+        output: ToolOutput,
+        entry: Option<NewAuditEntry>,
     ) -> anyhow::Result<TurnProgress> {
-        let ToolOutput { result, effects: deeds } = ran;
+        let ToolOutput { result, effects } = output;
         let state = CallState::Done(result);
-        if deeds.is_empty() {
-            return self.record_call_state(context, call, state, note).await;
+        if effects.is_empty() {
+            return self.record_call_state(context, call, state, entry).await;
         }
-        let (doer, settings, now) =
+        let (source, settings, now) =
             (EffectSource::from_call(context, call), self.logs.settings.clone(), self.now());
         let record = move |conn: &mut Conn| {
-            finish_call(conn, call, (&state, note.as_ref()), now)?;
-            deeds
+            finish_call(conn, call, (&state, entry.as_ref()), now)?;
+            effects
                 .iter()
-                .try_for_each(|deed| tool_effects::apply_tool_effect(conn, &doer, deed, &settings, now))
+                .try_for_each(|effect| tool_effects::apply_tool_effect(conn, &source, effect, &settings, now))
         };
         let progress = self.record_call(context, record).await?;
         self.logs.outbox.notify();
@@ -108,15 +107,15 @@ impl TurnLog {
         Ok(progress)
     }
 
-    /// Records a call. If other calls are open, the turn is loaded again only after all of them are recorded.
+    /// Records a call. While other calls are open, the next step of the turn is not decided yet.
     async fn record_call(
         &self,
         context: &TurnContext,
         record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<TurnProgress> {
-        let open = |call: &&ToolCall| matches!(call.state, CallState::Created | CallState::Running);
+        let is_open = |call: &&ToolCall| matches!(call.state, CallState::Created | CallState::Running);
         let calls = context.turn.steps.iter().flat_map(|step| &step.calls);
-        let progress = if calls.filter(open).count() > 1 {
+        let progress = if calls.filter(is_open).count() > 1 {
             self.write(record).await?;
             TurnProgress::Reload
         } else {
@@ -130,13 +129,13 @@ impl TurnLog {
     pub(crate) async fn hold_deletion(
         &self,
         call: CallRow,
-        question: NewPendingAction,
+        prompt: NewPendingAction,
     ) -> anyhow::Result<TurnProgress> {
         let now = self.now();
-        let hold = move |conn: &mut Conn| pending_action::hold_deletion(conn, call, &question, now);
-        let holding = self.write(hold).await?;
+        let hold = move |conn: &mut Conn| pending_action::hold_deletion(conn, call, &prompt, now);
+        let outcome = self.write(hold).await?;
         failpoint::reached("question.held");
-        match holding {
+        match outcome {
             HoldOutcome::Held => {
                 self.logs.outbox.notify();
                 Ok(TurnProgress::Ended)
@@ -149,11 +148,11 @@ impl TurnLog {
 fn finish_call(
     conn: &mut Conn,
     call: CallRow,
-    (state, note): (&CallState, Option<&NewAuditEntry>),
+    (state, entry): (&CallState, Option<&NewAuditEntry>),
     now: Timestamp,
 ) -> QueryResult<()> {
-    if let Some(note) = note {
-        audit::record_outcome(conn, note, now);
+    if let Some(entry) = entry {
+        audit::record_outcome(conn, entry, now);
     }
     calls::finish_call(conn, call, state, now)
 }

@@ -18,15 +18,15 @@ use crate::store::queue::outbox;
 use crate::store::turns::model_steps;
 use crate::store::turns::turn_lifecycle::{self, TurnEnd};
 
-/// End of the turn of a deletion whose items all have an outcome.
+/// End of a deletion turn, after every item has an outcome.
 pub(crate) struct DeletionEnd {
     pub(crate) claimed: ClaimedDeletion,
     /// Report of the outcome of each item.
     pub(crate) report: String,
     /// Removal request that the deletion executed, and the message to its member.
-    pub(crate) told: Option<(Approval, String)>,
+    pub(crate) notification: Option<(Approval, String)>,
     /// New confirmation prompt about items that had changed, which ends the turn instead of `end`.
-    pub(crate) again: Option<NewPendingAction>,
+    pub(crate) new_prompt: Option<NewPendingAction>,
     pub(crate) end: TurnEnd,
 }
 
@@ -38,7 +38,7 @@ impl TurnLog {
         claimed.ok_or_else(|| anyhow::anyhow!("find the deletion of turn {turn}"))
     }
 
-    /// Loads the removal request that a deletion executes, if it executes one.
+    /// Loads the removal request that is executed by a deletion, if there is one.
     pub(crate) async fn load_executed_approval(&self, call: CallRow) -> Result<Option<Approval>, DbError> {
         self.read(move |conn| approvals::load_executed_approval(conn, call)).await
     }
@@ -52,55 +52,54 @@ impl TurnLog {
     ) -> Result<ItemStartOutcome, DbError> {
         let now = self.now();
         let start = move |conn: &mut Conn| {
-            let start = deletion_items::start_item(conn, call, ord, now)?;
-            if start == ItemStartOutcome::Started {
+            let outcome = deletion_items::start_item(conn, call, ord, now)?;
+            if outcome == ItemStartOutcome::Started {
                 audit::record_intent(conn, &intent, now)?;
             }
-            Ok(start)
+            Ok(outcome)
         };
         self.write(start).await
     }
 
-    /// Lets an item start again that was certainly not deleted.
+    /// Allows another start of an item that was certainly not deleted.
     pub(crate) async fn reset_item(&self, call: CallRow, ord: i64) -> Result<(), DbError> {
         self.write(move |conn| deletion_items::reset_item(conn, call, ord)).await
     }
 
-    /// Stores the outcome of an item and completes its row in the audit log.
+    /// Records the outcome of an item, also in the audit log.
     pub(crate) async fn finish_item(
         &self,
         call: CallRow,
         ord: i64,
         outcome: ItemOutcome,
-        note: NewAuditEntry,
+        entry: NewAuditEntry,
     ) -> Result<(), DbError> {
         let now = self.now();
         let end = move |conn: &mut Conn| {
-            audit::record_outcome(conn, &note, now);
+            audit::record_outcome(conn, &entry, now);
             deletion_items::finish_item(conn, call, ord, outcome)
         };
         self.write(end).await
     }
 
     /// Records the report of a deletion, notifies the member whose removal request it executed, and ends the turn.
-    pub(crate) async fn finish_deletion(&self, done: DeletionEnd) -> Result<(), DbError> {
+    pub(crate) async fn finish_deletion(&self, deletion: DeletionEnd) -> Result<(), DbError> {
         let (now, turn, settings) = (self.now(), self.active_turn.id, self.logs.settings.clone());
         let end = move |conn: &mut Conn| {
-            let DeletionEnd { claimed, report, told, again, end } = &done;
+            let DeletionEnd { claimed, report, notification, new_prompt, end } = &deletion;
             pending_action::finish_claimed_deletion(conn, claimed, report, now)?;
-            if let Some((wish, words)) = told {
-                let member = users::load_user(conn, wish.user)?;
-                let way = ReplyAddress::load_for_user(conn, &member, settings.number.as_ref())?;
-                let key = removal_requests::done_key(wish.id);
-                outbox::queue_message_once(conn, &way.notification_message(&key, words), now)?;
+            if let Some((request, text)) = notification {
+                let member = users::load_user(conn, request.user)?;
+                let address = ReplyAddress::load_for_user(conn, &member, settings.number.as_ref())?;
+                let key = removal_requests::outcome_notification_key(request.id);
+                outbox::queue_message_once(conn, &address.notification_message(&key, text), now)?;
             }
-            // If the turn was canceled after it was loaded, the deleted items are reported and no further prompt is
-            // sent.
-            if let Some(question) = again
+            // If the turn was canceled after it was loaded, the report is sent without a new prompt.
+            if let Some(prompt) = new_prompt
                 && !turn_lifecycle::is_cancel_requested(conn, turn)?
             {
                 let call = model_steps::add_call(conn, turn, claimed.tool(), now)?;
-                return pending_action::hold_deletion(conn, call, question, now).map(drop);
+                return pending_action::hold_deletion(conn, call, prompt, now).map(drop);
             }
             turn_lifecycle::finish_turn(conn, end, now)
         };

@@ -1,4 +1,4 @@
-//! Log of a running turn: the one place that loads and records its steps, calls and deletion items.
+//! Log of a running turn, through which its steps, calls and deletion items are loaded and recorded.
 
 mod call_records;
 pub(super) mod deletion_records;

@@ -16,11 +16,11 @@ use crate::store::turns::daily_budget::{self, BudgetedCall, Day, ReservationOutc
 use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
 use crate::store::turns::turn_lifecycle::{self, TriageState, TurnEnd};
 
-/// Text of the budget notification for the admins, sent at most once a day.
-const BUDGET_SPENT: &str = "Today's budget for the model is spent. Until midnight I only understand short commands such as ADD, STATUS and REMOVE.";
-const SMALL_TALK: MessageOutcome = MessageOutcome::Skipped("small_talk");
+/// Notification of the admins, sent at most once a day.
+const BUDGET_SPENT_NOTIFICATION: &str = "Today's model budget is used up. Until midnight I only understand short commands such as ADD, STATUS and REMOVE.";
+const SKIPPED_SMALL_TALK: MessageOutcome = MessageOutcome::Skipped("small_talk");
 
-/// Attempt of a model call that is about to begin.
+/// Attempt of a model call that is about to start.
 pub(crate) struct NewAttempt {
     pub(crate) id: AttemptId,
     pub(crate) responder: Responder,
@@ -30,41 +30,52 @@ pub(crate) struct NewAttempt {
 }
 
 impl TurnLog {
-    /// Records the attempt. Returns `None` if the turn was canceled after it was loaded. A call that does not fit into
-    /// the day's budget ends here. The keyword responder costs nothing and is not counted.
-    pub(crate) async fn start_attempt(&self, new: NewAttempt) -> Result<Option<ReservationOutcome>, DbError> {
-        let (now, attempt) = (self.now(), new.id);
-        let wanted = self.budgeted_call(new.estimate, now);
+    /// Records an attempt, and abandons it if its cost does not fit into the day's budget. Returns `None` if the turn
+    /// was canceled after it was loaded. The keyword responder costs nothing.
+    pub(crate) async fn start_attempt(
+        &self,
+        attempt: NewAttempt,
+    ) -> Result<Option<ReservationOutcome>, DbError> {
+        let (now, id) = (self.now(), attempt.id);
+        let call = self.budgeted_call(attempt.estimate, now);
         let settings = self.logs.settings.clone();
         let start = move |conn: &mut Conn| {
-            if turn_lifecycle::is_cancel_requested(conn, attempt.turn)? {
+            if turn_lifecycle::is_cancel_requested(conn, id.turn)? {
                 return Ok(None);
             }
-            model_steps::start_attempt(conn, attempt, new.responder, &new.model, now)?;
-            let reservation = match new.responder {
-                Responder::Model => daily_budget::reserve_call_cost(conn, &wanted, settings.budget)?,
+            model_steps::start_attempt(conn, id, attempt.responder, &attempt.model, now)?;
+            let reservation = match attempt.responder {
+                Responder::Model => daily_budget::reserve_call_cost(conn, &call, settings.budget)?,
                 Responder::Keyword => ReservationOutcome::Granted,
             };
             let message = match reservation {
                 ReservationOutcome::Granted => return Ok(Some(reservation)),
                 ReservationOutcome::BudgetReserved => "the calls under way may use up the day's budget",
                 ReservationOutcome::Exhausted => {
-                    let key = format!("budget:{}", wanted.day);
-                    reply_address::notify_admins(conn, settings.number.as_ref(), &key, BUDGET_SPENT, now)?;
+                    let key = format!("budget:{}", call.day);
+                    reply_address::notify_admins(
+                        conn,
+                        settings.number.as_ref(),
+                        &key,
+                        BUDGET_SPENT_NOTIFICATION,
+                        now,
+                    )?;
                     "the day's budget is spent"
                 }
             };
-            let why = StepFailure::Lasting;
-            let abandoned =
-                AbandonedAttempt { failure: why, message: message.to_owned(), charge: ModelCharge::Nothing };
-            model_steps::abandon_attempt(conn, attempt, abandoned, now)?;
+            let abandoned = AbandonedAttempt {
+                failure: StepFailure::Lasting,
+                message: message.to_owned(),
+                charge: ModelCharge::Nothing,
+            };
+            model_steps::abandon_attempt(conn, id, abandoned, now)?;
             Ok(Some(reservation))
         };
         let reservation = self.write(start).await?;
         if let Some(reservation @ (ReservationOutcome::BudgetReserved | ReservationOutcome::Exhausted)) =
             reservation
         {
-            tracing::warn!(turn = %attempt.turn, ?reservation, "skipped a model call that exceeds the day's budget");
+            tracing::warn!(turn = %id.turn, ?reservation, "skipped a model call that exceeds the day's budget");
             self.logs.outbox.notify();
         }
         Ok(reservation)
@@ -75,16 +86,16 @@ impl TurnLog {
         DeltaRecorder::new(&self.logs.db, &self.logs.clock, attempt)
     }
 
-    /// Records the response to an attempt, with its last streamed pieces.
+    /// Records the response to an attempt, with its last streamed chunks.
     pub(crate) async fn complete_attempt(
         &self,
         attempt: AttemptId,
-        last_pieces: Vec<BlockChunk>,
+        last_chunks: Vec<BlockChunk>,
         response: RecordedResponse,
     ) -> anyhow::Result<TurnProgress> {
         let now = self.now();
         let record = move |conn: &mut Conn| {
-            delta_writer::append_chunks(conn, attempt, &last_pieces, now)?;
+            delta_writer::append_chunks(conn, attempt, &last_chunks, now)?;
             model_steps::complete_attempt(conn, attempt, &response, now)
         };
         self.record_and_continue(record).await
@@ -99,7 +110,7 @@ impl TurnLog {
         self.write(move |conn| model_steps::abandon_attempt(conn, attempt, abandoned, now)).await
     }
 
-    /// Reserves the cost of the call that decides whether a message needs a reply.
+    /// Reserves the cost of the triage call.
     pub(crate) async fn reserve_triage_cost(
         &self,
         estimate: CostEstimate,
@@ -108,25 +119,27 @@ impl TurnLog {
         self.write(move |conn| daily_budget::reserve_call_cost(conn, &call, budget)).await
     }
 
-    /// Records permanently whether the turn continues.
+    /// Records the triage decision. A skip ends the turn.
     pub(crate) async fn record_triage(
         &self,
-        verdict: TriageState,
+        decision: TriageState,
         charge: ModelCharge,
     ) -> Result<TurnProgress, DbError> {
         let (turn, now) = (self.active_turn.id, self.now());
         let record = move |conn: &mut Conn| {
             daily_budget::settle_call_cost(conn, turn, charge)?;
-            turn_lifecycle::set_triage_state(conn, turn, verdict, now)?;
-            match verdict {
-                TriageState::Skip => {
-                    turn_lifecycle::finish_turn(conn, &TurnEnd::without_message(turn, SMALL_TALK), now)
-                }
+            turn_lifecycle::set_triage_state(conn, turn, decision, now)?;
+            match decision {
+                TriageState::Skip => turn_lifecycle::finish_turn(
+                    conn,
+                    &TurnEnd::without_message(turn, SKIPPED_SMALL_TALK),
+                    now,
+                ),
                 TriageState::Open | TriageState::Respond => Ok(()),
             }
         };
         self.write(record).await?;
-        Ok(match verdict {
+        Ok(match decision {
             TriageState::Skip => TurnProgress::Ended,
             TriageState::Open | TriageState::Respond => TurnProgress::Reload,
         })

@@ -1,5 +1,5 @@
-//! Log of a running turn. Every record about a running turn is written through its log, and read back in the commit of
-//! the record, which also determines whether the turn ends.
+//! Log of a running turn. Every record about a running turn is written through its log. The transaction of a record also
+//! ends the turn, or loads its new state.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::store::database::db::{Db, DbError};
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnEnd};
 use crate::store::{Conn, QueryResult, with_savepoint};
 
-/// Logs of turns, and the workers to whom their records give work.
+/// Shared dependencies of turn logs, with the signals of the workers that process their records.
 pub(crate) struct TurnLogs {
     pub(super) db: Db,
     pub(super) clock: Clock,
@@ -36,14 +36,14 @@ impl TurnLogs {
         Self { db, clock, settings, outbox, turn_answered, addition_queued }
     }
 
-    /// Opens the log of a turn. `wakeup` notifies the task of the turn's user.
+    /// Opens the log of a turn. `wakeup` wakes the task of the turn's user.
     pub(crate) fn open_log(
         self: &Arc<Self>,
         user: UserId,
         active_turn: ActiveTurn,
         wakeup: Arc<Notify>,
     ) -> TurnLog {
-        TurnLog { logs: self.clone(), user, active_turn, wakeup, earlier: Arc::default() }
+        TurnLog { logs: self.clone(), user, active_turn, wakeup, earlier_reports: Arc::default() }
     }
 }
 
@@ -52,17 +52,17 @@ pub(crate) struct TurnLog {
     pub(super) logs: Arc<TurnLogs>,
     pub(super) user: UserId,
     pub(super) active_turn: ActiveTurn,
-    /// Bell of the user's task. Every cancellation of the turn rings it.
+    /// Wake-up of the user's task, which every cancellation of the turn notifies.
     wakeup: Arc<Notify>,
     /// Reports of tools and code before this turn, newest first.
-    earlier: Arc<[String]>,
+    earlier_reports: Arc<[String]>,
 }
 
 /// Progress of a turn after a step.
 pub(crate) enum TurnProgress {
-    /// The turn continues after a load of its state.
+    /// The turn continues, and its state has to be loaded.
     Reload,
-    /// The turn continues from this state, which was loaded in the commit of the last record.
+    /// The turn continues from this state, which was loaded with the last record.
     Loaded(Box<TurnContext>),
     Ended,
 }
@@ -81,32 +81,33 @@ impl TurnLog {
         self.read(read).await
     }
 
-    /// Adds the reports of tools and code before this turn to the state that later loads return.
-    pub(crate) fn with_earlier_reports(self, earlier: Arc<[String]>) -> Self {
-        Self { earlier, ..self }
+    /// Adds the reports of earlier turns to all states that the log loads from now on.
+    pub(crate) fn with_earlier_reports(self, earlier_reports: Arc<[String]>) -> Self {
+        Self { earlier_reports, ..self }
     }
 
     pub(crate) async fn load_context(&self) -> Result<TurnContext, DbError> {
         let (user, active_turn) = (self.user, self.active_turn);
         let context = self.read(move |conn| TurnContext::load_turn(conn, user, active_turn)).await?;
-        Ok(context.with_record(&self.earlier))
+        Ok(context.with_earlier_reports(&self.earlier_reports))
     }
 
-    /// Records a result of the turn, and in the same commit its direct consequence: a turn with an answer ends, and the
-    /// state of any other turn is loaded.
+    /// Records a result of the turn. In the same transaction, the turn ends if it has a reply, or its new state is
+    /// loaded.
     pub(super) async fn record_and_continue(
         &self,
         record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<TurnProgress> {
-        let (logs, user, active_turn, earlier) =
-            (self.logs.clone(), self.user, self.active_turn, self.earlier.clone());
-        let recorded = move |conn: &mut Conn| {
+        let (logs, user, active_turn, earlier_reports) =
+            (self.logs.clone(), self.user, self.active_turn, self.earlier_reports.clone());
+        let write = move |conn: &mut Conn| {
             record(conn)?;
-            // The record is committed even if the rest fails. The next load of the turn reads the record again and gets
-            // the error.
-            Ok(logs.end_or_load_turn(conn, user, active_turn, &earlier).unwrap_or(TurnProgress::Reload))
+            // The record is committed even if the rest fails. Then the next load of the turn returns the error.
+            Ok(logs
+                .end_or_load_turn(conn, user, active_turn, &earlier_reports)
+                .unwrap_or(TurnProgress::Reload))
         };
-        let progress = self.write(recorded).await?;
+        let progress = self.write(write).await?;
         if let TurnProgress::Ended = progress {
             self.signal_end();
         }
@@ -132,7 +133,7 @@ impl TurnLog {
         let turn = self.active_turn.id;
         loop {
             self.wakeup.notified().await;
-            // If the database does not answer, the turn continues to its next record and gets the error there.
+            // If the read fails, the turn continues, and its next record returns the error.
             if self.read(move |conn| turn_lifecycle::is_cancel_requested(conn, turn)).await.unwrap_or(false) {
                 return;
             }
@@ -157,7 +158,7 @@ impl TurnLog {
         self.logs.db.write(work).await
     }
 
-    /// Returns the last midnight in the household's time zone.
+    /// Returns the start of the current day in the household's time zone.
     fn start_of_day(&self) -> Timestamp {
         let now = self.now();
         let zoned = now.to_zoned(self.logs.settings.zone.clone());
@@ -171,10 +172,12 @@ impl TurnLogs {
         conn: &mut Conn,
         user: UserId,
         active_turn: ActiveTurn,
-        earlier: &Arc<[String]>,
+        earlier_reports: &Arc<[String]>,
     ) -> QueryResult<TurnProgress> {
-        let (context, now) =
-            (TurnContext::load_turn(conn, user, active_turn)?.with_record(earlier), self.clock.now());
+        let (context, now) = (
+            TurnContext::load_turn(conn, user, active_turn)?.with_earlier_reports(earlier_reports),
+            self.clock.now(),
+        );
         let step = context.turn.next_step(now, &self.settings.limits);
         match turn_end::final_turn_end(&context, &step, self.settings.reactions) {
             Some(end) => {

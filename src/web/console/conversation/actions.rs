@@ -33,11 +33,11 @@ pub(in crate::web) async fn begin_test_conversation(
     State(console): State<ConsoleState>,
     _form: SignedForm<ButtonForm>,
 ) -> PageResult {
-    Ok(match console.engine.conversation_actions.begin_test_conversation().await? {
-        TestConversationOutcome::Begun(id) => {
+    Ok(match console.engine.conversation_actions.start_test_conversation().await? {
+        TestConversationOutcome::Started(id) => {
             Redirect::to(&format!("/conversations/{id}#box")).into_response()
         }
-        TestConversationOutcome::NoNumberFree => {
+        TestConversationOutcome::NoFreeNumber => {
             redirect_with_flash("/conversations", FlashMessage::NoNumber)
         }
     })
@@ -128,7 +128,7 @@ pub(in crate::web) async fn cancel_turn(
 ) -> PageResult {
     let outcome = match console.engine.turn_actions.cancel_turn(TurnId(turn), Actor::Console).await? {
         CancelRequestOutcome::Requested => FlashMessage::Ending,
-        CancelRequestOutcome::AlreadyOver => FlashMessage::Over,
+        CancelRequestOutcome::AlreadyEnded => FlashMessage::Over,
         CancelRequestOutcome::Unknown => return Err(PageError::NotFound),
     };
     redirect_to_turn(&console, TurnId(turn), outcome).await

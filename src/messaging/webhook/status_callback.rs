@@ -1,16 +1,16 @@
-//! Status callback: Twilio's report on a message that it accepted from us.
+//! Parsing of status callbacks, with which Twilio reports the delivery of our messages.
 
 use std::str::FromStr;
 
-use super::fields::FieldShape::{Address as AddressOf, Digits, Sid, Text, Version, Word};
+use super::fields::FieldFormat::{Address as AddressOf, Digits, Sid, Text, Version, Word};
 use super::fields::{CheckedFields, DecodedForm, DocumentedField, FormFault, optional_field, required_field};
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::store::queue::callbacks::{CallbackKey, CallbackWord};
 use crate::store::queue::delivery_reports::DeliveryReport;
 
-/// Documented fields of a status callback:
-/// <https://www.twilio.com/docs/messaging/guides/track-outbound-message-status>, with the fields of channels.
-pub(super) const REPORT_FIELDS: [DocumentedField; 16] = [
+/// Documented fields of a status callback
+/// (<https://www.twilio.com/docs/messaging/guides/track-outbound-message-status>), with the fields of channels.
+pub(super) const CALLBACK_FIELDS: [DocumentedField; 16] = [
     required_field("AccountSid", Sid),
     required_field("ApiVersion", Version),
     required_field("MessageSid", Sid),
@@ -29,12 +29,12 @@ pub(super) const REPORT_FIELDS: [DocumentedField; 16] = [
     optional_field("RawDlrDoneDate", Digits),
 ];
 
-/// Query of a callback's address: the attempt, the message, and the random value of that message.
+/// Query of a callback URL, which identifies the message and the attempt with a random token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackQuery(Option<CallbackKey>);
 
 impl CallbackQuery {
-    /// Parses a query as we write it into the address, and in no other form: the boundary between the address and the
+    /// Parses a query in exactly the form in which we write it into the URL, because the boundary between the URL and the
     /// fields is not signed either.
     pub fn from_query(query: &str) -> Self {
         Self(parse_key(query).filter(|key| key.to_query() == query))
@@ -56,18 +56,18 @@ fn parse_number<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// Parses a status callback that came to an address with this query.
-pub fn parse_report(
+/// Parses a status callback to a URL with this query.
+pub fn parse_status_callback(
     form: &DecodedForm,
     query: CallbackQuery,
     account_sid: &str,
 ) -> Result<DeliveryReport, FormFault> {
-    let fields = CheckedFields::from_form(form, &REPORT_FIELDS, account_sid)?;
+    let fields = CheckedFields::from_form(form, &CALLBACK_FIELDS, account_sid)?;
     if fields.has("NumMedia") || fields.has("Body") {
         return Err(FormFault::WrongRoute);
     }
-    let hides = |text: &str| text != "ErrorCode" && text.contains("ErrorCode");
-    if fields.iter().any(|(name, value)| hides(name) || value.contains("ErrorCode")) {
+    let hides_error_code = |name: &str| name != "ErrorCode" && name.contains("ErrorCode");
+    if fields.iter().any(|(name, value)| hides_error_code(name) || value.contains("ErrorCode")) {
         return Err(FormFault::HiddenField);
     }
     let (sid, status) = (fields.required("MessageSid")?, fields.required("MessageStatus")?);

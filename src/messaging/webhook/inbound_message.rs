@@ -1,8 +1,8 @@
-//! Inbound message, parsed from the request by which Twilio delivers it.
+//! Parsing of the webhook request for an inbound message.
 
 use jiff::Timestamp;
 
-use super::fields::FieldShape::{Address as AddressOf, Count, Digits, OneOf, Sid, Text, Url, Version, Word};
+use super::fields::FieldFormat::{Address as AddressOf, Count, Digits, OneOf, Sid, Text, Url, Version, Word};
 use super::fields::{
     CheckedFields, DecodedForm, DocumentedField, FieldPresence, FormFault, optional_field, required_field,
 };
@@ -10,14 +10,14 @@ use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource,
 use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{Address, ChannelKind, OptWord};
 
-/// Most media that Twilio delivers with a message.
+/// Maximum number of media that Twilio delivers with a message.
 pub(super) const MAX_MEDIA: usize = 10;
-/// Prefixes of media fields. Each medium has one field with either name, followed by its number.
-const MEDIA_NAMES: [&str; 2] = ["MediaUrl", "MediaContentType"];
+/// Prefixes of the two numbered fields of each medium, such as `MediaUrl0`.
+const MEDIA_FIELD_PREFIXES: [&str; 2] = ["MediaUrl", "MediaContentType"];
 
-/// Documented fields of an inbound message: <https://www.twilio.com/docs/messaging/guides/webhook-request>, with the
-/// fields of WhatsApp, Advanced Opt-Out and the fallback address. The media fields, which have numbers, are separate.
-pub(super) const TEXT_FIELDS: [DocumentedField; 57] = [
+/// Documented fields of an inbound message (<https://www.twilio.com/docs/messaging/guides/webhook-request>), with the
+/// fields of WhatsApp, Advanced Opt-Out and the fallback URL, but without the numbered media fields.
+pub(super) const INBOUND_FIELDS: [DocumentedField; 57] = [
     required_field("AccountSid", Sid),
     required_field("ApiVersion", Version),
     required_field("Body", Text),
@@ -77,13 +77,13 @@ pub(super) const TEXT_FIELDS: [DocumentedField; 57] = [
     optional_field("WaId", Text),
 ];
 
-/// Parses the form of an inbound message. `now` is the time of its arrival.
-pub fn parse_text(
+/// Parses the form of an inbound message that arrived at `now`.
+pub fn parse_inbound_message(
     form: &DecodedForm,
     account_sid: &str,
     now: Timestamp,
 ) -> Result<ReceivedMessage, FormFault> {
-    let fields = CheckedFields::from_form(form, &TEXT_FIELDS, account_sid)?;
+    let fields = CheckedFields::from_form(form, &INBOUND_FIELDS, account_sid)?;
     if fields.has("MessageStatus") {
         return Err(FormFault::WrongRoute);
     }
@@ -93,17 +93,17 @@ pub fn parse_text(
     }
     let from = Address::new(fields.required("From")?);
     let media = parse_media(&fields)?;
-    // Twilio reports the error of the first URL only when it calls the second.
-    let by_fallback = fields.has("ErrorUrl") || fields.has("ErrorCode");
+    // Twilio sends the error of the webhook URL only to the fallback URL.
+    let is_fallback = fields.has("ErrorUrl") || fields.has("ErrorCode");
     Ok(ReceivedMessage {
         channel: ChannelKind::Twilio,
         external_id: external_id.to_owned(),
-        from: from.phone().map_err(|_| FormFault::WrongShape)?,
+        from: from.phone().map_err(|_| FormFault::InvalidValue)?,
         to: Address::new(fields.required("To")?),
-        // SQLite and the C libraries around it end a string at a NUL.
+        // NUL characters end a string in SQLite's C interface.
         body: fields.get("Body").unwrap_or_default().replace('\0', "\u{fffd}"),
         media,
-        via: if by_fallback { MessageSource::Fallback } else { MessageSource::Webhook },
+        via: if is_fallback { MessageSource::Fallback } else { MessageSource::Webhook },
         carrier_word: parse_opt_out_type(&fields),
         authority: if is_ambiguous(&fields) { FieldAuthority::Ambiguous } else { FieldAuthority::Certain },
         provider_at: now,
@@ -111,40 +111,40 @@ pub fn parse_text(
     })
 }
 
-/// True if the same characters could have been signed as other fields that Twilio documents: if so, the message may not
-/// act before the carrier's own record confirms it.
+/// Returns whether the same characters could have been signed as other documented fields. An ambiguous message may not act
+/// before it is verified against the carrier's record.
 fn is_ambiguous(fields: &CheckedFields<'_>) -> bool {
-    let undocumented = fields.iter().any(|(name, _)| !is_documented(name));
-    let hides_a_name = fields.iter().any(|(_, value)| contains_documented_name(value));
-    let mut constant = TEXT_FIELDS.iter().filter(|field| field.presence == FieldPresence::Always);
-    let lacks_a_constant = constant.any(|field| !fields.has(field.name));
-    // The text between the body and the next field of every message may be the end of the body.
-    let cuts_the_body = fields.iter().any(|(name, _)| "Body" < name && name < "From");
-    undocumented || hides_a_name || lacks_a_constant || cuts_the_body
+    let has_undocumented_name = fields.iter().any(|(name, _)| !is_documented(name));
+    let value_contains_name = fields.iter().any(|(_, value)| contains_documented_name(value));
+    let mut required = INBOUND_FIELDS.iter().filter(|field| field.presence == FieldPresence::Always);
+    let lacks_required_field = required.any(|field| !fields.has(field.name));
+    // A field that sorts between `Body` and `From` may be the end of the body.
+    let splits_body = fields.iter().any(|(name, _)| "Body" < name && name < "From");
+    has_undocumented_name || value_contains_name || lacks_required_field || splits_body
 }
 
 fn is_documented(name: &str) -> bool {
-    TEXT_FIELDS.iter().any(|field| field.name == name) || media_index(name).is_some()
+    INBOUND_FIELDS.iter().any(|field| field.name == name) || media_index(name).is_some()
 }
 
 fn contains_documented_name(value: &str) -> bool {
-    let names = TEXT_FIELDS.iter().map(|field| field.name).chain(MEDIA_NAMES);
+    let names = INBOUND_FIELDS.iter().map(|field| field.name).chain(MEDIA_FIELD_PREFIXES);
     // The shortest name has two characters.
     value.len() > 1 && names.into_iter().any(|name| value.contains(name))
 }
 
-/// Returns the medium that a field belongs to, if any.
+/// Returns the index of the medium that a field belongs to; `None` for other fields.
 fn media_index(name: &str) -> Option<usize> {
-    let number = MEDIA_NAMES.iter().find_map(|stem| name.strip_prefix(stem))?;
-    let one_digit = matches!(number.as_bytes(), [b'0'..=b'9']);
-    if one_digit { number.parse().ok() } else { None }
+    let number = MEDIA_FIELD_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix))?;
+    let is_one_digit = matches!(number.as_bytes(), [b'0'..=b'9']);
+    if is_one_digit { number.parse().ok() } else { None }
 }
 
-/// Parses the media of a message: exactly as many as it announces.
+/// Parses the media of a message, whose number must be `NumMedia`.
 fn parse_media(fields: &CheckedFields<'_>) -> Result<Vec<MessageMedia>, FormFault> {
-    let count = fields.required("NumMedia")?.parse().map_err(|_| FormFault::WrongShape)?;
-    let named = fields.iter().filter(|(name, _)| media_index(name).is_some()).count();
-    if count > MAX_MEDIA || named != MEDIA_NAMES.len() * count {
+    let count = fields.required("NumMedia")?.parse().map_err(|_| FormFault::InvalidValue)?;
+    let field_count = fields.iter().filter(|(name, _)| media_index(name).is_some()).count();
+    if count > MAX_MEDIA || field_count != MEDIA_FIELD_PREFIXES.len() * count {
         return Err(FormFault::WrongMedia);
     }
     (0..count)
@@ -152,14 +152,14 @@ fn parse_media(fields: &CheckedFields<'_>) -> Result<Vec<MessageMedia>, FormFaul
             let url = fields.get(&format!("MediaUrl{index}")).ok_or(FormFault::WrongMedia)?;
             let content_type = fields.get(&format!("MediaContentType{index}")).unwrap_or_default();
             if !Url.matches_value(url) {
-                return Err(FormFault::WrongShape);
+                return Err(FormFault::InvalidValue);
             }
             Ok(MessageMedia { url: url.to_owned(), content_type: content_type.to_owned() })
         })
         .collect()
 }
 
-/// Parses Twilio's interpretation of the message, in any language: numbers with Advanced Opt-Out report it
+/// Parses Twilio's own interpretation of an opt-out keyword, which it sends for numbers with Advanced Opt-Out
 /// (<https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out>).
 fn parse_opt_out_type(fields: &CheckedFields<'_>) -> Option<OptWord> {
     match fields.get("OptOutType")? {
