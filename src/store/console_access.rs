@@ -15,7 +15,7 @@ pub struct TokenHash(pub [u8; 32]);
 /// Outcome of using a sign-in link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignInLinkOutcome {
-    Opened,
+    Redeemed,
     /// The link was used, has expired, or never existed.
     Invalid,
 }
@@ -129,7 +129,7 @@ pub fn redeem_sign_in_link(
         .find(&token.0[..])
         .filter(sign_in_links::used_at.is_null().and(sign_in_links::expires_at.gt(ms(now))));
     let used = diesel::update(open).set(sign_in_links::used_at.eq(ms(now))).execute(conn)?;
-    Ok(if used == 0 { SignInLinkOutcome::Invalid } else { SignInLinkOutcome::Opened })
+    Ok(if used == 0 { SignInLinkOutcome::Invalid } else { SignInLinkOutcome::Redeemed })
 }
 
 /// Creates an API key and returns its id.
