@@ -29,7 +29,7 @@ pub struct AttentionItems {
     pub newcomers: Vec<User>,
     pub removal_requests: Vec<(Approval, User)>,
     /// Admins who get no messages because they have opted out.
-    pub silent_admins: Vec<User>,
+    pub opted_out_admins: Vec<User>,
     /// Users who may not delete or approve anything by message today.
     pub suspended: Vec<User>,
     /// Messages and changes with an unknown outcome.
@@ -77,12 +77,12 @@ pub fn load_attention_items(
             wishes.push((open, about));
         }
     }
-    let silent_admins = people::load_admins(conn)?.into_iter().filter(|admin| admin.opted_out).collect();
+    let opted_out_admins = people::load_admins(conn)?.into_iter().filter(|admin| admin.opted_out).collect();
     Ok(AttentionItems {
         paused_since,
         newcomers,
         removal_requests: wishes,
-        silent_admins,
+        opted_out_admins,
         suspended: code_misses::load_suspended_users(conn, today)?,
         unresolved: load_unresolved_effects(conn)?,
         failed_turns: load_failed_turns(conn, since)?,
