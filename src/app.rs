@@ -208,7 +208,7 @@ impl App {
     pub async fn start(blueprint: AppBlueprint) -> Result<Self, StartError> {
         let AppBlueprint { db, clock, settings, embedder, admin, members, missed, .. } = blueprint;
         let floor = settings.similarity_floor;
-        let checkup = ConnectionTester::new(blueprint.config, &blueprint.library, embedder.clone(), floor);
+        let tester = ConnectionTester::new(blueprint.config, &blueprint.library, embedder.clone(), floor);
         let (library, delays) = (Arc::new(blueprint.library), settings.recovery_delays);
         let now = begin_run(&db, &clock, &settings, (admin, members)).await?;
         let tools = all_tools(&library, settings.pictures);
@@ -271,7 +271,7 @@ impl App {
             context_window: blueprint.context_window,
             metrics,
             health,
-            checkup,
+            connection_tester: tester,
         };
         Ok(Self { engine, relay, webhooks, console, db, clock, stop, maintenance, tasks })
     }

@@ -123,7 +123,7 @@ impl Variant {
                 let server = tokio::spawn(http_server::serve_sockets(
                     listener,
                     router,
-                    ListenerLimits::PAGES,
+                    ListenerLimits::CONSOLE,
                     stop.clone(),
                 ));
                 (server, Running::App(Box::new(app)))

@@ -48,7 +48,12 @@ impl BoundSockets {
         ))];
         if let Some(listener) = self.console {
             let console = web::console_router(app.console.clone());
-            servers.push(tokio::spawn(serve_sockets(listener, console, ListenerLimits::PAGES, stop.clone())));
+            servers.push(tokio::spawn(serve_sockets(
+                listener,
+                console,
+                ListenerLimits::CONSOLE,
+                stop.clone(),
+            )));
         }
         RunningListeners { stop, servers }
     }

@@ -1,5 +1,5 @@
 //! Webhook for events from Sonarr and Radarr: authenticates, parses, stores and acknowledges them. Both wait for the
-//! response in the middle of an import and never send again, so nothing else is done here.
+//! response during an import and never retry, so nothing else is done here.
 
 use std::sync::Arc;
 
@@ -23,19 +23,19 @@ const TOKEN_HEADER: &str = "x-dialarr-token";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ArrWebhookError {
-    #[error("take a report: NOTIFICATION_SECRET is not set")]
+    #[error("accept an arr event: NOTIFICATION_SECRET is not set")]
     NoSecret,
-    #[error("take a report of a library that is not configured")]
-    UnknownLibrary,
-    #[error("take a report without the right secret")]
+    #[error("accept an arr event: the instance is not configured")]
+    UnknownInstance,
+    #[error("accept an arr event without the correct secret")]
     WrongSecret,
-    #[error("take a report over 1 MiB")]
+    #[error("accept an arr event over 1 MiB")]
     TooLarge,
-    #[error("serve a client that holds as many connections as any other")]
+    #[error("finish a request whose connection slot went to another client")]
     Displaced,
-    #[error("read the report")]
-    Unreadable,
-    #[error("store the report")]
+    #[error("parse the arr event")]
+    Malformed,
+    #[error("store the arr event")]
     NotStored,
 }
 
@@ -45,10 +45,10 @@ impl IntoResponse for ArrWebhookError {
             Self::NoSecret => {
                 (StatusCode::SERVICE_UNAVAILABLE, "NOTIFICATION_SECRET is not set\n").into_response()
             }
-            Self::UnknownLibrary => StatusCode::NOT_FOUND.into_response(),
+            Self::UnknownInstance => StatusCode::NOT_FOUND.into_response(),
             Self::WrongSecret => StatusCode::UNAUTHORIZED.into_response(),
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
-            Self::Unreadable => StatusCode::BAD_REQUEST.into_response(),
+            Self::Malformed => StatusCode::BAD_REQUEST.into_response(),
             Self::NotStored | Self::Displaced => StatusCode::SERVICE_UNAVAILABLE.into_response(),
         }
     }
@@ -73,7 +73,7 @@ async fn accept_event(
 ) -> Result<(), ArrWebhookError> {
     let secret = webhooks.arr_secret.as_ref().ok_or(ArrWebhookError::NoSecret)?;
     let instance =
-        webhooks.arr_events.find_reporting_instance(instance).ok_or(ArrWebhookError::UnknownLibrary)?;
+        webhooks.arr_events.find_reporting_instance(instance).ok_or(ArrWebhookError::UnknownInstance)?;
     let (parts, body) = request.into_parts();
     if !presents_secret(&parts.headers, secret) {
         return Err(ArrWebhookError::WrongSecret);
@@ -83,18 +83,18 @@ async fn accept_event(
         return Err(ArrWebhookError::Displaced);
     }
     let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| ArrWebhookError::TooLarge)?;
-    let reported =
-        connect_events::parse_events(&body, webhooks.clock.now()).map_err(|_| ArrWebhookError::Unreadable)?;
-    webhooks.arr_events.store_arr_events(instance, reported).await.map_err(|error| {
+    let events =
+        connect_events::parse_events(&body, webhooks.clock.now()).map_err(|_| ArrWebhookError::Malformed)?;
+    webhooks.arr_events.store_arr_events(instance, events).await.map_err(|error| {
         tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "failed to store an arr event");
         ArrWebhookError::NotStored
     })
 }
 
-/// True if the request contains the secret, as a separate header or as the password of Basic authentication.
+/// Returns whether the request contains the secret, in its own header or as the password of Basic authentication.
 fn presents_secret(headers: &HeaderMap, secret: &SecretString) -> bool {
     let token = headers.get(TOKEN_HEADER).map(|value| value.as_bytes().to_vec());
-    [token, basic_password(headers)].into_iter().flatten().any(|given| matches_secret(&given, secret))
+    [token, basic_password(headers)].into_iter().flatten().any(|presented| matches_secret(&presented, secret))
 }
 
 fn basic_password(headers: &HeaderMap) -> Option<Vec<u8>> {
@@ -107,8 +107,8 @@ fn basic_password(headers: &HeaderMap) -> Option<Vec<u8>> {
     Some(credentials[colon + 1..].to_vec())
 }
 
-/// Compares the hashes, so that the time of the comparison reveals neither a character nor the length.
-fn matches_secret(given: &[u8], secret: &SecretString) -> bool {
-    let [given, wanted] = [given, secret.expose_secret().as_bytes()].map(Sha256::digest);
-    bool::from(given.as_slice().ct_eq(wanted.as_slice()))
+/// Compares hashes in constant time, so that the duration reveals neither a character nor the length of the secret.
+fn matches_secret(presented: &[u8], secret: &SecretString) -> bool {
+    let [presented, expected] = [presented, secret.expose_secret().as_bytes()].map(Sha256::digest);
+    bool::from(presented.as_slice().ct_eq(expected.as_slice()))
 }

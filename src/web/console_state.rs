@@ -27,13 +27,13 @@ pub struct ConsoleState {
     pub access: Arc<ConsoleAccess>,
     /// Period for which the text of messages is stored.
     pub retention: SignedDuration,
-    /// Ends the streams, so that the listener can close.
+    /// Token that ends the streams, so that the listener can close.
     pub stop: CancellationToken,
     pub streams: StreamLimit,
-    /// Most tokens that the model can read at once, if configured.
+    /// Size of the model's context window in tokens, if configured.
     pub context_window: Option<u64>,
     pub metrics: Metrics,
     pub health: HealthChecker,
     /// Connection tests of the health page.
-    pub checkup: ConnectionTester,
+    pub connection_tester: ConnectionTester,
 }

@@ -1,4 +1,4 @@
-//! Twilio's status callbacks for messages that it accepted from us.
+//! Webhook for Twilio's status callbacks about outbound messages.
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -22,14 +22,14 @@ pub(super) async fn receive_status_callback(
 
 async fn record_callback(webhooks: &WebhookState, request: Request) -> Result<(), TwilioWebhookError> {
     let query = CallbackQuery::from_query(request.uri().query().unwrap_or_default());
-    let TwilioForm { form, trust } = parse_trusted_form(webhooks, request).await?;
-    let report = webhook::parse_status_callback(&form, query, &trust.account_sid)?;
-    let (now, terms) = (webhooks.clock.now(), webhooks.acceptance_policy.clone());
-    let recorded = webhooks
+    let TwilioForm { form, verification } = parse_trusted_form(webhooks, request).await?;
+    let report = webhook::parse_status_callback(&form, query, &verification.account_sid)?;
+    let (now, policy) = (webhooks.clock.now(), webhooks.acceptance_policy.clone());
+    let outcome = webhooks
         .db
-        .write_or_busy(move |conn| delivery_reports::record_delivery_report(conn, &report, &terms, now))
+        .write_or_busy(move |conn| delivery_reports::record_delivery_report(conn, &report, &policy, now))
         .await;
-    match recorded {
+    match outcome {
         Ok(ReportOutcome::New(acceptance, delivery)) => {
             webhooks.metrics.text_accepted(acceptance);
             if let Some(delivery) = delivery {
@@ -37,11 +37,10 @@ async fn record_callback(webhooks: &WebhookState, request: Request) -> Result<()
             }
         }
         Ok(ReportOutcome::Known) => {}
-        // Twilio behaved correctly, so this is not an error on its side: late callbacks for a message that was erased,
-        // or sent before a restore, arrive in this form.
+        // Not an error of Twilio: the message may have been erased, or sent before a backup was restored.
         Ok(ReportOutcome::Unbound) => {
             webhooks.metrics.webhook_refused("status", "unbound");
-            tracing::warn!("status callback matches no message of ours");
+            tracing::warn!("status callback matches no outbound message");
         }
         Err(error) => {
             tracing::error!(%error, "failed to store a status callback");

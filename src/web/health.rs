@@ -1,5 +1,5 @@
-//! Health of the program, for the services that restart or monitor it. The endpoints are public: a result is cached for
-//! a while, so that any number of requests cause one check of the database.
+//! Health endpoints for the services that restart or monitor the program. They are public, so each result is cached for
+//! a moment: a flood of requests does not cause a flood of database checks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -27,7 +27,8 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
 /// Period for which a successful write is cached: each costs a disk sync.
 const WRITE_CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
-/// Longest normal wait. A turn takes two minutes at most, and few messages of one user wait for each other.
+/// Longest normal wait of an inbound message. A turn takes two minutes at most, and a user rarely has several messages
+/// waiting.
 const MAX_INBOUND_AGE: SignedDuration = SignedDuration::from_mins(10);
 /// Longest normal delay of an outbound message: by then several attempts have failed.
 const MAX_UNSENT_AGE: SignedDuration = SignedDuration::from_mins(15);
@@ -45,15 +46,15 @@ struct HealthState {
     written_at: Mutex<Option<Timestamp>>,
 }
 
-/// Last report, and the right to make the next one.
+/// Last report, and the permit to create the next one.
 struct CachedReport {
     last: Mutex<Option<(Timestamp, HealthReport)>>,
-    turn: Semaphore,
+    refresh_permit: Semaphore,
 }
 
 impl Default for CachedReport {
     fn default() -> Self {
-        Self { last: Mutex::new(None), turn: Semaphore::new(1) }
+        Self { last: Mutex::new(None), refresh_permit: Semaphore::new(1) }
     }
 }
 
@@ -73,7 +74,7 @@ pub(super) struct HealthCheckResult {
 impl HealthCheckResult {
     fn new(name: &'static str, outcome: Result<String, String>) -> Self {
         let ok = outcome.is_ok();
-        Self { name, ok, detail: outcome.unwrap_or_else(|wrong| wrong) }
+        Self { name, ok, detail: outcome.unwrap_or_else(|problem| problem) }
     }
 }
 
@@ -106,14 +107,16 @@ impl FromRef<ConsoleState> for HealthChecker {
     }
 }
 
-/// Reports whether the process works at all; if not, a restart may help.
+/// Reports liveness: whether the process works at all. If not, a restart may help.
 pub(super) async fn report_liveness(State(health): State<HealthChecker>) -> HealthReport {
     health
-        .cached_report(&health.0.alive, async || HealthReport::from_checks(vec![health.check_writer().await]))
+        .cached_report(&health.0.alive, async || {
+            HealthReport::from_checks(vec![health.check_write_queue().await])
+        })
         .await
 }
 
-/// Reports whether messages arrive, are answered and are sent.
+/// Reports readiness: whether messages are received, answered and sent.
 pub(super) async fn report_readiness(State(health): State<HealthChecker>) -> HealthReport {
     health.check_readiness().await
 }
@@ -125,70 +128,70 @@ impl HealthChecker {
     }
 
     pub(super) async fn check_readiness(&self) -> HealthReport {
-        let look = async || {
+        let run_checks = async || {
             let (migrated, written, backlog) =
-                tokio::join!(self.check_migrations(), self.check_writing(), self.check_backlog());
+                tokio::join!(self.check_migrations(), self.check_disk_write(), self.check_backlog());
             HealthReport::from_checks(
                 [self.check_database_file(), migrated, written].into_iter().chain(backlog).collect(),
             )
         };
-        self.cached_report(&self.0.ready, look).await
+        self.cached_report(&self.0.ready, run_checks).await
     }
 
     /// Returns the last report, or a new one. Concurrent callers wait for it and share it.
     async fn cached_report(
         &self,
-        kept: &CachedReport,
-        look: impl AsyncFnOnce() -> HealthReport,
+        cached: &CachedReport,
+        run_checks: impl AsyncFnOnce() -> HealthReport,
     ) -> HealthReport {
         // The semaphore is never closed.
-        let _turn = kept.turn.acquire().await;
-        let last = kept.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let _permit = cached.refresh_permit.acquire().await;
+        let last = cached.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((at, report)) = last
             && self.is_fresh(at, CHECK_INTERVAL)
         {
             return report;
         }
-        let report = look().await;
+        let report = run_checks().await;
         for check in report.checks.iter().filter(|check| !check.ok) {
             tracing::warn!(check = check.name, detail = check.detail, "health check failed");
         }
-        *kept.last.lock().unwrap_or_else(PoisonError::into_inner) =
+        *cached.last.lock().unwrap_or_else(PoisonError::into_inner) =
             Some((self.0.clock.now(), report.clone()));
         report
     }
 
-    fn is_fresh(&self, at: Timestamp, time: SignedDuration) -> bool {
+    fn is_fresh(&self, at: Timestamp, max_age: SignedDuration) -> bool {
         let age = self.0.clock.now().duration_since(at);
-        !age.is_negative() && age < time
+        !age.is_negative() && age < max_age
     }
 
-    /// Checks that the writer starts and completes a task. A task without changes causes no sync.
-    async fn check_writer(&self) -> HealthCheckResult {
-        let answered = tokio::time::timeout(CHECK_TIMEOUT, self.0.db.write(|_| Ok(()))).await;
-        HealthCheckResult::new("database", describe_failure(answered).map(|()| "answers".to_owned()))
+    /// Checks that the write queue starts and completes a task. A task without changes causes no sync.
+    async fn check_write_queue(&self) -> HealthCheckResult {
+        let outcome = tokio::time::timeout(CHECK_TIMEOUT, self.0.db.write(|_| Ok(()))).await;
+        HealthCheckResult::new("database", describe_failure(outcome).map(|()| "responds".to_owned()))
     }
 
-    /// Checks that the database file is in place. A restart would not help: without a file at the path, it would begin
-    /// with an empty one. So this check belongs to readiness, not liveness.
+    /// Checks that the database file is in place. A restart would not help, because without a file it would start with
+    /// an empty database. So this check belongs to readiness, not liveness.
     fn check_database_file(&self) -> HealthCheckResult {
-        let found = self.0.db.check_files().map_err(|displaced| displaced.to_string());
-        HealthCheckResult::new("database file", found.map(|()| "at its path".to_owned()))
+        let outcome = self.0.db.check_files().map_err(|displaced| displaced.to_string());
+        HealthCheckResult::new("database file", outcome.map(|()| "in place".to_owned()))
     }
 
     async fn check_migrations(&self) -> HealthCheckResult {
-        let tables =
+        let has_current_schema =
             tokio::time::timeout(CHECK_TIMEOUT, self.0.db.read(database_inspection::has_current_tables))
                 .await;
-        let outcome = match describe_failure(tables) {
-            Ok(true) => Ok("as this version needs them".to_owned()),
-            Ok(false) => Err("the tables are those of another version".to_owned()),
-            Err(wrong) => Err(wrong),
+        let outcome = match describe_failure(has_current_schema) {
+            Ok(true) => Ok("schema is current".to_owned()),
+            Ok(false) => Err("the schema is that of another version".to_owned()),
+            Err(problem) => Err(problem),
         };
         HealthCheckResult::new("migrations", outcome)
     }
 
-    async fn check_writing(&self) -> HealthCheckResult {
+    async fn check_disk_write(&self) -> HealthCheckResult {
         let last = *self.0.written_at.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_some_and(|at| self.is_fresh(at, WRITE_CHECK_INTERVAL)) {
             return HealthCheckResult::new("writing", Ok("works".to_owned()));
@@ -203,25 +206,23 @@ impl HealthChecker {
 
     async fn check_backlog(&self) -> Vec<HealthCheckResult> {
         let now = self.0.clock.now();
-        let read = self.0.db.read(move |conn| load_backlog(conn, now));
-        match describe_failure(tokio::time::timeout(CHECK_TIMEOUT, read).await) {
+        let load = self.0.db.read(move |conn| load_backlog(conn, now));
+        match describe_failure(tokio::time::timeout(CHECK_TIMEOUT, load).await) {
             Ok(backlog) => {
                 let reading = HealthCheckResult::new("reading", Ok("works".to_owned()));
                 vec![reading, check_inbound(&backlog, now), check_outbound(&backlog, now)]
             }
-            Err(wrong) => vec![HealthCheckResult::new("reading", Err(wrong))],
+            Err(problem) => vec![HealthCheckResult::new("reading", Err(problem))],
         }
     }
 }
 
 fn check_inbound(backlog: &Backlog, now: Timestamp) -> HealthCheckResult {
     let outcome = match (backlog.assistant, check_age(backlog.waiting, MAX_INBOUND_AGE, now)) {
-        (AssistantState::Paused, _) => {
-            Ok(format!("{} wait, the assistant is paused", backlog.waiting.length))
-        }
-        (AssistantState::Running, Ok(())) => Ok(format!("{} wait", backlog.waiting.length)),
+        (AssistantState::Paused, _) => Ok(format!("{} waiting; replies are paused", backlog.waiting.length)),
+        (AssistantState::Running, Ok(())) => Ok(format!("{} waiting", backlog.waiting.length)),
         (AssistantState::Running, Err(minutes)) => {
-            Err(format!("{} wait, the oldest for {minutes} minutes", backlog.waiting.length))
+            Err(format!("{} waiting, the oldest for {minutes} minutes", backlog.waiting.length))
         }
     };
     HealthCheckResult::new("received texts", outcome)
@@ -243,16 +244,16 @@ fn check_age(queue: QueueDepth, limit: SignedDuration, now: Timestamp) -> Result
     }
 }
 
-/// Describes a failure without the database's message, which may contain a path or a row.
+/// Describes a failure without the database's error message, which may contain a path or user data.
 fn describe_failure<T>(
     outcome: Result<Result<T, DbError>, tokio::time::error::Elapsed>,
 ) -> Result<T, String> {
     match outcome {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => {
-            tracing::warn!(error = format!("{:#}", anyhow::Error::from(error)), "the database refuses work");
-            Err("the database refuses it".to_owned())
+            tracing::warn!(error = format!("{:#}", anyhow::Error::from(error)), "database check failed");
+            Err("database check failed".to_owned())
         }
-        Err(_) => Err(format!("no answer within {} s", CHECK_TIMEOUT.as_secs())),
+        Err(_) => Err(format!("no response within {} s", CHECK_TIMEOUT.as_secs())),
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP server on sockets: time limits for clients, the number of concurrent connections, and shutdown.
+//! HTTP server on sockets, with timeouts, a limit on concurrent connections, and graceful shutdown.
 
 use std::convert::Infallible;
 use std::io;
@@ -32,15 +32,15 @@ use crate::access_rules::TrustedProxies;
 /// Limits of a listener for its clients.
 #[derive(Debug, Clone)]
 pub struct ListenerLimits {
-    /// Most concurrent connections; further ones wait in the system's queue until one ends.
+    /// Maximum number of concurrent connections; others wait in the backlog of the socket.
     pub connections: usize,
-    /// Share of the connections for clients that have not proven their identity, divided fairly; `None`: all.
+    /// Slots for clients that have not authenticated, shared fairly. `None`: no slots are needed.
     pub shares: Option<ClientShares>,
     /// Time from the opening of a connection, or from the last response on it, to the end of the next request's header.
     /// A slower connection is closed, and so is one that is idle for as long.
-    pub header: Duration,
+    pub header_timeout: Duration,
     /// Longest time for which written data may remain unread. On systems that cannot detect this, there is no limit.
-    pub unread: Duration,
+    pub unread_timeout: Duration,
     pub reuse: ConnectionReuse,
 }
 
@@ -48,65 +48,70 @@ pub struct ListenerLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionReuse {
     Many,
-    /// One request. A proxy keeps connections open for longer than we do, and loses a message that it sends on a
-    /// connection at the moment when we close it: so no connection is reused.
+    /// One request. Reuse would lose messages: a proxy that keeps connections open longer than this server may send a
+    /// request at the moment when the server closes the connection.
     One,
 }
 
 impl ListenerLimits {
-    pub const PAGES: Self = Self {
+    pub const CONSOLE: Self = Self {
         connections: 768,
         shares: None,
-        header: Duration::from_secs(10),
-        unread: Duration::from_secs(60),
+        header_timeout: Duration::from_secs(10),
+        unread_timeout: Duration::from_secs(60),
         reuse: ConnectionReuse::Many,
     };
 
-    /// Returns the limits of the webhooks. The connections beyond the slots are for senders who have proven their
-    /// identity, and for those whose client is not known yet.
+    /// Returns the limits of the webhooks. The connections beyond the slots are for senders who have authenticated, and
+    /// for connections of proxies before their request names the client.
     pub fn for_webhooks(proxies: TrustedProxies) -> Self {
-        let shares = ClientShares::new(UNPROVEN_CONNECTIONS, proxies);
-        Self { shares: Some(shares), reuse: ConnectionReuse::One, ..Self::PAGES }
+        let shares = ClientShares::new(UNAUTHENTICATED_CONNECTIONS, proxies);
+        Self { shares: Some(shares), reuse: ConnectionReuse::One, ..Self::CONSOLE }
     }
 }
 
-/// Slots of the webhooks for clients that have not proven their identity.
-const UNPROVEN_CONNECTIONS: usize = 512;
-/// Largest header, and the most of a body that is buffered before it is read.
+/// Slots of the webhooks for clients that have not authenticated.
+const UNAUTHENTICATED_CONNECTIONS: usize = 512;
+/// Largest header, and the largest part of a body that is buffered before it is read.
 const MAX_BUFFER_BYTES: usize = 32 << 10;
 /// Time in which a connection that lost its slot can still get a response.
 const DISPLACED_RESPONSE_TIME: Duration = Duration::from_millis(250);
 
-/// Files that are open while both listeners serve the maximum number of connections, with ample reserve.
-const FILES: u64 = 4096;
+/// Sufficient limit on open files while both listeners serve the maximum number of connections.
+const MAX_OPEN_FILES: u64 = 4096;
 
-/// Raises the limit of open files to that number, as far as the system allows: many systems give 1,024 or fewer to a
-/// program that does not ask.
+/// Raises the limit on open files to `MAX_OPEN_FILES`, as far as the system allows: many systems default to 1,024 or
+/// fewer.
 pub fn raise_file_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let allowed = maximum.map_or(FILES, |maximum| maximum.min(FILES));
+    let allowed = maximum.map_or(MAX_OPEN_FILES, |maximum| maximum.min(MAX_OPEN_FILES));
     if current.is_none_or(|current| current >= allowed) {
         return;
     }
-    let wanted = Rlimit { current: Some(allowed), maximum };
-    if let Err(error) = setrlimit(Resource::Nofile, wanted) {
-        tracing::warn!(%error, "no more files may be open than {}", current.unwrap_or_default());
+    let raised = Rlimit { current: Some(allowed), maximum };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, limit = current, "failed to raise the limit on open files");
     }
 }
 
-/// Serves until `stop`, then lets current requests end. Dropping the future drops its connections.
+/// Serves until `stop`, then waits for in-flight requests. Dropping the future drops its connections.
 pub async fn serve_sockets(
     listener: TcpListener,
     router: Router,
     limits: ListenerLimits,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let unread = limits.unread;
-    serve_listener(listener.tap_io(move |stream| configure_stream(stream, unread)), router, limits, stop)
-        .await
+    let unread_timeout = limits.unread_timeout;
+    serve_listener(
+        listener.tap_io(move |stream| configure_stream(stream, unread_timeout)),
+        router,
+        limits,
+        stop,
+    )
+    .await
 }
 
-/// Serves in the same way on streams of any kind.
+/// Serves like `serve_sockets`, on streams of any kind.
 pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
     mut listener: L,
     router: Router,
@@ -116,20 +121,20 @@ pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header)
+        .header_read_timeout(limits.header_timeout)
         .max_buf_size(MAX_BUFFER_BYTES)
         .keep_alive(limits.reuse == ConnectionReuse::Many);
     let mut connections = JoinSet::new();
     loop {
-        while let Some(ended) = connections.try_join_next() {
-            log_failure(ended);
+        while let Some(result) = connections.try_join_next() {
+            log_failure(result);
         }
-        let has_room = connections.len() < limits.connections;
+        let has_capacity = connections.len() < limits.connections;
         tokio::select! {
             () = stop.cancelled() => break,
-            Some(ended) = connections.join_next(), if !has_room => log_failure(ended),
+            Some(result) = connections.join_next(), if !has_capacity => log_failure(result),
             // Errors of accepting are logged by axum, which waits when no more files can be opened.
-            (stream, peer) = listener.accept(), if has_room => {
+            (stream, peer) = listener.accept(), if has_capacity => {
                 let slot = match &limits.shares {
                     None => None,
                     Some(shares) => match shares.open_connection(peer.ip()) {
@@ -138,40 +143,40 @@ pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
                         slot => slot,
                     },
                 };
-                let exchange = OpenConnection { router: router.clone(), slot, unread: UnreadBody::default() };
-                connections.spawn(serve_connection(stream, exchange, builder.clone(), stop.clone()));
+                let connection = OpenConnection { router: router.clone(), slot, unread: UnreadBody::default() };
+                connections.spawn(serve_connection(stream, connection, builder.clone(), stop.clone()));
             }
         }
     }
-    // Clients that connect after this point are refused rather than left waiting.
+    // Clients that connect after this point are refused instead of waiting in the backlog.
     drop(listener);
-    while let Some(ended) = connections.join_next().await {
-        log_failure(ended);
+    while let Some(result) = connections.join_next().await {
+        log_failure(result);
     }
     Ok(())
 }
 
-fn configure_stream(stream: &TcpStream, unread: Duration) {
+fn configure_stream(stream: &TcpStream, unread_timeout: Duration) {
     // With Nagle's algorithm small responses can wait 40 ms.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to set TCP_NODELAY");
     }
-    // A client that does not read, or that disappears without closing, would keep its connection for a quarter of an
-    // hour or forever.
+    // Without this timeout a client that does not read, or that vanishes without closing, would keep its connection for
+    // a quarter of an hour or forever.
     #[cfg(target_os = "linux")]
     {
-        let unread = u32::try_from(unread.as_millis()).unwrap_or(u32::MAX);
-        if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(stream, unread) {
+        let unread_timeout = u32::try_from(unread_timeout.as_millis()).unwrap_or(u32::MAX);
+        if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(stream, unread_timeout) {
             tracing::debug!(%error, "failed to set TCP_USER_TIMEOUT");
         }
     }
 }
 
-/// State for the responses of one connection.
+/// State of one connection, shared by its requests.
 #[derive(Clone)]
 struct OpenConnection {
     router: Router,
-    /// Slot of the connection. `None`: the connection needs none.
+    /// Slot of the connection; `None` if the listener has no slots.
     slot: Option<Arc<ConnectionSlot>>,
     unread: UnreadBody,
 }
@@ -186,7 +191,7 @@ impl OpenConnection {
         request.extensions_mut().insert(Arc::clone(slot));
         tokio::select! {
             biased;
-            answered = self.route_request(request) => answered,
+            response = self.route_request(request) => response,
             () = slot.wait_displaced() => Ok(refusal_response().await),
         }
     }
@@ -194,7 +199,7 @@ impl OpenConnection {
     async fn route_request(&self, request: Request<Body>) -> Result<Response, Infallible> {
         let has_body = !request.body().is_end_stream();
         let response = self.router.clone().oneshot(request).await?;
-        // A client that was too slow is not waited for any longer.
+        // After a timeout the rest of the body is not read.
         let status = response.status();
         let is_unread = has_body && status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT;
         self.unread.set_unread(is_unread);
@@ -213,7 +218,7 @@ impl OpenConnection {
     }
 }
 
-/// Response to a client that holds as many slots as any other while all are in use.
+/// Builds the response to a client that lost its slot to another client.
 async fn refusal_response() -> Response {
     let mut response =
         auth::headers::add_security_headers(StatusCode::SERVICE_UNAVAILABLE.into_response()).await;
@@ -223,37 +228,37 @@ async fn refusal_response() -> Response {
 
 async fn serve_connection<S>(
     stream: S,
-    exchange: OpenConnection,
+    state: OpenConnection,
     builder: http1::Builder,
     stop: CancellationToken,
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let stream = LingeringStream::new(stream, exchange.unread.clone());
-    let service = service_fn(|request| exchange.clone().handle_request(request));
+    let stream = LingeringStream::new(stream, state.unread.clone());
+    let service = service_fn(|request| state.clone().handle_request(request));
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
+    let result = tokio::select! {
+        result = connection.as_mut() => result,
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
-        () = exchange.wait_displaced() => {
+        () = state.wait_displaced() => {
             connection.as_mut().graceful_shutdown();
             match timeout(DISPLACED_RESPONSE_TIME, connection).await {
-                Ok(ended) => ended,
+                Ok(result) => result,
                 Err(_) => return,
             }
         }
     };
-    if let Err(error) = ended {
+    if let Err(error) = result {
         tracing::debug!(%error, "connection ended with an error");
     }
 }
 
-fn log_failure(ended: Result<(), JoinError>) {
-    if let Err(error) = ended {
-        tracing::error!(%error, "failed to serve a connection");
+fn log_failure(result: Result<(), JoinError>) {
+    if let Err(error) = result {
+        tracing::error!(%error, "connection task failed");
     }
 }
 
@@ -275,19 +280,19 @@ mod tests {
 
     use super::{ConnectionReuse, ListenerLimits, serve_sockets};
 
-    /// Time limit of the tests. Nothing here takes this long unless it hangs.
+    /// Time limit of the tests, reached only if something hangs.
     const TEST_TIMEOUT: Duration = Duration::from_secs(20);
-    /// Duration that no test waits for.
+    /// Timeout that no test reaches.
     const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 
-    struct Served {
+    struct TestServer {
         address: SocketAddr,
         stop: CancellationToken,
         server: JoinHandle<std::io::Result<()>>,
     }
 
-    impl Served {
-        async fn within(router: Router, limits: ListenerLimits) -> Self {
+    impl TestServer {
+        async fn start(router: Router, limits: ListenerLimits) -> Self {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
             let stop = CancellationToken::new();
@@ -299,7 +304,7 @@ mod tests {
             Client(TcpStream::connect(self.address).await.unwrap())
         }
 
-        async fn stops(self) {
+        async fn shut_down(self) {
             self.stop.cancel();
             timeout(TEST_TIMEOUT, self.server).await.unwrap().unwrap().unwrap();
         }
@@ -308,25 +313,25 @@ mod tests {
     struct Client(TcpStream);
 
     impl Client {
-        async fn writes(&mut self, text: &str) {
+        async fn send(&mut self, text: &str) {
             self.0.write_all(text.as_bytes()).await.unwrap();
         }
 
-        async fn asks(&mut self) {
-            self.writes("GET / HTTP/1.1\r\nHost: here\r\n\r\n").await;
+        async fn send_request(&mut self) {
+            self.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n").await;
         }
 
         /// Reads one response, whose body is a single character.
-        async fn read_answer(&mut self) -> String {
-            let mut answer = String::new();
-            while !answer.contains("\r\n\r\n") {
-                answer.push(char::from(timeout(TEST_TIMEOUT, self.0.read_u8()).await.unwrap().unwrap()));
+        async fn read_response_body(&mut self) -> String {
+            let mut response = String::new();
+            while !response.contains("\r\n\r\n") {
+                response.push(char::from(timeout(TEST_TIMEOUT, self.0.read_u8()).await.unwrap().unwrap()));
             }
             char::from(timeout(TEST_TIMEOUT, self.0.read_u8()).await.unwrap().unwrap()).to_string()
         }
 
         /// Reads until the server closes the connection.
-        async fn is_cut_off(&mut self) -> String {
+        async fn read_until_closed(&mut self) -> String {
             let mut rest = String::new();
             timeout(TEST_TIMEOUT, self.0.read_to_string(&mut rest)).await.unwrap().unwrap();
             rest
@@ -334,7 +339,7 @@ mod tests {
     }
 
     /// Router that responds to each request with its number.
-    fn counting() -> Router {
+    fn counting_router() -> Router {
         let count = Arc::new(AtomicU32::new(0));
         Router::new()
             .route("/", get(move || async move { (count.fetch_add(1, Ordering::Relaxed) + 1).to_string() }))
@@ -342,88 +347,93 @@ mod tests {
 
     #[tokio::test]
     async fn incomplete_header_and_idle_connection_time_out() {
-        let limits = ListenerLimits { header: Duration::from_millis(50), ..ListenerLimits::PAGES };
-        let served = Served::within(counting(), limits).await;
-        let mut slow = served.connect().await;
-        slow.writes("GET / HTTP/1.1\r\nHost: he").await;
-        assert_eq!(slow.is_cut_off().await, "");
-        let mut silent = served.connect().await;
-        assert_eq!(silent.is_cut_off().await, "");
-        let mut resting = served.connect().await;
-        resting.asks().await;
-        assert_eq!(resting.read_answer().await, "1");
-        assert_eq!(resting.is_cut_off().await, "");
-        served.stops().await;
+        let limits = ListenerLimits { header_timeout: Duration::from_millis(50), ..ListenerLimits::CONSOLE };
+        let server = TestServer::start(counting_router(), limits).await;
+        let mut slow = server.connect().await;
+        slow.send("GET / HTTP/1.1\r\nHost: he").await;
+        assert_eq!(slow.read_until_closed().await, "");
+        let mut unused = server.connect().await;
+        assert_eq!(unused.read_until_closed().await, "");
+        let mut idle = server.connect().await;
+        idle.send_request().await;
+        assert_eq!(idle.read_response_body().await, "1");
+        assert_eq!(idle.read_until_closed().await, "");
+        server.shut_down().await;
     }
 
     #[tokio::test]
     async fn connection_over_the_limit_waits_for_another_to_end() {
-        let limits = ListenerLimits { connections: 2, header: LONG_TIMEOUT, ..ListenerLimits::PAGES };
-        let served = Served::within(counting(), limits).await;
-        let (mut first, mut second) = (served.connect().await, served.connect().await);
-        first.asks().await;
-        assert_eq!(first.read_answer().await, "1");
-        second.asks().await;
-        assert_eq!(second.read_answer().await, "2");
-        let mut third = served.connect().await;
-        third.asks().await;
+        let limits =
+            ListenerLimits { connections: 2, header_timeout: LONG_TIMEOUT, ..ListenerLimits::CONSOLE };
+        let server = TestServer::start(counting_router(), limits).await;
+        let (mut first, mut second) = (server.connect().await, server.connect().await);
+        first.send_request().await;
+        assert_eq!(first.read_response_body().await, "1");
+        second.send_request().await;
+        assert_eq!(second.read_response_body().await, "2");
+        let mut third = server.connect().await;
+        third.send_request().await;
         for expected in ["3", "4", "5"] {
-            first.asks().await;
-            assert_eq!(first.read_answer().await, expected);
+            first.send_request().await;
+            assert_eq!(first.read_response_body().await, expected);
         }
         drop(second);
-        assert_eq!(third.read_answer().await, "6");
-        served.stops().await;
+        assert_eq!(third.read_response_body().await, "6");
+        server.shut_down().await;
     }
 
     #[tokio::test]
-    async fn shutdown_answers_running_requests_and_closes_idle_connections() {
-        let (asked, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    async fn shutdown_completes_in_flight_requests_and_closes_idle_connections() {
+        let (entered, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let slow = {
-            let (asked, release) = (asked.clone(), release.clone());
+            let (entered, release) = (entered.clone(), release.clone());
             get(move || async move {
-                asked.notify_one();
+                entered.notify_one();
                 release.notified().await;
                 "1"
             })
         };
-        let limits = ListenerLimits { header: LONG_TIMEOUT, ..ListenerLimits::PAGES };
-        let served = Served::within(Router::new().route("/", slow), limits).await;
-        let mut resting = served.connect().await;
-        let mut busy = served.connect().await;
-        busy.asks().await;
-        asked.notified().await;
-        served.stop.cancel();
-        assert_eq!(resting.is_cut_off().await, "");
+        let limits = ListenerLimits { header_timeout: LONG_TIMEOUT, ..ListenerLimits::CONSOLE };
+        let server = TestServer::start(Router::new().route("/", slow), limits).await;
+        let mut idle = server.connect().await;
+        let mut busy = server.connect().await;
+        busy.send_request().await;
+        entered.notified().await;
+        server.stop.cancel();
+        assert_eq!(idle.read_until_closed().await, "");
         release.notify_one();
-        assert_eq!(busy.read_answer().await, "1");
-        served.stops().await;
+        assert_eq!(busy.read_response_body().await, "1");
+        server.shut_down().await;
     }
+
     #[tokio::test]
     async fn client_that_does_not_read_is_disconnected() {
-        let much = get(|| async { vec![b'.'; 64 << 20] });
-        let limits = ListenerLimits { unread: Duration::from_millis(200), ..ListenerLimits::PAGES };
-        let served = Served::within(Router::new().route("/", much), limits).await;
-        let mut deaf = served.connect().await;
-        deaf.asks().await;
+        let large = get(|| async { vec![b'.'; 64 << 20] });
+        let limits = ListenerLimits { unread_timeout: Duration::from_millis(200), ..ListenerLimits::CONSOLE };
+        let server = TestServer::start(Router::new().route("/", large), limits).await;
+        let mut stalled = server.connect().await;
+        stalled.send_request().await;
         let mut first = [0];
-        deaf.0.read_exact(&mut first).await.unwrap();
+        stalled.0.read_exact(&mut first).await.unwrap();
         // The server waits for all current requests.
-        served.stops().await;
+        server.shut_down().await;
     }
 
     #[tokio::test]
     async fn connection_without_reuse_is_closed_after_its_response() {
-        let limits =
-            ListenerLimits { reuse: ConnectionReuse::One, header: LONG_TIMEOUT, ..ListenerLimits::PAGES };
-        let served = Served::within(counting(), limits).await;
-        let mut proxy = served.connect().await;
-        proxy.asks().await;
-        let response = proxy.is_cut_off().await;
+        let limits = ListenerLimits {
+            reuse: ConnectionReuse::One,
+            header_timeout: LONG_TIMEOUT,
+            ..ListenerLimits::CONSOLE
+        };
+        let server = TestServer::start(counting_router(), limits).await;
+        let mut proxy = server.connect().await;
+        proxy.send_request().await;
+        let response = proxy.read_until_closed().await;
         assert!(
             response.contains("\r\nconnection: close\r\n") && response.ends_with("\r\n\r\n1"),
             "{response}"
         );
-        served.stops().await;
+        server.shut_down().await;
     }
 }

@@ -1,5 +1,5 @@
-//! Stream that, before it is closed, reads the data that its client still sends. Closing a socket with unread bytes in
-//! it makes the system reset the connection, and the client may lose the response that was sent before.
+//! Stream with a lingering close: it drains unread input before it closes. Closing a socket with unread bytes resets
+//! the connection, and the client may lose the response that was sent before.
 
 use std::io;
 use std::pin::Pin;
@@ -11,13 +11,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Most bytes that are read and dropped after the response.
-const MAX_DROPPED_BYTES: usize = 256 << 10;
-/// Longest time for which data is read and dropped.
+/// Maximum number of bytes that are drained after the response.
+const MAX_DRAINED_BYTES: usize = 256 << 10;
+/// Time limit for draining.
 const MAX_LINGER: Duration = Duration::from_secs(2);
-const PIECE_BYTES: usize = 8 << 10;
+const CHUNK_BYTES: usize = 8 << 10;
 
-/// Flag that is set if the last request got its response before its body was read; clones share it.
+/// Flag for a response that was sent before the request body was read; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UnreadBody(Arc<AtomicBool>);
 
@@ -34,17 +34,17 @@ impl UnreadBody {
 pub(super) struct LingeringStream<S> {
     stream: S,
     unread: UnreadBody,
-    ending: CloseState,
+    close_state: CloseState,
 }
 
 enum CloseState {
     Open,
-    Draining { left: usize, until: Pin<Box<Sleep>> },
+    Draining { remaining_bytes: usize, deadline: Pin<Box<Sleep>> },
 }
 
 impl<S> LingeringStream<S> {
     pub(super) fn new(stream: S, unread: UnreadBody) -> Self {
-        Self { stream, unread, ending: CloseState::Open }
+        Self { stream, unread, close_state: CloseState::Open }
     }
 }
 
@@ -67,24 +67,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LingeringStream<S> {
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
-    /// Ends our side of the stream, so that the client knows that its response is complete, and then drops data that
-    /// still arrives.
+    /// Shuts down the write side, so that the client knows that its response is complete, and then drains input.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if matches!(this.ending, CloseState::Open) {
+        if matches!(this.close_state, CloseState::Open) {
             ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
             if !this.unread.is_set() {
                 return Poll::Ready(Ok(()));
             }
-            this.ending =
-                CloseState::Draining { left: MAX_DROPPED_BYTES, until: Box::pin(sleep(MAX_LINGER)) };
+            this.close_state = CloseState::Draining {
+                remaining_bytes: MAX_DRAINED_BYTES,
+                deadline: Box::pin(sleep(MAX_LINGER)),
+            };
         }
-        let CloseState::Draining { left, until } = &mut this.ending else { return Poll::Ready(Ok(())) };
-        let mut piece = [0; PIECE_BYTES];
-        while *left > 0 && until.as_mut().poll(cx).is_pending() {
-            let mut piece = ReadBuf::new(&mut piece);
-            match ready!(Pin::new(&mut this.stream).poll_read(cx, &mut piece)) {
-                Ok(()) if !piece.filled().is_empty() => *left = left.saturating_sub(piece.filled().len()),
+        let CloseState::Draining { remaining_bytes, deadline } = &mut this.close_state else {
+            return Poll::Ready(Ok(()));
+        };
+        let mut chunk = [0; CHUNK_BYTES];
+        while *remaining_bytes > 0 && deadline.as_mut().poll(cx).is_pending() {
+            let mut chunk = ReadBuf::new(&mut chunk);
+            match ready!(Pin::new(&mut this.stream).poll_read(cx, &mut chunk)) {
+                Ok(()) if !chunk.filled().is_empty() => {
+                    *remaining_bytes = remaining_bytes.saturating_sub(chunk.filled().len())
+                }
                 // The client has finished or disconnected.
                 Ok(()) | Err(_) => break,
             }

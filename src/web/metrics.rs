@@ -1,4 +1,4 @@
-//! Metrics for Prometheus, and the count of the webhooks' responses.
+//! Prometheus endpoint, and the middleware that counts webhook responses.
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::StatusCode;
@@ -12,7 +12,7 @@ use super::problem::ProblemDetails;
 use crate::metrics::Metrics;
 use crate::store::queue::backlog::load_backlog;
 
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPENMETRICS_CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) async fn show_metrics(State(console): State<ConsoleState>, _caller: Caller) -> Response {
     let now = console.clock.now();
@@ -21,16 +21,16 @@ pub(super) async fn show_metrics(State(console): State<ConsoleState>, _caller: C
         Err(error) => Err(error.to_string()),
     };
     match text {
-        Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Ok(text) => ([(CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE)], text).into_response(),
         Err(error) => {
             tracing::error!(error, "failed to render metrics");
-            ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "the backlog could not be read")
+            ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "the metrics are unavailable")
                 .into_response()
         }
     }
 }
 
-/// Counts the responses of a listener by route; those for unknown routes count as one.
+/// Counts the responses of a listener by route; all unknown routes count as one.
 pub(super) async fn count_response(
     State(metrics): State<Metrics>,
     route: Option<MatchedPath>,

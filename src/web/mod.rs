@@ -1,4 +1,4 @@
-//! All routes of both listeners on one screen.
+//! Routes of both listeners: the webhooks, and the console with the API.
 
 mod api;
 mod arr_webhook;
@@ -17,9 +17,9 @@ mod sse_events;
 mod sse_snapshot;
 mod sse_states;
 pub mod stream_limit;
-#[cfg(test)]
-mod tests;
 mod twilio_webhook;
+#[cfg(test)]
+mod webhook_property_tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ use crate::messaging::signature::SignatureVerifier;
 use crate::metrics::Metrics;
 use crate::store::database::db::Db;
 use crate::store::queue::delivery_reports::AcceptancePolicy;
-use console::health as checks;
+use console::health as health_page;
 use console::{
     assets, audit, conversation, deliveries, facts, home, keys, memory, sign_in, spend, user, user_settings,
     users,
@@ -52,12 +52,12 @@ use console::{
 use console_state::ConsoleState;
 use health::HealthChecker;
 
-/// Longest time for which a request may keep a connection busy: Twilio gives up after 15 s. Requests of Sonarr and
-/// Radarr, whose sender is known from the header, have this long for their body as well.
+/// Time limit of a webhook request; Twilio gives up after 15 s. For Sonarr and Radarr, which are authenticated by a
+/// header, the limit includes the body.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
 /// Largest body that the console accepts.
 const MAX_FORM_BYTES: usize = 64 * 1024;
-/// Longest time for the arrival of a form.
+/// Time limit for receiving a form.
 const MAX_FORM_TIME: Duration = Duration::from_secs(10);
 
 /// Dependencies of the webhooks.
@@ -69,9 +69,9 @@ pub struct WebhookState {
     pub clock: Clock,
     /// Policy for messages that a status callback proves to be accepted.
     pub acceptance_policy: AcceptancePolicy,
-    /// Verification of Twilio's requests. `None` without a Twilio account.
+    /// Verification of Twilio's requests. `None` if no Twilio account is configured.
     pub twilio: Option<Arc<TwilioVerification>>,
-    /// Secret that Sonarr and Radarr must send; `None`: none of their events is accepted.
+    /// Secret that Sonarr and Radarr must send. With `None`, all of their events are refused.
     pub arr_secret: Option<SecretString>,
     pub metrics: Metrics,
     pub health: HealthChecker,
@@ -101,8 +101,8 @@ pub fn webhook_router(webhooks: WebhookState) -> Router {
         .with_state(webhooks)
 }
 
-/// Builds the router of the pages and the API, for a listener separate from that of the webhooks: nothing here is
-/// reachable from outside.
+/// Builds the router of the console pages and the API. They have their own listener, so that the public address of the
+/// webhooks does not expose them.
 pub fn console_router(console: ConsoleState) -> Router {
     Router::new()
         .route("/assets/style.css", get(assets::serve_style))
@@ -150,7 +150,7 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/memory/{id}/keep", post(memory::keep_answer_private))
         .route("/memory/{id}/forget", post(memory::forget_answer))
         .route("/audit", get(audit::show_audit))
-        .route("/health-checks", get(checks::show_health).post(checks::check_connection))
+        .route("/health-checks", get(health_page::show_health).post(health_page::check_connection))
         // The layers that follow apply to the routes above them, and only to those.
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
         .layer(RequestBodyDeadlineLayer::new(MAX_FORM_TIME))
@@ -160,14 +160,14 @@ pub fn console_router(console: ConsoleState) -> Router {
         .with_state(console)
 }
 
-/// Listener without a socket, for simulations.
+/// Serves a router in-process, without a socket, for simulations.
 pub fn in_process(router: Router) -> InProcess {
     Arc::new(move |request: axum::http::Request<Bytes>| {
         let router = router.clone();
         Box::pin(async move {
             let Ok(response) = router.oneshot(request.map(Body::from)).await;
             let (head, body) = response.into_parts();
-            // Our bodies are completely in memory, so reading one cannot fail.
+            // All response bodies are in memory, so reading one cannot fail.
             let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
             axum::http::Response::from_parts(head, body)
         })

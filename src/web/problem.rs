@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-/// Cause of a request that was not carried out.
+/// Problem document of a failed request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(super) struct ProblemDetails {
@@ -16,7 +16,7 @@ pub(super) struct ProblemDetails {
     status: StatusCode,
     /// Meaning of the status.
     title: &'static str,
-    /// Error in this request.
+    /// Reason why this request failed.
     detail: String,
 }
 
@@ -29,8 +29,8 @@ impl ProblemDetails {
 impl IntoResponse for ProblemDetails {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self)).into_response();
-        let kind = HeaderValue::from_static("application/problem+json");
-        response.headers_mut().insert(CONTENT_TYPE, kind);
+        let content_type = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
         response
     }
 }

@@ -1,6 +1,6 @@
 //! `GET /api/v1/conversations/{id}/events`: live events of a conversation, as server-sent events. `after` or
-//! `Last-Event-ID` is the client's cursor; of both the larger counts, since a browser that reconnects repeats the
-//! address of its first request.
+//! `Last-Event-ID` is the client's cursor. If both are present, the larger one is used, because a browser that
+//! reconnects repeats its first URL.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -34,7 +34,8 @@ use crate::store::stream::details::{self, EventDetails};
 
 /// Delay before a client reconnects, instead of the browser's default.
 pub(in crate::web) const RETRY: Duration = Duration::from_secs(2);
-/// Interval of comments, which show proxies that the stream is active, and show us that the client has disconnected.
+/// Interval of heartbeat comments. They keep proxies from closing the stream, and reveal a client that has
+/// disconnected.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -59,42 +60,42 @@ pub(in crate::web) struct CursorQuery {
     params(
         ("id" = i64, Path, description = "A conversation's id"),
         CursorQuery,
-        ("Last-Event-ID" = Option<i64>, Header, description = "As browsers say it when they come back"),
+        ("Last-Event-ID" = Option<i64>, Header, description = "Sent by browsers when they reconnect"),
     ),
     responses(
         (status = 200, description = "Server-sent events, as in the table above", body = String, content_type = "text/event-stream"),
         (status = 404, description = "No conversation has this id"),
-        (status = 429, description = "This key or session follows as many streams as one may"),
-        (status = 503, description = "The database does not answer, or as many streams are open as may be"),
+        (status = 429, description = "This key or session has too many open streams"),
+        (status = 503, description = "The database is unavailable, or too many streams are open"),
     )
 )]
 pub(super) async fn follow_conversation(
     State(console): State<ConsoleState>,
-    follower: StreamOwner,
+    owner: StreamOwner,
     PathId(conversation): PathId,
     QueryParams(cursor): QueryParams<CursorQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ProblemDetails> {
     let after = parse_cursor(&cursor, &headers).map_err(|InvalidEventId| {
-        ProblemDetails::new(StatusCode::BAD_REQUEST, "Last-Event-ID is the number of an event")
+        ProblemDetails::new(StatusCode::BAD_REQUEST, "Last-Event-ID must be an event number")
     })?;
     let conversation = ConversationId(conversation);
     let exists = console.db.read_in_background(move |conn| conversation_exists(conn, conversation)).await;
     if !exists.map_err(database_unavailable)? {
         return Err(ProblemDetails::new(StatusCode::NOT_FOUND, "no conversation has this id"));
     }
-    let place = console.streams.acquire_lease(follower).into_lease();
-    let place = place.map_err(|(status, why)| ProblemDetails::new(status, why))?;
+    let lease = console.streams.acquire_lease(owner).into_lease();
+    let lease = lease.map_err(|(status, detail)| ProblemDetails::new(status, detail))?;
     let reader = console
         .engine
         .streams
         .connect(conversation, after, move |conn| pages::load_newest_page(conn, conversation));
-    let waiting = VecDeque::from([Event::default().retry(RETRY)]);
-    let stream = ConversationEventStream { db: console.db, reader, waiting };
-    Ok(event_stream_response(place, stream.into_event_stream().take_until(console.stop.cancelled_owned())))
+    let queue = VecDeque::from([Event::default().retry(RETRY)]);
+    let stream = ConversationEventStream { db: console.db, reader, queue };
+    Ok(event_stream_response(lease, stream.into_event_stream().take_until(console.stop.cancelled_owned())))
 }
 
-/// Cursor of the client; `None` at the beginning.
+/// Returns the cursor of the client; `None` to start with a snapshot.
 pub(in crate::web) fn parse_cursor(
     cursor: &CursorQuery,
     headers: &HeaderMap,
@@ -113,32 +114,32 @@ pub(in crate::web) fn parse_cursor(
 #[derive(Debug)]
 pub(in crate::web) struct InvalidEventId;
 
-/// Longest duration of a stream. Its client reconnects with its cursor: a session may have expired meanwhile.
+/// Longest duration of a stream. The client then reconnects with its cursor, and its access is checked again.
 const MAX_STREAM_TIME: Duration = Duration::from_secs(300);
 
-/// Returns a stream as a browser reads it, with headers against proxies that would buffer it. The stream ends at once
-/// when its reader loses access.
+/// Returns a stream of server-sent events, with headers that prevent proxies from buffering it. The stream ends at once
+/// when its owner loses access.
 pub(in crate::web) fn event_stream_response(
-    place: StreamLease,
+    lease: StreamLease,
     events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
 ) -> Response {
     let unbuffered = HeaderName::from_static("x-accel-buffering");
-    // The slot is held until the stream ends.
-    let over = async move {
+    // The lease is held until the stream ends.
+    let ended = async move {
         tokio::select! {
             () = tokio::time::sleep(MAX_STREAM_TIME) => {}
-            () = place.wait_ended() => {}
+            () = lease.wait_ended() => {}
         }
     };
-    let sse = Sse::new(events.take_until(Box::pin(over))).keep_alive(KeepAlive::new().interval(HEARTBEAT));
+    let sse = Sse::new(events.take_until(Box::pin(ended))).keep_alive(KeepAlive::new().interval(HEARTBEAT));
     ([(CACHE_CONTROL, "no-store"), (unbuffered, "no")], sse).into_response()
 }
 
-/// One client, and the events of the last batch that it has not received yet.
+/// Stream of one client, with the events of the last batch that were not sent yet.
 struct ConversationEventStream {
     db: Db,
     reader: StreamReader<ConversationPage>,
-    waiting: VecDeque<Event>,
+    queue: VecDeque<Event>,
 }
 
 impl ConversationEventStream {
@@ -146,11 +147,11 @@ impl ConversationEventStream {
     fn into_event_stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
         unfold(self, |mut this| async move {
             loop {
-                if let Some(event) = this.waiting.pop_front() {
+                if let Some(event) = this.queue.pop_front() {
                     return Some((Ok(event), this));
                 }
                 match this.next_events().await {
-                    Ok(events) => this.waiting.extend(events),
+                    Ok(events) => this.queue.extend(events),
                     Err(error) => {
                         tracing::warn!(error = format!("{error:#}"), "event stream ended early");
                         return None;
@@ -169,15 +170,14 @@ impl ConversationEventStream {
             return Ok(vec![EventDetails::default(); events.len()]);
         }
         let events = events.to_vec();
-        let read =
+        let load =
             move |conn: &mut _| events.iter().map(|event| details::load_event_details(conn, event)).collect();
-        self.db.read_in_background(read).await
+        self.db.read_in_background(load).await
     }
 
     async fn next_events(&mut self) -> anyhow::Result<Vec<Event>> {
         Ok(match self.reader.next().await? {
-            // The event has no id: a client that is disconnected here sends the old cursor again, and gets the same
-            // response.
+            // The event has no id, so that a client that disconnects here sends its old cursor and gets a reset again.
             StreamBatch::Reset => {
                 vec![Event::default().event(EventName::Reset.wire_name()).json_data(NoData {})?]
             }
@@ -219,12 +219,12 @@ mod tests {
     use crate::web::stream_limit::{StreamLimit, StreamOwner};
 
     #[tokio::test(start_paused = true)]
-    async fn stream_ends_after_a_time_for_a_new_access_check() {
-        let place = StreamLimit::default()
+    async fn stream_ends_after_its_time_limit() {
+        let lease = StreamLimit::default()
             .acquire_lease(StreamOwner::Key(1))
             .into_lease()
-            .unwrap_or_else(|_| panic!("there is room"));
-        let whole = to_bytes(event_stream_response(place, pending()).into_body(), usize::MAX).await.unwrap();
-        assert!(whole.starts_with(b":\n\n"), "heartbeats, then the end");
+            .unwrap_or_else(|_| panic!("lease was refused"));
+        let body = to_bytes(event_stream_response(lease, pending()).into_body(), usize::MAX).await.unwrap();
+        assert!(body.starts_with(b":\n\n"), "heartbeats, then the end");
     }
 }

@@ -66,7 +66,7 @@ impl EventName {
         }
     }
 
-    /// Returns the schema of its data.
+    /// Returns the name of the schema of the event's data.
     fn schema_name(self) -> String {
         let schema = match self {
             Self::Reset | Self::CaughtUp => NoData::name(),
@@ -86,42 +86,40 @@ impl EventName {
 
     fn description(self) -> &'static str {
         match self {
-            Self::Reset => {
-                "Your place is not known any more. Forget all that you were told; a `snapshot` follows"
-            }
+            Self::Reset => "Your cursor is no longer available. Discard your state; a `snapshot` follows",
             Self::Snapshot => {
-                "How everything stands. Comes first where you named no place, and after a `reset`"
+                "State of the conversation. Sent first if you gave no cursor, and after a `reset`"
             }
-            Self::CaughtUp => "What happened before is told; what follows happens now",
-            Self::Conversation => "The conversation has begun, ended or was opened again",
-            Self::Turn => "A turn has another state",
-            Self::BlockStart => "The model begins a block, or goes on with one that another interrupted",
-            Self::BlockDelta => "The next piece of a block. Its pieces, joined, are its text",
-            Self::BlockEnd => "The block is whole",
+            Self::CaughtUp => "All earlier events were sent; the following events are live",
+            Self::Conversation => "The conversation started, ended or was reopened",
+            Self::Turn => "A turn changed its state",
+            Self::BlockStart => "The model started a block, or continues one that another block interrupted",
+            Self::BlockDelta => "The next chunk of a block. The chunks, joined, are its text",
+            Self::BlockEnd => "The block is complete",
             Self::StepAbandoned => {
-                "The attempt is void: drop its blocks. Those that follow under it are the response as it was recorded"
+                "The attempt was abandoned: discard its blocks. Later blocks of the same attempt are the recorded response"
             }
-            Self::ToolCall => "A tool call has another state",
-            Self::Question => "A question before a deletion has another state",
+            Self::ToolCall => "A tool call changed its state",
+            Self::Question => "A confirmation prompt changed its state",
             Self::Message => {
-                "A text came in, or one has come further. Those that wait belong to the conversation that is open: with its end they are gone from it"
+                "A message was received or changed its state. Waiting messages belong to the open conversation, and leave it when it ends"
             }
-            Self::Reaction => "Somebody reacted to a text, or took that back",
+            Self::Reaction => "A user added or removed a reaction to a message",
         }
     }
 }
 
-/// Formats the events as a table, in the language of the document's descriptions.
+/// Formats the events as a Markdown table, for a description in the document.
 pub(super) fn events_table() -> String {
-    let line = |name: EventName| {
-        let (word, schema, meaning) = (name.wire_name(), name.schema_name(), name.description());
-        format!("| `{word}` | [`{schema}`](#/components/schemas/{schema}) | {meaning} |\n")
+    let row = |name: EventName| {
+        let (event, schema, meaning) = (name.wire_name(), name.schema_name(), name.description());
+        format!("| `{event}` | [`{schema}`](#/components/schemas/{schema}) | {meaning} |\n")
     };
-    let lines: String = EventName::ALL.into_iter().map(line).collect();
-    format!("| event | data | meaning |\n| --- | --- | --- |\n{lines}")
+    let rows: String = EventName::ALL.into_iter().map(row).collect();
+    format!("| event | data | meaning |\n| --- | --- | --- |\n{rows}")
 }
 
-/// Schemas that the table names, for the document: no route responds with them.
+/// Schemas that are only referenced by the table, not by a route.
 #[derive(utoipa::OpenApi)]
 #[openapi(components(schemas(
     NoData,
@@ -294,8 +292,8 @@ pub(super) fn event_payload(event: &StreamEvent, details: EventDetails) -> (Even
         }
         StreamEventKind::Reaction(id, state) => {
             let (message, direction) = match details.target {
-                Some(MessageRef::Inbound(EventId(text))) => (Some(text), Some(DirectionJson::In)),
-                Some(MessageRef::Outbound(OutboxId(text))) => (Some(text), Some(DirectionJson::Out)),
+                Some(MessageRef::Inbound(EventId(id))) => (Some(id), Some(DirectionJson::In)),
+                Some(MessageRef::Outbound(OutboxId(id))) => (Some(id), Some(DirectionJson::Out)),
                 None => (None, None),
             };
             let data = ReactionEvent { turn, id: *id, state: (*state).into(), at, message, direction, text };
@@ -334,15 +332,14 @@ mod tests {
             StreamEventKind::Reaction(1, ReactionState::Given),
             StreamEventKind::Conversation(ConversationChange::Begun),
         ];
-        let name = |what: StreamEventKind| {
-            let event =
-                StreamEvent { seq: EventSeq(1), at: jiff::Timestamp::UNIX_EPOCH, turn: None, kind: what };
+        let name = |kind: StreamEventKind| {
+            let event = StreamEvent { seq: EventSeq(1), at: jiff::Timestamp::UNIX_EPOCH, turn: None, kind };
             event_payload(&event, EventDetails::default()).0
         };
-        let sent =
+        let names =
             all.map(name).into_iter().chain([EventName::Reset, EventName::Snapshot, EventName::CaughtUp]);
-        let left_out: Vec<EventName> =
-            sent.filter(|name| !events_table().contains(&format!("`{}`", name.wire_name()))).collect();
-        assert_eq!(left_out, []);
+        let missing: Vec<EventName> =
+            names.filter(|name| !events_table().contains(&format!("`{}`", name.wire_name()))).collect();
+        assert_eq!(missing, []);
     }
 }

@@ -23,12 +23,12 @@ use crate::store::conversation::record::turns::{TurnBlock, TurnRecord};
 pub(super) struct SnapshotJson {
     seq: i64,
     conversation: SnapshotConversation,
-    /// The newest 50 turns, oldest first. A running turn has the blocks up to the newest piece.
+    /// The newest 50 turns, oldest first. A running turn has its blocks so far.
     turns: Vec<TurnJson>,
     /// True if there are turns before these.
     older_turns: bool,
     #[serde(flatten)]
-    asides: UnassignedMessagesJson,
+    unassigned: UnassignedMessagesJson,
     /// Pending action that awaits confirmation.
     question: Option<QuestionJson>,
 }
@@ -37,13 +37,14 @@ pub(super) struct SnapshotJson {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Asides)]
 pub(super) struct UnassignedMessagesJson {
-    /// Outbound messages, such as that a title is ready: those among these turns and up to the next newer one.
+    /// Outbound messages without a turn, such as that a title is ready, in the time range of these turns (up to the
+    /// next newer turn).
     notices: Vec<OutboundMessageJson>,
     /// Inbound messages that got no turn, such as thanks, in the same range.
     unanswered: Vec<InboundMessageJson>,
     /// Inbound messages that no turn has claimed yet.
     waiting: Vec<InboundMessageJson>,
-    /// True if there are older ones of a kind, which are left out here.
+    /// True if older messages of a kind were left out.
     older_asides: bool,
 }
 
@@ -65,11 +66,11 @@ pub(super) struct TurnJson {
     state: TurnStateJson,
     created_at: String,
     finished_at: Option<String>,
-    /// Messages of the user.
+    /// Inbound messages.
     texts: Vec<InboundMessageJson>,
-    /// Whole reply, of which the messages carry the first page.
+    /// Complete reply; the messages contain its first page.
     answer: Option<String>,
-    /// Messages that were sent.
+    /// Outbound messages.
     messages: Vec<OutboundMessageJson>,
     tool_calls: Vec<ToolCallJson>,
     blocks: Vec<BlockJson>,
@@ -126,7 +127,7 @@ struct BlockJson {
     #[serde(flatten)]
     block: BlockKey,
     text: String,
-    /// True if no further pieces will follow.
+    /// True if no more chunks will follow.
     complete: bool,
 }
 
@@ -139,7 +140,7 @@ pub(super) struct QuestionJson {
     expires_at: Option<String>,
 }
 
-/// Key of a block: turn, response and position.
+/// Key of a block in its turn: model step, attempt and position.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct BlockKey {
     step: u32,
@@ -165,57 +166,57 @@ impl SnapshotJson {
             },
             turns: turns.collect::<QueryResult<_>>()?,
             older_turns: truncated,
-            asides: unassigned_messages_json(unassigned, &reactions),
+            unassigned: unassigned_messages_json(unassigned, &reactions),
             question: pending_action.map(question_json),
         })
     }
 }
 
-pub(super) fn question_json(question: PendingActionRecord) -> QuestionJson {
+pub(super) fn question_json(action: PendingActionRecord) -> QuestionJson {
     QuestionJson {
-        id: question.id,
-        tool_call: question.call.0,
-        text: question.prompt,
-        expires_at: question.expires_at.map(format_iso),
+        id: action.id,
+        tool_call: action.call.0,
+        text: action.prompt,
+        expires_at: action.expires_at.map(format_iso),
     }
 }
 
 pub(super) fn unassigned_messages_json(
-    asides: UnassignedMessages,
+    messages: UnassignedMessages,
     reactions: &Reactions,
 ) -> UnassignedMessagesJson {
     UnassignedMessagesJson {
-        notices: outbound_messages_json(asides.notifications, reactions),
-        unanswered: inbound_messages_json(asides.unanswered, reactions),
-        waiting: inbound_messages_json(asides.waiting, reactions),
-        older_asides: asides.truncated,
+        notices: outbound_messages_json(messages.notifications, reactions),
+        unanswered: inbound_messages_json(messages.unanswered, reactions),
+        waiting: inbound_messages_json(messages.waiting, reactions),
+        older_asides: messages.truncated,
     }
 }
 
-fn inbound_messages_json(texts: Vec<InboundRecord>, reactions: &Reactions) -> Vec<InboundMessageJson> {
-    let json = |text: InboundRecord| InboundMessageJson {
-        id: text.id.0,
-        body: text.body,
-        at: format_iso(text.received_at),
-        reactions: reactions_json(reactions.get(MessageRef::Inbound(text.id))),
+fn inbound_messages_json(messages: Vec<InboundRecord>, reactions: &Reactions) -> Vec<InboundMessageJson> {
+    let json = |message: InboundRecord| InboundMessageJson {
+        id: message.id.0,
+        body: message.body,
+        at: format_iso(message.received_at),
+        reactions: reactions_json(reactions.get(MessageRef::Inbound(message.id))),
     };
-    texts.into_iter().map(json).collect()
+    messages.into_iter().map(json).collect()
 }
 
-fn outbound_messages_json(texts: Vec<OutboundRecord>, reactions: &Reactions) -> Vec<OutboundMessageJson> {
-    let json = |text: OutboundRecord| OutboundMessageJson {
-        id: text.id.0,
-        state: text.status().into(),
-        body: text.body,
-        segments: text.segments,
-        at: format_iso(text.written_at),
-        reactions: reactions_json(reactions.get(MessageRef::Outbound(text.id))),
+fn outbound_messages_json(messages: Vec<OutboundRecord>, reactions: &Reactions) -> Vec<OutboundMessageJson> {
+    let json = |message: OutboundRecord| OutboundMessageJson {
+        id: message.id.0,
+        state: message.status().into(),
+        body: message.body,
+        segments: message.segments,
+        at: format_iso(message.written_at),
+        reactions: reactions_json(reactions.get(MessageRef::Outbound(message.id))),
     };
-    texts.into_iter().map(json).collect()
+    messages.into_iter().map(json).collect()
 }
 
 fn reactions_json(active: &[ActiveReaction]) -> Vec<ReactionJson> {
-    active.iter().map(|given| ReactionJson { id: given.id, emoji: given.emoji.clone() }).collect()
+    active.iter().map(|reaction| ReactionJson { id: reaction.id, emoji: reaction.emoji.clone() }).collect()
 }
 
 pub(super) fn turn_json(turn: TurnRecord, reactions: &Reactions) -> QueryResult<TurnJson> {
@@ -249,7 +250,7 @@ fn tool_call_json(call: &ToolCallRecord) -> QueryResult<ToolCallJson> {
             ToolArguments::Malformed(text) => Value::String(text),
         },
         state: call.state.into(),
-        outcome: call.result()?.map(|result| result.for_user).filter(|words| !words.is_empty()),
+        outcome: call.result()?.map(|result| result.for_user).filter(|text| !text.is_empty()),
         started_at: call.started_at.map(format_iso),
         finished_at: call.finished_at.map(format_iso),
     })

@@ -1,4 +1,4 @@
-//! States of a conversation in the API's format.
+//! JSON names of the states of conversations, turns, tool calls and messages.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,7 +8,8 @@ use crate::conversation::stream_events::{
     BlockKind, CallPhase, ConversationChange, InboundStatus, PromptState, ReactionState, StreamTurnState,
 };
 
-/// `CREATED`, `IN_PROGRESS` and `WAITING_FOR_TOOLS` continue. `ERROR`: an attempt failed, and another follows.
+/// State of a turn. After `CREATED`, `IN_PROGRESS` and `WAITING_FOR_TOOLS` the turn continues. `ERROR`: an attempt
+/// failed, and another follows.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[schema(as = TurnWord)]
@@ -22,7 +23,7 @@ pub(super) enum TurnStateJson {
     Canceled,
 }
 
-/// `held` awaits confirmation; `unknown`: the outcome is still to be determined.
+/// State of a tool call. `held`: it awaits confirmation; `unknown`: its outcome is still to be determined.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = CallWord)]
@@ -36,9 +37,8 @@ pub(super) enum CallStateJson {
     Canceled,
 }
 
-/// Progress of a message. Inbound: `waiting` is one that no turn has claimed yet, `received` belongs to its turn, and
-/// `skipped` gets none. Outbound: `queued` to `accepted` are our own states, and later ones come from the carrier;
-/// `suppressed` is never sent.
+/// State of a message. Inbound: `waiting` for a turn, `received` by its turn, or `skipped` without a turn. Outbound:
+/// `queued` to `accepted` are states of Dialarr, and later ones come from the carrier; `suppressed` is never sent.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = MessageWord)]
@@ -61,7 +61,7 @@ pub(super) enum MessageStateJson {
     Suppressed,
 }
 
-/// `asked` is being sent to the user; `open` can be answered.
+/// State of a confirmation prompt. `asked`: it is being sent to the user; `open`: it can be answered.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = QuestionWord)]
@@ -97,8 +97,8 @@ pub(super) enum DirectionJson {
     Out,
 }
 
-/// Kind of a block. The text of a `tool_call` is the tool's name and, after it, the arguments: piece by piece as the
-/// model writes them, in a snapshot without unnecessary whitespace.
+/// Kind of a block. The text of a `tool_call` is the tool's name, followed by the arguments. Live events have them as
+/// the model writes them; a snapshot has them without unnecessary whitespace.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = BlockWord)]
@@ -108,7 +108,7 @@ pub(super) enum BlockKindJson {
     ToolCall,
 }
 
-/// Implements the conversion of each state, variant by variant.
+/// Implements `From` for each state, variant by variant.
 macro_rules! convert_states {
     ($($state:path => $json:ident { $($from:ident => $to:ident),+ $(,)? })+) => {$(
         impl From<$state> for $json {

@@ -1,5 +1,4 @@
-//! Limits on open streams: their total number, the number per caller, and the end of the streams of a caller who loses
-//! access.
+//! Limits on open streams, in total and per owner. When an owner loses access, its streams end.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,28 +12,28 @@ use super::auth::{Caller, Operator};
 use super::console_state::ConsoleState;
 use super::problem::ProblemDetails;
 
-/// Most streams that are open concurrently.
+/// Maximum number of concurrent streams.
 const MAX_STREAMS: usize = 640;
-/// Most streams of one caller: a caller who opens too many must leave room for others.
+/// Maximum number of concurrent streams of one owner, which leaves capacity for others.
 const MAX_STREAMS_PER_OWNER: usize = 512;
 
-/// Slots for open streams; clones share them.
+/// Registry of open streams; clones share it.
 #[derive(Clone, Default)]
 pub struct StreamLimit(Arc<Mutex<StreamTable>>);
 
 #[derive(Default)]
 struct StreamTable {
     streams: HashMap<StreamOwner, OwnerStreams>,
-    /// Callers whose streams were ended. A request that was authorized before may ask for a slot only after that. The
-    /// set has one entry for each sign-out and each revoked key since the start.
+    /// Owners that lost access. An in-flight request that was authorized before may still ask for a lease. The set has
+    /// one entry for each sign-out and each revoked key since the start.
     ended_owners: HashSet<StreamOwner>,
 }
 
-/// Streams of one caller.
+/// Streams of one owner.
 #[derive(Default)]
 struct OwnerStreams {
     open: usize,
-    over: CancellationToken,
+    access_lost: CancellationToken,
 }
 
 /// Owner of streams that are counted together.
@@ -46,49 +45,49 @@ pub(in crate::web) enum StreamOwner {
     Key(i64),
 }
 
-/// Outcome of a request for a slot.
+/// Outcome of a request for a lease.
 pub(in crate::web) enum StreamLeaseOutcome {
     Granted(StreamLease),
     /// Refusal: the total number of streams is at its limit.
     TotalLimitReached,
-    /// Refusal: this caller has the most streams that one caller may have.
+    /// Refusal: the number of streams of this owner is at its limit.
     OwnerLimitReached,
-    /// Refusal: this caller no longer has access.
+    /// Refusal: this owner no longer has access.
     AccessLost,
 }
 
-/// Slot that is in use until this value is dropped.
+/// Permission for one open stream, until this value is dropped.
 pub(in crate::web) struct StreamLease {
     limit: StreamLimit,
     owner: StreamOwner,
-    over: CancellationToken,
+    access_lost: CancellationToken,
 }
 
 impl StreamLimit {
-    pub(in crate::web) fn acquire_lease(&self, follower: StreamOwner) -> StreamLeaseOutcome {
-        let mut taken = self.lock_table();
-        if taken.ended_owners.contains(&follower) {
+    pub(in crate::web) fn acquire_lease(&self, owner: StreamOwner) -> StreamLeaseOutcome {
+        let mut table = self.lock_table();
+        if table.ended_owners.contains(&owner) {
             return StreamLeaseOutcome::AccessLost;
         }
-        if taken.streams.values().map(|streams| streams.open).sum::<usize>() >= MAX_STREAMS {
+        if table.streams.values().map(|streams| streams.open).sum::<usize>() >= MAX_STREAMS {
             return StreamLeaseOutcome::TotalLimitReached;
         }
-        let theirs = taken.streams.entry(follower.clone()).or_default();
-        if theirs.open >= MAX_STREAMS_PER_OWNER {
+        let owner_streams = table.streams.entry(owner.clone()).or_default();
+        if owner_streams.open >= MAX_STREAMS_PER_OWNER {
             return StreamLeaseOutcome::OwnerLimitReached;
         }
-        theirs.open += 1;
-        let over = theirs.over.clone();
-        StreamLeaseOutcome::Granted(StreamLease { limit: self.clone(), owner: follower, over })
+        owner_streams.open += 1;
+        let access_lost = owner_streams.access_lost.clone();
+        StreamLeaseOutcome::Granted(StreamLease { limit: self.clone(), owner, access_lost })
     }
 
-    /// Ends all streams of a caller who no longer has access, at once, and lets no new one begin.
-    pub(in crate::web) fn end_streams(&self, follower: StreamOwner) {
-        let mut taken = self.lock_table();
-        if let Some(theirs) = taken.streams.get(&follower) {
-            theirs.over.cancel();
+    /// Ends all streams of an owner that lost access, at once, and refuses new ones.
+    pub(in crate::web) fn end_streams(&self, owner: StreamOwner) {
+        let mut table = self.lock_table();
+        if let Some(owner_streams) = table.streams.get(&owner) {
+            owner_streams.access_lost.cancel();
         }
-        taken.ended_owners.insert(follower);
+        table.ended_owners.insert(owner);
     }
 
     fn lock_table(&self) -> MutexGuard<'_, StreamTable> {
@@ -97,33 +96,31 @@ impl StreamLimit {
 }
 
 impl StreamLease {
-    /// Returns once the owner of the slot no longer has access.
+    /// Returns once the owner loses access.
     pub(in crate::web) async fn wait_ended(&self) {
-        self.over.cancelled().await;
+        self.access_lost.cancelled().await;
     }
 }
 
 impl Drop for StreamLease {
     fn drop(&mut self) {
-        let mut taken = self.limit.lock_table();
-        let Some(theirs) = taken.streams.get_mut(&self.owner) else { return };
-        theirs.open -= 1;
-        if theirs.open == 0 {
-            taken.streams.remove(&self.owner);
+        let mut table = self.limit.lock_table();
+        let Some(owner_streams) = table.streams.get_mut(&self.owner) else { return };
+        owner_streams.open -= 1;
+        if owner_streams.open == 0 {
+            table.streams.remove(&self.owner);
         }
     }
 }
 
 impl StreamLeaseOutcome {
-    /// Returns the slot, or the status and the text of the response to a refused caller.
+    /// Returns the lease, or the status and the detail of the response.
     pub(in crate::web) fn into_lease(self) -> Result<StreamLease, (StatusCode, &'static str)> {
         match self {
-            Self::Granted(place) => Ok(place),
-            Self::TotalLimitReached => {
-                Err((StatusCode::SERVICE_UNAVAILABLE, "as many streams are open as may be"))
-            }
+            Self::Granted(lease) => Ok(lease),
+            Self::TotalLimitReached => Err((StatusCode::SERVICE_UNAVAILABLE, "too many streams are open")),
             Self::OwnerLimitReached => {
-                Err((StatusCode::TOO_MANY_REQUESTS, "this key or session follows as many streams as one may"))
+                Err((StatusCode::TOO_MANY_REQUESTS, "this key or session has too many open streams"))
             }
             Self::AccessLost => {
                 Err((StatusCode::UNAUTHORIZED, "this key was revoked, or this session has ended"))
@@ -152,41 +149,43 @@ impl FromRequestParts<ConsoleState> for StreamOwner {
 mod tests {
     use super::{MAX_STREAMS, MAX_STREAMS_PER_OWNER, StreamLease, StreamLimit, StreamOwner};
 
-    fn take(places: &StreamLimit, key: i64, count: usize) -> Vec<StreamLease> {
-        (0..count).map_while(|_| places.acquire_lease(StreamOwner::Key(key)).into_lease().ok()).collect()
+    fn acquire_leases(limit: &StreamLimit, key: i64, count: usize) -> Vec<StreamLease> {
+        (0..count).map_while(|_| limit.acquire_lease(StreamOwner::Key(key)).into_lease().ok()).collect()
     }
 
-    /// Returns the status of the response to one more request.
-    fn one_more(places: &StreamLimit, key: i64) -> u16 {
-        match places.acquire_lease(StreamOwner::Key(key)).into_lease() {
+    /// Returns the status of the response to another request.
+    fn response_status(limit: &StreamLimit, key: i64) -> u16 {
+        match limit.acquire_lease(StreamOwner::Key(key)).into_lease() {
             Ok(_) => 200,
             Err((status, _)) => status.as_u16(),
         }
     }
 
     #[test]
-    fn streams_are_limited_per_caller_and_in_total() {
-        let places = StreamLimit::default();
-        let mut greedy = take(&places, 1, MAX_STREAMS);
-        assert_eq!(greedy.len(), MAX_STREAMS_PER_OWNER);
-        assert_eq!([one_more(&places, 1), one_more(&places, 2)], [429, 200]);
-        let others = take(&places, 2, MAX_STREAMS);
+    fn streams_are_limited_per_owner_and_in_total() {
+        let limit = StreamLimit::default();
+        let mut leases = acquire_leases(&limit, 1, MAX_STREAMS);
+        assert_eq!(leases.len(), MAX_STREAMS_PER_OWNER);
+        assert_eq!([response_status(&limit, 1), response_status(&limit, 2)], [429, 200]);
+        let others = acquire_leases(&limit, 2, MAX_STREAMS);
         assert_eq!(others.len(), MAX_STREAMS - MAX_STREAMS_PER_OWNER);
-        assert_eq!([1, 2, 3].map(|key| one_more(&places, key)), [503, 503, 503]);
-        greedy.pop();
-        assert_eq!(one_more(&places, 3), 200);
-        drop((greedy, others));
-        assert!(places.lock_table().streams.is_empty());
+        assert_eq!([1, 2, 3].map(|key| response_status(&limit, key)), [503, 503, 503]);
+        leases.pop();
+        assert_eq!(response_status(&limit, 3), 200);
+        drop((leases, others));
+        assert!(limit.lock_table().streams.is_empty());
     }
 
     #[test]
     fn revoked_owner_loses_all_streams_and_gets_no_other() {
-        let places = StreamLimit::default();
-        let (theirs, others) = (take(&places, 1, 2), take(&places, 2, 1));
-        places.end_streams(StreamOwner::Key(1));
-        let over = |of: &[StreamLease]| of.iter().map(|place| place.over.is_cancelled()).collect::<Vec<_>>();
-        assert_eq!((over(&theirs), over(&others)), (vec![true, true], vec![false]));
-        drop(theirs);
-        assert_eq!([1, 2].map(|key| one_more(&places, key)), [401, 200]);
+        let limit = StreamLimit::default();
+        let (revoked, others) = (acquire_leases(&limit, 1, 2), acquire_leases(&limit, 2, 1));
+        limit.end_streams(StreamOwner::Key(1));
+        let access_lost = |leases: &[StreamLease]| {
+            leases.iter().map(|lease| lease.access_lost.is_cancelled()).collect::<Vec<_>>()
+        };
+        assert_eq!((access_lost(&revoked), access_lost(&others)), (vec![true, true], vec![false]));
+        drop(revoked);
+        assert_eq!([1, 2].map(|key| response_status(&limit, key)), [401, 200]);
     }
 }

@@ -1,5 +1,5 @@
-//! Webhook for Twilio's inbound messages: authenticates, parses, stores and acknowledges them. Nothing else is waited
-//! for.
+//! Webhook for Twilio's inbound messages: authenticates, parses, stores and acknowledges them. The response
+//! waits for nothing else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,30 +19,30 @@ use crate::messaging::webhook::{self, FormFault};
 
 /// Largest body. Twilio's own limit is 64 kB; a message has at most 1,600 characters.
 const MAX_BODY_BYTES: usize = 64 << 10;
-/// Longest time from the end of the header to that of the body. Twilio sends both at once, and only the body proves
-/// that the sender is Twilio.
+/// Time limit for the body. Twilio sends it together with the header, and the sender is authenticated only by the
+/// signature of the body.
 const MAX_BODY_TIME: Duration = Duration::from_secs(3);
-/// Valid TwiML document without content. Any text in it would be sent to the user.
+/// Empty TwiML document. Any text in it would be sent to the user.
 const EMPTY_TWIML: &str = r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#;
 
-/// Reason for which a request is refused.
+/// Reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TwilioWebhookError {
-    #[error("serve Twilio: no account is configured")]
+    #[error("accept the request: no Twilio account is configured")]
     NoAccount,
-    #[error("take a body over 64 KiB")]
+    #[error("accept a body over 64 KiB")]
     TooLarge,
-    #[error("wait for a body for more than 3 s")]
+    #[error("receive the body within 3 s")]
     TooSlow,
-    #[error("serve a client that holds as many connections as any other")]
+    #[error("finish a request whose connection slot went to another client")]
     Displaced,
-    #[error("trust a request without Twilio's signature")]
+    #[error("verify Twilio's signature")]
     Unsigned,
-    #[error("read the body as a form")]
+    #[error("parse the body as a form")]
     NoForm,
-    #[error("read the form: {0}")]
+    #[error("parse the form: {0}")]
     Malformed(#[from] FormFault),
-    #[error("store the text")]
+    #[error("store the message")]
     NotStored,
 }
 
@@ -88,8 +88,8 @@ pub(super) async fn receive_message(
 }
 
 async fn accept_message(webhooks: &WebhookState, request: Request) -> Result<(), TwilioWebhookError> {
-    let TwilioForm { form, trust } = parse_trusted_form(webhooks, request).await?;
-    let received = webhook::parse_inbound_message(&form, &trust.account_sid, webhooks.clock.now())?;
+    let TwilioForm { form, verification } = parse_trusted_form(webhooks, request).await?;
+    let received = webhook::parse_inbound_message(&form, &verification.account_sid, webhooks.clock.now())?;
     match webhooks.admission.admit_message(received).await {
         Ok(admission) => {
             failpoint::reached("admit.stored");
@@ -109,7 +109,7 @@ async fn accept_message(webhooks: &WebhookState, request: Request) -> Result<(),
 /// Decoded form of a request that Twilio signed.
 pub(super) struct TwilioForm<'a> {
     pub(super) form: Vec<(String, String)>,
-    pub(super) trust: &'a TwilioVerification,
+    pub(super) verification: &'a TwilioVerification,
 }
 
 /// Parses the form of a request that Twilio signed. The cheapest checks come first.
@@ -117,7 +117,7 @@ pub(super) async fn parse_trusted_form(
     webhooks: &WebhookState,
     request: Request,
 ) -> Result<TwilioForm<'_>, TwilioWebhookError> {
-    let trust = webhooks.twilio.as_ref().ok_or(TwilioWebhookError::NoAccount)?;
+    let verification = webhooks.twilio.as_ref().ok_or(TwilioWebhookError::NoAccount)?;
     let (parts, body) = request.into_parts();
     if declared_length(&parts.headers).is_some_and(|length| length > MAX_BODY_BYTES) {
         return Err(TwilioWebhookError::TooLarge);
@@ -132,9 +132,9 @@ pub(super) async fn parse_trusted_form(
     let body = read_body(body).await?;
     let form: Vec<(String, String)> =
         serde_urlencoded::from_bytes(&body).map_err(|_| TwilioWebhookError::NoForm)?;
-    verify_signature(trust, &parts.headers, &target.unwrap_or_default(), &form)?;
+    verify_signature(verification, &parts.headers, &target.unwrap_or_default(), &form)?;
     match parts.extensions.get::<Arc<ConnectionSlot>>().map(|slot| slot.prove_sender()) {
-        None | Some(SlotOutcome::Granted) => Ok(TwilioForm { form, trust }),
+        None | Some(SlotOutcome::Granted) => Ok(TwilioForm { form, verification }),
         Some(SlotOutcome::Refused) => Err(TwilioWebhookError::Displaced),
     }
 }
@@ -149,18 +149,18 @@ fn declared_length(headers: &HeaderMap) -> Option<usize> {
 }
 
 fn verify_signature(
-    trust: &TwilioVerification,
+    verification: &TwilioVerification,
     headers: &HeaderMap,
     target: &str,
     form: &[(String, String)],
 ) -> Result<(), TwilioWebhookError> {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let header = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let claim = ClaimedSignature {
-        signature: text(SIGNATURE_HEADER).ok_or(TwilioWebhookError::Unsigned)?,
-        settings: text(SETTINGS_HEADER),
+        signature: header(SIGNATURE_HEADER).ok_or(TwilioWebhookError::Unsigned)?,
+        settings: header(SETTINGS_HEADER),
     };
-    let url = signature::signed_url(&trust.public_url, target);
-    trust
+    let url = signature::signed_url(&verification.public_url, target);
+    verification
         .verifier
         .verify(&url, signature::SignedBody::Form(form), claim)
         .map_err(|_| TwilioWebhookError::Unsigned)

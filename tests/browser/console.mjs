@@ -64,9 +64,9 @@ async function send(page, text) {
 }
 
 /** Bubbles of ours that say this. */
-const said = (page, words) => page.locator(".bubble.ours .spoken", { hasText: words });
+const said = (page, words) => page.locator(".bubble.outbound .message-text", { hasText: words });
 /** What the last bubble of ours says. */
-const lastAnswer = (page) => page.locator(".bubble.ours .spoken").last().textContent({ timeout: 10_000 }).then((text) => text.trim());
+const lastAnswer = (page) => page.locator(".bubble.outbound .message-text").last().textContent({ timeout: 10_000 }).then((text) => text.trim());
 
 async function watchStory(who) {
   const { page, name } = who;
@@ -107,8 +107,8 @@ async function cancelStory(who) {
   await send(page, "tell me the story again");
   await page.locator(".bubble.partial", { hasText: "Once there was" }).waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
-  await page.locator(".said", { hasText: "The turn will finish before its next change" }).waitFor();
-  await page.locator(".steps .badge", { hasText: "Taken back" }).waitFor();
+  await page.locator(".flash", { hasText: "The turn will finish before its next change" }).waitFor();
+  await page.locator(".steps .badge", { hasText: "Canceled" }).waitFor();
   await page.locator(".bubble.partial").waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Cancel" }).waitFor({ state: "detached" });
   const times = await said(page, "Once there was").count();
@@ -133,7 +133,7 @@ async function typeTooMuch({ page, name, expected }) {
   const refused = page.waitForResponse((response) => response.request().method() === "POST");
   await page.getByRole("button", { name: "Text", exact: true }).click();
   check((await refused).status() === 422, `${name}: a text of ${most + 1} characters is answered ${(await refused).status()}`);
-  await page.locator(".said.warn", { hasText: "a text has at most 1,600 characters" }).waitFor();
+  await page.locator(".flash.warn", { hasText: "a text can have at most 1,600 characters" }).waitFor();
   check((await box.inputValue()).length === most + 1, `${name}: what was too long is gone from its box`);
 }
 
@@ -144,7 +144,7 @@ async function search(who) {
   await page.getByRole("button", { name: "Search" }).click();
   await page.locator("mark", { hasText: "shelf" }).first().waitFor();
   await inspect(who, "search");
-  await page.locator(".talk", { hasText: "shelf" }).first().click();
+  await page.locator(".conversation-link", { hasText: "shelf" }).first().click();
   await page.locator(".entry:target", { hasText: "knew the shelf" }).waitFor();
   await page.goto(`${BASE}/conversations?q=nobody+ever+said+this`);
   check(await page.getByText("No matches.").isVisible(), `${name}: what nobody said is found`);
@@ -156,13 +156,13 @@ async function resumeRiddle() {
   const { page, name } = who;
   await signIn(who);
   await page.goto(`${BASE}/conversations?q=riddle`);
-  await page.locator(".talk").first().click();
+  await page.locator(".conversation-link").first().click();
   await page.getByRole("link", { name: "Newest texts" }).click();
   const resume = page.getByRole("button", { name: "Resume" });
   await resume.waitFor({ timeout: 90_000 });
   await inspect(who, "failed");
   await resume.click();
-  await page.locator(".said", { hasText: "Resumed from the failed step" }).waitFor();
+  await page.locator(".flash", { hasText: "Resumed from the failed step" }).waitFor();
   await said(page, RIDDLE).waitFor();
   await resume.waitFor({ state: "detached" });
   check((await said(page, RIDDLE).count()) === 1, `${name}: the answer does not stand once`);
@@ -202,11 +202,11 @@ async function useWithoutScript() {
   await page.getByRole("button", { name: "New test conversation" }).click();
   await send(page, "status");
   for (let look = 0; look < 20; look += 1) {
-    if (await page.locator(".bubble.ours").count()) break;
+    if (await page.locator(".bubble.outbound").count()) break;
     await page.waitForTimeout(200);
     await page.reload();
   }
-  check((await page.locator(".bubble.ours").count()) > 0, `${name}: no answer after reloads`);
+  check((await page.locator(".bubble.outbound").count()) > 0, `${name}: no answer after reloads`);
   await who.close();
 }
 
@@ -218,7 +218,7 @@ async function watchWithoutConnection() {
   await signIn(who);
   await page.goto(`${BASE}/conversations`);
   await page.route("**/live?**", (route) => route.abort());
-  await page.locator(".talk").first().click();
+  await page.locator(".conversation-link").first().click();
   await page.locator("#lost").waitFor({ timeout: 15_000 });
   await page.unroute("**/live?**");
   await page.locator("#lost").waitFor({ state: "hidden", timeout: 15_000 });
@@ -233,7 +233,7 @@ async function watchAfterSignOut() {
   await signIn(who);
   await page.goto(`${BASE}/conversations`);
   await page.route("**/live?**", (route) => route.abort());
-  await page.locator(".talk").first().click();
+  await page.locator(".conversation-link").first().click();
   await page.locator("#lost").waitFor({ timeout: 15_000 });
   const watched = new URL(page.url()).pathname;
   await page.context().clearCookies();

@@ -73,7 +73,7 @@ async fn operator_watches_and_decides_in_a_browser() -> Result<()> {
     let base = format!("http://{}", listener.local_addr()?);
     let stop = CancellationToken::new();
     let router = web::console_router(app.console.clone());
-    let server = tokio::spawn(serve_sockets(listener, router, ListenerLimits::PAGES, stop.clone()));
+    let server = tokio::spawn(serve_sockets(listener, router, ListenerLimits::CONSOLE, stop.clone()));
     let mut script = Command::new("node");
     script
         .arg("tests/browser/console.mjs")

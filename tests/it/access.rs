@@ -85,7 +85,7 @@ async fn wrong_password_is_refused_with_an_error() {
 
     assert_eq!((page.status, browser.cookie()), (403, None));
     assert_eq!(page.field("next").as_deref(), Some("/keys"));
-    assert!(page.html.contains(r#"role="alert" id="problem">That is not the password.</p>"#));
+    assert!(page.html.contains(r#"role="alert" id="problem">Wrong password.</p>"#));
     assert!(!page.html.contains("wrong"));
 }
 
@@ -123,7 +123,7 @@ async fn sign_in_link_is_used_up_by_its_button_only() {
         (page.status, page.text().as_str()),
         (
             410,
-            "Dialarr Sign in This link was used already or is too old. On the server, dialarr console-link prints \
+            "Dialarr Sign in This link was already used or has expired. On the server, dialarr console-link prints \
              another one."
         )
     );
@@ -278,7 +278,7 @@ async fn unknown_host_name_is_refused_on_every_path() {
                 (answer.status().as_u16(), answer.body().as_ref()),
                 (
                     421,
-                    "Dialarr does not answer to this host name. If it is the console's, add it to CONSOLE_HOSTS.\n"
+                    "Dialarr does not serve this host name. If it belongs to the console, add it to CONSOLE_HOSTS.\n"
                         .as_bytes()
                 ),
                 "{host} {path}"
@@ -309,7 +309,7 @@ async fn five_wrong_passwords_throttle_passwords_but_not_links() {
 
     let page = try_password(&mut browser, PASSWORD).await;
     assert_eq!(page.status, 429);
-    assert!(page.html.contains("Too many passwords were wrong. Try again in 30 seconds."));
+    assert!(page.html.contains("Too many failed attempts. Try again in 30 seconds."));
     let form = to(Method::POST, "/sign-in").header(ORIGIN, CONSOLE);
     let form = form.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
     let answer = app.ask_console(form.body("password=wrong".into()).unwrap()).await;
@@ -504,7 +504,7 @@ async fn api_key_is_shown_once_and_then_by_its_ending() {
     let ending = &key[key.len() - 4..];
     let lines = async |browser: &mut Browser<'_>| {
         let says = browser.get("/keys").await.text();
-        says.split_once("What to do ").map(|(_, lines)| lines.to_owned()).unwrap()
+        says.split_once("Actions ").map(|(_, lines)| lines.to_owned()).unwrap()
     };
 
     assert!(!browser.get("/keys").await.html.contains(&key));
@@ -523,9 +523,7 @@ async fn api_key_name_has_limited_length() {
     for name in ["", "  ", &"x".repeat(61), "two\nlines"] {
         let page = browser.submit("/keys", &[("name", name)]).await;
         assert_eq!(page.status, 422, "{name:?}");
-        assert!(
-            page.html.contains(r#"role="alert" id="problem">Say in 1 to 60 characters what the key is for."#)
-        );
+        assert!(page.html.contains(r#"role="alert" id="problem">Enter a purpose of 1 to 60 characters."#));
     }
     assert_eq!(app.count("api_keys").await, 0);
 }
@@ -541,7 +539,7 @@ async fn unauthorized_api_request_gets_a_problem() {
     let body = String::from_utf8(answer.into_body().to_vec()).unwrap();
     assert_eq!(
         body,
-        r#"{"status":401,"title":"Unauthorized","detail":"An API key or a session of the console is needed."}"#
+        r#"{"status":401,"title":"Unauthorized","detail":"An API key or a console session is required."}"#
     );
 }
 
@@ -555,7 +553,7 @@ async fn open_console_refuses_forwarded_requests_without_a_key() {
     assert_eq!(refused.status(), StatusCode::FORBIDDEN);
     assert_eq!(
         str::from_utf8(refused.body()).unwrap(),
-        "This request came through a proxy, and CONSOLE_AUTH=none is for a browser on this machine alone. \
+        "This request came through a proxy, and CONSOLE_AUTH=none allows only browsers on this machine. \
          To use the console through a proxy, set CONSOLE_AUTH=password and restart Dialarr.\n"
     );
     assert_eq!(status(&app, forwarded("/api/v1/nothing")).await, 403);

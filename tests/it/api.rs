@@ -208,7 +208,7 @@ async fn repeated_idempotency_key_returns_the_first_reply() {
     assert_eq!(other.problem(), (422, "this Idempotency-Key was used with another text".to_owned()));
     assert_eq!(
         none.problem(),
-        (400, "Idempotency-Key has 1 to 255 characters of printable ASCII".to_owned())
+        (400, "Idempotency-Key must have 1 to 255 characters of printable ASCII".to_owned())
     );
     assert_eq!(app.stored_texts().await, ["say it"]);
 }
@@ -297,7 +297,7 @@ async fn repeated_key_after_user_erasure_is_refused() {
 
     for user in [json!(BOB), json!(2)] {
         let again = program.texts_with(key, json!({ "user": user, "text": "say it" })).await;
-        assert_eq!(again.problem(), (404, "nobody is known by this id or number".to_owned()));
+        assert_eq!(again.problem(), (404, "no user has this id or number".to_owned()));
     }
 
     app.register_user(BOB, Has::AddRight).await;
@@ -336,12 +336,12 @@ async fn api_refuses_messages_of_unavailable_users() {
     for user in ["+15550100009", BOB, ANN, "+15550100077", "+1555", "Ann"] {
         refused.push(program.texts(json!({ "user": user, "text": "add dune" })).await.problem());
     }
-    let not_a_number = "user is the id of a user or a phone number in E.164 form such as +15550100123";
+    let not_a_number = "user must be a user id or a phone number in E.164 format such as +15550100123";
     let expected = [
-        (409, "they are not let in yet: approve them first"),
-        (409, "they are blocked"),
-        (409, "they have opted out of texts, so nothing is answered"),
-        (404, "nobody is known by this id or number"),
+        (409, "the user is not approved yet"),
+        (409, "the user is blocked"),
+        (409, "the user has opted out"),
+        (404, "no user has this id or number"),
         (422, not_a_number),
         (422, not_a_number),
     ];
@@ -437,7 +437,7 @@ async fn users_are_listed_approved_and_blocked_by_api() {
     assert_eq!(program.post("/api/v1/users/2/approve", json!({})).await.json()["status"], "active");
     assert_eq!(program.post("/api/v1/users/2/block", json!({})).await.json()["status"], "blocked");
 
-    let last_admin = "they are the last active admin, make another one first".to_owned();
+    let last_admin = "the user is the last active admin, make another user an admin first".to_owned();
     assert_eq!(program.post("/api/v1/users/1/block", json!({})).await.problem(), (409, last_admin));
     assert_eq!(program.post("/api/v1/users/9/approve", json!({})).await.problem().0, 404);
 }
@@ -492,9 +492,9 @@ async fn only_a_running_turn_can_be_canceled() {
     let shown = program.get("/api/v1/messages/1").await.json();
     assert_eq!((&shown["content"], &shown["turn"]["state"]), (&json!(""), &json!("CANCELED")));
     let over = program.post("/api/v1/turns/1/cancel", json!({})).await;
-    assert_eq!(over.problem(), (409, "the turn is over already".to_owned()));
+    assert_eq!(over.problem(), (409, "the turn has already finished".to_owned()));
     let resumed = program.post("/api/v1/turns/1/resume", json!({})).await;
-    assert_eq!(resumed.problem(), (409, "the turn runs, or did not fail".to_owned()));
+    assert_eq!(resumed.problem(), (409, "the turn is running or did not fail".to_owned()));
     assert_eq!(program.post("/api/v1/turns/9/resume", json!({})).await.problem().0, 404);
 }
 

@@ -89,7 +89,7 @@ fn serve_refuses_a_second_process_and_stops_on_request() {
     let cli = Cli::new();
     let served = cli.serve(&UNREACHABLE_PEERS);
     let ok = "HTTP/1.1 200 OK".to_owned();
-    let alive = r#"{"status":"ok","checks":[{"name":"database","ok":true,"detail":"answers"}]}"#;
+    let alive = r#"{"status":"ok","checks":[{"name":"database","ok":true,"detail":"responds"}]}"#;
     assert_eq!(served.get("/health"), (ok.clone(), alive.to_owned()));
     assert_eq!(served.get("/ready").0, ok);
 

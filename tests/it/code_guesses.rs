@@ -126,7 +126,7 @@ async fn suspension_is_shown_at_home_and_lifted_on_the_users_page() {
     assert!(browser.get("/").await.text().contains("Deletions by text suspended"));
     let page = browser.get("/users/1").await;
     let lifted = browser.presses(&page, "Allow again", &[]).await;
-    assert!(lifted.text().contains("They can delete and approve by text again."), "{}", lifted.text());
+    assert!(lifted.text().contains("This user can delete and approve by text again."), "{}", lifted.text());
     assert!(!browser.get("/").await.text().contains("Deletions by text suspended"));
     let last = app.audit().await.pop().unwrap_or_default();
     assert_eq!(last, "lift_suspension user:1 by console");

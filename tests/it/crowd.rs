@@ -37,7 +37,7 @@ impl Watched {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = web::console_router(app.app().console.clone());
-        tokio::spawn(serve_sockets(listener, router, ListenerLimits::PAGES, CancellationToken::new()));
+        tokio::spawn(serve_sockets(listener, router, ListenerLimits::CONSOLE, CancellationToken::new()));
         Self { app, model, address }
     }
 
@@ -139,14 +139,14 @@ async fn five_hundred_pages_of_a_conversation_show_the_same_reply() {
     let watched = Watched::start().await;
     let mut crowd = watched.crowd(&format!("/conversations/1/live?after={}", watched.end().await)).await;
     watched.begins_to_answer().await;
-    all_read_up_to(&mut crowd, "<p class=\"spoken\">Fi</p>").await;
+    all_read_up_to(&mut crowd, "<p class=\"message-text\">Fi</p>").await;
     watched.answers().await;
     all_read_up_to(&mut crowd, &format!("id: {}", watched.end().await)).await;
     for reader in &crowd {
         let last = reader.lines.iter().rposition(|line| line.contains("<article id=\"turn-2\"")).unwrap();
         let article = reader.lines[last..].join("\n");
         assert!(
-            article.contains("<p class=\"spoken\">Fine.</p>") && !article.contains("Working"),
+            article.contains("<p class=\"message-text\">Fine.</p>") && !article.contains("Working"),
             "{article}"
         );
     }

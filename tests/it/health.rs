@@ -33,16 +33,16 @@ async fn run(app: &TestApp, sql: &'static str) {
 async fn ready_lists_each_passed_check() {
     let app = TestApp::start_without_model().await;
     app.sms("status").await;
-    let database = json!({ "name": "database", "ok": true, "detail": "answers" });
+    let database = json!({ "name": "database", "ok": true, "detail": "responds" });
     assert_eq!(ask(&app, "/health").await, (200, json!({ "status": "ok", "checks": [database] })));
     let expected = json!({
         "status": "ok",
         "checks": [
-            { "name": "database file", "ok": true, "detail": "at its path" },
-            { "name": "migrations", "ok": true, "detail": "as this version needs them" },
+            { "name": "database file", "ok": true, "detail": "in place" },
+            { "name": "migrations", "ok": true, "detail": "schema is current" },
             { "name": "writing", "ok": true, "detail": "works" },
             { "name": "reading", "ok": true, "detail": "works" },
-            { "name": "received texts", "ok": true, "detail": "0 wait" },
+            { "name": "received texts", "ok": true, "detail": "0 waiting" },
             { "name": "texts to send", "ok": true, "detail": "0 to send" },
         ],
     });
@@ -54,7 +54,7 @@ async fn full_disk_is_reported_until_space_is_free() {
     let app = TestApp::start_without_model().await;
     run(&app, "CREATE TRIGGER full BEFORE INSERT ON offsets BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
         .await;
-    assert_eq!(wrong(&app, "/ready").await, (503, vec!["writing: the database refuses it".to_owned()]));
+    assert_eq!(wrong(&app, "/ready").await, (503, vec!["writing: database check failed".to_owned()]));
     // A restart does not free disk space.
     assert_eq!(wrong(&app, "/health").await, (200, vec![]));
     run(&app, "DROP TRIGGER full").await;
@@ -77,7 +77,7 @@ async fn console_and_metrics_work_while_the_database_is_read_only() {
     }
 
     let home = browser.get("/").await;
-    assert!(home.text().contains("Not ready writing the database refuses it"), "{}", home.text());
+    assert!(home.text().contains("Not ready writing database check failed"), "{}", home.text());
     assert_eq!(program.get("/metrics").await.status, 200);
 }
 
@@ -86,7 +86,7 @@ async fn locked_database_is_neither_alive_nor_ready() {
     let app = TestApp::start_without_model().await;
     let mut other = SqliteConnection::establish(&app.database_path()).unwrap();
     other.batch_execute("BEGIN IMMEDIATE").unwrap();
-    let late = |name: &str| format!("{name}: no answer within 2 s");
+    let late = |name: &str| format!("{name}: no response within 2 s");
     let (alive, ready) = tokio::join!(wrong(&app, "/health"), wrong(&app, "/ready"));
     assert_eq!(alive, (503, vec![late("database")]));
     assert_eq!(ready, (503, vec![late("writing")]));
@@ -115,7 +115,7 @@ async fn long_waiting_messages_are_reported_except_during_a_pause() {
     assert_eq!(wrong(&app, "/ready").await, (200, vec![]));
     run(&app, "UPDATE pauses SET ended_at = begun_at").await;
     app.pass(2);
-    let problems = vec!["received texts: 1 wait, the oldest for 11 minutes".to_owned()];
+    let problems = vec!["received texts: 1 waiting, the oldest for 11 minutes".to_owned()];
     assert_eq!(wrong(&app, "/ready").await, (503, problems));
 }
 
@@ -153,7 +153,7 @@ async fn notification_in_quiet_hours_is_not_an_unsent_message() {
 async fn tables_of_another_version_are_reported() {
     let app = TestApp::start_without_model().await;
     run(&app, "INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999')").await;
-    let problems = vec!["migrations: the tables are those of another version".to_owned()];
+    let problems = vec!["migrations: the schema is that of another version".to_owned()];
     assert_eq!(wrong(&app, "/ready").await, (503, problems));
 }
 
@@ -167,7 +167,7 @@ async fn health_page_shows_status_and_tests_a_library() {
     let tested = browser.submit("/health-checks", &[("connection", "radarr")]).await;
 
     assert_eq!((page.status, tested.status), (200, 200));
-    for words in ["Sonarr, Radarr and Twilio are simulated here.", "writing: works", "0 wait"] {
+    for words in ["Sonarr, Radarr and Twilio are simulated here.", "writing: works", "0 waiting"] {
         assert!(page.html.contains(words), "{words}: {}", page.html);
     }
     for words in [

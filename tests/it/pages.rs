@@ -94,7 +94,7 @@ async fn approve_button_equals_the_approve_message() {
     assert_eq!((location.as_str(), by_button.people().await), ("/?flash=let-in", by_text.people().await));
     assert_eq!(by_button.messages_to(SAM), by_text.messages_to(SAM));
     assert_eq!(changes(&by_button).await, ["approve user:2 by console"]);
-    check_text(&page, &["They can text now.", "All clear."]);
+    check_text(&page, &["Approved. This user can text now.", "All clear."]);
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn removal_request_needs_an_admin_who_gets_messages() {
     let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
 
     assert_eq!(location, "/?flash=no-admin");
-    check_text(&page, &["Nothing was done", "Deletion request Dune (2021)", "An admin has opted out Ann"]);
+    check_text(&page, &["Not deleted", "Deletion request Dune (2021)", "An admin has opted out Ann"]);
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
 
@@ -236,13 +236,13 @@ async fn refused_message_is_shown_with_the_meaning_of_its_code() {
     let reason = "the number is not a mobile number (code 21614)";
     check_text(
         &browser.get("/").await,
-        &["A text did not arrive +1 555 010 0002 21:04 Nothing is downloading.", reason],
+        &["A text was not delivered +1 555 010 0002 21:04 Nothing is downloading.", reason],
     );
     let failed = browser.get("/deliveries?which=failed").await;
     check_text(&failed, &["\u{00d7} Failed", reason]);
     assert!(!failed.text().contains("Delivered"));
     check_text(&browser.get("/deliveries").await, &["\u{2713}\u{2713} Delivered", "\u{00d7} Failed"]);
-    check_text(&browser.get("/deliveries?which=waiting").await, &["No text waits"]);
+    check_text(&browser.get("/deliveries?which=waiting").await, &["No texts are waiting"]);
 }
 
 #[tokio::test]
@@ -285,10 +285,10 @@ async fn audit_page_describes_and_links_each_entry() {
         &page,
         &[
             "You, in the console painted over The household colours: red blue title: <b>",
-            "You, in the console Approved a deletion Request of Bob",
+            "You, in the console Approved a deletion Request from Bob",
             "Ann Deleted remove media, in Nov 20, 2026 21:04 : Dune (2021) delete files: yes instance: radarr size: 21.4 GB",
             "Bob Asked the admins to delete request removal, in Nov 20, 2026 21:04 : Dune (2021)",
-            "You, at the shell Made a sign-in link The console",
+            "You, at the shell Created a sign-in link The console",
         ],
     );
     assert!(page.html.contains("/conversations/1?before="), "{}", page.html);
@@ -331,12 +331,12 @@ async fn refused_message_is_resent_once() {
     let app = TestApp::start_without_model().await;
     app.twilio().fail_next(400, 21614);
     app.sms("status").await;
-    check_text(&app.browser().await.get("/deliveries").await, &["Send again"]);
+    check_text(&app.browser().await.get("/deliveries").await, &["Resend"]);
 
     let (location, page) = presses(&app, "/deliveries/1/again", &[]).await;
 
     assert_eq!(location, "/deliveries?flash=sent-again");
-    assert!(!page.text().contains("Send again"), "{}", page.text());
+    assert!(!page.text().contains("Resend"), "{}", page.text());
     assert_eq!(presses(&app, "/deliveries/1/again", &[]).await.0, "/deliveries?flash=not-sent-again");
     assert_eq!(app.messages_to(ANN), ["Nothing is downloading."]);
     assert_eq!(changes(&app).await, ["send_again user:1 by console"]);
@@ -412,7 +412,7 @@ async fn user_is_erased_only_with_the_typed_word() {
     assert_eq!(location, "/users?flash=forgotten");
     assert!(!page.text().contains("Bob"), "{}", page.text());
     assert_eq!(app.browser().await.get("/users/2").await.status, 404);
-    check_text(&app.browser().await.get("/deliveries").await, &["Somebody forgotten", "The text is erased."]);
+    check_text(&app.browser().await.get("/deliveries").await, &["Erased user", "Text erased."]);
     assert_eq!(presses(&app, "/users/1/forget", &[("word", "FORGET")]).await.0, "/users/1?flash=last-admin");
 }
 
@@ -438,7 +438,7 @@ async fn opted_out_user_must_text_start() {
     check_text(&browser.get("/users").await, &["Bob +1 555 010 0003 Member Active Opted out"]);
     check_text(
         &browser.get("/users/2").await,
-        &["until they text START themselves. No one can do that for them"],
+        &["until they text START themselves. Nobody else can opt them in"],
     );
 }
 
@@ -469,7 +469,7 @@ async fn unknown_address_is_a_plain_page() {
         let page = browser.get(path).await;
         assert_eq!(
             (page.status, page.text().as_str()),
-            (404, "Dialarr Not found There is nothing at this address. Home"),
+            (404, "Dialarr Not found There is no page at this URL. Home"),
             "{path}"
         );
     }
@@ -494,7 +494,7 @@ async fn paging_shows_each_row_once() {
         let page = browser.get(&here).await;
         let text = page.text();
         seen.extend((0..57).filter(|number| text.contains(&format!("named Nobody{number}."))));
-        path = page.html.split_once("class=\"onwards\" href=\"").map(|(_, rest)| {
+        path = page.html.split_once("class=\"more-link\" href=\"").map(|(_, rest)| {
             rest.split('"').next().unwrap_or_default().replace("&amp;", "&").replace("&#38;", "&")
         });
     }

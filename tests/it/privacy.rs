@@ -44,7 +44,7 @@ async fn messages_of_an_erased_user_are_not_found_in_the_console() {
     let mut browser = app.browser().await;
     let mut finds = async |words: &str| {
         let page = browser.get(&format!("/conversations?q={words}")).await.html;
-        page.matches("<li><a class=\"talk\"").count()
+        page.matches("<li><a class=\"conversation-link\"").count()
     };
     let before = [finds("liked").await, finds("walrus").await];
     assert!(before[0] == 1 && before[1] > 6, "{before:?}");

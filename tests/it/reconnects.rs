@@ -38,7 +38,7 @@ impl Served {
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let router = web::console_router(app.console.clone());
-        let server = tokio::spawn(serve_sockets(listener, router, ListenerLimits::PAGES, stop.clone()));
+        let server = tokio::spawn(serve_sockets(listener, router, ListenerLimits::CONSOLE, stop.clone()));
         addresses.send_replace(address);
         Self { stop, server }
     }

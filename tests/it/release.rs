@@ -69,7 +69,7 @@ fn health_command_queries_the_running_service() {
     let asked = [AT_HOME, ("PORT", port.as_str())];
 
     let well = cli.run(&["health"], &asked);
-    let body = r#"{"status":"ok","checks":[{"name":"database","ok":true,"detail":"answers"}]}"#;
+    let body = r#"{"status":"ok","checks":[{"name":"database","ok":true,"detail":"responds"}]}"#;
     assert_eq!((well.code, well.output.trim_end()), (Some(0), body));
 
     served.terminate();

@@ -473,7 +473,7 @@ async fn responses_do_not_name_the_server_software() {
     known.extend(expected("/health", StatusCode::OK).into_keys());
     known.sort_unstable();
     for (router, limits) in [
-        (console(&app), ListenerLimits::PAGES),
+        (console(&app), ListenerLimits::CONSOLE),
         (webhooks(&app), ListenerLimits::for_webhooks(TrustedProxies::default())),
     ] {
         let mut names = on_the_wire(router, limits, request).await;

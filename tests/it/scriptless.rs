@@ -71,7 +71,7 @@ async fn running_turn_is_canceled_without_javascript() {
     // The model has not responded: the cancellation alone ends its call.
     app.settle().await;
     let page = browser.get(CONVERSATION).await.text();
-    assert!(page.contains("Taken back") && !page.contains("Working") && !page.contains("Fine."), "{page}");
+    assert!(page.contains("Canceled") && !page.contains("Working") && !page.contains("Fine."), "{page}");
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn message_search_works_without_javascript() {
     let found = browser.presses(&list, "Search", &[("q", "butter")]).await;
 
     assert!(found.text().contains("Matching texts, newest first."), "{}", found.text());
-    let (_, hit) = found.html.split_once("<a class=\"talk\" href=\"").unwrap();
+    let (_, hit) = found.html.split_once("<a class=\"conversation-link\" href=\"").unwrap();
     let hit = hit.split('"').next().unwrap();
     assert_eq!(hit, "/conversations/1?before=2#turn-1");
     let page = browser.get(hit.split('#').next().unwrap()).await;

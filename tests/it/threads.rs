@@ -39,12 +39,12 @@ async fn conversation_of_a_test_user_sends_no_message() {
     browser.types(1, "delete dune").await;
     let asked = browser.get("/conversations/1").await.text();
     assert!(asked.contains("Awaiting confirmation"), "{asked}");
-    assert!(asked.contains("Shown, not sent"), "{asked}");
+    assert!(asked.contains("Displayed only"), "{asked}");
     browser.types(1, "yes").await;
 
     assert!(browser.get("/conversations/1").await.text().contains(DELETED));
     let deliveries = browser.get("/deliveries").await.text();
-    assert_eq!(deliveries.matches("Shown, not sent").count(), 2, "{deliveries}");
+    assert_eq!(deliveries.matches("Displayed only").count(), 2, "{deliveries}");
     assert_eq!(app.radarr().removed_ids(), [dune]);
     assert_eq!(app.twilio().sent_messages().len(), 0);
     assert_eq!(app.console_actions().await, ["test_conversation user:2"]);
@@ -77,7 +77,7 @@ async fn overlong_message_stays_in_its_field_with_an_error() {
 
     assert_eq!(page.status, 422);
     let text = page.text();
-    assert!(text.contains("Nothing was texted: a text has at most 1,600 characters."), "{text}");
+    assert!(text.contains("Not sent: a text can have at most 1,600 characters."), "{text}");
     assert!(
         page.html
             .contains(&format!("maxlength=\"1600\" required>\n{}</textarea>", long.replace("\r\n", "\n")))
@@ -276,7 +276,7 @@ async fn search_finds_messages_and_links_to_them() {
 /// Returns the hits of a search with their links.
 async fn hits(browser: &mut Browser<'_>, word: &str) -> Vec<String> {
     let page = browser.get(&format!("/conversations?q={word}")).await;
-    let hits = page.html.split("<li><a class=\"talk\" href=\"").skip(1);
+    let hits = page.html.split("<li><a class=\"conversation-link\" href=\"").skip(1);
     hits.map(|hit| hit.split('"').next().unwrap().to_owned()).collect()
 }
 
@@ -334,7 +334,11 @@ async fn message_outside_a_conversation_is_shown_in_full_by_the_search() {
     let forgotten = "UPDATE users SET forgotten_at = 1 WHERE id = 2";
     app.app().db.write(move |conn| diesel::sql_query(forgotten).execute(conn).map(drop)).await.unwrap();
     let page = browser.get("/conversations?q=walrus").await.html;
-    assert!(page.contains("<div class=\"talk\">") && !page.contains("<a class=\"talk\""), "{page}");
+    assert!(
+        page.contains("<div class=\"conversation-link\">")
+            && !page.contains("<a class=\"conversation-link\""),
+        "{page}"
+    );
 }
 
 #[tokio::test]
@@ -404,7 +408,7 @@ async fn partial_reply_is_shown_while_it_streams() {
     app.post(app.text(ANN, "please hold")).await;
     model.holds().await;
     tab.follow(&browser, 1, usize::MAX).await;
-    assert!(tab.shows("Working") && tab.shows("<p class=\"spoken\">Fi</p>"), "{:#?}", tab.pieces);
+    assert!(tab.shows("Working") && tab.shows("<p class=\"message-text\">Fi</p>"), "{:#?}", tab.pieces);
     assert_eq!(tab.pieces, Tab::of(&browser.get("/conversations/1").await).pieces);
     model.let_go();
     app.settle().await;

@@ -1,4 +1,4 @@
-//! Conversations: the list, one conversation with its turns, and reopening.
+//! Conversation routes: the list, one conversation with its turns, and reopening.
 
 use axum::Json;
 use axum::extract::State;
@@ -68,7 +68,7 @@ pub(super) struct WholeConversation {
     /// Turns, newest first.
     turns: Page<TurnJson>,
     #[serde(flatten)]
-    asides: UnassignedMessagesJson,
+    unassigned: UnassignedMessagesJson,
     /// Pending action that awaits confirmation.
     question: Option<QuestionJson>,
 }
@@ -105,23 +105,25 @@ pub(super) struct ConversationsParams {
 pub(super) async fn list_conversations(
     State(console): State<ConsoleState>,
     _caller: Caller,
-    QueryParams(filter): QueryParams<ConversationsParams>,
+    QueryParams(params): QueryParams<ConversationsParams>,
 ) -> Result<Json<Page<ConversationJson>>, ProblemDetails> {
-    let place = PageCursor::from_params(filter.before, filter.limit)?;
-    let user = match filter.user.as_deref() {
+    let cursor = PageCursor::from_params(params.before, params.limit)?;
+    let user = match params.user.as_deref() {
         Some(text) => Some(users::find_user(&console, UserIdentifier::parse(text)?).await?.id),
         None => None,
     };
-    let which = match filter.open {
+    let filter = match params.open {
         None => ConversationFilter::All,
         Some(true) => ConversationFilter::Open,
         Some(false) => ConversationFilter::Ended,
     };
-    let listed = console
+    let page = console
         .db
-        .read(move |conn| conversations::load_conversations(conn, user, which, place.before, place.fits))
+        .read(move |conn| {
+            conversations::load_conversations(conn, user, filter, cursor.before, cursor.page_size)
+        })
         .await;
-    Ok(Json(Page::from_listed(listed.map_err(database_unavailable)?, ConversationJson::from_record)))
+    Ok(Json(Page::from_results(page.map_err(database_unavailable)?, ConversationJson::from_record)))
 }
 
 /// Show a conversation and its turns, newest first
@@ -142,13 +144,13 @@ pub(super) async fn show_conversation(
     PathId(id): PathId,
     QueryParams(paging): QueryParams<PagingParams>,
 ) -> Result<Json<WholeConversation>, ProblemDetails> {
-    let (id, place) = (ConversationId(id), paging.page_cursor()?);
-    let read = move |conn: &mut _| {
-        let page = pages::load_page(conn, id, place.before, place.fits)?;
+    let (id, cursor) = (ConversationId(id), paging.page_cursor()?);
+    let load = move |conn: &mut _| {
+        let page = pages::load_page(conn, id, cursor.before, cursor.page_size)?;
         page.map(WholeConversation::from_page).transpose()
     };
-    let found = console.db.read(read).await.map_err(database_unavailable)?;
-    found.map(Json).ok_or_else(conversation_not_found)
+    let conversation = console.db.read(load).await.map_err(database_unavailable)?;
+    conversation.map(Json).ok_or_else(conversation_not_found)
 }
 
 impl WholeConversation {
@@ -157,11 +159,11 @@ impl WholeConversation {
         let PageContent { turns, unassigned, reactions } = content;
         let oldest = turns.first().map(|turn| turn.row.id.0).filter(|_| truncated);
         let turns = turns.into_iter().rev().map(|turn| turn_json(turn, &reactions));
-        let listed = ResultPage { rows: turns.collect::<QueryResult<_>>()?, older: oldest };
+        let page = ResultPage { rows: turns.collect::<QueryResult<_>>()?, older: oldest };
         Ok(Self {
             conversation: ConversationJson::from_record(conversation),
-            turns: Page::from_listed(listed, |turn| turn),
-            asides: unassigned_messages_json(unassigned, &reactions),
+            turns: Page::from_results(page, |turn| turn),
+            unassigned: unassigned_messages_json(unassigned, &reactions),
             question: pending_action.map(question_json),
         })
     }
@@ -203,12 +205,14 @@ pub(super) async fn reopen_conversation(
         .map_err(database_unavailable)?
     {
         ReopenOutcome::Reopened | ReopenOutcome::AlreadyOpen => {}
-        ReopenOutcome::Busy => return conflict("a text of theirs is being answered in another conversation"),
-        ReopenOutcome::NotActive => return conflict("they are blocked or not let in"),
+        ReopenOutcome::Busy => {
+            return conflict("a text of the user is being answered in another conversation");
+        }
+        ReopenOutcome::NotActive => return conflict("the user is blocked or not approved"),
     }
-    let found =
+    let reopened =
         console.db.read(move |conn| load_conversation(conn, id)).await.map_err(database_unavailable)?;
-    Ok(Json(ConversationJson::from_record(found.ok_or_else(conversation_not_found)?)))
+    Ok(Json(ConversationJson::from_record(reopened.ok_or_else(conversation_not_found)?)))
 }
 
 fn conversation_not_found() -> ProblemDetails {

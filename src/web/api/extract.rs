@@ -1,4 +1,4 @@
-//! Extractors for parts of a request. A part that cannot be parsed gets a problem response that states the reason.
+//! Extractors of the API. If one fails, the response is a problem document with the reason.
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
@@ -15,8 +15,9 @@ impl<T: DeserializeOwned> FromRequest<ConsoleState> for JsonBody<T> {
     type Rejection = ProblemDetails;
 
     async fn from_request(request: Request, console: &ConsoleState) -> Result<Self, ProblemDetails> {
-        let read = axum::Json::<T>::from_request(request, console).await;
-        read.map(|axum::Json(body)| Self(body))
+        let extracted = axum::Json::<T>::from_request(request, console).await;
+        extracted
+            .map(|axum::Json(body)| Self(body))
             .map_err(|rejection| ProblemDetails::new(rejection.status(), rejection.body_text()))
     }
 }
@@ -28,13 +29,14 @@ impl<T: DeserializeOwned> FromRequestParts<ConsoleState> for QueryParams<T> {
     type Rejection = ProblemDetails;
 
     async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, ProblemDetails> {
-        let read = Query::<T>::from_request_parts(parts, console).await;
-        read.map(|Query(params)| Self(params))
+        let extracted = Query::<T>::from_request_parts(parts, console).await;
+        extracted
+            .map(|Query(params)| Self(params))
             .map_err(|rejection| ProblemDetails::new(StatusCode::BAD_REQUEST, rejection.body_text()))
     }
 }
 
-/// Number in the path. A value that is not a number identifies nothing.
+/// Integer id in the path. Any other value is answered with 404.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::web) struct PathId(pub(in crate::web) i64);
 
@@ -44,7 +46,7 @@ impl FromRequestParts<ConsoleState> for PathId {
     async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, ProblemDetails> {
         match Path::<i64>::from_request_parts(parts, console).await {
             Ok(Path(id)) => Ok(Self(id)),
-            Err(_) => Err(ProblemDetails::new(StatusCode::NOT_FOUND, "an id is a whole number")),
+            Err(_) => Err(ProblemDetails::new(StatusCode::NOT_FOUND, "id must be an integer")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Memory of earlier conversations: a preview of recall for a user, counts, adding entries, and indexing now.
+//! Memory routes: recall preview for a user, counts, adding and deleting answers, and indexing.
 
 use axum::Json;
 use axum::extract::State;
@@ -20,19 +20,20 @@ use crate::web::console_state::ConsoleState;
 use crate::web::problem::ProblemDetails;
 use crate::web::sse_snapshot::format_iso;
 
-/// Longest accepted question, and longest accepted answer, in characters.
+/// Longest accepted question, in characters.
 const MAX_QUESTION_CHARS: usize = 1_000;
-const MAX_CHARS: usize = 2_000;
+/// Longest accepted answer, in characters.
+const MAX_ANSWER_CHARS: usize = 2_000;
 
 /// User and message of a recall preview.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct RecallParams {
-    /// User's id, or their phone number in E.164 form.
+    /// User's id, or their phone number in E.164 format.
     #[param(example = "+15550100002", pattern = r"^([0-9]{1,18}|\+[1-9][0-9]{6,14})$")]
     user: String,
-    /// The user's message; not only white space.
+    /// The user's message; not blank.
     #[param(example = "is severance there", min_length = 1, max_length = 1000, pattern = r"\S")]
     query: String,
 }
@@ -47,7 +48,7 @@ pub(super) struct MemoryContext {
     said_in_group: Vec<RecalledAnswerJson>,
 }
 
-/// Earlier answer.
+/// Recalled answer.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Remembered)]
 pub(super) struct RecalledAnswerJson {
@@ -72,8 +73,8 @@ pub(super) struct RecalledAnswerJson {
 }
 
 impl RecalledAnswerJson {
-    fn from_found(found: &RankedAnswer) -> Self {
-        let row = found.candidate.clone();
+    fn from_ranked(ranked: &RankedAnswer) -> Self {
+        let row = ranked.candidate.clone();
         Self {
             id: row.id,
             scope: match row.scope {
@@ -86,7 +87,7 @@ impl RecalledAnswerJson {
             summary: row.summary,
             response_type: row.kind.map(response_type_name),
             importance: row.importance,
-            score: found.score,
+            score: ranked.score,
             trigger_likeness: row.question_similarity,
             response_likeness: row.answer_similarity,
             said_at: format_iso(row.answered_at),
@@ -122,18 +123,19 @@ fn response_type_name(kind: ResponseType) -> &'static str {
 pub(super) async fn show_memory_context(
     State(console): State<ConsoleState>,
     _caller: Caller,
-    QueryParams(asked): QueryParams<RecallParams>,
+    QueryParams(params): QueryParams<RecallParams>,
 ) -> Result<Json<MemoryContext>, ProblemDetails> {
-    let query = check_length("query", &asked.query, MAX_QUESTION_CHARS)?;
-    let user = find_user(&console, UserIdentifier::parse(&asked.user)?).await?;
+    let query = check_length("query", &params.query, MAX_QUESTION_CHARS)?;
+    let user = find_user(&console, UserIdentifier::parse(&params.user)?).await?;
     let recalled =
         console.engine.recall.recall_answers(user.id, query, None).await.map_err(database_unavailable)?;
-    let wire = |found: &[RankedAnswer]| found.iter().map(RecalledAnswerJson::from_found).collect();
+    let answers_json =
+        |answers: &[RankedAnswer]| answers.iter().map(RecalledAnswerJson::from_ranked).collect();
     Ok(Json(MemoryContext {
         lines: recall::format_recall_lines(&recalled, &console.zone),
-        similar_questions: wire(&recalled.similar_questions),
-        said_to_user: wire(&recalled.user_answers),
-        said_in_group: wire(&recalled.group_answers),
+        similar_questions: answers_json(&recalled.similar_questions),
+        said_to_user: answers_json(&recalled.user_answers),
+        said_in_group: answers_json(&recalled.group_answers),
     }))
 }
 
@@ -145,9 +147,9 @@ pub(super) struct MemoryStats {
     by_scope: Vec<NamedCount>,
     /// Answers that can be found and were indexed, by type.
     by_type: Vec<NamedCount>,
-    /// Answers that can be found, by the model that made the vectors; "" without vectors.
+    /// Answers that can be found, by the model of their vectors; "" without vectors.
     by_model: Vec<NamedCount>,
-    /// Answers to be tried again.
+    /// Answers whose indexing failed and will be retried.
     failing: i64,
     /// Current facts about users.
     facts: i64,
@@ -175,34 +177,34 @@ pub(super) async fn show_memory_stats(
     State(console): State<ConsoleState>,
     _caller: Caller,
 ) -> Result<Json<MemoryStats>, ProblemDetails> {
-    let counted: stats::StoredAnswerStats =
+    let stats: stats::StoredAnswerStats =
         console.db.read(load_answer_stats).await.map_err(database_unavailable)?;
-    let list = |counts: std::collections::BTreeMap<String, i64>| {
+    let named_counts = |counts: std::collections::BTreeMap<String, i64>| {
         counts.into_iter().map(|(name, count)| NamedCount { name, count }).collect()
     };
     Ok(Json(MemoryStats {
-        by_state: list(counted.by_state),
-        by_scope: list(counted.by_scope),
-        by_type: list(counted.by_type),
-        by_model: list(counted.by_model),
-        failing: counted.failing,
-        facts: counted.facts,
-        vector_bytes: counted.vector_bytes,
-        last_worked_at: counted.last_worked_at.map(format_iso),
+        by_state: named_counts(stats.by_state),
+        by_scope: named_counts(stats.by_scope),
+        by_type: named_counts(stats.by_type),
+        by_model: named_counts(stats.by_model),
+        failing: stats.failing,
+        facts: stats.facts,
+        vector_bytes: stats.vector_bytes,
+        last_worked_at: stats.last_worked_at.map(format_iso),
     }))
 }
 
-/// Exchange to store.
+/// Question and answer to store.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewResponse {
-    /// User's id or phone number: only this user will find the exchange. If absent: every user will.
+    /// User's id or phone number: only this user can recall the answer. If absent, every user can.
     #[schema(pattern = r"^([0-9]{1,18}|\+[1-9][0-9]{6,14})$")]
     user: Option<String>,
-    /// Question; not only white space.
+    /// Question; not blank.
     #[schema(example = "where do i watch it", min_length = 1, max_length = 1000, pattern = r"\S")]
     trigger: String,
-    /// Answer; not only white space.
+    /// Answer; not blank.
     #[schema(
         example = "Open Plex on your TV. New titles are under Recently Added.",
         min_length = 1,
@@ -217,7 +219,7 @@ pub(super) struct AddedResponse {
     id: i64,
 }
 
-/// Add an exchange manually
+/// Add a question and its answer manually
 #[utoipa::path(
     post,
     path = "/memory/responses",
@@ -225,7 +227,7 @@ pub(super) struct AddedResponse {
     operation_id = "add_memory_response",
     request_body = NewResponse,
     responses(
-        (status = 201, description = "The answer can be found by its words at once, and by its meaning after indexing", body = AddedResponse),
+        (status = 201, description = "The answer can be found by full-text search at once, and by similarity after indexing", body = AddedResponse),
         (status = 404, description = "No user has this id or number"),
     )
 )]
@@ -236,14 +238,13 @@ pub(super) async fn add_memory_response(
 ) -> Result<(StatusCode, Json<AddedResponse>), ProblemDetails> {
     let (question, answer) = (
         check_length("trigger", &new.trigger, MAX_QUESTION_CHARS)?,
-        check_length("response", &new.response, MAX_CHARS)?,
+        check_length("response", &new.response, MAX_ANSWER_CHARS)?,
     );
-    let found_by = match &new.user {
+    let audience = match &new.user {
         Some(user) => AnswerAudience::User(find_user(&console, UserIdentifier::parse(user)?).await?.id),
         None => AnswerAudience::Everyone,
     };
-    let addition =
-        ManualAnswer { audience: found_by, question: question.to_owned(), answer: answer.to_owned() };
+    let addition = ManualAnswer { audience, question: question.to_owned(), answer: answer.to_owned() };
     let id = console
         .engine
         .answer_actions
@@ -278,7 +279,7 @@ pub(super) async fn forget_memory_response(
         .map_err(database_unavailable)?
     {
         ReviewOutcome::Applied => Ok(StatusCode::NO_CONTENT),
-        ReviewOutcome::TooLate => Err(ProblemDetails::new(StatusCode::NOT_FOUND, "there is no such answer")),
+        ReviewOutcome::TooLate => Err(ProblemDetails::new(StatusCode::NOT_FOUND, "no answer has this id")),
     }
 }
 
@@ -286,13 +287,13 @@ pub(super) async fn forget_memory_response(
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Processed)]
 pub(super) struct IndexingSummary {
-    /// Answers whose subject and vectors are now known.
+    /// Answers that were indexed.
     learned: usize,
     /// Greetings and the like, which are excluded from recall.
     skipped: usize,
-    /// Answers left for another try.
+    /// Answers that failed and will be retried.
     failed: usize,
-    /// Answers that had no vectors, or another model's.
+    /// Answers that got vectors, because they had none or those of another model.
     embedded: usize,
 }
 
@@ -313,11 +314,11 @@ pub(super) async fn process_pending_memory(
     Ok(Json(IndexingSummary { learned: indexed, skipped, failed, embedded }))
 }
 
-/// Checks the length of a text and that it is not blank.
-fn check_length<'a>(field: &str, text: &'a str, most: usize) -> Result<&'a str, ProblemDetails> {
+/// Trims a text, and checks that it is not blank or too long.
+fn check_length<'a>(field: &str, text: &'a str, max: usize) -> Result<&'a str, ProblemDetails> {
     let text = text.trim();
-    if text.is_empty() || text.chars().count() > most {
-        let detail = format!("{field} has 1 to {most} characters");
+    if text.is_empty() || text.chars().count() > max {
+        let detail = format!("{field} must have 1 to {max} characters");
         return Err(ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
     Ok(text)

@@ -32,11 +32,11 @@ use crate::web::problem::ProblemDetails;
 use crate::web::sse_snapshot::format_iso;
 
 /// Longest message, in characters.
-const MAX_CHARACTERS: usize = 1600;
-const MAX_KEY_CHARACTERS: usize = 255;
+const MAX_TEXT_CHARS: usize = 1600;
+const MAX_KEY_CHARS: usize = 255;
 const MAX_RESPONSE_WAIT: Duration = Duration::from_secs(90);
-const KEY: &str = "idempotency-key";
-/// Period in which a client repeats a request that it sent before an upgrade.
+const IDEMPOTENCY_KEY_HEADER: &str = "idempotency-key";
+/// Period in which a client may repeat a request that it sent before an upgrade.
 const REPEAT_PERIOD: SignedDuration = SignedDuration::from_hours(24);
 
 /// Message in the name of a user.
@@ -45,7 +45,7 @@ const REPEAT_PERIOD: SignedDuration = SignedDuration::from_hours(24);
 #[schema(example = json!({ "user": "+15550100002", "text": "add dune" }))]
 pub(super) struct NewMessage {
     user: MessageSender,
-    /// Message text; not only white space.
+    /// Message text; not blank.
     #[schema(min_length = 1, max_length = 1600, pattern = r"\S")]
     text: String,
     /// `false`: the message only becomes part of the conversation, and gets no reply.
@@ -71,12 +71,12 @@ enum MessageSender {
 fn deserialize_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let number = serde_json::Number::deserialize(deserializer)?;
     let rounded = || number.as_f64().filter(|number| number.fract() == 0.0);
-    // A number that is too large becomes the largest one, which is no user's id.
+    // A number that is too large saturates to `i64::MAX`, which is no user's id.
     let id = number.as_i64().or_else(|| rounded().map(|number| number as i64));
-    id.ok_or_else(|| D::Error::custom("not a whole number"))
+    id.ok_or_else(|| D::Error::custom("not an integer"))
 }
 
-/// Phone number in E.164 form.
+/// Phone number in E.164 format.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(example = "+15550100002", pattern = r"^\+[1-9][0-9]{6,14}$")]
 #[schema(as = PhoneNumber)]
@@ -87,7 +87,7 @@ struct PhoneNumberJson(String);
 #[schema(as = Reply)]
 pub(super) struct MessageReply {
     message_id: i64,
-    /// Whole reply. Empty if there is none: for a message that needs none, such as thanks, or `respond: false`.
+    /// Complete reply. Empty if the message gets none, such as thanks, or with `respond: false`.
     #[schema(example = "Added Dune (2021). I will text you when it is ready.")]
     content: String,
     actions: Vec<ReplyAction>,
@@ -170,7 +170,7 @@ pub(super) struct PendingReply {
             status = 202,
             description = "There is no reply yet, or the assistant is paused",
             body = PendingReply,
-            headers(("Location" = String, description = "Address of the reply"))
+            headers(("Location" = String, description = "URL of the reply"))
         ),
         (status = 404, description = "No user has this id or number"),
         (status = 409, description = "The user is not active, is blocked, or has opted out; the detail names the reason"),
@@ -184,17 +184,17 @@ pub(super) async fn send_message(
 ) -> Result<Response, ProblemDetails> {
     let key = idempotency_key(&headers)?;
     let text = check_text(&message.text)?;
-    let person = match message.user {
+    let identifier = match message.user {
         MessageSender::Id(id) => UserIdentifier::Id(UserId(id)),
         MessageSender::Phone(PhoneNumberJson(phone)) => UserIdentifier::parse(&phone)?,
     };
-    let user = users::find_user(&console, person).await?;
-    let wants = if message.respond { TriageDecision::Answer } else { TriageDecision::NoAnswer };
-    let event = store_message(&console, caller, &user, MessageDraft { text, wants, key }).await?;
-    let over = console.engine.scheduler.wait_for_message(user.id, event);
-    // If the turn takes longer, the response contains the address to query later.
-    if let Ok(ended) = tokio::time::timeout(preferred_wait(&headers), over).await {
-        ended.map_err(database_unavailable)?;
+    let user = users::find_user(&console, identifier).await?;
+    let triage = if message.respond { TriageDecision::Answer } else { TriageDecision::NoAnswer };
+    let event = store_message(&console, caller, &user, MessageDraft { text, triage, key }).await?;
+    let finished = console.engine.scheduler.wait_for_message(user.id, event);
+    // If the turn takes longer, the response contains the URL to query later.
+    if let Ok(result) = tokio::time::timeout(preferred_wait(&headers), finished).await {
+        result.map_err(database_unavailable)?;
     }
     message_response(&console, event).await
 }
@@ -212,7 +212,7 @@ pub(super) async fn send_message(
             status = 202,
             description = "There is no reply yet",
             body = PendingReply,
-            headers(("Location" = String, description = "Address of the reply"))
+            headers(("Location" = String, description = "URL of the reply"))
         ),
         (status = 404, description = "No message has this id"),
     )
@@ -226,17 +226,18 @@ pub(super) async fn show_message(
 }
 
 async fn message_response(console: &ConsoleState, event: EventId) -> Result<Response, ProblemDetails> {
-    let answer = console
+    let result = console
         .db
         .read(move |conn| message_results::load_message_result(conn, event))
         .await
         .map_err(database_unavailable)?;
-    let answer = answer.ok_or_else(|| ProblemDetails::new(StatusCode::NOT_FOUND, "no text has this id"))?;
-    Ok(match answer.progress {
-        MessageProgress::Finished => Json(reply_json(event, answer)).into_response(),
+    let result =
+        result.ok_or_else(|| ProblemDetails::new(StatusCode::NOT_FOUND, "no message has this id"))?;
+    Ok(match result.progress {
+        MessageProgress::Finished => Json(reply_json(event, result)).into_response(),
         MessageProgress::InProgress => {
-            let location = format!("{}/messages/{event}", super::PREFIX);
-            let pending = PendingReply { message_id: event.0, turn: answer.turn.map(message_turn_json) };
+            let location = format!("{}/messages/{event}", super::API_PREFIX);
+            let pending = PendingReply { message_id: event.0, turn: result.turn.map(message_turn_json) };
             (StatusCode::ACCEPTED, [(LOCATION, location)], Json(pending)).into_response()
         }
     })
@@ -245,7 +246,7 @@ async fn message_response(console: &ConsoleState, event: EventId) -> Result<Resp
 /// Message before it is stored.
 struct MessageDraft {
     text: String,
-    wants: TriageDecision,
+    triage: TriageDecision,
     key: Option<String>,
 }
 
@@ -254,36 +255,36 @@ async fn store_message(
     console: &ConsoleState,
     caller: Caller,
     user: &User,
-    new: MessageDraft,
+    draft: MessageDraft,
 ) -> Result<EventId, ProblemDetails> {
-    let external_id = caller.message_origin().to_message_id(&match &new.key {
+    let external_id = caller.message_origin().to_message_id(&match &draft.key {
         // A key is chosen by the caller, and only a hash of it is stored. It identifies a request for all users: with
         // another user or text, the key is refused.
-        Some(key) => hash(key),
+        Some(key) => hash_key(key),
         None => format!("{:032x}", rand::random::<u128>()),
     });
     let now = console.clock.now();
-    let request = RequestIdentity { user: user.id, text: new.text.clone(), wants: new.wants };
-    let looked_for = external_id.clone();
+    let request = RequestIdentity { user: user.id, text: draft.text.clone(), triage: draft.triage };
+    let stored_id = external_id.clone();
     let find =
-        move |conn: &mut _| message_results::find_stored_message(conn, ChannelKind::Console, &looked_for);
-    if new.key.is_some()
-        && let Some(known) = console.db.read(find.clone()).await.map_err(database_unavailable)?
+        move |conn: &mut _| message_results::find_stored_message(conn, ChannelKind::Console, &stored_id);
+    if draft.key.is_some()
+        && let Some(stored) = console.db.read(find.clone()).await.map_err(database_unavailable)?
     {
-        return request.match_stored(&known);
+        return request.match_stored(&stored);
     }
-    if let Some(key) = &new.key
-        && let Some(event) = known_before_upgrade(console, caller, key, &request).await?
+    if let Some(key) = &draft.key
+        && let Some(event) = find_message_before_upgrade(console, caller, key, &request).await?
     {
         return Ok(event);
     }
-    check_may_text(user, new.wants)?;
+    check_may_text(user, draft.triage)?;
     let received = ReceivedMessage {
         channel: ChannelKind::Console,
         external_id,
         from: user.phone.clone(),
         to: Address::console(),
-        body: new.text,
+        body: draft.text,
         media: Vec::new(),
         via: MessageSource::Local,
         authority: FieldAuthority::Certain,
@@ -291,36 +292,38 @@ async fn store_message(
         provider_at: now,
         received_at: now,
     };
-    let admission = console.engine.admission.admit_message_as(received, new.wants, caller.actor()).await;
+    let admission = console.engine.admission.admit_message_as(received, draft.triage, caller.actor()).await;
     match admission.map_err(|error| database_unavailable(error.into()))? {
         AdmissionOutcome::New { event, .. } => Ok(event),
         AdmissionOutcome::NoUser => Err(users::user_not_found()),
-        // A concurrent request with the same key was faster.
+        // A concurrent request with the same key was stored first.
         AdmissionOutcome::Duplicate => match console.db.read(find).await.map_err(database_unavailable)? {
-            Some(known) => request.match_stored(&known),
-            None => Err(ProblemDetails::new(StatusCode::CONFLICT, "the text was stored and erased again")),
+            Some(stored) => request.match_stored(&stored),
+            None => {
+                Err(ProblemDetails::new(StatusCode::CONFLICT, "the message was stored and has been erased"))
+            }
         },
     }
 }
 
-/// Finds the message of a repeated request whose first was stored before an upgrade, with the user in the hash of its
-/// key. Only the same request of the last day counts: a key of today may have the same hash.
-async fn known_before_upgrade(
+/// Finds the message of a repeated request that was first sent before an upgrade, when the hash of its key included the
+/// user. Only an identical request of the last day counts, because a newer key may have the same hash.
+async fn find_message_before_upgrade(
     console: &ConsoleState,
     caller: Caller,
     key: &str,
     request: &RequestIdentity,
 ) -> Result<Option<EventId>, ProblemDetails> {
-    let external_id = caller.message_origin().to_message_id(&hash(&format!("{}:{key}", request.user)));
+    let external_id = caller.message_origin().to_message_id(&hash_key(&format!("{}:{key}", request.user)));
     let find =
         move |conn: &mut _| message_results::find_stored_message(conn, ChannelKind::Console, &external_id);
-    let known = console.db.read(find).await.map_err(database_unavailable)?;
+    let stored = console.db.read(find).await.map_err(database_unavailable)?;
     let since = console.clock.now() - REPEAT_PERIOD;
-    let known = known.filter(|known| known.received_at >= since);
-    Ok(known.and_then(|known| request.match_stored(&known).ok()))
+    let stored = stored.filter(|stored| stored.received_at >= since);
+    Ok(stored.and_then(|stored| request.match_stored(&stored).ok()))
 }
 
-fn hash(key: &str) -> String {
+fn hash_key(key: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(key))
 }
 
@@ -328,55 +331,53 @@ fn hash(key: &str) -> String {
 struct RequestIdentity {
     user: UserId,
     text: String,
-    wants: TriageDecision,
+    triage: TriageDecision,
 }
 
 impl RequestIdentity {
     /// Returns the message that was stored first, if it came from the same request.
-    fn match_stored(&self, known: &message_results::StoredMessage) -> Result<EventId, ProblemDetails> {
+    fn match_stored(&self, stored: &message_results::StoredMessage) -> Result<EventId, ProblemDetails> {
         let refused = |detail| Err(ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
-        if known.user != self.user {
+        if stored.user != self.user {
             return refused("this Idempotency-Key was used for another user");
         }
         // Text that has been erased since cannot be compared; no message was empty on arrival.
-        if (known.body == self.text || known.body.is_empty()) && known.triage == self.wants {
-            return Ok(known.event);
+        if (stored.body == self.text || stored.body.is_empty()) && stored.triage == self.triage {
+            return Ok(stored.event);
         }
         refused("this Idempotency-Key was used with another text")
     }
 }
 
-fn check_may_text(user: &User, wants: TriageDecision) -> Result<(), ProblemDetails> {
+fn check_may_text(user: &User, triage: TriageDecision) -> Result<(), ProblemDetails> {
     let conflict = |detail| Err(ProblemDetails::new(StatusCode::CONFLICT, detail));
-    match (user.status, wants) {
-        (UserStatus::Pending, _) => conflict("they are not let in yet: approve them first"),
-        (UserStatus::Blocked, _) => conflict("they are blocked"),
-        (UserStatus::Active, TriageDecision::Answer) if user.opted_out => {
-            conflict("they have opted out of texts, so nothing is answered")
-        }
+    match (user.status, triage) {
+        (UserStatus::Pending, _) => conflict("the user is not approved yet"),
+        (UserStatus::Blocked, _) => conflict("the user is blocked"),
+        (UserStatus::Active, TriageDecision::Answer) if user.opted_out => conflict("the user has opted out"),
         (UserStatus::Active, TriageDecision::Answer | TriageDecision::NoAnswer) => Ok(()),
     }
 }
 
 fn check_text(text: &str) -> Result<String, ProblemDetails> {
-    let wrong = |detail: &str| Err(ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    let unprocessable = |detail: &str| Err(ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     if text.trim().is_empty() {
-        return wrong("text is empty");
+        return unprocessable("text is blank");
     }
-    if text.chars().count() > MAX_CHARACTERS {
-        return wrong("text is longer than 1600 characters");
+    if text.chars().count() > MAX_TEXT_CHARS {
+        return unprocessable("text is longer than 1600 characters");
     }
-    // Messages by phone get the same replacement: users cannot see the difference.
+    // Messages by phone get the same replacement.
     Ok(text.replace('\0', "\u{fffd}"))
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ProblemDetails> {
-    let Some(value) = headers.get(KEY) else { return Ok(None) };
-    let key = value.to_str().ok().filter(|key| (1..=MAX_KEY_CHARACTERS).contains(&key.len()));
+    let Some(value) = headers.get(IDEMPOTENCY_KEY_HEADER) else { return Ok(None) };
+    let key = value.to_str().ok().filter(|key| (1..=MAX_KEY_CHARS).contains(&key.len()));
     match key {
         Some(key) => Ok(Some(key.to_owned())),
         None => {
-            let detail = "Idempotency-Key has 1 to 255 characters of printable ASCII";
+            let detail = "Idempotency-Key must have 1 to 255 characters of printable ASCII";
             Err(ProblemDetails::new(StatusCode::BAD_REQUEST, detail))
         }
     }
@@ -392,26 +393,26 @@ fn preferred_wait(headers: &HeaderMap) -> Duration {
             None if preference.trim() == "respond-async" => Some(Duration::ZERO),
             Some(_) | None => None,
         })
-        .map_or(MAX_RESPONSE_WAIT, |wanted| wanted.min(MAX_RESPONSE_WAIT))
+        .map_or(MAX_RESPONSE_WAIT, |wait| wait.min(MAX_RESPONSE_WAIT))
 }
 
-fn reply_json(event: EventId, answer: MessageResult) -> MessageReply {
-    let action = |did| match did {
+fn reply_json(event: EventId, result: MessageResult) -> MessageReply {
+    let reply_action = |action| match action {
         MessageAction::React(emoji) => ReplyAction::React { emoji: emoji.as_str().to_owned() },
         MessageAction::SendPoster { name, url } => ReplyAction::SendPoster { title: name, url },
     };
-    let conversation_of = |found: lifecycle::ConversationLifecycle| MessageConversation {
-        is_new_conversation: found.is_new_conversation,
-        conversation_id: found.conversation_id.0,
-        conversation_name: found.conversation_name,
-        started_at: format_iso(found.started_at),
+    let message_conversation = |lifecycle: lifecycle::ConversationLifecycle| MessageConversation {
+        is_new_conversation: lifecycle.is_new_conversation,
+        conversation_id: lifecycle.conversation_id.0,
+        conversation_name: lifecycle.conversation_name,
+        started_at: format_iso(lifecycle.started_at),
     };
     MessageReply {
         message_id: event.0,
-        content: answer.content,
-        actions: answer.actions.into_iter().map(action).collect(),
-        lifecycle: answer.lifecycle.map(conversation_of),
-        turn: answer.turn.map(message_turn_json),
+        content: result.content,
+        actions: result.actions.into_iter().map(reply_action).collect(),
+        lifecycle: result.lifecycle.map(message_conversation),
+        turn: result.turn.map(message_turn_json),
     }
 }
 

@@ -1,5 +1,4 @@
-//! API under `/api/v1`, one file per noun. The document and the router get each route from the same line, so neither
-//! has a route that the other lacks.
+//! API under `/api/v1`, one file per resource. The router and the OpenAPI document are generated from the same routes.
 
 mod conversations;
 pub(super) mod extract;
@@ -25,7 +24,7 @@ use crate::store::database::db::DbError;
 
 /// Largest body. A message has 1,600 characters at most.
 const MAX_BODY_BYTES: usize = 64 << 10;
-const PREFIX: &str = "/api/v1";
+const API_PREFIX: &str = "/api/v1";
 
 pub(super) fn api_router() -> Router<ConsoleState> {
     let api = OpenApiRouter::new()
@@ -46,21 +45,21 @@ pub(super) fn api_router() -> Router<ConsoleState> {
         .routes(routes!(users::approve_user))
         .routes(routes!(users::block_user))
         .routes(routes!(users::clear_conversation))
-        .fallback(async || ProblemDetails::new(StatusCode::NOT_FOUND, "the API has no such address"));
-    let (router, described) =
-        OpenApiRouter::with_openapi(openapi::base_document()).nest(PREFIX, api).split_for_parts();
-    let document = openapi::complete_document(described);
-    let show = move |_caller: Caller| std::future::ready(axum::Json(document.clone()));
+        .fallback(async || ProblemDetails::new(StatusCode::NOT_FOUND, "no API route has this path"));
+    let (router, document) =
+        OpenApiRouter::with_openapi(openapi::base_document()).nest(API_PREFIX, api).split_for_parts();
+    let document = openapi::complete_document(document);
+    let show_document = move |_caller: Caller| std::future::ready(axum::Json(document.clone()));
     router
-        .route("/api/v1/openapi.json", get(show))
+        .route("/api/v1/openapi.json", get(show_document))
         .method_not_allowed_fallback(async || {
-            ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, "this address is used with another method")
+            ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not allow this method")
         })
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
 }
 
-/// Problem for a failed database operation; nothing was changed.
+/// Builds the problem document for a failed database operation, which changed nothing.
 pub(super) fn database_unavailable(error: DbError) -> ProblemDetails {
     tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "failed to serve an API request");
-    ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer, try again later")
+    ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "the database is unavailable, try again later")
 }

@@ -1,4 +1,4 @@
-//! Description of the API: the routes' own descriptions, and rules that apply to all of them.
+//! OpenAPI document: the descriptions of the routes, and the parts that all routes share.
 
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{
@@ -15,7 +15,8 @@ use crate::web::sse_events;
     info(
         title = "Dialarr",
         description = "Send messages as the users of a household, and follow their processing. Every change is \
-            recorded in the audit log under its key. Every response above 399 is a problem as in RFC 9457.",
+            recorded in the audit log under its key. Every error response (400 and above) is a problem \
+            document as defined in RFC 9457.",
         license(name = "MIT", identifier = "MIT")
     ),
     tags(
@@ -27,35 +28,35 @@ use crate::web::sse_events;
 )]
 struct ApiDocument;
 
-const PROBLEM: &str = "application/problem+json";
+const PROBLEM_CONTENT_TYPE: &str = "application/problem+json";
 
 /// Responses of every route.
-const ALWAYS: [(&str, &str); 5] = [
-    ("400", "The request cannot be read"),
-    ("401", "Neither a valid key nor a session came with the request"),
-    ("403", "The request was sent by a page that is not ours"),
-    ("421", "The request is addressed to a name that CONSOLE_HOSTS does not have"),
-    ("503", "The database does not answer"),
+const COMMON_RESPONSES: [(&str, &str); 5] = [
+    ("400", "The request is malformed"),
+    ("401", "The request has neither a valid key nor a session"),
+    ("403", "The request was sent by a page of another site"),
+    ("421", "The host name is not listed in CONSOLE_HOSTS"),
+    ("503", "The database is unavailable"),
 ];
 /// Additional responses of routes that accept a body.
-const WITH_BODY: [(&str, &str); 3] = [
+const BODY_RESPONSES: [(&str, &str); 3] = [
     ("413", "The body is over 64 KiB"),
     ("415", "The body is not application/json"),
-    ("422", "The body is JSON, but not what is described; the detail says where"),
+    ("422", "The body is JSON but does not match the schema; the detail gives the reason"),
 ];
 
 pub(super) fn base_document() -> OpenApi {
     ApiDocument::openapi()
 }
 
-/// Adds to the document the parts that its routes need not repeat.
+/// Adds the parts that all routes share.
 pub(super) fn complete_document(mut api: OpenApi) -> OpenApi {
     let components = api.components.get_or_insert_default();
     add_security_schemes(components);
     components.schemas.insert("Problem".to_owned(), <ProblemDetails as utoipa::PartialSchema>::schema());
     debug_assert_eq!(ProblemDetails::name(), "Problem");
     let events = sse_events::EventSchemas::openapi().components.unwrap_or_default();
-    // A schema of a route is not replaced: both are generated from the same type.
+    // An existing schema of a route is kept: both are generated from the same type.
     for (name, schema) in events.schemas {
         components.schemas.entry(name).or_insert(schema);
     }
@@ -77,7 +78,7 @@ pub(super) fn complete_document(mut api: OpenApi) -> OpenApi {
 fn add_security_schemes(components: &mut Components) {
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
-        .description(Some("A key from the console page API keys, as `Authorization: Bearer KEY`"))
+        .description(Some("A key created on the console page \"API keys\", as `Authorization: Bearer KEY`"))
         .build();
     let header = ApiKeyValue::with_description("X-Api-Key", "The same key in a separate header");
     let session = ApiKeyValue::with_description(
@@ -99,10 +100,10 @@ fn path_operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> 
 }
 
 fn complete_operation(operation: &mut Operation) {
-    let with_body = operation.request_body.is_some();
-    let shared = ALWAYS.iter().chain(WITH_BODY.iter().filter(|_| with_body));
+    let has_body = operation.request_body.is_some();
+    let shared_responses = COMMON_RESPONSES.iter().chain(BODY_RESPONSES.iter().filter(|_| has_body));
     let mut responses = ResponsesBuilder::from(std::mem::take(&mut operation.responses)).build();
-    for (status, description) in shared {
+    for (status, description) in shared_responses {
         let response = ResponseBuilder::new().description(*description).build();
         responses.responses.entry((*status).to_owned()).or_insert(RefOr::T(response));
     }
@@ -112,7 +113,7 @@ fn complete_operation(operation: &mut Operation) {
         if status.starts_with(['4', '5']) && status != "421" {
             let schema = Ref::from_schema_name("Problem");
             let content = ContentBuilder::new().schema(Some(schema)).build();
-            response.content.insert(PROBLEM.to_owned(), RefOr::T(content));
+            response.content.insert(PROBLEM_CONTENT_TYPE.to_owned(), RefOr::T(content));
         }
     }
     operation.responses = responses;

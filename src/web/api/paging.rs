@@ -1,4 +1,4 @@
-//! Lists in pages, newest first: each names the cursor of the next.
+//! Keyset pagination of lists, newest first: each page contains the cursor of the next.
 
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::web::problem::ProblemDetails;
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 100;
 
-/// Requested part of a list.
+/// Query parameters of a paginated list.
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -22,23 +22,23 @@ pub(super) struct PagingParams {
     limit: Option<usize>,
 }
 
-/// Position of a page in its list.
+/// Position and size of a page in its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PageCursor {
     pub(super) before: i64,
-    pub(super) fits: usize,
+    pub(super) page_size: usize,
 }
 
 impl PageCursor {
     pub(super) fn from_params(before: Option<i64>, limit: Option<usize>) -> Result<Self, ProblemDetails> {
-        let fits = limit.unwrap_or(DEFAULT_LIMIT);
-        if !(1..=MAX_LIMIT).contains(&fits) {
+        let page_size = limit.unwrap_or(DEFAULT_LIMIT);
+        if !(1..=MAX_LIMIT).contains(&page_size) {
             return Err(ProblemDetails::new(
                 StatusCode::BAD_REQUEST,
-                format!("limit is a number from 1 to {MAX_LIMIT}"),
+                format!("limit must be from 1 to {MAX_LIMIT}"),
             ));
         }
-        Ok(Self { before: before.unwrap_or(NEWEST), fits })
+        Ok(Self { before: before.unwrap_or(NEWEST), page_size })
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    pub(super) fn from_listed<R>(listed: ResultPage<R>, wire: impl Fn(R) -> T) -> Self {
-        Self { items: listed.rows.into_iter().map(wire).collect(), next: listed.older }
+    pub(super) fn from_results<R>(results: ResultPage<R>, to_json: impl Fn(R) -> T) -> Self {
+        Self { items: results.rows.into_iter().map(to_json).collect(), next: results.older }
     }
 }

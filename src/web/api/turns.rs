@@ -1,4 +1,4 @@
-//! Actions of a program on a turn: resuming a failed one, ending a running one.
+//! Turn routes: resuming a failed turn and canceling a running one.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,7 +15,7 @@ use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
 use crate::web::problem::ProblemDetails;
 
-/// Turn that is resumed or that ends.
+/// Turn that is being resumed or canceled.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Intervention {
     turn_id: i64,
@@ -49,16 +49,16 @@ pub(super) async fn resume_turn(
         .map_err(database_unavailable)?
     {
         ResumeTurnOutcome::Resumed => Ok((StatusCode::ACCEPTED, Json(Intervention { turn_id: id }))),
-        ResumeTurnOutcome::NotResumable(hindrance) => {
-            Err(ProblemDetails::new(StatusCode::CONFLICT, blocker_message(hindrance)))
+        ResumeTurnOutcome::NotResumable(blocker) => {
+            Err(ProblemDetails::new(StatusCode::CONFLICT, blocker_message(blocker)))
         }
         ResumeTurnOutcome::Unknown => Err(turn_not_found()),
     }
 }
 
-/// End a running turn
+/// Cancel a running turn
 ///
-/// The turn ends before its next effect. An effect that has begun is completed, and the reply reports all completed
+/// The turn ends before its next effect. An effect that has started is completed, and the reply reports all completed
 /// effects.
 #[utoipa::path(
     post,
@@ -86,7 +86,7 @@ pub(super) async fn cancel_turn(
     {
         CancelRequestOutcome::Requested => Ok((StatusCode::ACCEPTED, Json(Intervention { turn_id: id }))),
         CancelRequestOutcome::AlreadyEnded => {
-            Err(ProblemDetails::new(StatusCode::CONFLICT, "the turn is over already"))
+            Err(ProblemDetails::new(StatusCode::CONFLICT, "the turn has already finished"))
         }
         CancelRequestOutcome::Unknown => Err(turn_not_found()),
     }
@@ -96,14 +96,14 @@ fn turn_not_found() -> ProblemDetails {
     ProblemDetails::new(StatusCode::NOT_FOUND, "no turn has this id")
 }
 
-fn blocker_message(hindrance: ResumeBlocker) -> &'static str {
-    match hindrance {
-        ResumeBlocker::NotFailed => "the turn runs, or did not fail",
-        ResumeBlocker::NotNewest => "something was said in the conversation since",
-        ResumeBlocker::ConversationEnded => "its conversation is over",
-        ResumeBlocker::Busy => "another turn of the user runs, or a text of theirs waits",
+fn blocker_message(blocker: ResumeBlocker) -> &'static str {
+    match blocker {
+        ResumeBlocker::NotFailed => "the turn is running or did not fail",
+        ResumeBlocker::NotNewest => "the conversation has newer messages",
+        ResumeBlocker::ConversationEnded => "the conversation has ended",
+        ResumeBlocker::Busy => "another turn of the user is running, or a text of theirs is waiting",
         ResumeBlocker::NotServed => "the user is not active, or has opted out",
         ResumeBlocker::Paused => "the assistant is paused",
-        ResumeBlocker::Erased => "what was said is erased",
+        ResumeBlocker::Erased => "the messages were erased",
     }
 }

@@ -1,4 +1,4 @@
-//! Users: listing, approving, blocking, and clearing their conversation.
+//! User routes: listing, approving, blocking, and clearing the conversation.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,7 @@ use crate::web::console_state::ConsoleState;
 use crate::web::problem::ProblemDetails;
 use crate::web::sse_snapshot::format_iso;
 
-/// User who has texted, or may.
+/// User who has texted or was added.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = User)]
 pub(super) struct UserJson {
@@ -34,7 +34,7 @@ pub(super) struct UserJson {
     may_add: bool,
     may_delete: bool,
     may_4k: bool,
-    /// True after the user sent STOP: no message of ours reaches them.
+    /// True after the user sent STOP: nothing is sent to them.
     opted_out: bool,
     /// True after too many wrong codes from the user's number today: they cannot delete or approve by text until
     /// tomorrow.
@@ -46,8 +46,8 @@ pub(super) struct UserJson {
 }
 
 impl UserJson {
-    fn from_person(person: user_admin::UserAccount, today: &Day) -> Self {
-        let user_admin::UserAccount { user, last_message_at: last_text, code_misses, .. } = person;
+    fn from_account(account: user_admin::UserAccount, today: &Day) -> Self {
+        let user_admin::UserAccount { user, last_message_at: last_text, code_misses, .. } = account;
         Self {
             id: user.id.0,
             phone: user.phone.as_str().to_owned(),
@@ -88,29 +88,29 @@ impl UserIdentifier {
             }
         }
         PhoneNumber::parse(text).map(Self::Phone).map_err(|_| {
-            let detail = "user is the id of a user or a phone number in E.164 form such as +15550100123";
+            let detail = "user must be a user id or a phone number in E.164 format such as +15550100123";
             ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
         })
     }
 }
 
-/// Finds a user who is known and was not erased.
+/// Finds a user who was not erased.
 pub(super) async fn find_user(
     console: &ConsoleState,
-    person: UserIdentifier,
+    identifier: UserIdentifier,
 ) -> Result<transcript::User, ProblemDetails> {
-    let find = move |conn: &mut _| match person {
+    let load = move |conn: &mut _| match identifier {
         UserIdentifier::Id(id) => user_admin::find_known_user(conn, id),
         UserIdentifier::Phone(phone) => match user_admin::find_user_id_by_phone(conn, &phone)? {
             Some(id) => user_admin::find_known_user(conn, id),
             None => Ok(None),
         },
     };
-    console.db.read(find).await.map_err(database_unavailable)?.ok_or_else(user_not_found)
+    console.db.read(load).await.map_err(database_unavailable)?.ok_or_else(user_not_found)
 }
 
 pub(super) fn user_not_found() -> ProblemDetails {
-    ProblemDetails::new(StatusCode::NOT_FOUND, "nobody is known by this id or number")
+    ProblemDetails::new(StatusCode::NOT_FOUND, "no user has this id or number")
 }
 
 /// List users, newest first
@@ -127,15 +127,17 @@ pub(super) async fn list_users(
     _caller: Caller,
     QueryParams(paging): QueryParams<PagingParams>,
 ) -> Result<Json<Page<UserJson>>, ProblemDetails> {
-    let place = paging.page_cursor()?;
+    let cursor = paging.page_cursor()?;
     let mut rows = console.db.read(user_admin::load_user_accounts).await.map_err(database_unavailable)?;
-    rows.retain(|person| person.user.id.0 < place.before);
-    rows.sort_by_key(|person| std::cmp::Reverse(person.user.id));
-    let goes_on = rows.len() > place.fits;
-    rows.truncate(place.fits);
-    let older = rows.last().map(|person| person.user.id.0).filter(|_| goes_on);
+    rows.retain(|account| account.user.id.0 < cursor.before);
+    rows.sort_by_key(|account| std::cmp::Reverse(account.user.id));
+    let has_more = rows.len() > cursor.page_size;
+    rows.truncate(cursor.page_size);
+    let older = rows.last().map(|account| account.user.id.0).filter(|_| has_more);
     let today = current_day(&console);
-    Ok(Json(Page::from_listed(ResultPage { rows, older }, |person| UserJson::from_person(person, &today))))
+    Ok(Json(Page::from_results(ResultPage { rows, older }, |account| {
+        UserJson::from_account(account, &today)
+    })))
 }
 
 /// Approve a user, as an admin does by text
@@ -155,13 +157,13 @@ pub(super) async fn approve_user(
     caller: Caller,
     PathId(id): PathId,
 ) -> Result<Json<UserJson>, ProblemDetails> {
-    let joining = console
+    let outcome = console
         .engine
         .decisions
         .approve_access(UserId(id), caller.actor())
         .await
         .map_err(database_unavailable)?;
-    access_change_response(&console, id, joining).await
+    access_change_response(&console, id, outcome).await
 }
 
 /// Block a user: their messages get no reply from now on
@@ -182,28 +184,28 @@ pub(super) async fn block_user(
     caller: Caller,
     PathId(id): PathId,
 ) -> Result<Json<UserJson>, ProblemDetails> {
-    let joining = console
+    let outcome = console
         .engine
         .decisions
         .block_access(UserId(id), caller.actor())
         .await
         .map_err(database_unavailable)?;
-    access_change_response(&console, id, joining).await
+    access_change_response(&console, id, outcome).await
 }
 
 async fn access_change_response(
     console: &ConsoleState,
     id: i64,
-    joining: AccessOutcome,
+    outcome: AccessOutcome,
 ) -> Result<Json<UserJson>, ProblemDetails> {
-    match joining {
+    match outcome {
         AccessOutcome::Changed => {
-            let person = console.db.read(move |conn| user_admin::load_user_account(conn, UserId(id))).await;
-            Ok(Json(UserJson::from_person(person.map_err(database_unavailable)?, &current_day(console))))
+            let account = console.db.read(move |conn| user_admin::load_user_account(conn, UserId(id))).await;
+            Ok(Json(UserJson::from_account(account.map_err(database_unavailable)?, &current_day(console))))
         }
         AccessOutcome::LastAdmin => Err(ProblemDetails::new(
             StatusCode::CONFLICT,
-            "they are the last active admin, make another one first",
+            "the user is the last active admin, make another user an admin first",
         )),
         AccessOutcome::UnknownUser => Err(user_not_found()),
     }

@@ -1,4 +1,4 @@
-//! API keys: created and revoked on a page of the console, and shown once.
+//! API keys: created and revoked in the console. A key is shown only once.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -11,23 +11,23 @@ use crate::web::console_state::ConsoleState;
 use crate::web::stream_limit::StreamOwner;
 
 /// Prefix that makes a leaked key recognizable as such, e.g. in a repository.
-pub(super) const PREFIX: &str = "dlr_";
-/// Number of last characters that are stored, so that the owner can identify the key.
+pub(super) const KEY_PREFIX: &str = "dlr_";
+/// Number of characters at the end of a key that are stored, so that the operator can identify it.
 const ENDING_LENGTH: usize = 4;
 
 /// Creates a key and returns it. The key cannot be retrieved later.
 pub(in crate::web) async fn create_key(db: &Db, name: String, now: Timestamp) -> Result<String, DbError> {
     let token = SecretToken::random();
-    let key = format!("{PREFIX}{}", token.as_str());
+    let key = format!("{KEY_PREFIX}{}", token.as_str());
     let ending = key[key.len() - ENDING_LENGTH..].to_owned();
-    let make = move |conn: &mut Conn| {
+    let create = move |conn: &mut Conn| {
         let id = console_access::create_api_key(conn, token.hash(), &name, &ending, now)?;
         let detail = json!({ "name": name });
         let entry =
             NewAuditEntry { actor: Actor::Console, kind: "key_made", subject: AuditSubject::Key(id), detail };
         audit::record_change(conn, &entry, now)
     };
-    db.write(make).await?;
+    db.write(create).await?;
     Ok(key)
 }
 

@@ -1,5 +1,5 @@
-//! Access to the console and the API. `request_guard` admits or refuses each request; the extractors here return its
-//! sender.
+//! Access control of the console and the API. `request_guard` admits or refuses each request; the extractors here
+//! return its sender.
 
 mod cookie;
 pub(super) mod headers;
@@ -42,7 +42,7 @@ pub struct ConsoleAccess {
     rules: AccessRules,
     hashing: HashingQueue,
     throttle: Mutex<SignInThrottle>,
-    /// Source of the form token if the console requires no sign-in.
+    /// Seed of the CSRF token if the console requires no sign-in.
     form_seed: SecretToken,
 }
 
@@ -74,15 +74,15 @@ pub(super) struct Operator {
     sign_out_support: SignOutSupport,
 }
 
-/// Presence of a session to sign out of.
+/// Whether there is a session to sign out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignOutSupport {
-    Possible,
-    Unnecessary,
+    Supported,
+    NoSession,
 }
 
 impl Operator {
-    /// Returns the token that forms must send back.
+    /// Returns the CSRF token that forms must send back.
     pub(super) fn form_token(&self) -> &str {
         &self.form_token
     }
@@ -96,13 +96,13 @@ impl FromRequestParts<ConsoleState> for Operator {
     type Rejection = Redirect;
 
     async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, Redirect> {
-        let leaving = match console.access.rules.sign_in {
-            SignIn::Open => SignOutSupport::Unnecessary,
-            SignIn::Links | SignIn::Password(_) => SignOutSupport::Possible,
+        let sign_out_support = match console.access.rules.sign_in {
+            SignIn::Open => SignOutSupport::NoSession,
+            SignIn::Links | SignIn::Password(_) => SignOutSupport::Supported,
         };
         match parts.extensions.get::<RequestSender>() {
             Some(RequestSender::Operator { form_token }) => {
-                Ok(Self { form_token: form_token.clone(), sign_out_support: leaving })
+                Ok(Self { form_token: form_token.clone(), sign_out_support })
             }
             Some(RequestSender::Program(_) | RequestSender::Anonymous | RequestSender::Forwarded) | None => {
                 Err(Redirect::to("/sign-in"))
@@ -111,12 +111,12 @@ impl FromRequestParts<ConsoleState> for Operator {
     }
 }
 
-/// Form of one of our own pages, sent by a signed-in operator.
+/// Form of one of our own pages, sent by a signed-in operator and verified by its CSRF token.
 #[derive(Debug, Clone)]
 pub(super) struct SignedForm<T>(pub(super) T);
 
 #[derive(Deserialize)]
-struct FormSignature {
+struct FormToken {
     token: String,
 }
 
@@ -129,16 +129,15 @@ impl<T: DeserializeOwned> FromRequest<ConsoleState> for SignedForm<T> {
         let operator = operator.map_err(IntoResponse::into_response)?;
         let form = Bytes::from_request(Request::from_parts(parts, body), console).await;
         let form = form.map_err(IntoResponse::into_response)?;
-        let signed = serde_urlencoded::from_bytes::<FormSignature>(&form)
-            .is_ok_and(|signature| token::constant_time_eq(&signature.token, &operator.form_token));
-        if !signed {
-            let why =
+        let has_valid_token = serde_urlencoded::from_bytes::<FormToken>(&form)
+            .is_ok_and(|form| token::constant_time_eq(&form.token, &operator.form_token));
+        if !has_valid_token {
+            let message =
                 "This form belongs to a session that has ended. Go back, reload the page and try again.\n";
-            return Err((StatusCode::FORBIDDEN, why).into_response());
+            return Err((StatusCode::FORBIDDEN, message).into_response());
         }
-        let form = serde_urlencoded::from_bytes(&form).map_err(|_| {
-            (StatusCode::UNPROCESSABLE_ENTITY, "This form was not filled in.\n").into_response()
-        })?;
+        let form = serde_urlencoded::from_bytes(&form)
+            .map_err(|_| (StatusCode::UNPROCESSABLE_ENTITY, "This form is incomplete.\n").into_response())?;
         Ok(Self(form))
     }
 }
@@ -179,7 +178,7 @@ impl FromRequestParts<ConsoleState> for Caller {
             Some(RequestSender::Program(key)) => Ok(Self::Program(*key)),
             Some(RequestSender::Anonymous | RequestSender::Forwarded) | None => Err(ProblemDetails::new(
                 StatusCode::UNAUTHORIZED,
-                "An API key or a session of the console is needed.",
+                "An API key or a console session is required.",
             )),
         }
     }

@@ -15,25 +15,25 @@ use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::console_access;
 use crate::store::database::db::{Db, DbError};
 
-/// Result of the comparison of an entered password.
+/// Result of checking an entered password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PasswordMatch {
-    Right,
+pub(super) enum PasswordCheck {
+    Correct,
     Wrong,
 }
 
-/// Error: the password could be neither stored nor compared.
+/// Failure to store or compare the password.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordError {
     #[error("hash the console's password: {0}")]
     Hash(password_hash::Error),
     #[error("hash the console's password")]
-    Ended(#[from] tokio::task::JoinError),
+    TaskFailed(#[from] tokio::task::JoinError),
     #[error(transparent)]
     Store(#[from] DbError),
 }
 
-/// Queue that computes hashes one after the other.
+/// Queue that computes one hash at a time.
 #[derive(Debug, Clone)]
 pub(super) struct HashingQueue(Arc<Semaphore>);
 
@@ -46,20 +46,20 @@ impl Default for HashingQueue {
 impl HashingQueue {
     pub(super) async fn compare_password(
         &self,
-        typed: SecretString,
+        entered: SecretString,
         hash: String,
-    ) -> Result<PasswordMatch, PasswordError> {
-        if typed.expose_secret().len() > MAX_PASSWORD_BYTES {
-            return Ok(PasswordMatch::Wrong);
+    ) -> Result<PasswordCheck, PasswordError> {
+        if entered.expose_secret().len() > MAX_PASSWORD_BYTES {
+            return Ok(PasswordCheck::Wrong);
         }
         let compared = self
             .run_exclusive(move || {
-                Argon2::default().verify_password(typed.expose_secret().as_bytes(), &*hash)
+                Argon2::default().verify_password(entered.expose_secret().as_bytes(), &*hash)
             })
             .await?;
         match compared {
-            Ok(()) => Ok(PasswordMatch::Right),
-            Err(password_hash::Error::PasswordInvalid) => Ok(PasswordMatch::Wrong),
+            Ok(()) => Ok(PasswordCheck::Correct),
+            Err(password_hash::Error::PasswordInvalid) => Ok(PasswordCheck::Wrong),
             Err(error) => Err(PasswordError::Hash(error)),
         }
     }
@@ -97,7 +97,7 @@ pub(super) async fn store_configured_password(
     now: Timestamp,
 ) -> Result<(), PasswordError> {
     let stored = db.read(console_access::load_password_hash).await?;
-    let wanted = match (sign_in, stored) {
+    let new_hash = match (sign_in, stored) {
         (SignIn::Open, _) | (SignIn::Links, None) => return Ok(()),
         (SignIn::Links, Some(_)) => None,
         (SignIn::Password(ConsolePassword::Hash(hash)), stored) => {
@@ -107,7 +107,7 @@ pub(super) async fn store_configured_password(
             Some(hash.expose_secret().to_owned())
         }
         (SignIn::Password(ConsolePassword::Plain(plain)), Some(stored))
-            if hashing.compare_password(plain.clone(), stored.clone()).await? == PasswordMatch::Right =>
+            if hashing.compare_password(plain.clone(), stored.clone()).await? == PasswordCheck::Correct =>
         {
             return Ok(());
         }
@@ -116,11 +116,11 @@ pub(super) async fn store_configured_password(
         }
     };
     let replace = move |conn: &mut _| {
-        let detail = json!({ "set": wanted.is_some() });
+        let detail = json!({ "set": new_hash.is_some() });
         let entry =
             NewAuditEntry { actor: Actor::Dialarr, kind: "password", subject: AuditSubject::Console, detail };
         audit::record_change(conn, &entry, now)?;
-        console_access::replace_password(conn, wanted.as_deref(), now)
+        console_access::replace_password(conn, new_hash.as_deref(), now)
     };
     db.write(replace).await?;
     tracing::info!("changed the console password and ended all of its sessions");
@@ -137,33 +137,33 @@ mod tests {
     use futures_util::future::join_all;
     use secrecy::SecretString;
 
-    use super::{HashingQueue, PasswordMatch};
+    use super::{HashingQueue, PasswordCheck};
 
     #[tokio::test]
-    async fn concurrent_sign_ins_compute_one_hash_at_a_time() {
+    async fn concurrent_sign_ins_compute_hashes_sequentially() {
         let hashing = HashingQueue::default();
-        let (under_way, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (running, max_running) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let sign_ins = (0..8).map(|_| {
-            let (under_way, most) = (under_way.clone(), most.clone());
+            let (running, max_running) = (running.clone(), max_running.clone());
             hashing.run_exclusive(move || {
-                most.fetch_max(under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                max_running.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 let hash = Argon2::default().hash_password(b"correct horse");
-                under_way.fetch_sub(1, Ordering::SeqCst);
+                running.fetch_sub(1, Ordering::SeqCst);
                 hash.is_ok()
             })
         });
         let computed = join_all(sign_ins).await;
-        assert!(computed.into_iter().all(|computed| computed.is_ok_and(|is_a_hash| is_a_hash)));
-        assert_eq!(most.load(Ordering::SeqCst), 1);
+        assert!(computed.into_iter().all(|computed| computed.is_ok_and(|is_hashed| is_hashed)));
+        assert_eq!(max_running.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]
     async fn hash_matches_only_its_password() {
         let hashing = HashingQueue::default();
         let hash = hashing.hash_password(SecretString::from("correct horse")).await.unwrap();
-        let compare = |typed: &str| hashing.compare_password(typed.into(), hash.clone());
+        let compare = |entered: &str| hashing.compare_password(entered.into(), hash.clone());
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        assert_eq!(compare("correct horse").await.unwrap(), PasswordMatch::Right);
-        assert_eq!(compare("battery staple").await.unwrap(), PasswordMatch::Wrong);
+        assert_eq!(compare("correct horse").await.unwrap(), PasswordCheck::Correct);
+        assert_eq!(compare("battery staple").await.unwrap(), PasswordCheck::Wrong);
     }
 }

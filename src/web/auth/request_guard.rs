@@ -1,5 +1,5 @@
-//! Checks of every request to the console before a handler sees it: the host name that it is addressed to, its sender,
-//! and whether one of our own pages sent it. Paths that are not listed here as open require access.
+//! Middleware that checks every console request before its handler: the host name (against DNS rebinding), the sender,
+//! and for changes the origin (against CSRF). Every path that is not listed here as open requires access.
 
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
@@ -19,9 +19,9 @@ use crate::store::database::db::DbError;
 use crate::web::console_state::ConsoleState;
 use crate::web::problem::ProblemDetails;
 
-const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-/// Response to a sender who is not known to be the operator of this machine.
-const FORWARDED: &str = "This request came through a proxy, and CONSOLE_AUTH=none is for a browser on this machine alone. \
+const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
+/// Response to a forwarded request without a sign-in: its sender may be anywhere.
+const FORWARDED_MESSAGE: &str = "This request came through a proxy, and CONSOLE_AUTH=none allows only browsers on this machine. \
                          To use the console through a proxy, set CONSOLE_AUTH=password and restart Dialarr.";
 /// Precision of the recorded time at which a session was last used.
 const SESSION_USE_PRECISION: SignedDuration = SignedDuration::from_hours(1);
@@ -31,14 +31,14 @@ const KEY_USE_PRECISION: SignedDuration = SignedDuration::from_mins(1);
 /// Sender of a request.
 #[derive(Debug, Clone)]
 pub(super) enum RequestSender {
-    /// Operator at a page, with the token that its forms must send back.
+    /// Operator in a browser, with the CSRF token of the forms.
     Operator {
         form_token: String,
     },
     /// Program with the API key of this id.
     Program(i64),
     Anonymous,
-    /// Sender behind a proxy, while no sign-in is required: then only users of this machine have access.
+    /// Sender behind a proxy while no sign-in is required. Only browsers on this machine have access then.
     Forwarded,
 }
 
@@ -76,24 +76,27 @@ pub(in crate::web) async fn guard_request(
         return unknown_host();
     }
     let area = PathArea::from_path(request.uri().path());
-    let (visitor, renewed) = match identify_sender(&console, area, request.version(), request.headers()).await
+    let (sender, renewed_cookie) = match identify_sender(&console, area, request.version(), request.headers())
+        .await
     {
-        Ok(recognised) => recognised,
+        Ok(identified) => identified,
         Err(error) => {
             tracing::error!(%error, "failed to identify the sender of a request");
-            return refusal_response(area, StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.");
+            return refusal_response(area, StatusCode::SERVICE_UNAVAILABLE, "The database is unavailable.");
         }
     };
-    let by_page = !matches!(visitor, RequestSender::Program(_));
-    if by_page && same_origin::is_unsafe(request.method()) && !same_origin::is_same_origin(request.headers())
+    let is_from_browser = !matches!(sender, RequestSender::Program(_));
+    if is_from_browser
+        && same_origin::is_unsafe(request.method())
+        && !same_origin::is_same_origin(request.headers())
     {
         return refusal_response(
             area,
             StatusCode::FORBIDDEN,
-            "This request was not made by a page of Dialarr.",
+            "This request was not sent by a page of Dialarr.",
         );
     }
-    match (area, &visitor) {
+    match (area, &sender) {
         (PathArea::Open, _)
         | (_, RequestSender::Operator { .. })
         | (PathArea::Api, RequestSender::Program(_)) => {}
@@ -101,20 +104,20 @@ pub(in crate::web) async fn guard_request(
             return refusal_response(
                 area,
                 StatusCode::UNAUTHORIZED,
-                "An API key or a session of the console is needed.",
+                "An API key or a console session is required.",
             );
         }
         (PathArea::Api | PathArea::Pages, RequestSender::Forwarded) => {
-            return refusal_response(area, StatusCode::FORBIDDEN, FORWARDED);
+            return refusal_response(area, StatusCode::FORBIDDEN, FORWARDED_MESSAGE);
         }
         (PathArea::Pages, RequestSender::Anonymous | RequestSender::Program(_)) => {
             return redirect_to_sign_in(request.method(), request.uri()).into_response();
         }
     }
-    request.extensions_mut().insert(visitor);
+    request.extensions_mut().insert(sender);
     let mut response = next.run(request).await;
-    // A cookie that the handler set has priority: signing out deletes the session cookie.
-    if let Some(cookie) = renewed
+    // A cookie set by the handler takes precedence: signing out deletes the session cookie.
+    if let Some(cookie) = renewed_cookie
         && !response.headers().contains_key(SET_COOKIE)
         && let Ok(cookie) = HeaderValue::from_str(&cookie)
     {
@@ -134,7 +137,7 @@ async fn identify_sender(
     if area == PathArea::Api
         && let Some(key) = presented_key(headers)
     {
-        // A sender with a wrong key must not be admitted for another reason.
+        // A request with a wrong key must not be admitted because of its session.
         return Ok((identify_key(console, key).await?, None));
     }
     match console.access.rules.sign_in {
@@ -148,7 +151,7 @@ async fn identify_sender(
         SignIn::Links | SignIn::Password(_) => {}
     }
     match cookie::parse_session(headers) {
-        Some((token, care)) => identify_session(console, &token, care).await,
+        Some((token, security)) => identify_session(console, &token, security).await,
         None => Ok((RequestSender::Anonymous, None)),
     }
 }
@@ -156,35 +159,35 @@ async fn identify_sender(
 async fn identify_session(
     console: &ConsoleState,
     token: &SecretToken,
-    care: CookieSecurity,
+    security: CookieSecurity,
 ) -> Result<(RequestSender, Option<String>), DbError> {
     let (hash, now) = (token.hash(), console.clock.now());
-    let Some(seen) =
+    let Some(last_used_at) =
         console.db.read(move |conn| console_access::load_session_last_use(conn, hash, now)).await?
     else {
         return Ok((RequestSender::Anonymous, None));
     };
-    let visitor = RequestSender::Operator { form_token: token.form_token() };
-    if now.duration_since(seen) < SESSION_USE_PRECISION {
-        return Ok((visitor, None));
+    let sender = RequestSender::Operator { form_token: token.form_token() };
+    if now.duration_since(last_used_at) < SESSION_USE_PRECISION {
+        return Ok((sender, None));
     }
-    // A valid session is admitted even if the database refuses writes: the operator must be able to find the cause.
+    // A valid session is admitted even if database writes fail, so that the operator can find the cause.
     match console
         .db
         .write(move |conn| console_access::extend_session(conn, hash, now, now + SESSION_LIFETIME))
         .await
     {
-        // The cookie keeps its former name: a request that only reads may not show that it came over TLS.
-        Ok(()) => Ok((visitor, Some(cookie::session_cookie(token, care)))),
+        // The cookie keeps its name, because a GET request may not reveal that it came over TLS.
+        Ok(()) => Ok((sender, Some(cookie::session_cookie(token, security)))),
         Err(error) => {
             tracing::warn!(%error, "failed to extend a session");
-            Ok((visitor, None))
+            Ok((sender, None))
         }
     }
 }
 
 async fn identify_key(console: &ConsoleState, presented: &str) -> Result<RequestSender, DbError> {
-    let Some(token) = presented.strip_prefix(keys::PREFIX).and_then(SecretToken::parse) else {
+    let Some(token) = presented.strip_prefix(keys::KEY_PREFIX).and_then(SecretToken::parse) else {
         return Ok(RequestSender::Anonymous);
     };
     let hash = token.hash();
@@ -203,31 +206,31 @@ async fn identify_key(console: &ConsoleState, presented: &str) -> Result<Request
 
 /// Returns the key in `X-Api-Key`, or the bearer token. A key that is not valid text counts as a wrong key.
 fn presented_key(headers: &HeaderMap) -> Option<&str> {
-    if let Some(key) = headers.get(API_KEY) {
+    if let Some(key) = headers.get(API_KEY_HEADER) {
         return Some(key.to_str().unwrap_or_default());
     }
     let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
-fn refusal_response(area: PathArea, status: StatusCode, why: &'static str) -> Response {
+fn refusal_response(area: PathArea, status: StatusCode, message: &'static str) -> Response {
     match area {
-        PathArea::Api => ProblemDetails::new(status, why).into_response(),
-        PathArea::Open | PathArea::Pages => (status, format!("{why}\n")).into_response(),
+        PathArea::Api => ProblemDetails::new(status, message).into_response(),
+        PathArea::Open | PathArea::Pages => (status, format!("{message}\n")).into_response(),
     }
 }
 
 fn unknown_host() -> Response {
-    let why = "Dialarr does not answer to this host name. If it is the console's, add it to CONSOLE_HOSTS.\n";
-    (StatusCode::MISDIRECTED_REQUEST, why).into_response()
+    let message =
+        "Dialarr does not serve this host name. If it belongs to the console, add it to CONSOLE_HOSTS.\n";
+    (StatusCode::MISDIRECTED_REQUEST, message).into_response()
 }
 
-/// Redirects to the sign-in page. A request to read a page returns there after the sign-in; a form is not submitted
-/// later.
+/// Redirects to the sign-in page. After the sign-in, a GET request continues to its page; a form is not resubmitted.
 fn redirect_to_sign_in(method: &Method, uri: &Uri) -> Redirect {
     match uri.path_and_query() {
-        Some(wanted) if !same_origin::is_unsafe(method) && wanted.as_str() != "/" => {
-            let next: String = form_urlencoded::byte_serialize(wanted.as_str().as_bytes()).collect();
+        Some(target) if !same_origin::is_unsafe(method) && target.as_str() != "/" => {
+            let next: String = form_urlencoded::byte_serialize(target.as_str().as_bytes()).collect();
             Redirect::to(&format!("/sign-in?next={next}"))
         }
         _ => Redirect::to("/sign-in"),

@@ -1,5 +1,5 @@
-//! Detection of requests that one of our own pages made. A browser reports the origin of a request, and a foreign page
-//! cannot make the browser report another one.
+//! Same-origin check against CSRF, and detection of proxies. A browser reports the origin of a request, and a foreign
+//! page cannot forge it.
 
 use axum::http::header::{HOST, HeaderMap, HeaderName, ORIGIN, REFERER};
 use axum::http::{Method, Uri, Version};
@@ -7,13 +7,13 @@ use axum::http::{Method, Uri, Version};
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Returns whether a method may change something.
+/// Returns whether a method is unsafe as defined in RFC 9110: it may change state.
 pub(super) fn is_unsafe(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
 }
 
-/// Returns whether a page of ours made the request. A browser sends `Sec-Fetch-Site` only over a connection that is
-/// safe from eavesdroppers; on plain HTTP inside the network only `Origin` is available.
+/// Returns whether one of our own pages sent the request. Browsers send `Sec-Fetch-Site` only in secure contexts; on
+/// plain HTTP in the local network only `Origin` is available.
 pub(super) fn is_same_origin(headers: &HeaderMap) -> bool {
     match (header_text(headers, &SEC_FETCH_SITE), header_text(headers, &ORIGIN)) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
@@ -22,26 +22,26 @@ pub(super) fn is_same_origin(headers: &HeaderMap) -> bool {
     }
 }
 
-/// Returns whether the request came over TLS, which a proxy in front of us terminates.
+/// Returns whether the request came over TLS, which a proxy in front of Dialarr terminates.
 pub(super) fn is_encrypted(headers: &HeaderMap) -> bool {
-    let text = |name: &HeaderName| header_text(headers, name).unwrap_or_default();
-    let first = text(&FORWARDED_PROTO).split(',').next().unwrap_or_default();
-    first.trim().eq_ignore_ascii_case("https") || text(&ORIGIN).starts_with("https://")
+    let header = |name: &HeaderName| header_text(headers, name).unwrap_or_default();
+    let first = header(&FORWARDED_PROTO).split(',').next().unwrap_or_default();
+    first.trim().eq_ignore_ascii_case("https") || header(&ORIGIN).starts_with("https://")
 }
 
-/// Returns whether a proxy between the browser and us forwarded the request, as far as that can be detected. The
+/// Returns whether a proxy between the browser and Dialarr forwarded the request, as far as that can be detected. The
 /// browser may then be anywhere, regardless of the Host header: a proxy can rewrite the header.
 pub(super) fn is_forwarded(version: Version, headers: &HeaderMap) -> bool {
-    let tells =
+    let is_proxy_header =
         |name: &str| matches!(name, "forwarded" | "via" | "x-real-ip") || name.starts_with("x-forwarded-");
-    // No browser uses the old version, but nginx does by default.
+    // No browser sends HTTP/1.0, but nginx does by default.
     version < Version::HTTP_11
-        || headers.keys().any(|name| tells(name.as_str()))
+        || headers.keys().any(|name| is_proxy_header(name.as_str()))
         || is_host_rewritten(headers)
 }
 
-/// Returns whether the browser shows a page of ours under another host than the request names: a proxy rewrote the Host
-/// header. The browser also names a foreign page that links to ours, but `Sec-Fetch-Site` marks that case.
+/// Returns whether a proxy rewrote the Host header: the page that sent the request has another host. A foreign page
+/// with a link to ours also has another host, but `Sec-Fetch-Site` identifies that case.
 fn is_host_rewritten(headers: &HeaderMap) -> bool {
     if matches!(header_text(headers, &SEC_FETCH_SITE), Some("cross-site" | "same-site")) {
         return false;
@@ -70,16 +70,16 @@ mod tests {
 
     use super::{is_encrypted, is_forwarded, is_same_origin};
 
-    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
-        let line = |(name, value): &(&'static str, &'static str)| {
+    fn headers(fields: &[(&'static str, &'static str)]) -> HeaderMap {
+        let field = |(name, value): &(&'static str, &'static str)| {
             (HeaderName::from_static(name), HeaderValue::from_static(value))
         };
-        lines.iter().map(line).collect()
+        fields.iter().map(field).collect()
     }
 
     #[track_caller]
-    fn check(lines: &[(&'static str, &'static str)], ours: bool) {
-        assert_eq!(is_same_origin(&headers(lines)), ours, "{lines:?}");
+    fn check(fields: &[(&'static str, &'static str)], expected: bool) {
+        assert_eq!(is_same_origin(&headers(fields)), expected, "{fields:?}");
     }
 
     #[test]
@@ -115,29 +115,32 @@ mod tests {
     #[test]
     fn silent_proxy_is_detected_by_version_or_referer() {
         let host = ("host", "localhost:3001");
-        let (fetch, here) =
+        let (fetch, own_page) =
             (("sec-fetch-site", "same-origin"), ("referer", "http://localhost:3001/users?a=1"));
         assert!(is_forwarded(Version::HTTP_10, &headers(&[host])));
-        for there in ["https://dialarr.example/users", "http://localhost/", "about:blank", "/users"] {
-            assert!(is_forwarded(Version::HTTP_11, &headers(&[host, ("referer", there)])), "{there}");
+        for other_page in ["https://dialarr.example/users", "http://localhost/", "about:blank", "/users"] {
             assert!(
-                is_forwarded(Version::HTTP_11, &headers(&[host, fetch, here, ("origin", there)])),
-                "{there}"
+                is_forwarded(Version::HTTP_11, &headers(&[host, ("referer", other_page)])),
+                "{other_page}"
+            );
+            assert!(
+                is_forwarded(Version::HTTP_11, &headers(&[host, fetch, own_page, ("origin", other_page)])),
+                "{other_page}"
             );
         }
         assert!(!is_forwarded(
             Version::HTTP_11,
-            &headers(&[host, fetch, here, ("origin", "http://localhost:3001")])
+            &headers(&[host, fetch, own_page, ("origin", "http://localhost:3001")])
         ));
         assert!(!is_forwarded(Version::HTTP_11, &headers(&[host, fetch, ("origin", "null")])));
     }
 
     #[test]
-    fn link_from_another_site_is_no_proxy() {
+    fn link_from_another_site_is_not_a_proxy() {
         for site in ["cross-site", "same-site"] {
-            let followed =
+            let link =
                 [("host", "localhost:3001"), ("sec-fetch-site", site), ("referer", "http://localhost:80/")];
-            assert!(!is_forwarded(Version::HTTP_11, &headers(&followed)), "{site}");
+            assert!(!is_forwarded(Version::HTTP_11, &headers(&link)), "{site}");
         }
     }
 

@@ -1,5 +1,4 @@
-//! Signing in and out. Each sign-in creates a new session, so that an attacker cannot give a browser a session whose
-//! token the attacker knows.
+//! Signing in and out. Each sign-in creates a new session, against session fixation.
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::cookie::{self, CookieSecurity};
-use super::password::{PasswordError, PasswordMatch};
+use super::password::{PasswordCheck, PasswordError};
 use super::throttle::{self, PasswordAttempt};
 use super::token::SecretToken;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
@@ -20,7 +19,7 @@ use crate::web::console_state::ConsoleState;
 use crate::web::stream_limit::{StreamLimit, StreamOwner};
 
 /// Lifetime of a session after its last use.
-pub(super) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_secs(cookie::SECONDS);
+pub(super) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_secs(cookie::MAX_AGE_SECONDS);
 
 /// Outcome of an attempt to sign in.
 #[derive(Debug)]
@@ -35,7 +34,7 @@ pub(in crate::web) enum SignInOutcome {
 pub(in crate::web) async fn sign_in_with_password(
     console: &ConsoleState,
     headers: &HeaderMap,
-    typed: SecretString,
+    entered: SecretString,
 ) -> Result<SignInOutcome, PasswordError> {
     let Some(hash) = console.db.read(console_access::load_password_hash).await? else {
         return Ok(SignInOutcome::Refused);
@@ -44,13 +43,13 @@ pub(in crate::web) async fn sign_in_with_password(
     if let PasswordAttempt::RetryAfter(wait) = console.access.lock_throttle().begin_attempt(now) {
         return Ok(SignInOutcome::RetryAfter(wait));
     }
-    match console.access.hashing.compare_password(typed, hash.clone()).await? {
-        PasswordMatch::Right => {
+    match console.access.hashing.compare_password(entered, hash.clone()).await? {
+        PasswordCheck::Correct => {
             let failed_before = console.access.lock_throttle().record_success();
             let token = SecretToken::random();
             let (new, old) = (token.hash(), cookie::parse_session(headers).map(|(old, _)| old));
             let streams = console.streams.clone();
-            let enter = move |conn: &mut Conn| {
+            let open_session = move |conn: &mut Conn| {
                 // The password may have been changed during the comparison.
                 if console_access::load_password_hash(conn)?.as_ref() != Some(&hash) {
                     return Ok(false);
@@ -67,10 +66,10 @@ pub(in crate::web) async fn sign_in_with_password(
                 console_access::open_session(conn, new, now, now + SESSION_LIFETIME)?;
                 Ok(true)
             };
-            let entered = console.db.write(enter).await?;
-            Ok(if entered { signed_in_outcome(&token, headers) } else { SignInOutcome::Refused })
+            let is_open = console.db.write(open_session).await?;
+            Ok(if is_open { signed_in_outcome(&token, headers) } else { SignInOutcome::Refused })
         }
-        PasswordMatch::Wrong => {
+        PasswordCheck::Wrong => {
             let failed = console.access.lock_throttle().failure_count();
             tracing::warn!(failed, "refused a sign-in with a wrong password");
             if throttle::is_audited(failed) {
@@ -93,7 +92,7 @@ pub(in crate::web) async fn sign_in_with_link(
     let (token, now) = (SecretToken::random(), console.clock.now());
     let (link, new, old) = (link.hash(), token.hash(), cookie::parse_session(headers).map(|(old, _)| old));
     let streams = console.streams.clone();
-    let enter = move |conn: &mut Conn| {
+    let open_session = move |conn: &mut Conn| {
         match console_access::redeem_sign_in_link(conn, link, now)? {
             SignInLinkOutcome::Invalid => return Ok(SignInLinkOutcome::Invalid),
             SignInLinkOutcome::Redeemed => {}
@@ -105,13 +104,13 @@ pub(in crate::web) async fn sign_in_with_link(
         console_access::open_session(conn, new, now, now + SESSION_LIFETIME)?;
         Ok(SignInLinkOutcome::Redeemed)
     };
-    Ok(match console.db.write(enter).await? {
+    Ok(match console.db.write(open_session).await? {
         SignInLinkOutcome::Redeemed => signed_in_outcome(&token, headers),
         SignInLinkOutcome::Invalid => SignInOutcome::Refused,
     })
 }
 
-/// Returns whether a link would open the console. The check does not use up the link.
+/// Returns whether a link can be redeemed. The check does not redeem it.
 pub(in crate::web) async fn is_link_valid(console: &ConsoleState, link: &str) -> Result<bool, DbError> {
     let Some(link) = SecretToken::parse(link) else { return Ok(false) };
     let (link, now) = (link.hash(), console.clock.now());
@@ -125,11 +124,11 @@ pub(in crate::web) async fn sign_out(
 ) -> Result<[String; 2], DbError> {
     if let Some((token, _)) = cookie::parse_session(headers) {
         let (streams, now) = (console.streams.clone(), console.clock.now());
-        let leave = move |conn: &mut Conn| {
+        let close_session = move |conn: &mut Conn| {
             record_audit(conn, "sign_out", json!({}), now)?;
             end_session(conn, &streams, &token)
         };
-        console.db.write(leave).await?;
+        console.db.write(close_session).await?;
     }
     Ok(cookie::expired_cookies())
 }

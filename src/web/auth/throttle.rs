@@ -1,17 +1,17 @@
-//! Limit on password attempts. All attempts count together: a household has one operator, and behind a proxy every
-//! address is the same. Sign-in links work during a wait.
+//! Limit on password attempts, with exponential backoff. All attempts count together, because a household has one
+//! operator and a proxy hides the addresses of clients. Sign-in links work during a delay.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Attempts that may fail without a wait.
+/// Number of attempts that may fail without a delay.
 const FREE_ATTEMPTS: u32 = 5;
-/// Period without an attempt after which a few failures are forgotten.
-const SHORT_MEMORY: SignedDuration = SignedDuration::from_mins(15);
-/// Period after which many failures are forgotten. The period is longer than any wait, so that the end of a wait does
-/// not reset the count.
-const LONG_MEMORY: SignedDuration = SignedDuration::from_hours(1);
+/// Period without an attempt after which failures below the limit expire.
+const SHORT_LIFETIME: SignedDuration = SignedDuration::from_mins(15);
+/// Period without an attempt after which failures at or above the limit expire. It is longer than any delay, so that
+/// the end of a delay does not reset the count.
+const LONG_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(30);
 const MAX_DELAY: SignedDuration = SignedDuration::from_mins(15);
 
@@ -25,24 +25,24 @@ pub(super) struct SignInThrottle {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PasswordAttempt {
     Allowed,
-    /// Refusal without a check of the password, even if the password is right.
+    /// Refusal without a check of the password, even if it is correct.
     RetryAfter(Duration),
 }
 
 impl SignInThrottle {
-    /// Counts an attempt. The attempt counts as failed until it succeeds, so that disconnecting before the response has
-    /// no advantage.
+    /// Counts an attempt. It counts as failed until it succeeds, so that disconnecting before the response gives no
+    /// advantage.
     pub(super) fn begin_attempt(&mut self, now: Timestamp) -> PasswordAttempt {
         if let Some(last) = &mut self.last {
             // After the clock was set back, the wait restarts at the current time: it neither ends early nor lasts
             // longer.
             *last = now.min(*last);
             let idle = now.duration_since(*last);
-            let kept = if self.failed < FREE_ATTEMPTS { SHORT_MEMORY } else { LONG_MEMORY };
-            if idle >= kept {
+            let lifetime = if self.failed < FREE_ATTEMPTS { SHORT_LIFETIME } else { LONG_LIFETIME };
+            if idle >= lifetime {
                 self.failed = 0;
             }
-            let wait = wait_after(self.failed);
+            let wait = backoff_delay(self.failed);
             if idle < wait {
                 return PasswordAttempt::RetryAfter((wait - idle).unsigned_abs());
             }
@@ -63,16 +63,15 @@ impl SignInThrottle {
     }
 }
 
-/// Returns whether this number of failures belongs in the audit log: the first number that leads to a wait, then every
-/// doubling.
+/// Returns whether a failure is audited: the first one that causes a delay, then each doubling of the count.
 pub(super) fn is_audited(failed: u32) -> bool {
     failed.is_multiple_of(FREE_ATTEMPTS) && (failed / FREE_ATTEMPTS).is_power_of_two()
 }
 
-fn wait_after(failed: u32) -> SignedDuration {
+fn backoff_delay(failed: u32) -> SignedDuration {
     match failed.checked_sub(FREE_ATTEMPTS) {
         None => SignedDuration::ZERO,
-        Some(further) => MAX_DELAY.min(FIRST_DELAY * (1 << further.min(10))),
+        Some(excess) => MAX_DELAY.min(FIRST_DELAY * (1 << excess.min(10))),
     }
 }
 
@@ -84,24 +83,30 @@ mod tests {
 
     use super::{PasswordAttempt, SignInThrottle, is_audited};
 
-    fn at(seconds: i64) -> Timestamp {
+    fn test_time(seconds: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
     }
 
     fn after_five_failures() -> SignInThrottle {
         let mut throttle = SignInThrottle::default();
         for second in 0..5 {
-            assert_eq!(throttle.begin_attempt(at(second)), PasswordAttempt::Allowed);
+            assert_eq!(throttle.begin_attempt(test_time(second)), PasswordAttempt::Allowed);
         }
         throttle
     }
 
     #[test]
-    fn sixth_attempt_waits_and_repeating_does_not_prolong_it() {
+    fn sixth_attempt_waits_and_retries_do_not_prolong_the_delay() {
         let mut throttle = after_five_failures();
-        assert_eq!(throttle.begin_attempt(at(10)), PasswordAttempt::RetryAfter(Duration::from_secs(24)));
-        assert_eq!(throttle.begin_attempt(at(33)), PasswordAttempt::RetryAfter(Duration::from_secs(1)));
-        assert_eq!(throttle.begin_attempt(at(34)), PasswordAttempt::Allowed);
+        assert_eq!(
+            throttle.begin_attempt(test_time(10)),
+            PasswordAttempt::RetryAfter(Duration::from_secs(24))
+        );
+        assert_eq!(
+            throttle.begin_attempt(test_time(33)),
+            PasswordAttempt::RetryAfter(Duration::from_secs(1))
+        );
+        assert_eq!(throttle.begin_attempt(test_time(34)), PasswordAttempt::Allowed);
     }
 
     #[test]
@@ -110,12 +115,12 @@ mod tests {
         let mut now = 4;
         let mut waits = Vec::new();
         for _ in 0..8 {
-            let PasswordAttempt::RetryAfter(wait) = throttle.begin_attempt(at(now)) else {
-                panic!("a try without a wait")
+            let PasswordAttempt::RetryAfter(wait) = throttle.begin_attempt(test_time(now)) else {
+                panic!("attempt without a delay")
             };
             waits.push(wait.as_secs());
             now += i64::try_from(wait.as_secs()).unwrap();
-            assert_eq!(throttle.begin_attempt(at(now)), PasswordAttempt::Allowed);
+            assert_eq!(throttle.begin_attempt(test_time(now)), PasswordAttempt::Allowed);
         }
         assert_eq!(waits, [30, 60, 120, 240, 480, 900, 900, 900]);
     }
@@ -123,37 +128,37 @@ mod tests {
     #[test]
     fn clock_step_back_neither_admits_earlier_nor_locks_out() {
         let mut throttle = SignInThrottle::default();
-        throttle.begin_attempt(at(1_000_000));
-        assert_eq!(throttle.begin_attempt(at(0)), PasswordAttempt::Allowed);
+        throttle.begin_attempt(test_time(1_000_000));
+        assert_eq!(throttle.begin_attempt(test_time(0)), PasswordAttempt::Allowed);
 
         let mut throttle = after_five_failures();
         assert_eq!(
-            throttle.begin_attempt(at(-1_000_000)),
+            throttle.begin_attempt(test_time(-1_000_000)),
             PasswordAttempt::RetryAfter(Duration::from_secs(30))
         );
         assert_eq!(
-            throttle.begin_attempt(at(-1_000_000 + 29)),
+            throttle.begin_attempt(test_time(-1_000_000 + 29)),
             PasswordAttempt::RetryAfter(Duration::from_secs(1))
         );
-        assert_eq!(throttle.begin_attempt(at(-1_000_000 + 30)), PasswordAttempt::Allowed);
+        assert_eq!(throttle.begin_attempt(test_time(-1_000_000 + 30)), PasswordAttempt::Allowed);
         assert_eq!(throttle.failure_count(), 6);
     }
 
     #[test]
-    fn failures_expire_after_a_quiet_time_and_a_success() {
+    fn failures_expire_after_an_idle_period_or_a_success() {
         let mut throttle = after_five_failures();
-        assert_eq!(throttle.begin_attempt(at(4 + 3600)), PasswordAttempt::Allowed);
+        assert_eq!(throttle.begin_attempt(test_time(4 + 3600)), PasswordAttempt::Allowed);
         assert_eq!(throttle.failure_count(), 1);
 
         let mut throttle = SignInThrottle::default();
-        throttle.begin_attempt(at(0));
-        throttle.begin_attempt(at(900));
+        throttle.begin_attempt(test_time(0));
+        throttle.begin_attempt(test_time(900));
         assert_eq!(throttle.failure_count(), 1);
 
         let mut throttle = after_five_failures();
-        throttle.begin_attempt(at(100));
+        throttle.begin_attempt(test_time(100));
         assert_eq!(throttle.record_success(), 5);
-        assert_eq!(throttle.begin_attempt(at(101)), PasswordAttempt::Allowed);
+        assert_eq!(throttle.begin_attempt(test_time(101)), PasswordAttempt::Allowed);
     }
 
     #[test]

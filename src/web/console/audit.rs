@@ -1,4 +1,4 @@
-//! Changes, each with its author.
+//! Audit log page: recorded changes with their authors.
 
 use askama::Template;
 use axum::extract::State;
@@ -18,9 +18,9 @@ use crate::web::console_state::ConsoleState;
 
 const PAGE_ROWS: usize = 50;
 
-/// Keys of a record that are shown outside its details: author, user, title and conversation. Ids and arguments of
-/// calls mean nothing to a reader.
-const KEYS_SHOWN_ELSEWHERE: [&str; 10] =
+/// Keys of an entry that are not listed in its details: those shown elsewhere in the row, and ids and arguments of
+/// calls, which mean nothing to a reader.
+const KEYS_WITHOUT_DETAIL: [&str; 10] =
     ["by", "title", "tool", "user", "text", "conversation", "status", "arguments", "id", "item"];
 /// Most bytes of details that appear in the line itself.
 const MAX_INLINE_BYTES: usize = 120;
@@ -43,17 +43,17 @@ struct AuditPage {
 
 struct AuditRow {
     at: DisplayTime,
-    by: LinkedText,
-    what: String,
-    about: Vec<LinkedText>,
+    actor: LinkedText,
+    action: String,
+    subject: Vec<LinkedText>,
     title: Option<String>,
-    /// Details, such as `movies: 3`.
+    /// Details such as `movies: 3`.
     details: Vec<String>,
 }
 
-/// Text fragment, some with a page of its own.
+/// Text with an optional link.
 struct LinkedText {
-    words: String,
+    text: String,
     path: Option<String>,
 }
 
@@ -63,45 +63,44 @@ pub(in crate::web) async fn show_audit(
     PageParams(query): PageParams<AuditQuery>,
 ) -> PageResult {
     let before = query.before.unwrap_or(NEWEST);
-    let kind = KINDS.iter().map(|(word, _)| *word).find(|word| *word == query.kind);
-    let listed =
+    let kind = KINDS.iter().map(|(kind, _)| *kind).find(|kind| *kind == query.kind);
+    let entries =
         console.db.read(move |conn| audit::load_audit_entries(conn, kind, before, PAGE_ROWS)).await?;
-    let chosen = kind.map(|kind| format!("kind={kind}&")).unwrap_or_default();
+    let filter = kind.map(|kind| format!("kind={kind}&")).unwrap_or_default();
     Ok(render_page(&AuditPage {
         layout: PageLayout::new(&operator, ConsoleSection::Audit, "Audit"),
-        kinds: KINDS.map(|(word, name)| (word, name, Some(word) == kind)).to_vec(),
-        lines: listed.rows.iter().map(|line| AuditRow::from_line(line, &console)).collect(),
-        older: listed.older.map(|id| format!("/audit?{chosen}before={id}")),
+        kinds: KINDS.map(|(option, name)| (option, name, Some(option) == kind)).to_vec(),
+        lines: entries.rows.iter().map(|entry| AuditRow::from_entry(entry, &console)).collect(),
+        older: entries.older.map(|id| format!("/audit?{filter}before={id}")),
     }))
 }
 
 impl AuditRow {
-    fn from_line(line: &AuditEntry, console: &ConsoleState) -> Self {
-        let known = KINDS.iter().find(|(word, _)| *word == line.kind);
+    fn from_entry(entry: &AuditEntry, console: &ConsoleState) -> Self {
+        let known = KINDS.iter().find(|(kind, _)| *kind == entry.kind);
         // A kind that the page does not know is shown unchanged, with all recorded details.
-        let hidden_keys =
-            if known.is_some() { &KEYS_SHOWN_ELSEWHERE[..] } else { &KEYS_SHOWN_ELSEWHERE[..1] };
+        let hidden_keys = if known.is_some() { &KEYS_WITHOUT_DETAIL[..] } else { &KEYS_WITHOUT_DETAIL[..1] };
         let mut details = Vec::new();
-        for (key, value) in line.detail.as_object().into_iter().flatten() {
-            let is_name_of_subject = key == "name" && matches!(line.subject, AuditEntrySubject::Key(_));
+        for (key, value) in entry.detail.as_object().into_iter().flatten() {
+            let is_name_of_subject = key == "name" && matches!(entry.subject, AuditEntrySubject::Key(_));
             if !is_name_of_subject && !hidden_keys.contains(&key.as_str()) {
                 push_detail(&mut details, key, value);
             }
         }
         Self {
-            at: console.display_time(line.at),
-            by: match &line.actor {
-                AuditActor::User(who) => who.into(),
+            at: console.display_time(entry.at),
+            actor: match &entry.actor {
+                AuditActor::User(user) => user.into(),
                 AuditActor::Shell => LinkedText::without_link("You, at the shell"),
                 AuditActor::Console => LinkedText::without_link("You, in the console"),
                 AuditActor::Key(name) => LinkedText::without_link(&format!("API key {name}")),
                 AuditActor::Dialarr => LinkedText::without_link("Dialarr"),
             },
-            what: change_label(&line.kind, &line.detail).map(str::to_owned).unwrap_or_else(|| {
-                known.map_or_else(|| line.kind.replace('_', " "), |(_, name)| (*name).to_owned())
+            action: change_label(&entry.kind, &entry.detail).map(str::to_owned).unwrap_or_else(|| {
+                known.map_or_else(|| entry.kind.replace('_', " "), |(_, name)| (*name).to_owned())
             }),
-            about: describe_subject(line),
-            title: line.detail["title"].as_str().filter(|_| known.is_some()).map(str::to_owned),
+            subject: describe_subject(entry),
+            title: entry.detail["title"].as_str().filter(|_| known.is_some()).map(str::to_owned),
             details,
         }
     }
@@ -111,30 +110,33 @@ impl AuditRow {
     }
 }
 
-fn describe_subject(line: &AuditEntry) -> Vec<LinkedText> {
-    let mut about = match &line.subject {
-        AuditEntrySubject::User(who) => vec![who.into()],
-        AuditEntrySubject::Approval(who) => vec![LinkedText::without_link("Request of "), who.into()],
+fn is_actor(actor: &AuditActor, user: &UserRef) -> bool {
+    matches!(actor, AuditActor::User(actor) if actor == user)
+}
+
+fn describe_subject(entry: &AuditEntry) -> Vec<LinkedText> {
+    let mut subject = match &entry.subject {
+        AuditEntrySubject::User(user) => vec![user.into()],
+        AuditEntrySubject::Approval(user) => vec![LinkedText::without_link("Request from "), user.into()],
         // Most calls belong to the user who is named as their author.
-        AuditEntrySubject::Call { tool, at } if matches!(&line.actor, AuditActor::User(who) if *who == at.user) =>
-        {
-            vec![LinkedText::without_link(&format!("{}, in ", tool.replace('_', " "))), at.into()]
+        AuditEntrySubject::Call { tool, at: link } if is_actor(&entry.actor, &link.user) => {
+            vec![LinkedText::without_link(&format!("{}, in ", tool.replace('_', " "))), link.into()]
         }
-        AuditEntrySubject::Call { tool, at } => {
+        AuditEntrySubject::Call { tool, at: link } => {
             let tool = tool.replace('_', " ");
             vec![
                 LinkedText::without_link(&format!("{tool} for ")),
-                (&at.user).into(),
+                (&link.user).into(),
                 LinkedText::without_link(", in "),
-                at.into(),
+                link.into(),
             ]
         }
-        AuditEntrySubject::Turn(at) => {
+        AuditEntrySubject::Turn(link) => {
             vec![
-                LinkedText::without_link("A text of "),
-                (&at.user).into(),
+                LinkedText::without_link("A text from "),
+                (&link.user).into(),
                 LinkedText::without_link(", in "),
-                at.into(),
+                link.into(),
             ]
         }
         AuditEntrySubject::Household => vec![LinkedText::without_link("The household")],
@@ -142,48 +144,50 @@ fn describe_subject(line: &AuditEntry) -> Vec<LinkedText> {
         AuditEntrySubject::Key(name) => {
             vec![LinkedText::without_link("Key "), LinkedText::with_link(name, "/keys".to_owned())]
         }
-        AuditEntrySubject::Unresolved(word) => vec![LinkedText::without_link(&word.replace([':', '_'], " "))],
+        AuditEntrySubject::Unresolved(subject) => {
+            vec![LinkedText::without_link(&subject.replace([':', '_'], " "))]
+        }
     };
-    if let Some(id) = line.detail["conversation"].as_i64() {
-        about.extend([
+    if let Some(id) = entry.detail["conversation"].as_i64() {
+        subject.extend([
             LinkedText::without_link(", "),
             LinkedText::with_link("the conversation", format!("/conversations/{id}")),
         ]);
     }
-    about
+    subject
 }
 
 impl LinkedText {
-    fn without_link(words: &str) -> Self {
-        Self { words: words.to_owned(), path: None }
+    fn without_link(text: &str) -> Self {
+        Self { text: text.to_owned(), path: None }
     }
 
-    fn with_link(words: &str, path: String) -> Self {
-        Self { words: words.to_owned(), path: Some(path) }
+    fn with_link(text: &str, path: String) -> Self {
+        Self { text: text.to_owned(), path: Some(path) }
     }
 }
 
 impl From<&UserRef> for LinkedText {
-    fn from(who: &UserRef) -> Self {
-        let UserLink { name, path, .. } = UserLink::from(who);
-        Self { words: name, path }
+    fn from(user: &UserRef) -> Self {
+        let UserLink { name, path, .. } = UserLink::from(user);
+        Self { text: name, path }
     }
 }
 
 impl From<&ConversationLink> for LinkedText {
-    fn from(at: &ConversationLink) -> Self {
-        Self::with_link(&at.name, turn_path(at.conversation, at.turn))
+    fn from(link: &ConversationLink) -> Self {
+        Self::with_link(&link.name, turn_path(link.conversation, link.turn))
     }
 }
 
-/// Adds the record's value under a key, as text.
+/// Adds the recorded value of a key as text.
 fn push_detail(details: &mut Vec<String>, key: &str, value: &Value) {
-    let words = match value {
+    let text = match value {
         Value::Object(inner) => {
             return inner.iter().for_each(|(key, value)| push_detail(details, key, value));
         }
         Value::Array(list) => {
-            let plain = list.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned));
+            let plain = list.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
             plain.collect::<Vec<_>>().join(" ")
         }
         Value::Null => "none".to_owned(),
@@ -193,10 +197,10 @@ fn push_detail(details: &mut Vec<String>, key: &str, value: &Value) {
             Some(bytes) => return details.push(format!("size: {}", message_format::format_size(bytes))),
             None => number.to_string(),
         },
-        Value::String(words) if key == "reason" => words.replace('_', " "),
-        Value::String(words) => words.clone(),
+        Value::String(text) if key == "reason" => text.replace('_', " "),
+        Value::String(text) => text.clone(),
     };
-    details.push(format!("{}: {words}", key.replace('_', " ")));
+    details.push(format!("{}: {text}", key.replace('_', " ")));
 }
 
 #[cfg(test)]
@@ -206,7 +210,7 @@ mod tests {
     use super::push_detail;
 
     #[test]
-    fn recorded_details_are_described_in_words() {
+    fn recorded_details_are_formatted_as_text() {
         let mut details = Vec::new();
         let recorded =
             json!({ "delete_files": true, "ids": [3, "x"], "size_bytes": 21_400_000_000_u64, "own": null });

@@ -1,4 +1,4 @@
-//! Outbound messages, and the delivery status of each.
+//! Outbound messages with their delivery status.
 
 use askama::Template;
 use axum::extract::State;
@@ -23,8 +23,8 @@ const PAGE_ROWS: usize = 50;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in crate::web) struct DeliveriesQuery {
-    #[serde(default)]
-    which: DeliveriesTab,
+    #[serde(default, rename = "which")]
+    tab: DeliveriesTab,
     user: Option<i64>,
     before: Option<i64>,
     #[serde(default, deserialize_with = "flash::deserialize_code")]
@@ -45,9 +45,9 @@ enum DeliveriesTab {
 struct DeliveriesPage {
     layout: PageLayout,
     filters: Vec<(&'static str, &'static str, bool)>,
-    /// User whose messages are listed.
-    only: Option<UserLink>,
-    texts: Vec<DeliveryLine>,
+    /// User whose messages are listed; `None`: all users.
+    user: Option<UserLink>,
+    deliveries: Vec<DeliveryLine>,
     empty: &'static str,
     older: Option<String>,
 }
@@ -61,8 +61,8 @@ struct DeliveryLine {
     path: Option<String>,
     segments: u32,
     state: DeliveryLabel,
-    why: Option<String>,
-    may_be_sent_again: bool,
+    reason: Option<String>,
+    can_resend: bool,
 }
 
 pub(in crate::web) async fn show_deliveries(
@@ -71,41 +71,45 @@ pub(in crate::web) async fn show_deliveries(
     PageParams(query): PageParams<DeliveriesQuery>,
 ) -> PageResult {
     let before = query.before.unwrap_or(NEWEST);
-    let read = console.db.read(move |conn| {
-        let only = match query.user {
+    let load = console.db.read(move |conn| {
+        let user = match query.user {
             Some(id) if user_admin::find_known_user(conn, UserId(id))?.is_none() => return Ok(None),
             Some(id) => Some(user_ref::load_user_ref(conn, UserId(id))?),
             None => None,
         };
-        let which = match (&only, query.which) {
-            (Some(who), _) => DeliveryFilter::To(who.id),
+        let filter = match (&user, query.tab) {
+            (Some(user), _) => DeliveryFilter::To(user.id),
             (None, DeliveriesTab::All) => DeliveryFilter::All,
             (None, DeliveriesTab::Waiting) => DeliveryFilter::Waiting,
             (None, DeliveriesTab::Failed) => DeliveryFilter::Failed,
         };
-        Ok(Some((only, deliveries::load_delivery_summaries(conn, which, before, PAGE_ROWS)?)))
+        Ok(Some((user, deliveries::load_delivery_summaries(conn, filter, before, PAGE_ROWS)?)))
     });
-    let Some((only, listed)) = read.await? else { return Err(PageError::NotFound) };
-    let (word, empty) = match query.which {
-        DeliveriesTab::All => ("all", "No text was sent yet."),
-        DeliveriesTab::Waiting => ("waiting", "No text waits: everything was handed over."),
-        DeliveriesTab::Failed => ("failed", "Every text so far was taken."),
+    let Some((user, page)) = load.await? else { return Err(PageError::NotFound) };
+    let (tab_name, empty) = match query.tab {
+        DeliveriesTab::All => ("all", "No texts yet."),
+        DeliveriesTab::Waiting => ("waiting", "No texts are waiting."),
+        DeliveriesTab::Failed => ("failed", "No texts have failed."),
     };
     let filters = [
         ("all", "All", DeliveriesTab::All),
         ("waiting", "Waiting", DeliveriesTab::Waiting),
         ("failed", "Failed", DeliveriesTab::Failed),
     ];
-    let here = |of: DeliveriesTab| only.is_none() && of == query.which;
-    let older = listed.older.map(|id| match &only {
-        Some(who) => format!("/deliveries?user={}&before={id}", who.id),
-        None => format!("/deliveries?which={word}&before={id}"),
+    let is_current = |tab: DeliveriesTab| user.is_none() && tab == query.tab;
+    let older = page.older.map(|id| match &user {
+        Some(user) => format!("/deliveries?user={}&before={id}", user.id),
+        None => format!("/deliveries?which={tab_name}&before={id}"),
     });
     Ok(render_page(&DeliveriesPage {
         layout: PageLayout::new(&operator, ConsoleSection::Deliveries, "Deliveries").with_flash(query.flash),
-        filters: filters.map(|(word, name, of)| (word, name, here(of))).to_vec(),
-        only: only.as_ref().map(UserLink::from),
-        texts: listed.rows.iter().map(|text| DeliveryLine::from_delivery(text, &console)).collect(),
+        filters: filters.map(|(tab_name, label, tab)| (tab_name, label, is_current(tab))).to_vec(),
+        user: user.as_ref().map(UserLink::from),
+        deliveries: page
+            .rows
+            .iter()
+            .map(|delivery| DeliveryLine::from_delivery(delivery, &console))
+            .collect(),
         empty,
         older,
     }))
@@ -113,19 +117,19 @@ pub(in crate::web) async fn show_deliveries(
 
 impl DeliveryLine {
     fn from_delivery(delivery: &DeliverySummary, console: &ConsoleState) -> Self {
-        let text = &delivery.message;
+        let message = &delivery.message;
         Self {
-            id: text.id.0,
-            may_be_sent_again: delivery.can_resend,
-            at: console.display_time(text.written_at),
+            id: message.id.0,
+            can_resend: delivery.can_resend,
+            at: console.display_time(message.written_at),
             to: UserLink::from(&delivery.to),
-            body: text.body.clone(),
-            has_picture: text.picture.is_some(),
+            body: message.body.clone(),
+            has_picture: message.picture.is_some(),
             path: delivery.conversation.map(|id| format!("/conversations/{id}")),
-            // A message that is only shown uses no segments.
-            segments: if text.status() == DeliveryStatus::Shown { 0 } else { text.segments },
-            state: delivery_labels::delivery_label(text.status()),
-            why: delivery_labels::delivery_reason(text.status(), &delivery.failure),
+            // A message that is only displayed uses no segments.
+            segments: if message.status() == DeliveryStatus::Shown { 0 } else { message.segments },
+            state: delivery_labels::delivery_label(message.status()),
+            reason: delivery_labels::delivery_reason(message.status(), &delivery.failure),
         }
     }
 }
@@ -136,8 +140,8 @@ pub(in crate::web) async fn resend_message(
     SignedForm(ButtonForm {}): SignedForm<ButtonForm>,
 ) -> PageResult {
     match console.engine.decisions.resend_message(id).await? {
-        ResendOutcome::Queued => Ok(redirect_with_flash("/deliveries", FlashMessage::SentAgain)),
-        ResendOutcome::NotAllowed => Ok(redirect_with_flash("/deliveries", FlashMessage::NotSentAgain)),
+        ResendOutcome::Queued => Ok(redirect_with_flash("/deliveries", FlashMessage::MessageResent)),
+        ResendOutcome::NotAllowed => Ok(redirect_with_flash("/deliveries", FlashMessage::MessageNotResent)),
         ResendOutcome::Unknown => Err(PageError::NotFound),
     }
 }

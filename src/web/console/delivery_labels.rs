@@ -4,21 +4,21 @@ use crate::conversation::delivery_status::DeliveryStatus;
 use crate::messaging::error_codes;
 use crate::store::conversation::record::delivery::DeliveryFailure;
 
-/// Label with its sign and its color, neither of which replaces the label.
+/// Label with a sign and a color, which only supplement it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeliveryLabel {
-    pub(super) word: &'static str,
+    pub(super) label: &'static str,
     pub(super) sign: &'static str,
     pub(super) class: &'static str,
 }
 
 pub(super) fn delivery_label(status: DeliveryStatus) -> DeliveryLabel {
-    let (class, sign, word) = match status {
+    let (class, sign, label) = match status {
         DeliveryStatus::Queued => ("", "\u{25cb}", "Waiting"),
         DeliveryStatus::Delayed => ("warn", "\u{25cb}", "Delayed"),
         DeliveryStatus::Attempting => ("", "\u{2192}", "Sending"),
         DeliveryStatus::Unknown => ("warn", "?", "Unknown"),
-        DeliveryStatus::Shown => ("", "\u{2013}", "Shown, not sent"),
+        DeliveryStatus::Shown => ("", "\u{2013}", "Displayed only"),
         DeliveryStatus::Accepted
         | DeliveryStatus::Scheduled
         | DeliveryStatus::QueuedByCarrier
@@ -31,20 +31,18 @@ pub(super) fn delivery_label(status: DeliveryStatus) -> DeliveryLabel {
         }
         DeliveryStatus::Suppressed => ("", "\u{2013}", "Not sent"),
     };
-    DeliveryLabel { word, sign, class }
+    DeliveryLabel { label, sign, class }
 }
 
 /// Explanation shown next to the label.
-pub(super) fn delivery_reason(status: DeliveryStatus, why: &DeliveryFailure) -> Option<String> {
+pub(super) fn delivery_reason(status: DeliveryStatus, failure: &DeliveryFailure) -> Option<String> {
     match status {
-        DeliveryStatus::Delayed => why.meaning.clone(),
+        DeliveryStatus::Delayed => failure.meaning.clone(),
         DeliveryStatus::Undelivered | DeliveryStatus::Failed | DeliveryStatus::Canceled => {
-            Some(failure_reason(why))
+            Some(failure_reason(failure))
         }
-        DeliveryStatus::Unknown => Some("it may have been taken; that is being looked into".to_owned()),
-        DeliveryStatus::Suppressed => {
-            Some("whom it was for has opted out, was blocked or forgotten".to_owned())
-        }
+        DeliveryStatus::Unknown => Some("it may have been sent; Dialarr is checking".to_owned()),
+        DeliveryStatus::Suppressed => Some("the recipient opted out, was blocked or was erased".to_owned()),
         DeliveryStatus::Queued
         | DeliveryStatus::Attempting
         | DeliveryStatus::Shown
@@ -58,11 +56,11 @@ pub(super) fn delivery_reason(status: DeliveryStatus, why: &DeliveryFailure) -> 
     }
 }
 
-/// Meaning of the error code, or the noted cause.
-fn failure_reason(why: &DeliveryFailure) -> String {
-    let meaning = why.code.and_then(error_codes::look_up).map(|code| code.meaning.to_owned());
-    let meaning = meaning.or_else(|| why.meaning.clone());
-    match (meaning, why.code) {
+/// Meaning of the error code, or else the recorded note.
+fn failure_reason(failure: &DeliveryFailure) -> String {
+    let meaning = failure.code.and_then(error_codes::look_up).map(|code| code.meaning.to_owned());
+    let meaning = meaning.or_else(|| failure.meaning.clone());
+    match (meaning, failure.code) {
         (Some(meaning), Some(code)) => format!("{meaning} (code {code})"),
         (Some(meaning), None) => meaning,
         (None, Some(code)) => format!("code {code}"),
@@ -70,19 +68,19 @@ fn failure_reason(why: &DeliveryFailure) -> String {
     }
 }
 
-/// Counts of messages by outcome, in the order of a drawing. Messages still in progress count as waiting, and those
-/// that were only shown are left out.
+/// Counts messages by outcome, in the order of the chart. Messages in progress count as waiting, and those that were
+/// only displayed are left out.
 pub(super) fn count_outcomes(deliveries: impl Iterator<Item = DeliveryStatus>) -> [(&'static str, u64); 5] {
-    let drawn = [
+    let charted = [
         DeliveryStatus::Delivered,
         DeliveryStatus::Sent,
         DeliveryStatus::Queued,
         DeliveryStatus::Failed,
         DeliveryStatus::Suppressed,
     ];
-    let mut counts = drawn.map(|status| (delivery_label(status).word, 0));
+    let mut counts = charted.map(|status| (delivery_label(status).label, 0));
     for status in deliveries {
-        let place = match status {
+        let index = match status {
             DeliveryStatus::Delivered | DeliveryStatus::Read => 0,
             DeliveryStatus::Accepted
             | DeliveryStatus::Scheduled
@@ -97,7 +95,7 @@ pub(super) fn count_outcomes(deliveries: impl Iterator<Item = DeliveryStatus>) -
             DeliveryStatus::Suppressed => 4,
             DeliveryStatus::Shown => continue,
         };
-        counts[place].1 += 1;
+        counts[index].1 += 1;
     }
     counts
 }

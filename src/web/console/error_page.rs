@@ -1,4 +1,4 @@
-//! Page that replaces one that could not be rendered.
+//! Error page for a failed request.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -10,7 +10,7 @@ use super::layout::render_page;
 #[template(path = "error.html")]
 struct ErrorPage;
 
-/// Logs the cause; the browser only learns that an error occurred.
+/// Logs the error and returns the error page, which does not contain it.
 pub(in crate::web) fn error_response(error: impl Into<anyhow::Error>) -> Response {
     tracing::error!(error = format!("{:#}", error.into()), "failed to build a console page");
     (StatusCode::SERVICE_UNAVAILABLE, render_page(&ErrorPage)).into_response()

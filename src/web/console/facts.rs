@@ -17,12 +17,12 @@ use crate::store::{Conn, QueryResult};
 use crate::web::auth::SignedForm;
 use crate::web::console_state::ConsoleState;
 
-/// Fact as its row on the page shows it.
+/// Row of a fact on the page.
 pub(super) struct FactLine {
     pub(super) number: u32,
     pub(super) sentence: String,
     pub(super) since: DisplayTime,
-    /// Stamp by which a button verifies that the number is still that of the fact next to it.
+    /// Time of the fact, which its button sends back to verify that the number still identifies the same fact.
     pub(super) stamp: i64,
 }
 
@@ -33,11 +33,11 @@ pub(super) struct SuggestionLine {
 }
 
 pub(super) fn fact_lines(facts: &UserFacts, console: &ConsoleState) -> Vec<FactLine> {
-    let line = |known: &StoredFact| FactLine {
-        number: known.number,
-        sentence: known.fact.to_sentence(),
-        since: console.display_time(known.since),
-        stamp: known.since.as_millisecond(),
+    let line = |stored: &StoredFact| FactLine {
+        number: stored.number,
+        sentence: stored.fact.to_sentence(),
+        since: console.display_time(stored.since),
+        stamp: stored.since.as_millisecond(),
     };
     facts.0.iter().map(line).collect()
 }
@@ -46,10 +46,10 @@ pub(super) fn suggestion_lines(
     suggestions: &[FactSuggestion],
     console: &ConsoleState,
 ) -> Vec<SuggestionLine> {
-    let line = |one: &FactSuggestion| SuggestionLine {
-        id: one.id,
-        sentence: one.fact.to_sentence(),
-        at: console.display_time(one.at),
+    let line = |suggestion: &FactSuggestion| SuggestionLine {
+        id: suggestion.id,
+        sentence: suggestion.fact.to_sentence(),
+        at: console.display_time(suggestion.at),
     };
     suggestions.iter().map(line).collect()
 }
@@ -75,19 +75,19 @@ pub(in crate::web) struct SuggestionButtonForm {
 pub(in crate::web) async fn add_fact(
     State(console): State<ConsoleState>,
     PageId(id): PageId,
-    SignedForm(typed): SignedForm<FactForm>,
+    SignedForm(form): SignedForm<FactForm>,
 ) -> PageResult {
-    let kind = FactKind::parse(&typed.kind);
-    let Some(Ok(fact)) = kind.map(|kind| UserFact::new(kind, Some(&typed.about), &typed.value)) else {
-        return Ok(redirect_with_flash(&user_path(id), FlashMessage::NoFact));
+    let kind = FactKind::parse(&form.kind);
+    let Some(Ok(fact)) = kind.map(|kind| UserFact::new(kind, Some(&form.about), &form.value)) else {
+        return Ok(redirect_with_flash(&user_path(id), FlashMessage::InvalidFact));
     };
     change_facts(&console, id, move |conn, user, now| {
         Ok(match facts::record_fact(conn, user, &fact, FactSource::Operator, now)? {
             FactOutcome::Recorded(number) => {
                 record_audit(conn, user, ("note_fact", Some(number)), now)?;
-                FlashMessage::FactNoted
+                FlashMessage::FactSaved
             }
-            FactOutcome::Known(_) => FlashMessage::Unchanged,
+            FactOutcome::Known(_) => FlashMessage::NothingChanged,
             FactOutcome::Full => FlashMessage::TooManyFacts,
         })
     })
@@ -97,17 +97,16 @@ pub(in crate::web) async fn add_fact(
 pub(in crate::web) async fn forget_fact(
     State(console): State<ConsoleState>,
     PageId(id): PageId,
-    SignedForm(shown): SignedForm<FactButtonForm>,
+    SignedForm(form): SignedForm<FactButtonForm>,
 ) -> PageResult {
     change_facts(&console, id, move |conn, user, now| {
         let facts = facts::load_facts(conn, user)?;
-        let still =
-            facts.find_by_number(shown.number).filter(|known| known.since.as_millisecond() == shown.stamp);
-        if still.is_none() {
+        let fact = facts.find_by_number(form.number).filter(|fact| fact.since.as_millisecond() == form.stamp);
+        if fact.is_none() {
             return Ok(FlashMessage::NoSuchFact);
         }
-        facts::forget_fact(conn, user, FactSelector::Number(shown.number), now)?;
-        record_audit(conn, user, ("forget_fact", Some(shown.number)), now)?;
+        facts::forget_fact(conn, user, FactSelector::Number(form.number), now)?;
+        record_audit(conn, user, ("forget_fact", Some(form.number)), now)?;
         Ok(FlashMessage::FactForgotten)
     })
     .await
@@ -124,7 +123,7 @@ pub(in crate::web) async fn accept_suggestion(
             Some((_, FactOutcome::Full)) => FlashMessage::TooManyFacts,
             Some((_, FactOutcome::Recorded(number) | FactOutcome::Known(number))) => {
                 record_audit(conn, user, ("note_fact", Some(number)), now)?;
-                FlashMessage::FactNoted
+                FlashMessage::FactSaved
             }
         })
     })
@@ -141,20 +140,20 @@ pub(in crate::web) async fn dismiss_suggestion(
             return Ok(FlashMessage::NoSuchFact);
         }
         record_audit(conn, user, ("dismiss_fact", None), now)?;
-        Ok(FlashMessage::Dismissed)
+        Ok(FlashMessage::SuggestionDismissed)
     })
     .await
 }
 
-/// Changes the facts about an existing user, and returns to their page.
+/// Changes the facts about an existing user, and redirects to their page.
 async fn change_facts(
     console: &ConsoleState,
     id: i64,
-    work: impl FnOnce(&mut Conn, UserId, Timestamp) -> QueryResult<FlashMessage> + Send + 'static,
+    change: impl FnOnce(&mut Conn, UserId, Timestamp) -> QueryResult<FlashMessage> + Send + 'static,
 ) -> PageResult {
     let (user, now) = (UserId(id), console.clock.now());
     let flash = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {
-        Some(_) => work(conn, user, now).map(Some),
+        Some(_) => change(conn, user, now).map(Some),
         None => Ok(None),
     });
     match flash.await? {
@@ -167,7 +166,7 @@ fn user_path(id: i64) -> String {
     format!("/users/{id}")
 }
 
-/// Records a change of a fact. The text of a fact belongs to its user, so the record has only its number.
+/// Records a change of a fact. The audit entry has only the number of the fact, because its text is personal data.
 fn record_audit(
     conn: &mut Conn,
     user: UserId,

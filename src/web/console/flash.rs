@@ -1,19 +1,18 @@
-//! Outcome of a form, shown on the page that it leads to. An address identifies the outcome by a fixed code, so that a
-//! link by an attacker cannot make our pages show other text.
+//! Flash messages: outcomes of forms, shown on the page that follows. A URL contains only a fixed code, so that a link
+//! by an attacker cannot make the page show other text.
 
 use serde::{Deserialize, Deserializer};
 
-/// Tone of an outcome: success or warning.
+/// Tone of a flash message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::web) enum FlashTone {
-    Good,
-    Warn,
+    Success,
+    Warning,
 }
 
-/// Defines each outcome with its tone, its code in an address and its text. An enum with separate tables could miss
-/// one.
-macro_rules! outcomes {
-    ($($name:ident, $tone:ident, $word:literal, $text:literal;)*) => {
+/// Defines each message with its tone, its code in URLs and its text.
+macro_rules! flash_messages {
+    ($($name:ident, $tone:ident, $code:literal, $text:literal;)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(in crate::web) enum FlashMessage {
             $($name,)*
@@ -24,68 +23,70 @@ macro_rules! outcomes {
 
             fn parts(self) -> (FlashTone, &'static str, &'static str) {
                 match self {
-                    $(Self::$name => (FlashTone::$tone, $word, $text),)*
+                    $(Self::$name => (FlashTone::$tone, $code, $text),)*
                 }
             }
         }
     };
 }
 
-outcomes! {
-    LetIn, Good, "let-in", "They can text now.";
-    Blocked, Good, "blocked", "Blocked. Their texts get no reply.";
-    LastAdmin, Warn, "last-admin", "This is the last active admin. Make another user an admin first.";
-    RemovalApproved, Good, "approved", "Approved. Deletion started. The requester will get the result.";
-    RemovalDenied, Good, "denied", "Denied. The requester was notified.";
-    TooLate, Warn, "too-late", "Already decided or expired.";
-    NoAdmin, Warn, "no-admin",
-        "Nothing was done: a deletion is carried out in the name of an admin, and no active admin takes texts.";
-    PauseEnded, Good, "resumed", "Resumed. Texts of the last hour are answered now.";
-    NotPaused, Warn, "not-paused", "It was not paused.";
-    Saved, Good, "saved", "Saved.";
-    Unchanged, Warn, "unchanged", "No changes to save.";
-    BadName, Warn, "bad-name",
-        "Nothing was changed: a name is up to three words of letters, 30 characters, and no command.";
-    BadLimit, Warn, "bad-limit", "Nothing was changed: a limit is a number, or empty for the household's.";
-    NotTyped, Warn, "not-typed", "Nothing was erased: FORGET was not typed.";
-    Forgotten, Good, "forgotten",
-        "Erased. If the number is in ADMIN_PHONE or PHONE_WHITELIST, remove it: the number is added again at the next \
-         start otherwise.";
-    Busy, Warn, "busy", "Nothing was erased: one of their texts is being processed. Try again in a moment.";
-    SuspensionLifted, Good, "allowed-again", "They can delete and approve by text again.";
-    NotSuspended, Warn, "not-suspended", "This user was not suspended.";
-    FactNoted, Good, "fact-noted", "Fact saved.";
-    FactForgotten, Good, "fact-forgotten", "Forgotten.";
-    Dismissed, Good, "dismissed", "Dismissed.";
-    NoFact, Warn, "no-fact",
-        "Nothing was noted: a fact is a few words, 80 characters at most, and another name needs the name under About.";
-    NoSuchFact, Warn, "no-such-fact", "Nothing was changed: that fact has been changed or forgotten meanwhile.";
-    TooManyFacts, Warn, "too-many-facts", "Nothing was noted: 40 facts are kept of one person. Forget some first.";
-    SentAgain, Good, "sent-again", "It is being sent again.";
-    NotSentAgain, Warn, "not-sent-again",
+flash_messages! {
+    UserApproved, Success, "let-in", "Approved. This user can text now.";
+    UserBlocked, Success, "blocked", "Blocked. Their texts get no reply.";
+    LastAdmin, Warning, "last-admin", "This is the last active admin. Make another user an admin first.";
+    RemovalApproved, Success, "approved", "Approved. Deletion started. The requester will get the result.";
+    RemovalDenied, Success, "denied", "Denied. The requester was notified.";
+    AlreadyDecided, Warning, "too-late", "Already decided or expired.";
+    NoActiveAdmin, Warning, "no-admin",
+        "Not deleted: a deletion needs an active admin who has not opted out.";
+    PauseEnded, Success, "resumed", "Resumed. Texts of the last hour are answered now.";
+    NotPaused, Warning, "not-paused", "Replies were not paused.";
+    SettingsSaved, Success, "saved", "Saved.";
+    NothingChanged, Warning, "unchanged", "No changes to save.";
+    InvalidName, Warning, "bad-name",
+        "Not saved: a name has up to three words of letters, at most 30 characters, and is not a command.";
+    InvalidLimit, Warning, "bad-limit", "Not saved: a limit is a number, or empty for the household limit.";
+    ErasureNotConfirmed, Warning, "not-typed", "Not erased: type FORGET to confirm.";
+    UserErased, Success, "forgotten",
+        "Erased. If the number is in ADMIN_PHONE or PHONE_WHITELIST, remove it there, or the next start adds it \
+         again.";
+    UserBusy, Warning, "busy", "Not erased: a text of this user is being processed. Try again in a moment.";
+    SuspensionLifted, Success, "allowed-again", "This user can delete and approve by text again.";
+    UserNotSuspended, Warning, "not-suspended", "This user was not suspended.";
+    FactSaved, Success, "fact-noted", "Fact saved.";
+    FactForgotten, Success, "fact-forgotten", "Fact deleted.";
+    SuggestionDismissed, Success, "dismissed", "Suggestion dismissed.";
+    InvalidFact, Warning, "no-fact",
+        "Fact not saved: a fact has at most 80 characters, and another name must be entered under About.";
+    NoSuchFact, Warning, "no-such-fact", "Not changed: the fact has been changed or deleted meanwhile.";
+    TooManyFacts, Warning, "too-many-facts", "Fact not saved: a user can have at most 40 facts. Delete some first.";
+    MessageResent, Success, "sent-again", "The text is being resent.";
+    MessageNotResent, Warning, "not-sent-again",
         "Not resent: already resent, possibly delivered, or erased.";
-    NoNumber, Warn, "no-number",
-        "Every test number is in an open conversation. They end by themselves after a silence.";
-    NotHere, Warn, "not-here", "Nothing was texted: this conversation has ended. Open it again first.";
-    NoWords, Warn, "no-words", "Nothing was texted: there were no words.";
-    TooLong, Warn, "too-long", "Nothing was texted: a text has at most 1,600 characters. It is still in the box below.";
-    Reopened, Good, "reopened", "Open again. The next text goes on here.";
-    WasOpen, Warn, "was-open", "It was open already.";
-    InAnother, Warn, "in-another",
-        "A text is being answered in another conversation right now. Try again in a moment.";
-    NotActive, Warn, "not-active", "Only a conversation of an active user can be reopened.";
-    Answered, Good, "taken", "Answered. The user will get the result.";
-    Closed, Warn, "closed", "That question is closed: nothing was done.";
-    NotAsked, Warn, "not-asked", "The question has not been sent yet. Try again in a moment.";
-    Ending, Good, "ending", "The turn will finish before its next change.";
-    Over, Warn, "over", "The turn has already finished.";
-    TurnResumed, Good, "goes-on", "Resumed from the failed step.";
-    AnswerForgotten, Good, "answer-forgotten", "Removed from memory.";
-    Processed, Good, "processed", "All waiting answers were processed.";
-    Shared, Good, "shared", "Shared. Every user may get this answer.";
-    KeptPrivate, Good, "kept-private", "Kept private to its recipient.";
-    NotResumed, Warn, "not-resumed",
-        "It cannot go on: only the newest turn of an open conversation can, if it failed and nothing else runs.";
+    NoFreeTestNumber, Warning, "no-number",
+        "All test numbers are in open conversations. These end automatically after inactivity.";
+    ConversationEnded, Warning, "not-here", "Not sent: this conversation has ended. Reopen it first.";
+    EmptyMessage, Warning, "no-words", "Not sent: the message is empty.";
+    MessageTooLong, Warning, "too-long",
+        "Not sent: a text can have at most 1,600 characters. It is still in the box below.";
+    ConversationReopened, Success, "reopened", "Reopened. The next text continues this conversation.";
+    AlreadyOpen, Warning, "was-open", "Already open.";
+    OtherConversationBusy, Warning, "in-another",
+        "A text is being answered in another conversation. Try again in a moment.";
+    UserNotActive, Warning, "not-active", "Only a conversation of an active user can be reopened.";
+    PromptAnswered, Success, "taken", "Answered. The user will get the result.";
+    PromptClosed, Warning, "closed", "This prompt is closed. Nothing was deleted.";
+    PromptNotSent, Warning, "not-asked", "The prompt has not been sent yet. Try again in a moment.";
+    CancelRequested, Success, "ending", "The turn will finish before its next change.";
+    TurnAlreadyEnded, Warning, "over", "The turn has already finished.";
+    TurnResumed, Success, "goes-on", "Resumed from the failed step.";
+    AnswerForgotten, Success, "answer-forgotten", "Removed from memory.";
+    AnswersIndexed, Success, "processed", "All waiting answers were indexed.";
+    AnswerShared, Success, "shared", "Shared. Every user may get this answer.";
+    AnswerKeptPrivate, Success, "kept-private", "Kept private to its recipient.";
+    TurnNotResumed, Warning, "not-resumed",
+        "Not resumed: only the newest turn of an open conversation can be resumed, if it failed and no \
+         other turn is running.";
 }
 
 impl FlashMessage {
@@ -97,12 +98,12 @@ impl FlashMessage {
         self.parts().2
     }
 
-    /// Returns the address of a page that shows the outcome; the part after a `#` remains at the end.
+    /// Returns the URL of a page that shows the message; a fragment (`#...`) remains at the end.
     pub(in crate::web) fn with_path(self, path: &str) -> String {
-        let word = self.parts().1;
+        let code = self.parts().1;
         match path.split_once('#') {
-            Some((path, place)) => format!("{path}?flash={word}#{place}"),
-            None => format!("{path}?flash={word}"),
+            Some((path, fragment)) => format!("{path}?flash={code}#{fragment}"),
+            None => format!("{path}?flash={code}"),
         }
     }
 }
@@ -110,18 +111,18 @@ impl FlashMessage {
 impl FlashTone {
     pub(in crate::web) fn class(self) -> &'static str {
         match self {
-            Self::Good => "good",
-            Self::Warn => "warn",
+            Self::Success => "good",
+            Self::Warning => "warn",
         }
     }
 }
 
-/// Parses an outcome's code. An unknown code shows nothing.
+/// Parses the code of a message. An unknown code shows no message.
 pub(in crate::web) fn deserialize_code<'de, D: Deserializer<'de>>(
-    from: D,
+    deserializer: D,
 ) -> Result<Option<FlashMessage>, D::Error> {
-    let word = String::deserialize(from)?;
-    Ok(FlashMessage::ALL.iter().copied().find(|flash| flash.parts().1 == word))
+    let code = String::deserialize(deserializer)?;
+    Ok(FlashMessage::ALL.iter().copied().find(|flash| flash.parts().1 == code))
 }
 
 #[cfg(test)]
@@ -131,8 +132,8 @@ mod tests {
     use super::FlashMessage;
 
     #[test]
-    fn each_flash_message_has_its_own_word() {
-        let words: BTreeSet<&str> = FlashMessage::ALL.iter().map(|flash| flash.parts().1).collect();
-        assert_eq!(words.len(), FlashMessage::ALL.len());
+    fn each_flash_message_has_its_own_code() {
+        let codes: BTreeSet<&str> = FlashMessage::ALL.iter().map(|flash| flash.parts().1).collect();
+        assert_eq!(codes.len(), FlashMessage::ALL.len());
     }
 }

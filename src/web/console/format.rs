@@ -1,4 +1,4 @@
-//! Format of numbers and users on the pages.
+//! Formatting of numbers, links and users on the pages.
 
 use crate::conversation::transcript::{ConversationId, TurnId, User};
 use crate::store::console::user_ref::{UserIdentity, UserRef};
@@ -7,8 +7,8 @@ use crate::store::console::user_ref::{UserIdentity, UserRef};
 pub(super) fn format_count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -16,7 +16,7 @@ pub(super) fn format_count(number: u64) -> String {
     text
 }
 
-/// Formats millionths of the currency in the currency: `1.25`, and four decimal places for small amounts.
+/// Formats an amount in millionths of the currency: `1.25`, or with four decimal places if it is small.
 pub(super) fn format_cost(micros: u64) -> String {
     if micros == 0 {
         return "0".to_owned();
@@ -29,29 +29,29 @@ pub(super) fn format_cost(micros: u64) -> String {
     format!("{}.{:02}", format_count(cents / 100), cents % 100)
 }
 
-/// Returns the address of a turn in its conversation, regardless of the conversation's length.
+/// Returns the URL of a turn in its conversation, on the page that ends with the turn.
 pub(super) fn turn_path(conversation: ConversationId, turn: TurnId) -> String {
     format!("/conversations/{conversation}?before={}#turn-{turn}", turn.0 + 1)
 }
 
-/// User as a page names them.
+/// Name of a user, with a link to their page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UserLink {
     pub(super) name: String,
-    /// Address of their page; none for a user who was erased.
+    /// Path of their page; `None` for a user who was erased.
     pub(super) path: Option<String>,
     pub(super) is_test: bool,
 }
 
 impl From<&UserRef> for UserLink {
-    fn from(who: &UserRef) -> Self {
-        let path = format!("/users/{}", who.id);
-        let (name, path) = match &who.identity {
+    fn from(user: &UserRef) -> Self {
+        let path = format!("/users/{}", user.id);
+        let (name, path) = match &user.identity {
             UserIdentity::Known { name: Some(name), .. } => (name.clone(), Some(path)),
             UserIdentity::Known { name: None, phone } => (phone.format_grouped(), Some(path)),
-            UserIdentity::Erased => ("Somebody forgotten".to_owned(), None),
+            UserIdentity::Erased => ("Erased user".to_owned(), None),
         };
-        Self { name, path, is_test: who.is_test }
+        Self { name, path, is_test: user.is_test }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Health of the program: continuous checks, and tests that run when the operator presses a button.
+//! Health page: automatic checks, and connection tests that the operator starts.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ struct HealthPage {
     result: Option<ConnectionTestResult>,
 }
 
-/// Result of a test.
+/// Result of a connection test.
 struct ConnectionTestResult {
     label: &'static str,
     lines: Vec<FindingLine>,
@@ -40,7 +40,7 @@ struct ConnectionTestResult {
 struct FindingLine {
     grade: &'static str,
     class: &'static str,
-    what: String,
+    text: String,
     hint: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl FindingLine {
             FindingGrade::Warning => "warn",
             FindingGrade::Failure => "bad",
         };
-        Self { grade: finding.grade.as_str(), class, what: finding.what, hint: finding.hint }
+        Self { grade: finding.grade.as_str(), class, text: finding.what, hint: finding.hint }
     }
 }
 
@@ -70,25 +70,25 @@ pub(in crate::web) async fn show_health(
 pub(in crate::web) async fn check_connection(
     State(console): State<ConsoleState>,
     operator: Operator,
-    SignedForm(wanted): SignedForm<ConnectionTestForm>,
+    SignedForm(form): SignedForm<ConnectionTestForm>,
 ) -> PageResult {
-    let known = console.checkup.connections().into_iter();
-    let connection = known
+    let connections = console.connection_tester.connections().into_iter();
+    let connection = connections
         .into_iter()
-        .find(|connection| connection.as_str() == wanted.connection)
+        .find(|connection| connection.as_str() == form.connection)
         .ok_or(PageError::NotFound)?;
     let label = connection.label();
-    let (status, result) = match console.checkup.check_connection(connection).await {
-        TestOutcome::Found(found) => {
-            let lines = found.into_iter().map(FindingLine::from_finding).collect();
+    let (status, result) = match console.connection_tester.check_connection(connection).await {
+        TestOutcome::Found(findings) => {
+            let lines = findings.into_iter().map(FindingLine::from_finding).collect();
             (StatusCode::OK, ConnectionTestResult { label, lines, is_busy: false })
         }
         TestOutcome::Busy => {
             (StatusCode::CONFLICT, ConnectionTestResult { label, lines: Vec::new(), is_busy: true })
         }
     };
-    let shown: Response = render_page(&build_health_page(&console, &operator, Some(result)).await?);
-    Ok((status, shown).into_response())
+    let page: Response = render_page(&build_health_page(&console, &operator, Some(result)).await?);
+    Ok((status, page).into_response())
 }
 
 async fn build_health_page(
@@ -103,8 +103,8 @@ async fn build_health_page(
         database_size: format_size(file.bytes),
         disk: FindingLine::from_finding(host::disk_finding(Path::new(&file.path))),
         checks: console.health.check_readiness().await.checks,
-        is_simulated: console.checkup.is_simulated(),
-        connections: console.checkup.connections(),
+        is_simulated: console.connection_tester.is_simulated(),
+        connections: console.connection_tester.connections(),
         result,
     })
 }

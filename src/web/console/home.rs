@@ -1,4 +1,4 @@
-//! Start page: items that need the operator, today's totals, and the latest messages.
+//! Home page: items that need attention, today's totals, and the latest conversations.
 
 use askama::Template;
 use axum::extract::State;
@@ -29,7 +29,7 @@ use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 use crate::web::health::{HealthCheckResult, HealthReport};
 
-/// Period for which failures are shown here.
+/// Period for which failures are listed.
 const RECENT_PERIOD: SignedDuration = SignedDuration::from_hours(72);
 const MAX_CONVERSATIONS: usize = 15;
 const MAX_FAILED_MESSAGES: usize = 3;
@@ -47,10 +47,10 @@ struct HomePage {
     paused_since: Option<DisplayTime>,
     newcomers: Vec<NewcomerLine>,
     removal_requests: Vec<RemovalRequestLine>,
-    troubles: Vec<ProblemLine>,
+    problems: Vec<ProblemLine>,
     /// True if there are failed messages beyond those in the list of problems.
     more_failed: bool,
-    figures: Vec<(&'static str, String)>,
+    totals: Vec<(&'static str, String)>,
     conversations: Vec<ConversationLine>,
 }
 
@@ -62,18 +62,18 @@ struct NewcomerLine {
 
 struct RemovalRequestLine {
     id: i64,
-    who: String,
+    requester: String,
     title: String,
     size: Option<String>,
 }
 
-/// Problem to check, for which there is no button.
+/// Problem for the operator to check, without a button.
 struct ProblemLine {
-    what: &'static str,
-    who: Option<UserLink>,
+    headline: &'static str,
+    user: Option<UserLink>,
     /// Text of the message or the name of the conversation.
     about: String,
-    why: String,
+    reason: String,
     at: Option<DisplayTime>,
     path: String,
 }
@@ -82,7 +82,7 @@ struct ProblemLine {
 pub(super) struct ConversationLine {
     pub(super) path: String,
     pub(super) name: String,
-    pub(super) who: UserLink,
+    pub(super) user: UserLink,
     pub(super) at: DisplayTime,
     /// Last message and its author.
     pub(super) last: Option<(&'static str, String)>,
@@ -90,16 +90,16 @@ pub(super) struct ConversationLine {
 }
 
 impl HomePage {
-    fn is_calm(&self) -> bool {
+    fn needs_no_attention(&self) -> bool {
         self.paused_since.is_none()
             && self.newcomers.is_empty()
             && self.removal_requests.is_empty()
-            && self.troubles.is_empty()
+            && self.problems.is_empty()
     }
 }
 
 struct HomeSnapshot {
-    needs: AttentionItems,
+    attention: AttentionItems,
     failed: Vec<DeliverySummary>,
     today: MessageTimes,
     spent: UsageTotals,
@@ -114,7 +114,7 @@ pub(in crate::web) async fn show_home(
     let now = console.clock.now();
     let today = start_of_day(now, &console);
     let day = Day::from_timestamp(now, &console.zone);
-    let read = console.db.read(move |conn| {
+    let load = console.db.read(move |conn| {
         let since = now - RECENT_PERIOD;
         let failed = deliveries::load_delivery_summaries(
             conn,
@@ -123,8 +123,8 @@ pub(in crate::web) async fn show_home(
             MAX_FAILED_MESSAGES + 1,
         )?;
         Ok(HomeSnapshot {
-            needs: load_attention_items(conn, since, &day, now)?,
-            failed: failed.rows.into_iter().filter(|text| text.message.written_at >= since).collect(),
+            attention: load_attention_items(conn, since, &day, now)?,
+            failed: failed.rows.into_iter().filter(|delivery| delivery.message.written_at >= since).collect(),
             today: message_counts::load_message_times(conn, today)?,
             spent: usage::load_usage_report(conn, day.as_str())?
                 .days
@@ -133,20 +133,20 @@ pub(in crate::web) async fn show_home(
             conversations: conversations::load_latest_conversations(conn, MAX_CONVERSATIONS)?,
         })
     });
-    let HomeSnapshot { needs, failed, today, spent, conversations } = read.await?;
-    let ill = console.health.check_readiness().await;
-    let removal_requests = needs
+    let HomeSnapshot { attention, failed, today, spent, conversations } = load.await?;
+    let readiness = console.health.check_readiness().await;
+    let removal_requests = attention
         .removal_requests
         .iter()
-        .filter_map(|(request, about)| RemovalRequestLine::from_approval(request, about));
+        .filter_map(|(request, user)| RemovalRequestLine::from_approval(request, user));
     Ok(render_page(&HomePage {
         layout: PageLayout::new(&operator, ConsoleSection::Home, "Home").with_flash(query.flash),
-        paused_since: needs.paused_since.map(|at| console.display_time(at)),
-        newcomers: needs.newcomers.iter().map(NewcomerLine::from_user).collect(),
+        paused_since: attention.paused_since.map(|at| console.display_time(at)),
+        newcomers: attention.newcomers.iter().map(NewcomerLine::from_user).collect(),
         removal_requests: removal_requests.collect(),
-        troubles: health_problems(&ill).chain(list_problems(&needs, &failed, &console)).collect(),
+        problems: health_problems(&readiness).chain(list_problems(&attention, &failed, &console)).collect(),
         more_failed: failed.len() > MAX_FAILED_MESSAGES,
-        figures: today_figures(&today, spent),
+        totals: today_totals(&today, spent),
         conversations: conversations
             .iter()
             .map(|conversation| ConversationLine::from_summary(conversation, &console))
@@ -154,35 +154,35 @@ pub(in crate::web) async fn show_home(
     }))
 }
 
-/// Returns the problems that `/ready` finds.
+/// Returns the failed checks of `/ready` as problems.
 fn health_problems(report: &HealthReport) -> impl Iterator<Item = ProblemLine> {
-    let trouble = |check: &HealthCheckResult| ProblemLine {
-        what: "Not ready",
-        who: None,
+    let problem = |check: &HealthCheckResult| ProblemLine {
+        headline: "Not ready",
+        user: None,
         about: check.name.to_owned(),
-        why: check.detail.clone(),
+        reason: check.detail.clone(),
         at: None,
         path: "/health-checks".to_owned(),
     };
-    report.checks.iter().filter(|check| !check.ok).map(trouble)
+    report.checks.iter().filter(|check| !check.ok).map(problem)
 }
 
 fn start_of_day(now: Timestamp, console: &ConsoleState) -> Timestamp {
     now.to_zoned(console.zone.clone()).start_of_day().map_or(now, |day| day.timestamp())
 }
 
-fn today_figures(today: &MessageTimes, spent: UsageTotals) -> Vec<(&'static str, String)> {
-    let number = |of: usize| format_count(u64::try_from(of).unwrap_or(u64::MAX));
-    let mut figures = vec![
-        ("Texts in", number(today.received.len())),
-        ("Texts out", number(today.sent.len())),
+fn today_totals(today: &MessageTimes, spent: UsageTotals) -> Vec<(&'static str, String)> {
+    let format_len = |count: usize| format_count(u64::try_from(count).unwrap_or(u64::MAX));
+    let mut totals = vec![
+        ("Texts in", format_len(today.received.len())),
+        ("Texts out", format_len(today.sent.len())),
         ("Segments", format_count(spent.segments)),
         ("Tokens", format_count(spent.tokens_in.saturating_add(spent.tokens_out))),
     ];
     if spent.cost > 0 {
-        figures.push(("Cost", format_cost(spent.cost)));
+        totals.push(("Cost", format_cost(spent.cost)));
     }
-    figures
+    totals
 }
 
 impl NewcomerLine {
@@ -196,11 +196,11 @@ impl NewcomerLine {
 }
 
 impl RemovalRequestLine {
-    fn from_approval(request: &Approval, about: &User) -> Option<Self> {
+    fn from_approval(request: &Approval, user: &User) -> Option<Self> {
         let ApprovalKind::Delete(item) = &request.kind else { return None };
         Some(Self {
             id: request.id,
-            who: display_name(about),
+            requester: display_name(user),
             title: deletion_messages::format_target_name(item),
             size: (item.fingerprint.size_bytes > 0)
                 .then(|| message_format::format_size(item.fingerprint.size_bytes)),
@@ -209,65 +209,66 @@ impl RemovalRequestLine {
 }
 
 fn list_problems(
-    needs: &AttentionItems,
+    attention: &AttentionItems,
     failed: &[DeliverySummary],
     console: &ConsoleState,
 ) -> Vec<ProblemLine> {
-    let unknown = needs.unresolved.iter().map(|unknown| ProblemLine::from_unknown(unknown, console));
-    let failed = failed.iter().take(MAX_FAILED_MESSAGES).map(|text| ProblemLine {
-        what: "A text did not arrive",
-        who: Some(UserLink::from(&text.to)),
-        about: text.message.body.clone(),
-        why: delivery_labels::delivery_reason(text.message.status(), &text.failure).unwrap_or_default(),
-        at: Some(console.display_time(text.message.written_at)),
+    let unresolved = attention.unresolved.iter().map(|effect| ProblemLine::from_unresolved(effect, console));
+    let failed = failed.iter().take(MAX_FAILED_MESSAGES).map(|delivery| ProblemLine {
+        headline: "A text was not delivered",
+        user: Some(UserLink::from(&delivery.to)),
+        about: delivery.message.body.clone(),
+        reason: delivery_labels::delivery_reason(delivery.message.status(), &delivery.failure)
+            .unwrap_or_default(),
+        at: Some(console.display_time(delivery.message.written_at)),
         path: "/deliveries?which=failed".to_owned(),
     });
-    let broken = needs.failed_turns.iter().map(|turn| ProblemLine {
-        what: "A reply failed",
-        who: Some(UserLink::from(&turn.user)),
+    let failed_turns = attention.failed_turns.iter().map(|turn| ProblemLine {
+        headline: "A reply failed",
+        user: Some(UserLink::from(&turn.user)),
         about: turn.name.clone(),
-        why: "the conversation shows where it ended".to_owned(),
+        reason: "the conversation shows where it ended".to_owned(),
         at: Some(console.display_time(turn.at)),
         path: format!("/conversations/{}", turn.conversation),
     });
-    let silent = needs.opted_out_admins.iter().map(|admin| ProblemLine {
-        what: "An admin has opted out",
-        who: None,
+    let opted_out = attention.opted_out_admins.iter().map(|admin| ProblemLine {
+        headline: "An admin has opted out",
+        user: None,
         about: display_name(admin),
-        why: "they hear of nothing until they text START".to_owned(),
+        reason: "they get no texts until they text START".to_owned(),
         at: None,
         path: format!("/users/{}", admin.id),
     });
-    let suspended = needs.suspended_users.iter().map(|user| ProblemLine {
-        what: "Deletions by text suspended",
-        who: None,
+    let suspended = attention.suspended_users.iter().map(|user| ProblemLine {
+        headline: "Deletions by text suspended",
+        user: None,
         about: display_name(user),
-        why: "deletions and approvals by text are suspended until tomorrow; their page can allow them again"
+        reason: "deletions and approvals by text are suspended until tomorrow; allow them again on the user's page"
             .to_owned(),
         at: None,
         path: format!("/users/{}", user.id),
     });
-    suspended.chain(unknown).chain(failed).chain(broken).chain(silent).collect()
+    suspended.chain(unresolved).chain(failed).chain(failed_turns).chain(opted_out).collect()
 }
 
 impl ProblemLine {
-    fn from_unknown(unknown: &UnresolvedEffect, console: &ConsoleState) -> Self {
-        let (what, about, elsewhere) = match &unknown.kind {
+    fn from_unresolved(effect: &UnresolvedEffect, console: &ConsoleState) -> Self {
+        let (headline, about, fallback_path) = match &effect.kind {
             UnresolvedEffectKind::Message => {
                 ("Delivery status unknown", String::new(), "/deliveries?which=waiting")
             }
             UnresolvedEffectKind::Call(tool) => {
-                ("It is not known whether a change was made", tool.replace('_', " "), "/conversations")
+                ("Outcome of a change unknown", tool.replace('_', " "), "/conversations")
             }
         };
-        let conversation = unknown.conversation.map(|id| format!("/conversations/{id}"));
+        let conversation = effect.conversation.map(|id| format!("/conversations/{id}"));
         Self {
-            what,
-            who: None,
+            headline,
+            user: None,
             about,
-            why: "it is being looked into".to_owned(),
-            at: Some(console.display_time(unknown.since)),
-            path: conversation.unwrap_or_else(|| elsewhere.to_owned()),
+            reason: "Dialarr is checking it".to_owned(),
+            at: Some(console.display_time(effect.since)),
+            path: conversation.unwrap_or_else(|| fallback_path.to_owned()),
         }
     }
 }
@@ -275,13 +276,13 @@ impl ProblemLine {
 impl ConversationLine {
     pub(super) fn from_summary(summary: &ConversationSummary, console: &ConsoleState) -> Self {
         let last = summary.last_message.as_ref().map(|last| match last {
-            LastMessageText::FromUser(words) => ("", words.clone()),
-            LastMessageText::FromAssistant(words) => ("Dialarr: ", words.clone()),
+            LastMessageText::FromUser(text) => ("", text.clone()),
+            LastMessageText::FromAssistant(text) => ("Dialarr: ", text.clone()),
         });
         Self {
             path: format!("/conversations/{}", summary.conversation.id),
             name: summary.conversation.name.clone(),
-            who: UserLink::from(&summary.user),
+            user: UserLink::from(&summary.user),
             at: console.display_time(summary.conversation.last_activity_at),
             last,
             state: match summary.state {
@@ -325,11 +326,11 @@ pub(in crate::web) async fn deny_removal(
     ))
 }
 
-fn decision_flash(word: DecisionOutcome, done: FlashMessage) -> FlashMessage {
-    match word {
-        DecisionOutcome::Decided => done,
-        DecisionOutcome::TooLate => FlashMessage::TooLate,
-        DecisionOutcome::NoAdmin => FlashMessage::NoAdmin,
+fn decision_flash(outcome: DecisionOutcome, success: FlashMessage) -> FlashMessage {
+    match outcome {
+        DecisionOutcome::Decided => success,
+        DecisionOutcome::TooLate => FlashMessage::AlreadyDecided,
+        DecisionOutcome::NoAdmin => FlashMessage::NoActiveAdmin,
     }
 }
 

@@ -1,4 +1,4 @@
-//! API keys: their purpose, their last characters, and the times of their creation and last use.
+//! API keys page: creating, listing and revoking keys.
 
 use askama::Template;
 use axum::extract::{Path, State};
@@ -14,7 +14,7 @@ use crate::web::auth::{Operator, SignedForm, keys};
 use crate::web::console_state::ConsoleState;
 
 /// Longest name, in characters.
-const NAME: usize = 60;
+const MAX_NAME_CHARS: usize = 60;
 
 #[derive(Template)]
 #[template(path = "keys.html")]
@@ -22,7 +22,7 @@ struct KeysPage {
     layout: PageLayout,
     keys: Vec<KeyLine>,
     /// Key that was just created, shown only on this one page.
-    made: Option<String>,
+    created_key: Option<String>,
     problem: Option<&'static str>,
 }
 
@@ -30,8 +30,8 @@ struct KeyLine {
     id: i64,
     name: String,
     ending: String,
-    made: DisplayTime,
-    used: Option<DisplayTime>,
+    created_at: DisplayTime,
+    last_used_at: Option<DisplayTime>,
 }
 
 #[derive(Deserialize)]
@@ -45,7 +45,7 @@ pub(in crate::web) struct RevokeKeyForm {}
 pub(in crate::web) async fn show_keys(State(console): State<ConsoleState>, operator: Operator) -> Response {
     match load_key_lines(&console).await {
         Ok(keys) => {
-            render_page(&KeysPage { layout: keys_layout(&operator), keys, made: None, problem: None })
+            render_page(&KeysPage { layout: keys_layout(&operator), keys, created_key: None, problem: None })
         }
         Err(error) => error_response(error),
     }
@@ -58,18 +58,19 @@ pub(in crate::web) async fn create_key(
 ) -> Response {
     let name = name.trim().to_owned();
     let length = name.chars().count();
-    let (status, made, problem) = if length == 0 || length > NAME || name.chars().any(char::is_control) {
-        let problem = "Say in 1 to 60 characters what the key is for.";
-        (StatusCode::UNPROCESSABLE_ENTITY, None, Some(problem))
-    } else {
-        match keys::create_key(&console.db, name, console.clock.now()).await {
-            Ok(key) => (StatusCode::OK, Some(key), None),
-            Err(error) => return error_response(error),
-        }
-    };
+    let (status, created_key, problem) =
+        if length == 0 || length > MAX_NAME_CHARS || name.chars().any(char::is_control) {
+            let problem = "Enter a purpose of 1 to 60 characters.";
+            (StatusCode::UNPROCESSABLE_ENTITY, None, Some(problem))
+        } else {
+            match keys::create_key(&console.db, name, console.clock.now()).await {
+                Ok(key) => (StatusCode::OK, Some(key), None),
+                Err(error) => return error_response(error),
+            }
+        };
     match load_key_lines(&console).await {
         Ok(keys) => {
-            let content = KeysPage { layout: keys_layout(&operator), keys, made, problem };
+            let content = KeysPage { layout: keys_layout(&operator), keys, created_key, problem };
             (status, render_page(&content)).into_response()
         }
         Err(error) => error_response(error),
@@ -98,8 +99,8 @@ async fn load_key_lines(console: &ConsoleState) -> Result<Vec<KeyLine>, DbError>
         id: key.id,
         name: key.name,
         ending: key.ending,
-        made: when(key.created_at),
-        used: key.last_used_at.map(when),
+        created_at: when(key.created_at),
+        last_used_at: key.last_used_at.map(when),
     };
     Ok(console.db.read(console_access::load_api_keys).await?.into_iter().map(line).collect())
 }

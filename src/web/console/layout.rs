@@ -1,4 +1,4 @@
-//! Layout of every page around its own content, and the format of times.
+//! Layout of the pages, and the format of times.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -65,7 +65,7 @@ impl ConsoleSection {
         }
     }
 
-    fn icon_strokes(self) -> &'static str {
+    fn icon_path(self) -> &'static str {
         match self {
             Self::Home => "M4 11l8-7 8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z",
             Self::Conversations => {
@@ -88,28 +88,32 @@ impl ConsoleSection {
 pub(in crate::web) struct PageLayout {
     pub(in crate::web) title: String,
     section: ConsoleSection,
-    /// Token that a form must send back to be trusted.
+    /// CSRF token that forms must send back.
     pub(in crate::web) token: String,
     /// True if the operator has a session to sign out of.
-    pub(in crate::web) can_leave: bool,
+    pub(in crate::web) can_sign_out: bool,
     /// Outcome of the form that led to this page.
     pub(in crate::web) flash: Option<FlashMessage>,
 }
 
-/// Line of the navigation.
+/// Link in the navigation.
 pub(in crate::web) struct NavLink {
     pub(in crate::web) path: &'static str,
     pub(in crate::web) name: &'static str,
-    /// Strokes of its icon, on an area of 24 by 24.
-    pub(in crate::web) strokes: &'static str,
-    pub(in crate::web) is_here: bool,
+    /// SVG path of its icon, in a box of 24 by 24.
+    pub(in crate::web) icon_path: &'static str,
+    pub(in crate::web) is_current: bool,
 }
 
 impl PageLayout {
-    pub(in crate::web) fn new(operator: &Operator, here: ConsoleSection, title: impl Into<String>) -> Self {
-        let can_leave = operator.sign_out_support() == SignOutSupport::Possible;
+    pub(in crate::web) fn new(
+        operator: &Operator,
+        section: ConsoleSection,
+        title: impl Into<String>,
+    ) -> Self {
+        let can_sign_out = operator.sign_out_support() == SignOutSupport::Supported;
         let token = operator.form_token().to_owned();
-        Self { title: title.into(), section: here, token, flash: None, can_leave }
+        Self { title: title.into(), section, token, flash: None, can_sign_out }
     }
 
     pub(in crate::web) fn with_flash(self, flash: Option<FlashMessage>) -> Self {
@@ -117,21 +121,21 @@ impl PageLayout {
     }
 
     pub(in crate::web) fn links(&self) -> impl Iterator<Item = NavLink> {
-        let here = self.section;
-        let link = move |place: ConsoleSection| NavLink {
-            path: place.path(),
-            name: place.name(),
-            strokes: place.icon_strokes(),
-            is_here: place == here,
+        let current = self.section;
+        let link = move |section: ConsoleSection| NavLink {
+            path: section.path(),
+            name: section.name(),
+            icon_path: section.icon_path(),
+            is_current: section == current,
         };
         ConsoleSection::ALL.into_iter().map(link)
     }
 }
 
-/// Point in time as a page shows it.
+/// Time in the format of the pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::web) struct DisplayTime {
-    /// Machine-readable time, also shown when the pointer is over it.
+    /// Machine-readable time, also used as tooltip.
     pub(in crate::web) iso: String,
     /// Displayed time: `21:04` today, `Nov 20, 21:04` otherwise.
     pub(in crate::web) shown: String,
@@ -140,7 +144,7 @@ pub(in crate::web) struct DisplayTime {
 impl DisplayTime {
     pub(in crate::web) fn from_timestamp(at: Timestamp, now: Timestamp, zone: &TimeZone) -> Self {
         let (at, now) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
-        let form = if at.date() == now.date() {
+        let format = if at.date() == now.date() {
             "%H:%M"
         } else if at.year() == now.year() {
             "%b %-d, %H:%M"
@@ -149,7 +153,7 @@ impl DisplayTime {
         };
         Self {
             iso: at.timestamp().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            shown: at.strftime(form).to_string(),
+            shown: at.strftime(format).to_string(),
         }
     }
 }
@@ -188,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_local_and_as_short_as_its_age_allows() {
+    fn display_time_is_local_and_shorter_when_recent() {
         check("2026-11-20T20:00:00Z", "21:00");
         check("2026-11-20T23:30:00Z", "Nov 21, 00:30");
         check("2026-11-19T08:00:00Z", "Nov 19, 09:00");

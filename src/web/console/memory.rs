@@ -1,4 +1,4 @@
-//! Stored memory of users' messages and replies: its contents, a recall preview for a user, and its retention period.
+//! Memory page: stored answers, a recall preview for a user, and retention periods.
 
 use askama::Template;
 use axum::extract::State;
@@ -37,17 +37,17 @@ pub(in crate::web) struct MemoryButtonForm {}
 #[template(path = "memory.html")]
 struct MemoryPage {
     layout: PageLayout,
-    figures: Vec<(&'static str, String)>,
+    totals: Vec<(&'static str, String)>,
     /// Names of categories with their counts.
-    sorts: Vec<(&'static str, Vec<(String, String)>)>,
-    worked: Option<DisplayTime>,
+    categories: Vec<(&'static str, Vec<(String, String)>)>,
+    last_indexed_at: Option<DisplayTime>,
     waiting: i64,
     suggestions: Vec<AnswerLine>,
     /// Answers that every user may find.
     shared: Vec<AnswerLine>,
-    people: Vec<(i64, String, bool)>,
+    users: Vec<(i64, String, bool)>,
     query: String,
-    found: Option<Vec<RecallGroup>>,
+    recalled: Option<Vec<RecallGroup>>,
     retention: String,
 }
 
@@ -70,13 +70,13 @@ pub(in crate::web) async fn show_memory(
     PageParams(query): PageParams<MemoryQuery>,
 ) -> PageResult {
     let now = console.clock.now();
-    let read = |conn: &mut Conn| -> QueryResult<_> {
+    let load = |conn: &mut Conn| -> QueryResult<_> {
         let (suggested, shared) =
             (shared_answers::load_suggested_answers(conn)?, shared_answers::load_shared_answers(conn)?);
         Ok((load_answer_stats(conn)?, suggested, shared, user_admin::load_user_accounts(conn)?))
     };
-    let (stats, suggested, shared, people) = console.db.read(read).await?;
-    let found = match query.user.filter(|_| !query.query.trim().is_empty()) {
+    let (stats, suggested, shared, users) = console.db.read(load).await?;
+    let recalled = match query.user.filter(|_| !query.query.trim().is_empty()) {
         Some(user) => Some(console.engine.recall.recall_answers(UserId(user), &query.query, None).await?),
         None => None,
     };
@@ -84,19 +84,19 @@ pub(in crate::web) async fn show_memory(
     let days = console.retention.as_hours() / 24;
     Ok(render_page(&MemoryPage {
         layout: PageLayout::new(&operator, ConsoleSection::Memory, "Memory").with_flash(query.flash),
-        figures: memory_figures(&stats),
-        sorts: category_counts(&stats),
-        worked: stats.last_worked_at.map(when),
+        totals: memory_totals(&stats),
+        categories: category_counts(&stats),
+        last_indexed_at: stats.last_worked_at.map(when),
         waiting: stats.by_state.get("pending").copied().unwrap_or(0),
         suggestions: suggested.into_iter().map(|row| answer_line(row, &when)).collect(),
         shared: shared.into_iter().map(|row| answer_line(row, &when)).collect(),
-        people: people
+        users: users
             .iter()
-            .map(|person| {
-                (person.user.id.0, display_name(&person.user), Some(person.user.id.0) == query.user)
+            .map(|account| {
+                (account.user.id.0, display_name(&account.user), Some(account.user.id.0) == query.user)
             })
             .collect(),
-        found: found.map(|found| recall_groups(&found, &when)),
+        recalled: recalled.map(|answers| recall_groups(&answers, &when)),
         query: query.query,
         retention: if days == 1 { "a day".to_owned() } else { format!("{days} days") },
     }))
@@ -106,13 +106,13 @@ fn format_signed_count(number: i64) -> String {
     format_count(number.unsigned_abs())
 }
 
-fn memory_figures(stats: &StoredAnswerStats) -> Vec<(&'static str, String)> {
+fn memory_totals(stats: &StoredAnswerStats) -> Vec<(&'static str, String)> {
     let findable: i64 = stats.by_scope.values().sum();
-    let of = |state: &str| stats.by_state.get(state).copied().unwrap_or(0);
+    let count_in = |state: &str| stats.by_state.get(state).copied().unwrap_or(0);
     vec![
         ("Answers that can be found", format_signed_count(findable)),
-        ("Waiting for indexing", format_signed_count(of("pending"))),
-        ("Failed on the last try", format_signed_count(stats.failing)),
+        ("Waiting for indexing", format_signed_count(count_in("pending"))),
+        ("Last attempt failed", format_signed_count(stats.failing)),
         ("Facts about users", format_signed_count(stats.facts)),
         ("Vectors", format!("{:.1} MB", stats.vector_bytes as f64 / 1e6)),
     ]
@@ -120,32 +120,32 @@ fn memory_figures(stats: &StoredAnswerStats) -> Vec<(&'static str, String)> {
 
 fn category_counts(stats: &StoredAnswerStats) -> Vec<(&'static str, Vec<(String, String)>)> {
     let list = |counts: &std::collections::BTreeMap<String, i64>, name: fn(&str) -> String| {
-        counts.iter().map(|(word, of)| (name(word), format_signed_count(*of))).collect::<Vec<_>>()
+        counts.iter().map(|(key, count)| (name(key), format_signed_count(*count))).collect::<Vec<_>>()
     };
-    let sorts = vec![
+    let categories = vec![
         ("Who can find them", list(&stats.by_scope, scope_name)),
         ("Kinds", list(&stats.by_type, capitalize_first)),
-        ("Vectors by", list(&stats.by_model, model_name)),
+        ("Vector model", list(&stats.by_model, model_name)),
         ("States", list(&stats.by_state, state_name)),
     ];
-    sorts.into_iter().filter(|(_, list)| !list.is_empty()).collect()
+    categories.into_iter().filter(|(_, list)| !list.is_empty()).collect()
 }
 
-fn scope_name(word: &str) -> String {
-    match word {
+fn scope_name(scope: &str) -> String {
+    match scope {
         "user" => "Recipient",
-        "group" => "Those who heard it together",
-        "global" => "Everybody",
+        "group" => "All recipients of the message",
+        "global" => "Everyone",
         other => other,
     }
     .to_owned()
 }
 
-fn state_name(word: &str) -> String {
-    match word {
+fn state_name(state: &str) -> String {
+    match state {
         "pending" => "Waiting",
         "done" => "Can be found",
-        "skipped" => "Greetings, not kept to be found",
+        "skipped" => "Greetings, excluded from recall",
         "repeated" => "Repeated later",
         "erased" => "Erased",
         other => other,
@@ -153,8 +153,8 @@ fn state_name(word: &str) -> String {
     .to_owned()
 }
 
-fn model_name(word: &str) -> String {
-    if word.is_empty() { "None yet: found by words".to_owned() } else { word.to_owned() }
+fn model_name(model: &str) -> String {
+    if model.is_empty() { "No vectors yet: full-text search only".to_owned() } else { model.to_owned() }
 }
 
 fn capitalize_first(word: &str) -> String {
@@ -166,31 +166,31 @@ fn answer_line(row: SharedAnswer, when: &impl Fn(Timestamp) -> DisplayTime) -> A
     AnswerLine { id: row.id, question: row.question, answer: row.answer, answered_at: when(row.answered_at) }
 }
 
-fn recall_groups(found: &RecalledAnswers, when: &impl Fn(Timestamp) -> DisplayTime) -> Vec<RecallGroup> {
-    let lines = |found: &[RankedAnswer]| {
-        let line = |found: &RankedAnswer| AnswerLine {
-            id: found.candidate.id,
-            question: found.candidate.question.clone(),
-            answer: found.candidate.answer.clone(),
-            answered_at: when(found.candidate.answered_at),
+fn recall_groups(recalled: &RecalledAnswers, when: &impl Fn(Timestamp) -> DisplayTime) -> Vec<RecallGroup> {
+    let lines = |answers: &[RankedAnswer]| {
+        let line = |ranked: &RankedAnswer| AnswerLine {
+            id: ranked.candidate.id,
+            question: ranked.candidate.question.clone(),
+            answer: ranked.candidate.answer.clone(),
+            answered_at: when(ranked.candidate.answered_at),
         };
-        found.iter().map(line).collect::<Vec<_>>()
+        answers.iter().map(line).collect::<Vec<_>>()
     };
     let groups = [
-        RecallGroup { name: "Similar questions", lines: lines(&found.similar_questions) },
-        RecallGroup { name: "Answers to this user", lines: lines(&found.user_answers) },
-        RecallGroup { name: "Messages to several users", lines: lines(&found.group_answers) },
+        RecallGroup { name: "Similar questions", lines: lines(&recalled.similar_questions) },
+        RecallGroup { name: "Answers to this user", lines: lines(&recalled.user_answers) },
+        RecallGroup { name: "Messages to several users", lines: lines(&recalled.group_answers) },
     ];
     groups.into_iter().filter(|group| !group.lines.is_empty()).collect()
 }
 
-/// Indexes everything that waits.
+/// Indexes all waiting answers.
 pub(in crate::web) async fn index_waiting_answers(
     State(console): State<ConsoleState>,
     SignedForm(MemoryButtonForm {}): SignedForm<MemoryButtonForm>,
 ) -> PageResult {
     console.engine.indexer.index_for_caller().await?;
-    Ok(redirect_with_flash("/memory", FlashMessage::Processed))
+    Ok(redirect_with_flash("/memory", FlashMessage::AnswersIndexed))
 }
 
 pub(in crate::web) async fn share_answer(
@@ -216,17 +216,11 @@ pub(in crate::web) async fn forget_answer(
 ) -> PageResult {
     let flash = match console.engine.answer_actions.forget_answer(id, Actor::Console).await? {
         ReviewOutcome::Applied => FlashMessage::AnswerForgotten,
-        ReviewOutcome::TooLate => FlashMessage::TooLate,
+        ReviewOutcome::TooLate => FlashMessage::AlreadyDecided,
     };
     Ok(redirect_with_flash("/memory", flash))
 }
 
-async fn decide_suggestion(console: &ConsoleState, id: i64, verdict: SharingDecision) -> PageResult {
+async fn decide_suggestion(console: &ConsoleState, id: i64, decision: SharingDecision) -> PageResult {
     let flash =
-        match (console.engine.answer_actions.decide_sharing(id, verdict, Actor::Console).await?, verdict) {
-            (ReviewOutcome::TooLate, _) => FlashMessage::TooLate,
-            (ReviewOutcome::Applied, SharingDecision::Share) => FlashMessage::Shared,
-            (ReviewOutcome::Applied, SharingDecision::KeepPrivate) => FlashMessage::KeptPrivate,
-        };
-    Ok(redirect_with_flash("/memory", flash))
-}
+        match (console.engine.answer_actions.decide_sharing(id, decision, Actor::Console).await?,

@@ -1,4 +1,4 @@
-//! Error responses of pages, and parsing of addresses.
+//! Error responses and redirects of the pages, and extractors for paths and queries.
 
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -13,10 +13,10 @@ use super::flash::FlashMessage;
 use super::layout::render_page;
 use crate::store::database::db::DbError;
 
-/// Cause of a page that cannot be shown.
+/// Reason why a page cannot be shown.
 #[derive(Debug)]
 pub(in crate::web) enum PageError {
-    /// Address that identifies nothing.
+    /// The URL identifies no page.
     NotFound,
     Database(DbError),
 }
@@ -42,7 +42,7 @@ impl From<DbError> for PageError {
     }
 }
 
-/// Id in the path of an address.
+/// Id in the path of a URL. Any other value is answered with 404.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::web) struct PageId(pub(in crate::web) i64);
 
@@ -55,7 +55,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PageId {
     }
 }
 
-/// Query parameters of an address, after its question mark.
+/// Query parameters of a page.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::web) struct PageParams<T>(pub(in crate::web) T);
 
@@ -64,11 +64,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for PageParams<T> 
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PageError> {
         let query: Result<Query<T>, QueryRejection> = Query::from_request_parts(parts, state).await;
-        query.map(|Query(asked)| Self(asked)).map_err(|_| PageError::NotFound)
+        query.map(|Query(params)| Self(params)).map_err(|_| PageError::NotFound)
     }
 }
 
-/// Redirects a form to a page that shows its outcome, so that a reload does not submit the form again.
+/// Redirects after a form to a page that shows the outcome, so that a reload does not resubmit the form.
 pub(in crate::web) fn redirect_with_flash(path: &str, flash: FlashMessage) -> Response {
     Redirect::to(&flash.with_path(path)).into_response()
 }

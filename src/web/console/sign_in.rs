@@ -1,4 +1,4 @@
-//! Pages before the console: the password, a sign-in link, and signing out.
+//! Sign-in pages: by password and by link, and signing out.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ struct SignInLinkPage {
     token: Option<String>,
 }
 
-/// Page that the user requested before signing in.
+/// Page to open after the sign-in.
 #[derive(Deserialize)]
 pub(in crate::web) struct SignInQuery {
     next: Option<String>,
@@ -57,9 +57,9 @@ pub(in crate::web) struct SignOutForm {}
 pub(in crate::web) async fn show_sign_in(
     State(console): State<ConsoleState>,
     operator: Result<Operator, Redirect>,
-    Query(wanted): Query<SignInQuery>,
+    Query(query): Query<SignInQuery>,
 ) -> Response {
-    let next = local_path(wanted.next);
+    let next = local_path(query.next);
     match operator {
         Ok(_) => Redirect::to(&next).into_response(),
         Err(_) => render_page(&SignInPage { has_password: has_password(&console), next, problem: None }),
@@ -69,25 +69,25 @@ pub(in crate::web) async fn show_sign_in(
 pub(in crate::web) async fn submit_password(
     State(console): State<ConsoleState>,
     headers: HeaderMap,
-    Form(typed): Form<PasswordForm>,
+    Form(form): Form<PasswordForm>,
 ) -> Response {
-    let next = local_path(typed.next);
-    let again = |problem: String| {
+    let next = local_path(form.next);
+    let retry_page = |problem: String| {
         render_page(&SignInPage {
             has_password: has_password(&console),
             next: next.clone(),
             problem: Some(problem),
         })
     };
-    match sign_in::sign_in_with_password(&console, &headers, SecretString::from(typed.password)).await {
+    match sign_in::sign_in_with_password(&console, &headers, SecretString::from(form.password)).await {
         Ok(SignInOutcome::SignedIn(cookie)) => ([(SET_COOKIE, cookie)], Redirect::to(&next)).into_response(),
         Ok(SignInOutcome::Refused) => {
-            (StatusCode::FORBIDDEN, again("That is not the password.".to_owned())).into_response()
+            (StatusCode::FORBIDDEN, retry_page("Wrong password.".to_owned())).into_response()
         }
         Ok(SignInOutcome::RetryAfter(wait)) => {
             let seconds = wait.as_secs().max(1);
-            let problem = format!("Too many passwords were wrong. Try again in {}.", format_wait(wait));
-            (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], again(problem))
+            let problem = format!("Too many failed attempts. Try again in {}.", format_wait(wait));
+            (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], retry_page(problem))
                 .into_response()
         }
         Err(error) => error_response(error),
@@ -139,15 +139,15 @@ fn has_password(console: &ConsoleState) -> bool {
     matches!(console.access.sign_in_method(), SignIn::Password(_))
 }
 
-/// Returns a path of ours, or else the first page: no redirect leads to another site. A browser reads `//host` and
-/// `/\host` as another host, and ignores whitespace within.
+/// Returns the path if it is local, or else `/`, against open redirects. Browsers treat `//host` and `/\host` as
+/// another host, and ignore some whitespace in a URL.
 fn local_path(next: Option<String>) -> String {
-    let is_ours = |next: &String| {
+    let is_local = |next: &String| {
         next.starts_with('/')
             && !next.starts_with("//")
             && next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
     };
-    next.filter(is_ours).unwrap_or_else(|| "/".to_owned())
+    next.filter(is_local).unwrap_or_else(|| "/".to_owned())
 }
 
 fn format_wait(wait: Duration) -> String {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_local_path_is_followed() {
+    fn only_local_paths_are_redirect_targets() {
         check("/conversations/5?after=3", "/conversations/5?after=3");
         check("https://evil.example/", "/");
         check("//evil.example/", "/");
@@ -183,8 +183,8 @@ mod tests {
     }
 
     #[test]
-    fn delay_is_formatted_for_people() {
-        let delays = [1, 30, 90, 91, 240].map(|seconds| format_wait(Duration::from_secs(seconds)));
-        assert_eq!(delays, ["a second", "30 seconds", "90 seconds", "2 minutes", "4 minutes"]);
+    fn wait_is_formatted_in_seconds_or_minutes() {
+        let waits = [1, 30, 90, 91, 240].map(|seconds| format_wait(Duration::from_secs(seconds)));
+        assert_eq!(waits, ["a second", "30 seconds", "90 seconds", "2 minutes", "4 minutes"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Cost of the last thirty days, per day and per user.
+//! Usage and cost of the last 30 days, per day and per user.
 
 use std::collections::BTreeMap;
 
@@ -23,16 +23,16 @@ const DAYS: i64 = 30;
 #[template(path = "spend.html")]
 struct SpendPage {
     layout: PageLayout,
-    sums: SpendRow,
+    totals: SpendRow,
     is_priced: bool,
     charts: Vec<BarChart>,
     outcomes: Option<ShareChart>,
-    people: Vec<(UserLink, SpendRow)>,
+    users: Vec<(UserLink, SpendRow)>,
     /// Days, newest first; days without cost are left out.
     days: Vec<(String, SpendRow)>,
 }
 
-/// Costs, as text.
+/// Formatted usage and cost.
 pub(super) struct SpendRow {
     pub(super) calls: String,
     pub(super) tokens_in: String,
@@ -55,7 +55,7 @@ impl From<UsageTotals> for SpendRow {
     }
 }
 
-/// Returns the first of the thirty days that end today.
+/// Returns the first of the 30 days that end today.
 pub(super) fn first_day(now: Timestamp, console: &ConsoleState) -> Date {
     let today = now.to_zoned(console.zone.clone()).date();
     today.checked_sub((DAYS - 1).days()).unwrap_or(today)
@@ -69,58 +69,62 @@ pub(in crate::web) async fn show_spend(
     let first = first_day(now, &console);
     let from = first.to_zoned(console.zone.clone()).map_or(now, |day| day.timestamp());
     let day = first.to_string();
-    let read = console.db.read(move |conn| {
+    let load = console.db.read(move |conn| {
         Ok((message_counts::load_message_times(conn, from)?, usage::load_usage_report(conn, &day)?))
     });
-    let (texts, spending) = read.await?;
-    let sums = spending.days.values().copied().fold(UsageTotals::default(), UsageTotals::combined_with);
+    let (message_times, usage_report) = load.await?;
+    let totals = usage_report.days.values().copied().fold(UsageTotals::default(), UsageTotals::combined_with);
     let days: Vec<Date> = first.series(1.day()).take(30).collect();
-    let outcomes = delivery_labels::count_outcomes(texts.sent.iter().map(|(_, delivery)| *delivery));
+    let outcomes = delivery_labels::count_outcomes(message_times.sent.iter().map(|(_, delivery)| *delivery));
     let has_outcomes = outcomes.iter().any(|(_, count)| *count > 0);
     Ok(render_page(&SpendPage {
         layout: PageLayout::new(&operator, ConsoleSection::Spend, "Spend"),
-        is_priced: sums.cost > 0,
-        sums: sums.into(),
-        charts: build_charts(&days, &texts, &spending, &console),
+        is_priced: totals.cost > 0,
+        totals: totals.into(),
+        charts: build_charts(&days, &message_times, &usage_report, &console),
         outcomes: has_outcomes.then(|| ShareChart::from_parts("Delivery status", &outcomes)),
-        people: spending.users.iter().map(|(who, spent)| (UserLink::from(who), (*spent).into())).collect(),
-        days: spending.days.iter().rev().map(|(day, spent)| (day.clone(), (*spent).into())).collect(),
+        users: usage_report
+            .users
+            .iter()
+            .map(|(user, spent)| (UserLink::from(user), (*spent).into()))
+            .collect(),
+        days: usage_report.days.iter().rev().map(|(day, spent)| (day.clone(), (*spent).into())).collect(),
     }))
 }
 
 fn build_charts(
     days: &[Date],
-    texts: &MessageTimes,
-    spending: &UsageReport,
+    message_times: &MessageTimes,
+    usage_report: &UsageReport,
     console: &ConsoleState,
 ) -> Vec<BarChart> {
-    let per_day = |times: &mut dyn Iterator<Item = Timestamp>| {
+    let count_per_day = |times: &mut dyn Iterator<Item = Timestamp>| {
         let mut counts: BTreeMap<Date, u64> = BTreeMap::new();
         for at in times {
             *counts.entry(at.to_zoned(console.zone.clone()).date()).or_default() += 1;
         }
         counts
     };
-    let received = per_day(&mut texts.received.iter().copied());
-    let sent = per_day(&mut texts.sent.iter().map(|(at, _)| *at));
-    let spent = |day: &Date| spending.days.get(&day.to_string()).copied().unwrap_or_default();
-    let by_day = |of: &dyn Fn(&Date) -> Vec<u64>| -> Vec<(String, Vec<u64>)> {
-        days.iter().map(|day| (day.strftime("%b %-d").to_string(), of(day))).collect()
+    let received = count_per_day(&mut message_times.received.iter().copied());
+    let sent = count_per_day(&mut message_times.sent.iter().map(|(at, _)| *at));
+    let spent = |day: &Date| usage_report.days.get(&day.to_string()).copied().unwrap_or_default();
+    let chart_days = |values: &dyn Fn(&Date) -> Vec<u64>| -> Vec<(String, Vec<u64>)> {
+        days.iter().map(|day| (day.strftime("%b %-d").to_string(), values(day))).collect()
     };
-    let on = |counts: &BTreeMap<Date, u64>, day: &Date| counts.get(day).copied().unwrap_or(0);
-    let texts = by_day(&|day| vec![on(&received, day), on(&sent, day)]);
-    let tokens = by_day(&|day| {
+    let count_on = |counts: &BTreeMap<Date, u64>, day: &Date| counts.get(day).copied().unwrap_or(0);
+    let texts = chart_days(&|day| vec![count_on(&received, day), count_on(&sent, day)]);
+    let tokens = chart_days(&|day| {
         let spent = spent(day);
         let cached = spent.tokens_cached.min(spent.tokens_in);
         vec![spent.tokens_in - cached, cached, spent.tokens_out]
     });
-    let segments = by_day(&|day| vec![spent(day).segments]);
+    let segments = chart_days(&|day| vec![spent(day).segments]);
     let chart = |title: &str, series: &[&str], days: &[(String, Vec<u64>)]| {
-        BarChart::from_days(&DailySeries { title, series, days })
+        BarChart::from_daily_series(&DailySeries { title, series, days })
     };
     vec![
         chart("Texts per day", &["Received", "Sent"], &texts),
-        chart("Tokens per day", &["Read", "Read from cache", "Written"], &tokens),
+        chart("Tokens per day", &["Input", "Cached input", "Output"], &tokens),
         chart("Segments per day", &["Segments"], &segments),
     ]
 }

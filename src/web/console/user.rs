@@ -1,4 +1,4 @@
-//! Page of one user: facts, settings and permissions.
+//! Page of one user: settings, permissions, usage, facts, conversations and title requests.
 
 use askama::Template;
 use axum::extract::State;
@@ -10,7 +10,7 @@ use super::format::display_name;
 use super::home::ConversationLine;
 use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use super::responses::{PageError, PageId, PageParams, PageResult};
-use super::spend::{SpendRow as SpentRow, first_day};
+use super::spend::{SpendRow, first_day};
 use super::users::{LimitUsage, role_label, status_label};
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::rate_limit::RateLimit;
@@ -19,7 +19,7 @@ use crate::store::console::conversations::{self, ConversationSummary};
 use crate::store::console::usage::{self, UsageTotals};
 use crate::store::console::user_details::{self, UserDetails, UserTitleRequest, UserTitleRequestState};
 use crate::store::console::{NEWEST, ResultPage};
-use crate::store::memory::facts::{self as kept, FactSuggestion};
+use crate::store::memory::facts::{self as stored_facts, FactSuggestion};
 use crate::store::turns::daily_budget::Day;
 use crate::web::auth::Operator;
 use crate::web::console_state::ConsoleState;
@@ -41,7 +41,7 @@ pub(in crate::web) struct UserPageQuery {
 struct UserPage {
     layout: PageLayout,
     id: i64,
-    called: String,
+    display_name: String,
     number: String,
     is_test: bool,
     role: &'static str,
@@ -51,13 +51,13 @@ struct UserPage {
     opted_out: Option<DisplayTime>,
     /// True if deletions and approvals by text are suspended, after too many wrong codes.
     is_suspended: bool,
-    notices: String,
+    notifications: String,
     form: SettingsView,
     is_admin: bool,
     is_blocked: bool,
     is_active: bool,
     limits: Vec<LimitLine>,
-    spent: SpentRow,
+    spent: SpendRow,
     is_priced: bool,
     facts: Vec<FactLine>,
     suggestions: Vec<SuggestionLine>,
@@ -80,9 +80,9 @@ struct SettingsView {
 }
 
 struct LimitLine {
-    what: &'static str,
-    within: String,
-    used: LimitUsage,
+    name: &'static str,
+    period: String,
+    usage: LimitUsage,
 }
 
 struct TitleLine {
@@ -93,7 +93,7 @@ struct TitleLine {
 }
 
 struct UserSnapshot {
-    known: UserDetails,
+    details: UserDetails,
     facts: UserFacts,
     suggestions: Vec<FactSuggestion>,
     titles: ResultPage<UserTitleRequest>,
@@ -111,14 +111,14 @@ pub(in crate::web) async fn show_user(
     let (movies, seasons) = (quotas.movies, quotas.seasons);
     let first = first_day(now, &console).to_string();
     let user = UserId(id);
-    let read = console.db.read(move |conn| {
-        let Some(known) = user_details::load_user_details(conn, user, (movies, seasons), now)? else {
+    let load = console.db.read(move |conn| {
+        let Some(details) = user_details::load_user_details(conn, user, (movies, seasons), now)? else {
             return Ok(None);
         };
         Ok(Some(UserSnapshot {
-            known,
-            facts: kept::load_facts(conn, user)?,
-            suggestions: kept::load_fact_suggestions(conn, user)?,
+            details,
+            facts: stored_facts::load_facts(conn, user)?,
+            suggestions: stored_facts::load_fact_suggestions(conn, user)?,
             titles: user_details::load_user_title_requests(
                 conn,
                 user,
@@ -134,57 +134,58 @@ pub(in crate::web) async fn show_user(
             spent: usage::load_user_usage(conn, user, &first)?,
         }))
     });
-    let Some(read) = read.await? else { return Err(PageError::NotFound) };
-    let layout = PageLayout::new(&operator, ConsoleSection::Users, display_name(&read.known.account.user))
-        .with_flash(query.flash);
-    Ok(render_page(&UserPage::from_snapshot(layout, &read, (movies, seasons), &console)))
+    let Some(snapshot) = load.await? else { return Err(PageError::NotFound) };
+    let layout =
+        PageLayout::new(&operator, ConsoleSection::Users, display_name(&snapshot.details.account.user))
+            .with_flash(query.flash);
+    Ok(render_page(&UserPage::from_snapshot(layout, &snapshot, (movies, seasons), &console)))
 }
 
 impl UserPage {
     fn from_snapshot(
         layout: PageLayout,
-        read: &UserSnapshot,
+        snapshot: &UserSnapshot,
         (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
         console: &ConsoleState,
     ) -> Self {
-        let UserSnapshot { known, facts, suggestions, titles, conversations, spent } = read;
-        let user = &known.account.user;
+        let UserSnapshot { details, facts, suggestions, titles, conversations, spent } = snapshot;
+        let user = &details.account.user;
         let (id, role) = (user.id.0, user.rights.role);
-        let limit = |what, used, own, rate: Option<RateLimit>| LimitLine {
-            what,
-            within: rate.map(format_period).unwrap_or_default(),
-            used: LimitUsage::from_limit(used, own, (rate, role)),
+        let limit = |name, used, own, rate: Option<RateLimit>| LimitLine {
+            name,
+            period: rate.map(format_period).unwrap_or_default(),
+            usage: LimitUsage::from_limit(used, own, (rate, role)),
         };
         Self {
             layout,
             id,
-            called: display_name(user),
+            display_name: display_name(user),
             number: user.phone.format_grouped(),
-            is_test: known.is_test,
+            is_test: details.is_test,
             role: role_label(role),
             status: status_label(user),
-            since: console.display_time(known.since),
-            last_text: known.account.last_message_at.map(|at| console.display_time(at)),
-            opted_out: known.opted_out_at.map(|at| console.display_time(at)),
-            is_suspended: known
+            since: console.display_time(details.since),
+            last_text: details.account.last_message_at.map(|at| console.display_time(at)),
+            opted_out: details.opted_out_at.map(|at| console.display_time(at)),
+            is_suspended: details
                 .account
                 .code_misses
                 .is_suspended_on(&Day::from_timestamp(console.clock.now(), &console.zone)),
-            notices: format_notification_setting(known),
-            form: SettingsView::from_known(known, (movies, seasons)),
+            notifications: format_notification_setting(details),
+            form: SettingsView::from_details(details, (movies, seasons)),
             is_admin: role == UserRole::Admin,
             is_blocked: user.status == UserStatus::Blocked,
             is_active: user.status == UserStatus::Active,
             limits: vec![
-                limit("Movies", known.movies, known.account.movies, movies),
-                limit("Seasons", known.seasons, known.account.seasons, seasons),
+                limit("Movies", details.movies, details.account.movies, movies),
+                limit("Seasons", details.seasons, details.account.seasons, seasons),
             ],
             is_priced: spent.cost > 0,
             spent: (*spent).into(),
             facts: facts::fact_lines(facts, console),
             suggestions: facts::suggestion_lines(suggestions, console),
-            titles: titles.rows.iter().map(|wanted| TitleLine::from_request(wanted, console)).collect(),
-            older_titles: titles.older.map(|at| format!("/users/{id}?titles_before={at}#titles")),
+            titles: titles.rows.iter().map(|request| TitleLine::from_request(request, console)).collect(),
+            older_titles: titles.older.map(|cursor| format!("/users/{id}?titles_before={cursor}#titles")),
             conversations: conversations
                 .rows
                 .iter()
@@ -192,24 +193,27 @@ impl UserPage {
                 .collect(),
             older_conversations: conversations
                 .older
-                .map(|at| format!("/users/{id}?before={at}#conversations")),
+                .map(|cursor| format!("/users/{id}?before={cursor}#conversations")),
         }
     }
 }
 
 impl SettingsView {
-    fn from_known(known: &UserDetails, (movies, seasons): (Option<RateLimit>, Option<RateLimit>)) -> Self {
-        let rights = known.account.user.rights;
-        let own = |own: Option<u32>| own.map(|own| own.to_string()).unwrap_or_default();
+    fn from_details(
+        details: &UserDetails,
+        (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
+    ) -> Self {
+        let rights = details.account.user.rights;
+        let override_text = |limit: Option<u32>| limit.map(|limit| limit.to_string()).unwrap_or_default();
         let household =
             |rate: Option<RateLimit>| rate.map_or_else(|| "none".to_owned(), |rate| rate.max.to_string());
         Self {
-            name: known.account.user.name.clone().unwrap_or_default(),
+            name: details.account.user.name.clone().unwrap_or_default(),
             add: rights.add,
             delete: rights.delete,
             four_k: rights.four_k,
-            movies: own(known.quota_override.movies),
-            seasons: own(known.quota_override.seasons),
+            movies: override_text(details.quota_override.movies),
+            seasons: override_text(details.quota_override.seasons),
             household_movies: household(movies),
             household_seasons: household(seasons),
         }
@@ -218,12 +222,12 @@ impl SettingsView {
 
 /// Formats the period of a limit, such as `in 7 days`.
 fn format_period(rate: RateLimit) -> String {
-    let whole = rate.format_limit("");
-    whole.split_once("within ").map_or(String::new(), |(_, stretch)| format!("in {stretch}"))
+    let text = rate.format_limit("");
+    text.split_once("within ").map_or(String::new(), |(_, period)| format!("in {period}"))
 }
 
-fn format_notification_setting(known: &UserDetails) -> String {
-    match (known.wants_notifications, known.quiet_hours) {
+fn format_notification_setting(details: &UserDetails) -> String {
+    match (details.wants_notifications, details.quiet_hours) {
         (false, _) => "off".to_owned(),
         (true, None) => "on".to_owned(),
         (true, Some((from, to))) => format!("on, quiet from {from}:00 to {to}:00"),
@@ -231,21 +235,21 @@ fn format_notification_setting(known: &UserDetails) -> String {
 }
 
 impl TitleLine {
-    fn from_request(wanted: &UserTitleRequest, console: &ConsoleState) -> Self {
-        let year = if wanted.year == 0 { String::new() } else { format!(" ({})", wanted.year) };
-        let seasons = wanted.seasons.as_ref().map(|seasons| {
+    fn from_request(request: &UserTitleRequest, console: &ConsoleState) -> Self {
+        let year = if request.year == 0 { String::new() } else { format!(" ({})", request.year) };
+        let seasons = request.seasons.as_ref().map(|seasons| {
             let numbers: Vec<String> = seasons.iter().map(u32::to_string).collect();
             format!("seasons {}", numbers.join(", "))
         });
         Self {
-            title: format!("{}{year}", wanted.title),
+            title: format!("{}{year}", request.title),
             seasons,
-            state: match wanted.state {
-                UserTitleRequestState::Waiting => ("warn", "Tried again"),
+            state: match request.state {
+                UserTitleRequestState::Waiting => ("warn", "Retrying"),
                 UserTitleRequestState::Added => ("good", "Added"),
                 UserTitleRequestState::GivenUp => ("", "Given up"),
             },
-            at: console.display_time(wanted.at),
+            at: console.display_time(request.at),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Operator's changes of a user, the same as by `dialarr users`.
+//! Forms that change a user, with the same actions as `dialarr users`.
 
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -22,16 +22,17 @@ use crate::store::turns::daily_budget::Day;
 use crate::web::auth::SignedForm;
 use crate::web::console_state::ConsoleState;
 
-/// Word that the operator must type to erase a user.
-const WORD: &str = "FORGET";
+/// Word that the operator must type to confirm the erasure of a user.
+const ERASURE_WORD: &str = "FORGET";
 
-/// Page of a button, which is also the page to return to.
+/// Page that contains a button, to which the response redirects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum FormOrigin {
     Home,
     #[default]
-    Person,
+    #[serde(rename = "person")]
+    User,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -44,7 +45,7 @@ impl UserButtonForm {
     fn return_path(self, id: i64) -> String {
         match self.from {
             FormOrigin::Home => "/".to_owned(),
-            FormOrigin::Person => format!("/users/{id}"),
+            FormOrigin::User => format!("/users/{id}"),
         }
     }
 }
@@ -54,8 +55,11 @@ pub(in crate::web) async fn approve_user(
     PageId(id): PageId,
     SignedForm(button): SignedForm<UserButtonForm>,
 ) -> PageResult {
-    let joining = console.engine.decisions.approve_access(UserId(id), Actor::Console).await?;
-    Ok(redirect_with_flash(&button.return_path(id), access_change_flash(joining, FlashMessage::LetIn)?))
+    let outcome = console.engine.decisions.approve_access(UserId(id), Actor::Console).await?;
+    Ok(redirect_with_flash(
+        &button.return_path(id),
+        access_change_flash(outcome, FlashMessage::UserApproved)?,
+    ))
 }
 
 pub(in crate::web) async fn block_user(
@@ -63,13 +67,13 @@ pub(in crate::web) async fn block_user(
     PageId(id): PageId,
     SignedForm(button): SignedForm<UserButtonForm>,
 ) -> PageResult {
-    let joining = console.engine.decisions.block_access(UserId(id), Actor::Console).await?;
-    Ok(redirect_with_flash(&button.return_path(id), access_change_flash(joining, FlashMessage::Blocked)?))
+    let outcome = console.engine.decisions.block_access(UserId(id), Actor::Console).await?;
+    Ok(redirect_with_flash(&button.return_path(id), access_change_flash(outcome, FlashMessage::UserBlocked)?))
 }
 
-fn access_change_flash(joining: AccessOutcome, done: FlashMessage) -> Result<FlashMessage, PageError> {
-    match joining {
-        AccessOutcome::Changed => Ok(done),
+fn access_change_flash(outcome: AccessOutcome, success: FlashMessage) -> Result<FlashMessage, PageError> {
+    match outcome {
+        AccessOutcome::Changed => Ok(success),
         AccessOutcome::LastAdmin => Ok(FlashMessage::LastAdmin),
         AccessOutcome::UnknownUser => Err(PageError::NotFound),
     }
@@ -83,19 +87,19 @@ pub(in crate::web) async fn lift_suspension(
 ) -> PageResult {
     let (now, user) = (console.clock.now(), UserId(id));
     let today = Day::from_timestamp(now, &console.zone);
-    let lifting = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {
+    let outcome = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {
         Some(_) => code_misses::lift_suspension(conn, user, &today, Actor::Console, now).map(Some),
         None => Ok(None),
     });
-    let flash = match lifting.await? {
+    let flash = match outcome.await? {
         None => return Err(PageError::NotFound),
         Some(LiftOutcome::Lifted) => FlashMessage::SuspensionLifted,
-        Some(LiftOutcome::NotSuspended) => FlashMessage::NotSuspended,
+        Some(LiftOutcome::NotSuspended) => FlashMessage::UserNotSuspended,
     };
     Ok(redirect_with_flash(&format!("/users/{id}"), flash))
 }
 
-/// All settings that can be changed; a browser does not send a box that is not ticked.
+/// All settings that can be changed. Browsers omit unchecked checkboxes.
 #[derive(Debug, Clone, Deserialize)]
 pub(in crate::web) struct UserSettingsForm {
     name: String,
@@ -117,7 +121,7 @@ enum RoleChoice {
 pub(in crate::web) async fn change_settings(
     State(console): State<ConsoleState>,
     PageId(id): PageId,
-    SignedForm(wanted): SignedForm<UserSettingsForm>,
+    SignedForm(form): SignedForm<UserSettingsForm>,
 ) -> PageResult {
     let now = console.clock.now();
     let user = UserId(id);
@@ -125,14 +129,16 @@ pub(in crate::web) async fn change_settings(
         if user_admin::find_known_user(conn, user)?.is_none() {
             return Ok(None);
         }
-        let person = user_admin::load_user_account(conn, user)?;
-        let changes = match wanted.changed_settings(&person) {
+        let account = user_admin::load_user_account(conn, user)?;
+        let changes = match form.changed_settings(&account) {
             Err(flash) => return Ok(Some(flash)),
-            Ok(changes) if changes == UserChanges::default() => return Ok(Some(FlashMessage::Unchanged)),
+            Ok(changes) if changes == UserChanges::default() => {
+                return Ok(Some(FlashMessage::NothingChanged));
+            }
             Ok(changes) => changes,
         };
         Ok(Some(match user_admin::change_user(conn, user, &changes, Actor::Console, now)? {
-            ChangeUserOutcome::Changed => FlashMessage::Saved,
+            ChangeUserOutcome::Changed => FlashMessage::SettingsSaved,
             ChangeUserOutcome::LastAdmin => FlashMessage::LastAdmin,
         }))
     });
@@ -142,8 +148,8 @@ pub(in crate::web) async fn change_settings(
 
 impl UserSettingsForm {
     /// Returns the settings that differ from the current ones.
-    fn changed_settings(&self, person: &UserAccount) -> Result<UserChanges, FlashMessage> {
-        let user = &person.user;
+    fn changed_settings(&self, account: &UserAccount) -> Result<UserChanges, FlashMessage> {
+        let user = &account.user;
         let role = match self.role {
             RoleChoice::Admin => UserRole::Admin,
             RoleChoice::Member => UserRole::Member,
@@ -151,18 +157,18 @@ impl UserSettingsForm {
         let name = match self.name.trim() {
             "" => None,
             name if user.name.as_deref() == Some(name) => None,
-            name => Some(UserName::parse(name).map_err(|_| FlashMessage::BadName)?),
+            name => Some(UserName::parse(name).map_err(|_| FlashMessage::InvalidName)?),
         };
         let flag =
-            |wanted: &Option<String>, known: bool| Some(wanted.is_some()).filter(|flag| *flag != known);
+            |checked: &Option<String>, current: bool| Some(checked.is_some()).filter(|flag| *flag != current);
         Ok(UserChanges {
             role: Some(role).filter(|role| *role != user.rights.role),
             name,
             add: flag(&self.add, user.rights.add),
             delete: flag(&self.delete, user.rights.delete),
             four_k: flag(&self.four_k, user.rights.four_k),
-            movies: Some(parse_limit(&self.movies)?).filter(|limit| *limit != person.movies),
-            seasons: Some(parse_limit(&self.seasons)?).filter(|limit| *limit != person.seasons),
+            movies: Some(parse_limit(&self.movies)?).filter(|limit| *limit != account.movies),
+            seasons: Some(parse_limit(&self.seasons)?).filter(|limit| *limit != account.seasons),
         })
     }
 }
@@ -170,7 +176,7 @@ impl UserSettingsForm {
 fn parse_limit(text: &str) -> Result<UserLimit, FlashMessage> {
     match text.trim() {
         "" => Ok(UserLimit::Household),
-        count => count.parse().map(UserLimit::Own).map_err(|_| FlashMessage::BadLimit),
+        count => count.parse().map(UserLimit::Own).map_err(|_| FlashMessage::InvalidLimit),
     }
 }
 
@@ -182,23 +188,23 @@ pub(in crate::web) struct EraseUserForm {
 pub(in crate::web) async fn erase_user(
     State(console): State<ConsoleState>,
     PageId(id): PageId,
-    SignedForm(typed): SignedForm<EraseUserForm>,
+    SignedForm(form): SignedForm<EraseUserForm>,
 ) -> PageResult {
     let (now, user) = (console.clock.now(), UserId(id));
-    if typed.word.trim() != WORD {
-        return Ok(redirect_with_flash(&format!("/users/{id}"), FlashMessage::NotTyped));
+    if form.word.trim() != ERASURE_WORD {
+        return Ok(redirect_with_flash(&format!("/users/{id}"), FlashMessage::ErasureNotConfirmed));
     }
-    let forgetting = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {
+    let outcome = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {
         Some(_) => forget::forget_user(conn, user, Actor::Console, now).map(Some),
         None => Ok(None),
     });
-    Ok(match forgetting.await? {
+    Ok(match outcome.await? {
         None => return Err(PageError::NotFound),
-        Some(ErasureOutcome::Erased) => redirect_with_flash("/users", FlashMessage::Forgotten),
+        Some(ErasureOutcome::Erased) => redirect_with_flash("/users", FlashMessage::UserErased),
         Some(ErasureOutcome::LastAdmin) => {
             redirect_with_flash(&format!("/users/{id}"), FlashMessage::LastAdmin)
         }
-        Some(ErasureOutcome::Busy) => redirect_with_flash(&format!("/users/{id}"), FlashMessage::Busy),
+        Some(ErasureOutcome::Busy) => redirect_with_flash(&format!("/users/{id}"), FlashMessage::UserBusy),
     })
 }
 

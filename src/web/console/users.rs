@@ -24,7 +24,7 @@ pub(in crate::web) struct UsersQuery {
 #[template(path = "users.html")]
 struct UsersPage {
     layout: PageLayout,
-    people: Vec<UserLine>,
+    users: Vec<UserLine>,
 }
 
 struct UserLine {
@@ -35,7 +35,7 @@ struct UserLine {
     role: &'static str,
     status: (&'static str, &'static str),
     is_opted_out: bool,
-    may: String,
+    permissions: String,
     movies: LimitUsage,
     seasons: LimitUsage,
     last_text: Option<DisplayTime>,
@@ -44,8 +44,8 @@ struct UserLine {
 /// Used part of a limit.
 pub(super) struct LimitUsage {
     pub(super) used: u32,
-    /// Limit; none for a user without a limit.
-    pub(super) most: Option<u32>,
+    /// Limit; `None` for a user without a limit.
+    pub(super) max: Option<u32>,
     /// Label such as `3 of 10`.
     pub(super) label: String,
 }
@@ -56,16 +56,16 @@ impl LimitUsage {
         limit: UserLimit,
         (rate, role): (Option<RateLimit>, UserRole),
     ) -> Self {
-        let most = match (role, rate, limit) {
+        let max = match (role, rate, limit) {
             (UserRole::Admin, ..) | (_, None, _) => None,
             (UserRole::Member, Some(rate), UserLimit::Household) => Some(rate.max),
             (UserRole::Member, Some(_), UserLimit::Own(own)) => Some(own),
         };
-        let label = match most {
-            Some(most) => format!("{used} of {most}"),
+        let label = match max {
+            Some(max) => format!("{used} of {max}"),
             None => "no limit".to_owned(),
         };
-        Self { used, most, label }
+        Self { used, max, label }
     }
 }
 
@@ -75,39 +75,39 @@ pub(in crate::web) async fn show_users(
     PageParams(query): PageParams<UsersQuery>,
 ) -> PageResult {
     let (quotas, now) = (console.engine.decisions.default_quotas(), console.clock.now());
-    let everyone = console
+    let summaries = console
         .db
         .read(move |conn| user_details::load_user_summaries(conn, (quotas.movies, quotas.seasons), now))
         .await?;
     let row =
-        |listing: &UserSummary| UserLine::from_listing(listing, (quotas.movies, quotas.seasons), &console);
+        |summary: &UserSummary| UserLine::from_summary(summary, (quotas.movies, quotas.seasons), &console);
     Ok(render_page(&UsersPage {
         layout: PageLayout::new(&operator, ConsoleSection::Users, "Users").with_flash(query.flash),
-        people: everyone.iter().map(row).collect(),
+        users: summaries.iter().map(row).collect(),
     }))
 }
 
 impl UserLine {
-    fn from_listing(
-        listing: &UserSummary,
+    fn from_summary(
+        summary: &UserSummary,
         (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
         console: &ConsoleState,
     ) -> Self {
-        let person = &listing.account;
-        let user = &person.user;
+        let account = &summary.account;
+        let user = &account.user;
         let role = user.rights.role;
         Self {
             path: format!("/users/{}", user.id),
             name: user.name.clone(),
             number: user.phone.format_grouped(),
-            is_test: listing.is_test,
+            is_test: summary.is_test,
             role: role_label(role),
             status: status_label(user),
             is_opted_out: user.opted_out,
-            may: format_permissions(user.rights),
-            movies: LimitUsage::from_limit(listing.movies, person.movies, (movies, role)),
-            seasons: LimitUsage::from_limit(listing.seasons, person.seasons, (seasons, role)),
-            last_text: person.last_message_at.map(|at| console.display_time(at)),
+            permissions: format_permissions(user.rights),
+            movies: LimitUsage::from_limit(summary.movies, account.movies, (movies, role)),
+            seasons: LimitUsage::from_limit(summary.seasons, account.seasons, (seasons, role)),
+            last_text: account.last_message_at.map(|at| console.display_time(at)),
         }
     }
 }
@@ -128,9 +128,10 @@ pub(super) fn status_label(user: &User) -> (&'static str, &'static str) {
     }
 }
 
-/// Formats a user's permissions beyond making requests.
+/// Formats the permissions of a user; `ask` if they can only ask.
 fn format_permissions(rights: UserRights) -> String {
     let rights = [("add", rights.may_add()), ("delete", rights.may_delete()), ("4K", rights.may_four_k())];
-    let granted: Vec<&str> = rights.into_iter().filter(|(_, granted)| *granted).map(|(may, _)| may).collect();
+    let granted: Vec<&str> =
+        rights.into_iter().filter(|(_, granted)| *granted).map(|(name, _)| name).collect();
     if granted.is_empty() { "ask".to_owned() } else { granted.join(", ") }
 }

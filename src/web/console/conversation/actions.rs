@@ -1,4 +1,4 @@
-//! Operator's actions in conversations. Each form leads to a page that shows its outcome.
+//! Operator's actions in conversations. Each form redirects to a page that shows its outcome.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect};
@@ -20,11 +20,11 @@ use crate::web::console::home::ButtonForm;
 use crate::web::console::responses::{PageError, PageId, PageResult, redirect_with_flash};
 use crate::web::console_state::ConsoleState;
 
-/// Longest message in characters, the same as over the API.
+/// Longest message in characters, as in the API.
 pub(super) const MAX_MESSAGE_CHARS: usize = 1600;
 const MAX_KEY_CHARS: usize = 64;
 
-/// Returns the address of a conversation's newest messages, where the outcome of a form is shown.
+/// Returns the URL of a conversation's newest messages, where the outcome of a form is shown.
 fn tail_path(id: ConversationId) -> String {
     format!("/conversations/{id}#tail")
 }
@@ -38,7 +38,7 @@ pub(in crate::web) async fn begin_test_conversation(
             Redirect::to(&format!("/conversations/{id}#box")).into_response()
         }
         TestConversationOutcome::NoFreeNumber => {
-            redirect_with_flash("/conversations", FlashMessage::NoNumber)
+            redirect_with_flash("/conversations", FlashMessage::NoFreeTestNumber)
         }
     })
 }
@@ -56,22 +56,29 @@ pub(in crate::web) async fn send_message(
     SignedForm(form): SignedForm<MessageForm>,
 ) -> PageResult {
     let id = find_conversation(&console, id).await?;
-    // A browser ends lines with two characters, a phone with one.
+    // Forms submit CRLF line breaks; SMS uses LF.
     let text = form.text.replace("\r\n", "\n");
     let text = text.trim();
     if text.is_empty() {
-        return Ok(redirect_with_flash(&tail_path(id), FlashMessage::NoWords));
+        return Ok(redirect_with_flash(&tail_path(id), FlashMessage::EmptyMessage));
     }
     if text.chars().count() > MAX_MESSAGE_CHARS {
-        return page::show_rejected_text(&console, &operator, id, (text.to_owned(), FlashMessage::TooLong))
-            .await;
+        return page::show_rejected_text(
+            &console,
+            &operator,
+            id,
+            (text.to_owned(), FlashMessage::MessageTooLong),
+        )
+        .await;
     }
     if form.key.len() > MAX_KEY_CHARS {
         return Err(PageError::NotFound);
     }
     Ok(match console.engine.conversation_actions.send_as_test_user(id, text, &form.key).await? {
         OperatorMessageOutcome::Admitted => Redirect::to(&format!("/conversations/{id}#box")).into_response(),
-        OperatorMessageOutcome::NotOpen => redirect_with_flash(&tail_path(id), FlashMessage::NotHere),
+        OperatorMessageOutcome::NotOpen => {
+            redirect_with_flash(&tail_path(id), FlashMessage::ConversationEnded)
+        }
     })
 }
 
@@ -82,17 +89,18 @@ pub(in crate::web) async fn reopen_conversation(
 ) -> PageResult {
     let id = find_conversation(&console, id).await?;
     let outcome = match console.engine.conversation_actions.reopen_conversation(id, Actor::Console).await? {
-        ReopenOutcome::Reopened => FlashMessage::Reopened,
-        ReopenOutcome::AlreadyOpen => FlashMessage::WasOpen,
-        ReopenOutcome::Busy => FlashMessage::InAnother,
-        ReopenOutcome::NotActive => FlashMessage::NotActive,
+        ReopenOutcome::Reopened => FlashMessage::ConversationReopened,
+        ReopenOutcome::AlreadyOpen => FlashMessage::AlreadyOpen,
+        ReopenOutcome::Busy => FlashMessage::OtherConversationBusy,
+        ReopenOutcome::NotActive => FlashMessage::UserNotActive,
     };
     Ok(redirect_with_flash(&tail_path(id), outcome))
 }
 
 #[derive(Debug, Deserialize)]
 pub(in crate::web) struct ConfirmationForm {
-    question: i64,
+    #[serde(rename = "question")]
+    prompt: i64,
     answer: YesOrNo,
 }
 
@@ -109,14 +117,14 @@ pub(in crate::web) async fn answer_prompt(
     SignedForm(form): SignedForm<ConfirmationForm>,
 ) -> PageResult {
     let id = find_conversation(&console, id).await?;
-    let verdict = match form.answer {
+    let decision = match form.answer {
         YesOrNo::Yes => PromptDecision::Approve,
         YesOrNo::No => PromptDecision::Reject,
     };
-    let outcome = match console.engine.conversation_actions.answer_prompt(form.question, verdict).await? {
-        PromptAnswerOutcome::Stored => FlashMessage::Answered,
-        PromptAnswerOutcome::Closed => FlashMessage::Closed,
-        PromptAnswerOutcome::NotSentYet => FlashMessage::NotAsked,
+    let outcome = match console.engine.conversation_actions.answer_prompt(form.prompt, decision).await? {
+        PromptAnswerOutcome::Stored => FlashMessage::PromptAnswered,
+        PromptAnswerOutcome::Closed => FlashMessage::PromptClosed,
+        PromptAnswerOutcome::NotSentYet => FlashMessage::PromptNotSent,
     };
     Ok(redirect_with_flash(&tail_path(id), outcome))
 }
@@ -127,8 +135,8 @@ pub(in crate::web) async fn cancel_turn(
     _form: SignedForm<ButtonForm>,
 ) -> PageResult {
     let outcome = match console.engine.turn_actions.cancel_turn(TurnId(turn), Actor::Console).await? {
-        CancelRequestOutcome::Requested => FlashMessage::Ending,
-        CancelRequestOutcome::AlreadyEnded => FlashMessage::Over,
+        CancelRequestOutcome::Requested => FlashMessage::CancelRequested,
+        CancelRequestOutcome::AlreadyEnded => FlashMessage::TurnAlreadyEnded,
         CancelRequestOutcome::Unknown => return Err(PageError::NotFound),
     };
     redirect_to_turn(&console, TurnId(turn), outcome).await
@@ -141,7 +149,7 @@ pub(in crate::web) async fn resume_turn(
 ) -> PageResult {
     let outcome = match console.engine.turn_actions.resume_turn(TurnId(turn), Actor::Console).await? {
         ResumeTurnOutcome::Resumed => FlashMessage::TurnResumed,
-        ResumeTurnOutcome::NotResumable(_) => FlashMessage::NotResumed,
+        ResumeTurnOutcome::NotResumable(_) => FlashMessage::TurnNotResumed,
         ResumeTurnOutcome::Unknown => return Err(PageError::NotFound),
     };
     redirect_to_turn(&console, TurnId(turn), outcome).await

@@ -14,7 +14,7 @@ use crate::web::console_state::ConsoleState;
 struct HeaderView<'a> {
     id: i64,
     name: &'a str,
-    with: UserLink,
+    user: UserLink,
     started: DisplayTime,
     ended: Option<(DisplayTime, &'static str)>,
     token: &'a str,
@@ -26,62 +26,62 @@ struct FooterView<'a> {
     id: i64,
     token: &'a str,
     waiting: Vec<ReceivedView>,
-    question: Option<PromptView>,
+    prompt: Option<PromptView>,
     last_prompt: Option<String>,
-    /// Tokens that were read, and the limit of the model.
+    /// Tokens of the last prompt, and the size of the model's context window.
     meter: Option<(u64, u64)>,
 }
 
 struct PromptView {
     id: i64,
-    words: String,
+    text: String,
     code: Option<String>,
     items: Vec<String>,
-    /// Time limit of the prompt. `None` before the prompt is delivered.
-    until: Option<DisplayTime>,
+    /// Time at which the prompt expires. `None` before it is delivered.
+    expires_at: Option<DisplayTime>,
 }
 
 pub(super) fn render_header(
     console: &ConsoleState,
-    head: &ConversationHeader,
-    setting: &FormContext,
+    header: &ConversationHeader,
+    form_context: &FormContext,
 ) -> askama::Result<String> {
-    let conversation = &head.conversation;
+    let conversation = &header.conversation;
     let end = conversation.ended_at.zip(conversation.end_reason);
     let view = HeaderView {
         id: conversation.id.0,
         name: &conversation.name,
-        with: UserLink::from(&head.user),
+        user: UserLink::from(&header.user),
         started: console.display_time(conversation.started_at),
-        ended: end.map(|(at, why)| (console.display_time(at), labels::end_reason_label(why))),
-        token: &setting.token,
+        ended: end.map(|(at, reason)| (console.display_time(at), labels::end_reason_label(reason))),
+        token: &form_context.token,
     };
     view.render()
 }
 
 pub(super) fn render_footer(
     console: &ConsoleState,
-    head: &ConversationHeader,
+    header: &ConversationHeader,
     entries: &ConversationEntries,
     footer: &ConversationFooter,
-    setting: &FormContext,
+    form_context: &FormContext,
 ) -> askama::Result<String> {
-    let question = footer.pending_action.as_ref().map(|question| PromptView {
-        id: question.record.id,
-        words: question.record.prompt.clone(),
-        code: question.record.code.clone(),
-        items: question.items.clone(),
-        until: question.record.open_until().map(|at| console.display_time(at)),
+    let prompt = footer.pending_action.as_ref().map(|prompt| PromptView {
+        id: prompt.record.id,
+        text: prompt.record.prompt.clone(),
+        code: prompt.record.code.clone(),
+        items: prompt.items.clone(),
+        expires_at: prompt.record.open_until().map(|at| console.display_time(at)),
     });
-    let used = footer.last_input_tokens.and_then(|tokens| u64::try_from(tokens).ok());
+    let tokens = footer.last_input_tokens.and_then(|tokens| u64::try_from(tokens).ok());
     let waiting = &entries.content.unassigned.waiting;
     let view = FooterView {
-        id: head.conversation.id.0,
-        token: &setting.token,
-        waiting: waiting.iter().map(|text| received_view(console, entries, text)).collect(),
-        question,
-        last_prompt: used.map(format_count),
-        meter: used.zip(console.context_window),
+        id: header.conversation.id.0,
+        token: &form_context.token,
+        waiting: waiting.iter().map(|message| received_view(console, entries, message)).collect(),
+        prompt,
+        last_prompt: tokens.map(format_count),
+        meter: tokens.zip(console.context_window),
     };
     view.render()
 }

@@ -1,4 +1,4 @@
-//! Labels of states on the pages.
+//! Labels of turns, tool calls and messages on the pages.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,24 +15,24 @@ use crate::store::conversation::record::messages::InboundRecord;
 /// State as a badge: its label and its color, which never replaces the label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StateBadge {
-    pub(super) words: &'static str,
+    pub(super) label: &'static str,
     pub(super) class: &'static str,
 }
 
-const fn neutral_badge(words: &'static str) -> StateBadge {
-    StateBadge { words, class: "" }
+const fn neutral_badge(label: &'static str) -> StateBadge {
+    StateBadge { label, class: "" }
 }
 
-const fn good_badge(words: &'static str) -> StateBadge {
-    StateBadge { words, class: "good" }
+const fn good_badge(label: &'static str) -> StateBadge {
+    StateBadge { label, class: "good" }
 }
 
-const fn warn_badge(words: &'static str) -> StateBadge {
-    StateBadge { words, class: "warn" }
+const fn warn_badge(label: &'static str) -> StateBadge {
+    StateBadge { label, class: "warn" }
 }
 
-const fn bad_badge(words: &'static str) -> StateBadge {
-    StateBadge { words, class: "bad" }
+const fn bad_badge(label: &'static str) -> StateBadge {
+    StateBadge { label, class: "bad" }
 }
 
 pub(super) fn turn_badge(state: StreamTurnState) -> StateBadge {
@@ -40,7 +40,7 @@ pub(super) fn turn_badge(state: StreamTurnState) -> StateBadge {
         StreamTurnState::Created | StreamTurnState::InProgress => neutral_badge("Working"),
         StreamTurnState::WaitingForTools => neutral_badge("Working: waiting for tools"),
         StreamTurnState::Completed => good_badge("Answered"),
-        StreamTurnState::Canceled => warn_badge("Taken back"),
+        StreamTurnState::Canceled => warn_badge("Canceled"),
         StreamTurnState::Failed => bad_badge("Failed"),
         StreamTurnState::Error => warn_badge("An attempt failed"),
     }
@@ -51,7 +51,7 @@ pub(super) fn call_badge(phase: CallPhase) -> StateBadge {
         CallPhase::Created => neutral_badge("Not started"),
         CallPhase::Held => warn_badge("Awaiting confirmation"),
         CallPhase::Running => neutral_badge("Running"),
-        CallPhase::Unknown => warn_badge("Not known whether it was done"),
+        CallPhase::Unknown => warn_badge("Outcome unknown"),
         CallPhase::Complete => good_badge("Done"),
         CallPhase::Error => bad_badge("Failed"),
         CallPhase::Canceled => neutral_badge("Not run"),
@@ -59,10 +59,10 @@ pub(super) fn call_badge(phase: CallPhase) -> StateBadge {
 }
 
 /// Author of an inbound message, or its source.
-pub(super) fn author_label(text: &InboundRecord, key_names: &HashMap<i64, String>) -> String {
-    match text.origin() {
-        MessageOrigin::Sender => channel_label(text.channel, text.via).to_owned(),
-        MessageOrigin::TestUser => "typed in the console".to_owned(),
+pub(super) fn author_label(message: &InboundRecord, key_names: &HashMap<i64, String>) -> String {
+    match message.origin() {
+        MessageOrigin::Sender => channel_label(message.channel, message.via).to_owned(),
+        MessageOrigin::TestUser => "written in the console".to_owned(),
         MessageOrigin::Button => "you in the console".to_owned(),
         MessageOrigin::Key(key) => {
             format!("API key {}", key_names.get(&key).map_or("", String::as_str))
@@ -74,14 +74,14 @@ pub(super) fn author_label(text: &InboundRecord, key_names: &HashMap<i64, String
 fn channel_label(channel: ChannelKind, via: MessageSource) -> &'static str {
     match (channel, via) {
         (ChannelKind::Twilio, MessageSource::Webhook | MessageSource::Local) => "by phone",
-        (ChannelKind::Twilio, MessageSource::Fallback) => "by phone, at the second try",
-        (ChannelKind::Twilio, MessageSource::Recovery) => "by phone, fetched later",
-        (ChannelKind::Console, _) => "typed in the console",
-        (ChannelKind::Local, _) => "typed in the terminal",
+        (ChannelKind::Twilio, MessageSource::Fallback) => "by phone, second attempt",
+        (ChannelKind::Twilio, MessageSource::Recovery) => "by phone, recovered later",
+        (ChannelKind::Console, _) => "written in the console",
+        (ChannelKind::Local, _) => "written in the terminal",
     }
 }
 
-/// Reason for which a message got no reply.
+/// Reason why a message got no reply.
 pub(super) fn skip_reason_label(reason: &str) -> &'static str {
     match reason {
         "blocked" => "not answered: blocked",
@@ -100,7 +100,7 @@ pub(super) fn skip_reason_label(reason: &str) -> &'static str {
 
 pub(super) fn end_reason_label(reason: EndReason) -> &'static str {
     match reason {
-        EndReason::Idle => "ended by silence",
+        EndReason::Idle => "ended after inactivity",
         EndReason::Cleared => "ended by the user",
         EndReason::Blocked => "ended by a block",
         EndReason::Operator => "ended by the operator",
@@ -109,10 +109,10 @@ pub(super) fn end_reason_label(reason: EndReason) -> &'static str {
 
 /// Formats a duration: `480 ms`, `12.4 s`.
 pub(super) fn format_duration(from: Timestamp, to: Timestamp) -> String {
-    let took = Duration::try_from(to.duration_since(from)).unwrap_or_default();
-    if took < Duration::from_secs(1) {
-        format!("{} ms", took.as_millis())
+    let duration = Duration::try_from(to.duration_since(from)).unwrap_or_default();
+    if duration < Duration::from_secs(1) {
+        format!("{} ms", duration.as_millis())
     } else {
-        format!("{:.1} s", took.as_secs_f64())
+        format!("{:.1} s", duration.as_secs_f64())
     }
 }

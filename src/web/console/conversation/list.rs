@@ -21,30 +21,30 @@ use crate::web::console_state::ConsoleState;
 #[template(path = "conversations.html")]
 struct ConversationsPage {
     layout: PageLayout,
-    typed: String,
+    query: String,
     is_search: bool,
-    found: Vec<MessageHit>,
+    hits: Vec<MessageHit>,
     tabs: Vec<FilterTab>,
     conversations: Vec<ConversationLine>,
-    /// Address of the rest of the list.
+    /// URL of the next page.
     next: Option<String>,
 }
 
 struct FilterTab {
     path: &'static str,
     name: &'static str,
-    is_here: bool,
+    is_active: bool,
 }
 
 struct MessageHit {
-    /// Page of the result: its conversation, or its user if it has no conversation; none if only its text remains.
+    /// Path of its conversation, or of its user if it has no conversation; `None` if its user was erased.
     path: Option<String>,
     /// Name of the conversation.
     name: String,
-    by: String,
+    author: String,
     is_test: bool,
     when: DisplayTime,
-    pieces: Vec<MatchSpan>,
+    spans: Vec<MatchSpan>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,15 +54,15 @@ pub(in crate::web) struct ConversationsQuery {
     #[serde(default)]
     show: String,
     before: Option<i64>,
-    /// Cursor of a search: only older messages than these of the user's and of ours follow.
+    /// Cursor of a search: older inbound messages than `received`, and older outbound messages than `sent`.
     received: Option<i64>,
     sent: Option<i64>,
     #[serde(default, deserialize_with = "flash::deserialize_code")]
     flash: Option<FlashMessage>,
 }
 
-/// Label instead of a conversation's name.
-const OUTSIDE: &str = "Outside any conversation";
+/// Label of messages that belong to no conversation.
+const OUTSIDE_CONVERSATION: &str = "Outside any conversation";
 
 const TABS: [(&str, &str, ConversationFilter); 4] = [
     ("/conversations", "All", ConversationFilter::All),
@@ -74,57 +74,56 @@ const TABS: [(&str, &str, ConversationFilter); 4] = [
 pub(in crate::web) async fn list_conversations(
     State(console): State<ConsoleState>,
     operator: Operator,
-    PageParams(asks): PageParams<ConversationsQuery>,
+    PageParams(params): PageParams<ConversationsQuery>,
 ) -> PageResult {
-    let which = match asks.show.as_str() {
+    let filter = match params.show.as_str() {
         "open" => ConversationFilter::Open,
         "ended" => ConversationFilter::Ended,
         "test" => ConversationFilter::Test,
         _ => ConversationFilter::All,
     };
-    let tab = |(path, name, of): (&'static str, &'static str, ConversationFilter)| FilterTab {
+    let tab = |(path, name, tab_filter): (&'static str, &'static str, ConversationFilter)| FilterTab {
         path,
         name,
-        is_here: of == which,
+        is_active: tab_filter == filter,
     };
     let mut content = ConversationsPage {
         layout: PageLayout::new(&operator, ConsoleSection::Conversations, "Conversations")
-            .with_flash(asks.flash),
-        typed: asks.q.chars().take(100).collect(),
+            .with_flash(params.flash),
+        query: params.q.chars().take(100).collect(),
         is_search: false,
-        found: Vec::new(),
+        hits: Vec::new(),
         tabs: TABS.into_iter().map(tab).collect(),
         conversations: Vec::new(),
         next: None,
     };
-    if let Some(wanted) = SearchQuery::parse(&content.typed) {
-        let below = SearchCursor {
-            received: asks.received.unwrap_or(SearchCursor::NEWEST.received),
-            sent: asks.sent.unwrap_or(SearchCursor::NEWEST.sent),
+    if let Some(query) = SearchQuery::parse(&content.query) {
+        let cursor = SearchCursor {
+            received: params.received.unwrap_or(SearchCursor::NEWEST.received),
+            sent: params.sent.unwrap_or(SearchCursor::NEWEST.sent),
         };
-        let (found, next) =
-            console.db.read(move |conn| search::search_messages(conn, &wanted, below)).await?;
+        let (matches, next) =
+            console.db.read(move |conn| search::search_messages(conn, &query, cursor)).await?;
         content.is_search = true;
-        content.found = found.into_iter().map(|found| message_hit(&console, found)).collect();
-        content.next = next.map(|below| {
-            let typed = &content.typed;
+        content.hits = matches.into_iter().map(|found| message_hit(&console, found)).collect();
+        content.next = next.map(|cursor| {
             let query = [
-                ("q", typed.clone()),
-                ("received", below.received.to_string()),
-                ("sent", below.sent.to_string()),
+                ("q", content.query.clone()),
+                ("received", cursor.received.to_string()),
+                ("sent", cursor.sent.to_string()),
             ];
             // Strings can always be encoded in this form.
             format!("/conversations?{}", serde_urlencoded::to_string(query).unwrap_or_default())
         });
     } else {
-        let before = asks.before.unwrap_or(NEWEST);
+        let before = params.before.unwrap_or(NEWEST);
         let ResultPage { rows, older } = console
             .db
-            .read(move |conn| conversations::load_conversation_summaries(conn, which, before))
+            .read(move |conn| conversations::load_conversation_summaries(conn, filter, before))
             .await?;
         content.conversations =
             rows.iter().map(|conversation| ConversationLine::from_summary(conversation, &console)).collect();
-        content.next = older.map(|before| match which {
+        content.next = older.map(|before| match filter {
             ConversationFilter::All => format!("/conversations?before={before}"),
             ConversationFilter::Open => format!("/conversations?show=open&before={before}"),
             ConversationFilter::Ended => format!("/conversations?show=ended&before={before}"),
@@ -135,14 +134,14 @@ pub(in crate::web) async fn list_conversations(
 }
 
 fn message_hit(console: &ConsoleState, found: SearchMatch) -> MessageHit {
-    let with = UserLink::from(&found.user);
+    let user = UserLink::from(&found.user);
     let (path, name) = match (found.location, found.author) {
         (MatchLocation::InTurn(conversation, turn), _) => {
             (Some(turn_path(conversation.id, turn)), conversation.name)
         }
-        (MatchLocation::BeforeTurn(conversation, next), by) => {
+        (MatchLocation::BeforeTurn(conversation, next), author) => {
             let page = next.map(|turn| format!("?before={turn}")).unwrap_or_default();
-            let entry = match by {
+            let entry = match author {
                 MessageAuthor::User => "text",
                 MessageAuthor::Assistant => "notice",
             };
@@ -151,21 +150,23 @@ fn message_hit(console: &ConsoleState, found: SearchMatch) -> MessageHit {
                 conversation.name,
             )
         }
-        (MatchLocation::OutsideConversation, MessageAuthor::User) => (with.path.clone(), OUTSIDE.to_owned()),
+        (MatchLocation::OutsideConversation, MessageAuthor::User) => {
+            (user.path.clone(), OUTSIDE_CONVERSATION.to_owned())
+        }
         (MatchLocation::OutsideConversation, MessageAuthor::Assistant) => {
             let path = format!("/deliveries?user={}&before={}", found.user.id, found.id + 1);
-            (with.path.as_ref().map(|_| path), OUTSIDE.to_owned())
+            (user.path.as_ref().map(|_| path), OUTSIDE_CONVERSATION.to_owned())
         }
     };
     MessageHit {
         path,
         name,
-        by: match found.author {
-            MessageAuthor::User => with.name,
-            MessageAuthor::Assistant => format!("Dialarr to {}", with.name),
+        author: match found.author {
+            MessageAuthor::User => user.name,
+            MessageAuthor::Assistant => format!("Dialarr to {}", user.name),
         },
-        is_test: with.is_test,
+        is_test: user.is_test,
         when: console.display_time(found.at),
-        pieces: found.spans,
+        spans: found.spans,
     }
 }

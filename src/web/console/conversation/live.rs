@@ -1,5 +1,5 @@
-//! `GET /conversations/{id}/live`: live events of a conversation, as HTML. Each event carries a whole entry, or its
-//! whole header or footer, so that a repeat changes nothing. `after` or `Last-Event-ID` is the cursor of the page.
+//! `GET /conversations/{id}/live`: live events of a conversation, as HTML. Each event carries a complete entry,
+//! header or footer, so that a repeat changes nothing. `after` or `Last-Event-ID` is the cursor of the page.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -14,7 +14,7 @@ use futures_util::{Stream, stream};
 use super::fragments;
 use super::turns::{self, FormContext};
 use crate::conversation::routing::route::MessageRef;
-use crate::conversation::stream_events::{EventSeq, InboundStatus, StreamEvent as Logged, StreamEventKind};
+use crate::conversation::stream_events::{EventSeq, InboundStatus, StreamEvent, StreamEventKind};
 use crate::conversation::transcript::{ConversationId, EventId, OutboxId, TurnId};
 use crate::engine::stream::reader::{StreamBatch, StreamReader};
 use crate::store::console::conversation::{self, ConversationUpdate};
@@ -28,7 +28,7 @@ use crate::web::console_state::ConsoleState;
 use crate::web::sse::{self, CursorQuery};
 use crate::web::stream_limit::StreamOwner;
 
-/// Time within which pieces of an answer are combined into one event.
+/// Period in which chunks of a reply are combined into one event.
 const COMBINE_PERIOD: Duration = Duration::from_millis(80);
 
 pub(in crate::web) async fn follow_page(
@@ -39,42 +39,42 @@ pub(in crate::web) async fn follow_page(
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let Ok(after) = sse::parse_cursor(&cursor, &headers) else {
-        return Ok((StatusCode::BAD_REQUEST, "after is the number of an event").into_response());
+        return Ok((StatusCode::BAD_REQUEST, "after must be an event number").into_response());
     };
     let id = ConversationId(id);
     if !console.db.read_in_background(move |conn| conversation_exists(conn, id)).await? {
         return Err(PageError::NotFound);
     }
     let token = operator.form_token().to_owned();
-    let place = match console.streams.acquire_lease(StreamOwner::Session(token.clone())).into_lease() {
-        Ok(place) => place,
+    let lease = match console.streams.acquire_lease(StreamOwner::Session(token.clone())).into_lease() {
+        Ok(lease) => lease,
         Err(refusal) => return Ok(refusal.into_response()),
     };
-    // A page without a cursor has nothing to continue from: it gets an instruction to reload.
+    // A page without a cursor gets a `reset`, which makes it reload.
     let after = after.unwrap_or(EventSeq(-1));
     let reader = console.engine.streams.connect(id, Some(after), |_| Ok(()));
-    let begin = VecDeque::from([Event::default().retry(sse::RETRY)]);
-    let stream = PageEventStream { console, reader, token, waiting: begin };
-    Ok(sse::event_stream_response(place, stream.into_event_stream()))
+    let queue = VecDeque::from([Event::default().retry(sse::RETRY)]);
+    let stream = PageEventStream { console, reader, token, queue };
+    Ok(sse::event_stream_response(lease, stream.into_event_stream()))
 }
 
 struct PageEventStream {
     console: ConsoleState,
     reader: StreamReader<()>,
     token: String,
-    waiting: VecDeque<Event>,
+    queue: VecDeque<Event>,
 }
 
-/// Parts to render again.
+/// Parts of the page to render again.
 #[derive(Debug, Default)]
 struct ChangedParts {
     turns: BTreeSet<TurnId>,
-    notices: BTreeSet<OutboxId>,
-    texts: BTreeSet<EventId>,
+    notifications: BTreeSet<OutboxId>,
+    unanswered: BTreeSet<EventId>,
     /// Reactions on messages without a turn.
     reactions: BTreeSet<i64>,
     /// True if the header and the footer of the conversation changed.
-    layout: bool,
+    header_and_footer: bool,
 }
 
 impl PageEventStream {
@@ -84,7 +84,7 @@ impl PageEventStream {
         stream::unfold(self, |mut this| async move {
             let stop = this.console.stop.clone();
             loop {
-                if let Some(event) = this.waiting.pop_front() {
+                if let Some(event) = this.queue.pop_front() {
                     return Some((Ok(event), this));
                 }
                 let next = tokio::select! {
@@ -92,7 +92,7 @@ impl PageEventStream {
                     () = stop.cancelled() => return None,
                 };
                 match next {
-                    Ok(events) => this.waiting.extend(events),
+                    Ok(events) => this.queue.extend(events),
                     Err(error) => {
                         tracing::warn!(error = format!("{error:#}"), "live stream of a page ended early");
                         return None;
@@ -109,34 +109,35 @@ impl PageEventStream {
             }
             StreamBatch::CaughtUp => Ok(Vec::new()),
             StreamBatch::Events(events) => {
-                let mut touched = ChangedParts::default();
+                let mut changed = ChangedParts::default();
                 for event in &events {
-                    touched.add_event(event);
+                    changed.add_event(event);
                 }
-                if !touched.layout {
+                if !changed.header_and_footer {
                     tokio::time::sleep(COMBINE_PERIOD).await;
                 }
                 let Some(last) = events.last() else { return Ok(Vec::new()) };
-                self.render_parts(touched, last.seq).await
+                self.render_parts(changed, last.seq).await
             }
         }
     }
 
-    /// Renders the current state, which may be later than the last event: the next events then repeat it.
-    async fn render_parts(&self, touched: ChangedParts, seq: EventSeq) -> anyhow::Result<Vec<Event>> {
+    /// Renders the current state. It may be newer than the last event; the next events then repeat it.
+    async fn render_parts(&self, changed: ChangedParts, seq: EventSeq) -> anyhow::Result<Vec<Event>> {
         let id = self.reader.conversation();
         let ConversationUpdate { header, entries, footer } =
-            self.console.db.read_in_background(move |conn| touched.load_update(conn, id)).await?;
-        let setting = FormContext { token: self.token.clone() };
-        let entries_html = turns::render_entries(&self.console, &entries, &setting)?;
+            self.console.db.read_in_background(move |conn| changed.load_update(conn, id)).await?;
+        let form_context = FormContext { token: self.token.clone() };
+        let entries_html = turns::render_entries(&self.console, &entries, &form_context)?;
         let mut events: Vec<Event> = entries_html.iter().map(|html| html_event("turn", html)).collect();
         if let Some(footer) = footer {
-            let head = fragments::render_header(&self.console, &header, &setting)?;
-            let tail = fragments::render_footer(&self.console, &header, &entries, &footer, &setting)?;
-            events.push(html_event("head", &head));
-            events.push(html_event("head", &tail));
+            let header_html = fragments::render_header(&self.console, &header, &form_context)?;
+            let footer_html =
+                fragments::render_footer(&self.console, &header, &entries, &footer, &form_context)?;
+            events.push(html_event("head", &header_html));
+            events.push(html_event("head", &footer_html));
         }
-        // The cursor counts only once the client has the whole batch.
+        // Only the last event of the batch carries the cursor.
         if let Some(last) = events.pop() {
             events.push(last.id(seq.to_string()));
         }
@@ -144,24 +145,24 @@ impl PageEventStream {
     }
 }
 
-/// Builds an event. A line may end in two ways in the protocol, and both together would be two line ends.
+/// Builds an event. CRLF is replaced, because CR and LF each end a line of event data.
 fn html_event(name: &str, html: &str) -> Event {
     Event::default().event(name).data(html.replace("\r\n", "\n"))
 }
 
 impl ChangedParts {
-    /// Adds an event. A piece of an answer changes nothing around the conversation.
-    fn add_event(&mut self, event: &Logged) {
+    /// Adds the parts that an event changes. A chunk of a reply changes neither header nor footer.
+    fn add_event(&mut self, event: &StreamEvent) {
         self.turns.extend(event.turn);
         match &event.kind {
             StreamEventKind::BlockStart(_)
             | StreamEventKind::BlockDelta(..)
             | StreamEventKind::BlockEnd(_) => return,
             StreamEventKind::OutboundMessage(id, _) if event.turn.is_none() => {
-                self.notices.insert(*id);
+                self.notifications.insert(*id);
             }
             StreamEventKind::InboundMessage(id, InboundStatus::NoTurn) => {
-                self.texts.insert(*id);
+                self.unanswered.insert(*id);
             }
             StreamEventKind::Reaction(id, _) if event.turn.is_none() => {
                 self.reactions.insert(*id);
@@ -175,22 +176,22 @@ impl ChangedParts {
             | StreamEventKind::Reaction(..)
             | StreamEventKind::Conversation(_) => {}
         }
-        self.layout = true;
+        self.header_and_footer = true;
     }
 
     fn load_update(mut self, conn: &mut Conn, id: ConversationId) -> QueryResult<ConversationUpdate> {
         for reaction in self.reactions {
             match reactions::load_reaction_target(conn, reaction)? {
-                Some(MessageRef::Outbound(id)) => self.notices.insert(id),
-                Some(MessageRef::Inbound(id)) => self.texts.insert(id),
+                Some(MessageRef::Outbound(id)) => self.notifications.insert(id),
+                Some(MessageRef::Inbound(id)) => self.unanswered.insert(id),
                 None => continue,
             };
         }
-        let changed = ChangedEntries {
+        let entries = ChangedEntries {
             turns: self.turns.into_iter().collect(),
-            notifications: self.notices.into_iter().collect(),
-            unanswered: self.texts.into_iter().collect(),
+            notifications: self.notifications.into_iter().collect(),
+            unanswered: self.unanswered.into_iter().collect(),
         };
-        conversation::load_conversation_update(conn, id, changed, self.layout)
+        conversation::load_conversation_update(conn, id, entries, self.header_and_footer)
     }
 }

@@ -28,49 +28,49 @@ struct ConversationTemplate {
     /// True if the page shows the end of the conversation, which updates automatically.
     is_live: bool,
     seq: i64,
-    head: String,
+    header: String,
     entries: Vec<String>,
-    tail: String,
+    footer: String,
     older: Option<i64>,
-    /// Test user in whose name the operator can type.
-    types_as: Option<String>,
+    /// Name of the test user as whom the operator can send messages.
+    test_user_name: Option<String>,
     /// Content of the text box.
-    typed: String,
+    draft: String,
     /// Longest message, in characters.
-    longest: usize,
-    /// Key that identifies a message that is submitted twice.
+    max_chars: usize,
+    /// Idempotency key of the message form.
     key: String,
 }
 
-/// Requested part of a conversation, with the reader's own input.
+/// Requested part of a conversation, with the operator's rejected message.
 #[derive(Debug, Default, Deserialize)]
 pub(in crate::web) struct ConversationPageQuery {
     before: Option<i64>,
     #[serde(default, deserialize_with = "flash::deserialize_code")]
     flash: Option<FlashMessage>,
-    /// Typed text that was not accepted.
+    /// Message that was not accepted.
     #[serde(skip)]
-    typed: String,
+    draft: String,
 }
 
 pub(in crate::web) async fn show_conversation(
     State(console): State<ConsoleState>,
     operator: Operator,
     PageId(id): PageId,
-    PageParams(asks): PageParams<ConversationPageQuery>,
+    PageParams(query): PageParams<ConversationPageQuery>,
 ) -> PageResult {
-    conversation_response(&console, &operator, ConversationId(id), asks).await
+    conversation_response(&console, &operator, ConversationId(id), query).await
 }
 
-/// Shows the page again, with the typed text still in its box and the reason for which it was not accepted.
+/// Shows the page again, with the rejected message still in its box and the reason for the rejection.
 pub(super) async fn show_rejected_text(
     console: &ConsoleState,
     operator: &Operator,
     id: ConversationId,
-    (typed, flash): (String, FlashMessage),
+    (draft, flash): (String, FlashMessage),
 ) -> PageResult {
-    let asks = ConversationPageQuery { before: None, flash: Some(flash), typed };
-    Ok((StatusCode::UNPROCESSABLE_ENTITY, conversation_response(console, operator, id, asks).await?)
+    let query = ConversationPageQuery { before: None, flash: Some(flash), draft };
+    Ok((StatusCode::UNPROCESSABLE_ENTITY, conversation_response(console, operator, id, query).await?)
         .into_response())
 }
 
@@ -78,12 +78,12 @@ async fn conversation_response(
     console: &ConsoleState,
     operator: &Operator,
     id: ConversationId,
-    asks: ConversationPageQuery,
+    query: ConversationPageQuery,
 ) -> PageResult {
-    let before = asks.before.unwrap_or(i64::MAX);
-    let read = move |conn: &mut _| conversation::load_conversation_view(conn, id, before);
-    let view = console.db.read_in_background(read).await?.ok_or(PageError::NotFound)?;
-    Ok(render_conversation(console, operator, &view, asks).unwrap_or_else(|error| {
+    let before = query.before.unwrap_or(i64::MAX);
+    let load = move |conn: &mut _| conversation::load_conversation_view(conn, id, before);
+    let view = console.db.read_in_background(load).await?.ok_or(PageError::NotFound)?;
+    Ok(render_conversation(console, operator, &view, query).unwrap_or_else(|error| {
         tracing::error!(%error, "failed to render a conversation");
         StatusCode::INTERNAL_SERVER_ERROR.into_response()
     }))
@@ -93,31 +93,31 @@ fn render_conversation(
     console: &ConsoleState,
     operator: &Operator,
     view: &ConversationView,
-    asks: ConversationPageQuery,
+    query: ConversationPageQuery,
 ) -> askama::Result<Response> {
-    let ConversationPageQuery { before, flash, typed } = asks;
+    let ConversationPageQuery { before, flash, draft } = query;
     let ConversationHeader { conversation, user } = &view.header;
-    let with = UserLink::from(user);
-    let setting = FormContext { token: operator.form_token().to_owned() };
+    let user = UserLink::from(user);
+    let form_context = FormContext { token: operator.form_token().to_owned() };
     let is_open = conversation.ended_at.is_none();
     let content = ConversationTemplate {
         layout: PageLayout::new(operator, ConsoleSection::Conversations, conversation.name.clone()),
         id: conversation.id.0,
         flash,
-        is_test: with.is_test,
+        is_test: user.is_test,
         is_live: before.is_none(),
         seq: view.seq.0,
-        head: fragments::render_header(console, &view.header, &setting)?,
-        entries: turns::render_entries(console, &view.entries, &setting)?,
-        tail: if before.is_none() {
-            fragments::render_footer(console, &view.header, &view.entries, &view.footer, &setting)?
+        header: fragments::render_header(console, &view.header, &form_context)?,
+        entries: turns::render_entries(console, &view.entries, &form_context)?,
+        footer: if before.is_none() {
+            fragments::render_footer(console, &view.header, &view.entries, &view.footer, &form_context)?
         } else {
             String::new()
         },
         older: view.older,
-        types_as: (with.is_test && is_open && before.is_none()).then_some(with.name),
-        typed,
-        longest: MAX_MESSAGE_CHARS,
+        test_user_name: (user.is_test && is_open && before.is_none()).then_some(user.name),
+        draft,
+        max_chars: MAX_MESSAGE_CHARS,
         key: format!("{:032x}", rand::random::<u128>()),
     };
     Ok(render_page(&content))

@@ -1,4 +1,4 @@
-//! Entry of a conversation as HTML: the same for the page and for the stream, so that a repeat changes nothing.
+//! Entries of a conversation as HTML, the same for the page and for the stream.
 
 use askama::Template;
 use jiff::Timestamp;
@@ -19,10 +19,10 @@ use crate::web::console::delivery_labels::{self, DeliveryLabel};
 use crate::web::console::layout::DisplayTime;
 use crate::web::console_state::ConsoleState;
 
-/// Values that forms in an entry need.
+/// Values for the forms in an entry.
 #[derive(Debug, Clone)]
 pub(super) struct FormContext {
-    /// Token that forms must send back.
+    /// CSRF token that forms must send back.
     pub(super) token: String,
 }
 
@@ -46,10 +46,10 @@ struct TurnView {
     is_ending: bool,
     has_failed: bool,
     summary: String,
-    took: Option<String>,
+    duration: Option<String>,
     steps: Vec<StepView>,
-    carries_out: Vec<CallView>,
-    /// Text that the running step has produced so far.
+    executed_calls: Vec<CallView>,
+    /// Text of the running step so far.
     partial: String,
 }
 
@@ -61,11 +61,11 @@ struct StepView {
 
 struct AttemptView {
     number: u32,
-    by: String,
+    responder: String,
     is_running: bool,
-    abandoned: Option<String>,
+    failure: Option<String>,
     tokens: Option<String>,
-    took: Option<String>,
+    duration: Option<String>,
     thinking: String,
     text: String,
     drafts: Vec<String>,
@@ -73,9 +73,9 @@ struct AttemptView {
 
 struct CallView {
     tool: String,
-    tier: &'static str,
+    effect: &'static str,
     state: StateBadge,
-    took: Option<String>,
+    duration: Option<String>,
     arguments: String,
     outcome: Option<String>,
     for_model: Option<String>,
@@ -84,7 +84,7 @@ struct CallView {
 pub(super) struct ReceivedView {
     pub(super) body: String,
     pub(super) when: DisplayTime,
-    pub(super) by: String,
+    pub(super) source: String,
     pub(super) media: Vec<MessageMedia>,
     pub(super) skipped: Option<&'static str>,
     pub(super) reactions: Vec<String>,
@@ -94,7 +94,7 @@ struct SentView {
     body: String,
     when: DisplayTime,
     state: DeliveryLabel,
-    why: Option<String>,
+    reason: Option<String>,
     segments: String,
     has_picture: bool,
     reactions: Vec<String>,
@@ -104,29 +104,29 @@ struct SentView {
 pub(super) fn render_entries(
     console: &ConsoleState,
     entries: &ConversationEntries,
-    setting: &FormContext,
+    form_context: &FormContext,
 ) -> askama::Result<Vec<String>> {
     let entry = |id: String, at: Timestamp| EntryView {
         id,
         at_ms: at.as_millisecond(),
-        token: setting.token.clone(),
+        token: form_context.token.clone(),
         turn: None,
         received: Vec::new(),
         sent: Vec::new(),
     };
     let turns = entries.content.turns.iter().map(|turn| EntryView {
-        received: turn.received.iter().map(|text| received_view(console, entries, text)).collect(),
-        sent: turn.sent.iter().map(|text| sent_view(console, entries, text)).collect(),
+        received: turn.received.iter().map(|message| received_view(console, entries, message)).collect(),
+        sent: turn.sent.iter().map(|message| sent_view(console, entries, message)).collect(),
         turn: Some(turn_view(turn)),
         ..entry(format!("turn-{}", turn.row.id), turn.row.started_at)
     });
-    let notifications = entries.content.unassigned.notifications.iter().map(|text| EntryView {
-        sent: vec![sent_view(console, entries, text)],
-        ..entry(format!("notice-{}", text.id), text.written_at)
+    let notifications = entries.content.unassigned.notifications.iter().map(|message| EntryView {
+        sent: vec![sent_view(console, entries, message)],
+        ..entry(format!("notice-{}", message.id), message.written_at)
     });
-    let unanswered = entries.content.unassigned.unanswered.iter().map(|text| EntryView {
-        received: vec![received_view(console, entries, text)],
-        ..entry(format!("text-{}", text.id), text.received_at)
+    let unanswered = entries.content.unassigned.unanswered.iter().map(|message| EntryView {
+        received: vec![received_view(console, entries, message)],
+        ..entry(format!("text-{}", message.id), message.received_at)
     });
     let mut views: Vec<EntryView> = turns.chain(notifications).chain(unanswered).collect();
     views.sort_by_key(|view| view.at_ms);
@@ -142,7 +142,7 @@ fn turn_view(turn: &TurnRecord) -> TurnView {
     TurnView {
         id: turn.row.id.0,
         state: if is_ending {
-            StateBadge { words: "Ending", class: "warn" }
+            StateBadge { label: "Ending", class: "warn" }
         } else {
             labels::turn_badge(state)
         },
@@ -150,20 +150,20 @@ fn turn_view(turn: &TurnRecord) -> TurnView {
         is_ending,
         has_failed: !is_running && matches!(state, StreamTurnState::Failed | StreamTurnState::Error),
         summary: summarize_turn(turn),
-        took: turn.row.finished_at.map(|end| labels::format_duration(turn.row.started_at, end)),
+        duration: turn.row.finished_at.map(|end| labels::format_duration(turn.row.started_at, end)),
         partial: running.and_then(|attempt| attempt.text(BlockKind::Text)).unwrap_or_default(),
         steps: turn.steps.iter().map(step_view).collect(),
-        carries_out: call_views(&turn.executed_calls),
+        executed_calls: call_views(&turn.executed_calls),
     }
 }
 
 /// Summary of a turn, such as `2 steps: search_media, add_movie`.
 fn summarize_turn(turn: &TurnRecord) -> String {
     let steps = match (turn.steps.len(), turn.executed_calls.len()) {
-        (0, 0) => "Answered by code".to_owned(),
+        (0, 0) => "Answered without a model".to_owned(),
         (0, _) => "Runs the confirmed action".to_owned(),
         (1, _) => "1 step".to_owned(),
-        (many, _) => format!("{many} steps"),
+        (count, _) => format!("{count} steps"),
     };
     let calls: Vec<&str> = turn.calls().map(|call| call.tool.as_str()).collect();
     if calls.is_empty() { steps } else { format!("{steps}: {}", calls.join(", ")) }
@@ -186,26 +186,27 @@ fn attempt_view((number, attempt): (u32, &AttemptRecord)) -> AttemptView {
     drafts.sort_by_key(|block| block.ord);
     AttemptView {
         number,
-        by: match row.responder {
+        responder: match row.responder {
             Responder::Model => row.model.clone(),
             Responder::Keyword => "Keywords".to_owned(),
         },
         is_running,
-        abandoned: (row.state == AttemptState::Abandoned)
+        failure: (row.state == AttemptState::Abandoned)
             .then(|| skip_unreadable(row.failure_message()).flatten().unwrap_or_default()),
         tokens: row.tokens_in.map(|input| {
             let (cached, output) =
                 (row.tokens_cached.unwrap_or_default(), row.tokens_out.unwrap_or_default());
             format!("{input} tokens in ({cached} cached), {output} out")
         }),
-        took: row.finished_at.map(|end| labels::format_duration(row.started_at, end)),
+        duration: row.finished_at.map(|end| labels::format_duration(row.started_at, end)),
         thinking: attempt.text(BlockKind::Thinking).unwrap_or_default(),
         text: attempt.text(BlockKind::Text).unwrap_or_default(),
         drafts: drafts.into_iter().map(|block| block.text.clone()).collect(),
     }
 }
 
-/// Returns the views of calls. A call that cannot be read is left out, so that the page still shows the rest of the turn.
+/// Returns the views of calls. A call that cannot be parsed is left out, so that the page still shows the rest of the
+/// turn.
 fn call_views(calls: &[ToolCallRecord]) -> Vec<CallView> {
     calls.iter().filter_map(|call| skip_unreadable(call_view(call))).collect()
 }
@@ -214,13 +215,13 @@ fn call_view(call: &ToolCallRecord) -> QueryResult<CallView> {
     let outcome = call.outcome()?;
     Ok(CallView {
         tool: call.tool.clone(),
-        tier: match call.effect {
+        effect: match call.effect {
             EffectLevel::Read => "reads",
             EffectLevel::Write => "changes something",
             EffectLevel::Destructive => "deletes",
         },
         state: labels::call_badge(call.state),
-        took: call.started_at.zip(call.finished_at).map(|(from, to)| labels::format_duration(from, to)),
+        duration: call.started_at.zip(call.finished_at).map(|(from, to)| labels::format_duration(from, to)),
         arguments: match call.arguments()? {
             ToolArguments::Object(map) => pretty_json(&Value::Object(map)),
             ToolArguments::Malformed(text) => text,
@@ -237,36 +238,36 @@ fn pretty_json(value: &Value) -> String {
 pub(super) fn received_view(
     console: &ConsoleState,
     entries: &ConversationEntries,
-    text: &InboundRecord,
+    message: &InboundRecord,
 ) -> ReceivedView {
     ReceivedView {
-        body: text.body.clone(),
-        when: console.display_time(text.received_at),
-        by: labels::author_label(text, &entries.key_names),
-        media: skip_unreadable(text.media()).unwrap_or_default(),
-        skipped: text.skip_reason().map(labels::skip_reason_label),
-        reactions: reaction_labels(entries, MessageRef::Inbound(text.id)),
+        body: message.body.clone(),
+        when: console.display_time(message.received_at),
+        source: labels::author_label(message, &entries.key_names),
+        media: skip_unreadable(message.media()).unwrap_or_default(),
+        skipped: message.skip_reason().map(labels::skip_reason_label),
+        reactions: reaction_labels(entries, MessageRef::Inbound(message.id)),
     }
 }
 
-fn sent_view(console: &ConsoleState, entries: &ConversationEntries, text: &OutboundRecord) -> SentView {
-    let failure = entries.failures.get(&text.id).cloned().unwrap_or_default();
+fn sent_view(console: &ConsoleState, entries: &ConversationEntries, message: &OutboundRecord) -> SentView {
+    let failure = entries.failures.get(&message.id).cloned().unwrap_or_default();
     SentView {
-        body: text.body.clone(),
-        when: console.display_time(text.written_at),
-        state: delivery_labels::delivery_label(text.status()),
-        why: delivery_labels::delivery_reason(text.status(), &failure),
-        segments: match text.transport() {
+        body: message.body.clone(),
+        when: console.display_time(message.written_at),
+        state: delivery_labels::delivery_label(message.status()),
+        reason: delivery_labels::delivery_reason(message.status(), &failure),
+        segments: match message.transport() {
             MessageTransport::Console | MessageTransport::Terminal => String::new(),
-            MessageTransport::Carrier if text.segments == 1 => "1 segment".to_owned(),
-            MessageTransport::Carrier => format!("{} segments", text.segments),
+            MessageTransport::Carrier if message.segments == 1 => "1 segment".to_owned(),
+            MessageTransport::Carrier => format!("{} segments", message.segments),
         },
-        has_picture: text.picture.is_some(),
-        reactions: reaction_labels(entries, MessageRef::Outbound(text.id)),
+        has_picture: message.picture.is_some(),
+        reactions: reaction_labels(entries, MessageRef::Outbound(message.id)),
     }
 }
 
 fn reaction_labels(entries: &ConversationEntries, message: MessageRef) -> Vec<String> {
     let active = entries.content.reactions.get(message).iter();
-    active.map(|given| given.emoji.clone().unwrap_or_else(|| "sticker".to_owned())).collect()
+    active.map(|reaction| reaction.emoji.clone().unwrap_or_else(|| "sticker".to_owned())).collect()
 }
