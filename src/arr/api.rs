@@ -151,7 +151,7 @@ impl ApiClient {
         };
         let mut elements = JsonArrayReader::default();
         elements.push_bytes(&begin, &mut visit).map_err(ArrError::Unreadable)?;
-        while let Some(piece) = answer.next_piece().await.map_err(ArrError::NoAnswer)? {
+        while let Some(piece) = answer.next_chunk().await.map_err(ArrError::NoAnswer)? {
             elements.push_bytes(&piece, &mut visit).map_err(ArrError::Unreadable)?;
         }
         elements.finish_reading().map_err(ArrError::Unreadable)
@@ -254,11 +254,11 @@ impl ApiClient {
     ) -> Result<(Bytes, StreamedResponse), ArrError> {
         let mut answer =
             self.http.open_response(self.build_request(call)?, bounds).await.map_err(transport_error)?;
-        let mut begin = answer.next_piece().await.map_err(transport_error)?.unwrap_or_default();
+        let mut begin = answer.next_chunk().await.map_err(transport_error)?.unwrap_or_default();
         if !answer.head.status.is_success() {
             let mut complaint = begin.to_vec();
             while complaint.len() < MAX_COMPLAINT_BYTES
-                && let Some(piece) = answer.next_piece().await.map_err(transport_error)?
+                && let Some(piece) = answer.next_chunk().await.map_err(transport_error)?
             {
                 complaint.extend_from_slice(&piece);
             }

@@ -44,7 +44,7 @@ impl ClockStepAdoption {
         let followed = self.db.write_in_order(adopt, follow).await;
         let step = adopted.unwrap_or_default();
         if let Err(error) = followed {
-            self.clock.take_back_step(step);
+            self.clock.revert_step(step);
             return Err(error);
         }
         Ok(step)

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::routing::verification::MessageFields;
 use crate::conversation::transcript::{Address, OutboxId};
-use crate::store::queue::callbacks::CallbackWord;
+use crate::store::queue::callbacks::CallbackToken;
 
 #[async_trait]
 pub trait MessageChannel: Send + Sync {
@@ -55,7 +55,7 @@ pub struct OutboundMessage {
     pub body: String,
     pub media: Vec<String>,
     /// Random value by which status callbacks name the row.
-    pub word: CallbackWord,
+    pub word: CallbackToken,
 }
 
 /// Receipt of a message that the carrier has accepted.

@@ -207,12 +207,12 @@ impl OutboxRelay {
         let terms = self.parts.waits.terms.clone();
         let due = match self.parts.db.write(move |conn| outbox::claim_message(conn, id, &terms, now)).await? {
             SendClaim::Send(due) => due,
-            SendClaim::Dropped | SendClaim::AlreadyClaimed => return Ok(()),
+            SendClaim::Dropped | SendClaim::NotReady => return Ok(()),
         };
         failpoint::reached("outbox.claimed");
         let attempt = due.attempt;
         if attempt > 1 {
-            self.parts.metrics.text_tried_again();
+            self.parts.metrics.text_retried();
         }
         let outcome = self.hand_over(&due).await;
         failpoint::reached("outbox.sent");
@@ -264,7 +264,7 @@ impl OutboxRelay {
         else {
             return Ok(());
         };
-        let (attempt, looks) = (sought.due.attempt, sought.looks);
+        let (attempt, looks) = (sought.due.attempt, sought.unsuccessful_lookups);
         if let Some(sid) = sought.reported {
             return self.record_attempt(id, attempt, Ok(CarrierReceipt { sid, created_at: None })).await;
         }
@@ -272,7 +272,7 @@ impl OutboxRelay {
             Ok(Some(listed)) => self.record_attempt(id, attempt, Ok(listed)).await,
             Ok(None) => {
                 let now = self.parts.clock.now();
-                let looks = LookupCount { before: looks, enough: self.parts.waits.looks.len() };
+                let looks = LookupCount { earlier: looks, required: self.parts.waits.looks.len() };
                 let count = move |conn: &mut _| lookups::record_unsuccessful_lookup(conn, id, looks, now);
                 self.parts.db.write(count).await.map(|missing| {
                     tracing::info!(outbox = %id, ?missing, "message is not in the carrier's list");
@@ -351,6 +351,6 @@ impl OutboxRelay {
 }
 
 fn outbound_message(due: &DueMessage) -> OutboundMessage {
-    let DueMessage { id, attempt, to, from, body, media, word } = due.clone();
-    OutboundMessage { id, attempt, to, from, body, media: media.into_iter().collect(), word }
+    let DueMessage { id, attempt, to, from, body, media, token } = due.clone();
+    OutboundMessage { id, attempt, to, from, body, media: media.into_iter().collect(), word: token }
 }

@@ -176,7 +176,7 @@ impl TwilioAccount {
     /// its SID was never received.
     fn status_callback(&self, text: &OutboundMessage) -> String {
         let public_url = self.public_url.trim_end_matches('/');
-        let key = CallbackKey { outbox: text.id, attempt: text.attempt, word: text.word.clone() };
+        let key = CallbackKey { outbox: text.id, attempt: text.attempt, token: text.word.clone() };
         format!("{public_url}{STATUS_PATH}?{}", key.to_query())
     }
 }
@@ -266,7 +266,7 @@ mod tests {
     use crate::conversation::transcript::{Address, OutboxId};
     use crate::http::HttpClient;
     use crate::messaging::{CarrierReceipt, MessageChannel, OutboundMessage};
-    use crate::store::queue::callbacks::CallbackWord;
+    use crate::store::queue::callbacks::CallbackToken;
 
     fn account(sender: TwilioSender, credentials: TwilioCredentials) -> TwilioAccount {
         TwilioAccount {
@@ -290,7 +290,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune & more".into(),
             media: vec![],
-            word: CallbackWord::from_stored("0123"),
+            word: CallbackToken::from_stored("0123"),
         }
     }
 
@@ -376,7 +376,7 @@ mod tests {
         let twilio = Twilio::new(account(TwilioSender::Number, token()), silent);
         let started = tokio::time::Instant::now();
         let outcome = format!("{:?}", twilio.send(&text()).await);
-        assert_eq!(outcome, r#"Err(Unknown("get an answer within 15 s"))"#);
+        assert_eq!(outcome, r#"Err(Unknown("get a response within 15 s"))"#);
         assert_eq!(started.elapsed(), Duration::from_secs(15));
     }
 

@@ -10,7 +10,7 @@ use super::queue::outbox::{self as sending, OutboxState};
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
 use super::turns::{daily_budget, model_steps};
 use super::{Conn, clock_step};
-use crate::clock::SMALLEST_STEP;
+use crate::clock::MIN_STEP;
 use crate::conversation::stream_events::CallPhase;
 use crate::conversation::transcript::EffectLevel;
 
@@ -31,7 +31,7 @@ const STARTS_TOGETHER: SignedDuration = SignedDuration::from_secs(10);
 pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
     let last = clock_step::last_stored_time(conn)?.map(|last| now.duration_since(last));
     let downtime = match last {
-        Some(step) if step <= -SMALLEST_STEP => Downtime::Uncertain(step),
+        Some(step) if step <= -MIN_STEP => Downtime::Uncertain(step),
         Some(_) | None => Downtime::Known,
     };
     if let Downtime::Uncertain(step) = downtime {

@@ -121,7 +121,7 @@ impl AdditionRetrier {
         let load = move |conn: &mut _| {
             let Some(open) = title_requests::load_open_addition(conn, id)? else { return Ok(None) };
             let group = request_groups::load_request_group(conn, open)?;
-            Ok(Some((scene_of(conn, &group.whole)?, group)))
+            Ok(Some((scene_of(conn, &group.merged)?, group)))
         };
         let loaded = match self.db.read(load).await {
             Err(error) if error.is_unreadable() => return self.recorder.give_up_unreadable(id, &error).await,
@@ -129,27 +129,27 @@ impl AdditionRetrier {
         };
         let Some((context, group)) = loaded else { return Ok(()) };
         if context.user.status != UserStatus::Active || context.user.opted_out {
-            let (user, now) = (group.whole.user, self.clock.now());
+            let (user, now) = (group.merged.user, self.clock.now());
             return Ok(self
                 .db
                 .write(move |conn| title_requests::withdraw_additions(conn, user, now))
                 .await?);
         }
-        let Some(tool) = self.tools.registry().get(tool_name(group.whole.wanted.kind)).cloned() else {
-            let told = words::format_refused(&group.whole.wanted, None);
+        let Some(tool) = self.tools.registry().get(tool_name(group.merged.title.kind)).cloned() else {
+            let told = words::format_refused(&group.merged.title, None);
             return self
                 .recorder
                 .end_addition_as_given_up(&context, &group, GivenUp::to_all(told, FailureCode::NoSuchTool))
                 .await;
         };
-        let outcome = match group.whole.state {
+        let outcome = match group.merged.state {
             DeferredAdditionState::Waiting => self.try_addition(&context, &group, &tool).await?,
-            DeferredAdditionState::InProgress => self.check_addition(&context, &group.whole, &tool).await?,
+            DeferredAdditionState::InProgress => self.check_addition(&context, &group.merged, &tool).await?,
         };
         match outcome {
             RetryOutcome::Refused(failure) if group.parts().len() > 1 => {
                 self.take_back(&group).await?;
-                match group.by_seasons().as_slice() {
+                match group.split_by_seasons().as_slice() {
                     [same_seasons] => self.try_earlier(same_seasons, failure, &tool).await,
                     parts => self.try_parts(parts, &tool).await,
                 }
@@ -161,7 +161,7 @@ impl AdditionRetrier {
     /// Tries the parts of a refused group one by one, each with its own outcome.
     async fn try_parts(&self, parts: &[RequestGroup], tool: &Arc<dyn Tool>) -> anyhow::Result<()> {
         for part in parts {
-            let context = self.scene_of(&part.whole).await?;
+            let context = self.scene_of(&part.merged).await?;
             match self.try_addition(&context, part, tool).await? {
                 RetryOutcome::Refused(failure) if part.parts().len() > 1 => {
                     self.take_back(part).await?;
@@ -184,14 +184,14 @@ impl AdditionRetrier {
         let (mut tried, mut failure) = (group.clone(), failure);
         while let Some(earlier) = tried.without_newest(failure.for_user.as_deref()) {
             let refused =
-                failed_addition_entry(&self.scene_of(&tried.whole).await?, &tried.whole, &failure.code);
+                failed_addition_entry(&self.scene_of(&tried.merged).await?, &tried.merged, &failure.code);
             let now = self.clock.now();
             let record = move |conn: &mut Conn| {
                 audit::record_outcome(conn, &refused, now);
                 Ok(())
             };
             self.db.write(record).await?;
-            let context = self.scene_of(&earlier.whole).await?;
+            let context = self.scene_of(&earlier.merged).await?;
             match self.try_addition(&context, &earlier, tool).await? {
                 RetryOutcome::Refused(again) if earlier.parts().len() > 1 => {
                     self.take_back(&earlier).await?;
@@ -222,7 +222,7 @@ impl AdditionRetrier {
         group: &RequestGroup,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<RetryOutcome> {
-        let call = rebuild_call(&group.whole);
+        let call = rebuild_call(&group.merged);
         let uses = match tool.check_arguments(&call.arguments) {
             Ok(uses) => uses,
             Err(failure) => return Ok(RetryOutcome::Refused(failure)),
@@ -250,7 +250,7 @@ impl AdditionRetrier {
             Ok(Err(ToolError::CallFailed(failure))) => RetryOutcome::Refused(failure),
             Ok(Err(ToolError::Fatal(error))) => return Err(error),
             Ok(Err(ToolError::Unknown(reason))) => {
-                tracing::warn!(request = group.whole.id, reason, "addition outcome is unknown");
+                tracing::warn!(request = group.merged.id, reason, "addition outcome is unknown");
                 RetryOutcome::Unknown
             }
             Err(_) => RetryOutcome::Unknown,
@@ -314,7 +314,7 @@ fn rebuild_call(open: &DeferredAddition) -> ToolCall {
         row: open.call,
         id: CallId::from_stored(""),
         step: 0,
-        name: tool_name(open.wanted.kind).to_owned(),
+        name: tool_name(open.title.kind).to_owned(),
         arguments: open.arguments.clone(),
         effect_level: EffectLevel::Write,
         state: CallState::Created,

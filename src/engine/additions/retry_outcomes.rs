@@ -59,11 +59,11 @@ impl RetryRecorder {
         group: &RequestGroup,
         outcome: RetryOutcome,
     ) -> anyhow::Result<()> {
-        let (id, open) = (group.whole.id, &group.whole);
+        let (id, open) = (group.merged.id, &group.merged);
         // The clock may have been set during the try, which shifts the stored wait.
         let current = self.db.read(move |conn| title_requests::load_open_addition(conn, id)).await?;
         let now = self.clock.now();
-        let asked_at = current.map_or(open.asked_at, |current| current.asked_at);
+        let asked_at = current.map_or(open.requested_at, |current| current.requested_at);
         let tries = match open.state {
             DeferredAdditionState::Waiting => open.tries + 1,
             DeferredAdditionState::InProgress => open.tries,
@@ -86,10 +86,10 @@ impl RetryRecorder {
             }
             (RetryOutcome::Refused(failure), _) => GivenUp::from_refusal(group, failure),
             (RetryOutcome::NotMade, None) => {
-                GivenUp::to_all(words::format_given_up(&open.wanted), FailureCode::NotReachedForADay)
+                GivenUp::to_all(words::format_given_up(&open.title), FailureCode::NotReachedForADay)
             }
             (RetryOutcome::Unknown, None) => {
-                GivenUp::to_all(words::format_outcome_unknown(&open.wanted), FailureCode::OutcomeUnknown)
+                GivenUp::to_all(words::format_outcome_unknown(&open.title), FailureCode::OutcomeUnknown)
             }
         };
         self.end_addition_as_given_up(context, group, given_up).await
@@ -103,7 +103,7 @@ impl RetryRecorder {
         ran: ToolOutput,
     ) -> anyhow::Result<()> {
         let ToolOutput { result, effects: deeds } = ran;
-        let wanted = requested_title(&deeds).unwrap_or(&group.whole.wanted).clone();
+        let wanted = requested_title(&deeds).unwrap_or(&group.merged.title).clone();
         let was_added = deeds.iter().any(|deed| matches!(deed, ToolEffect::Count(_)));
         let told = match was_added {
             true => words::format_added(&wanted),
@@ -116,10 +116,10 @@ impl RetryRecorder {
             change_record::outcome_entry(context, part.call, OutcomeSource::Response, tool, &result)
         };
         let notes: Vec<audit::NewAuditEntry> = group.parts().iter().map(note).collect();
-        let doer = EffectSource::from_call(context, group.whole.call);
+        let doer = EffectSource::from_call(context, group.merged.call);
         let (group, settings, now) = (group.clone(), self.settings.clone(), self.clock.now());
         let end = move |conn: &mut Conn| {
-            let CloseGroupOutcome::Into(id) =
+            let CloseGroupOutcome::MergedInto(id) =
                 request_groups::close_group(conn, &group, &TitleRequestOutcome::Added(&wanted), now)?
             else {
                 // If the user was erased meanwhile, no title is stored, but the quota usage still counts.
@@ -140,7 +140,7 @@ impl RetryRecorder {
             if deeds.iter().any(|deed| matches!(deed, ToolEffect::Follow(_))) {
                 return Ok(());
             }
-            notify_followers(conn, (id, &group.whole), &settings, &words::format_ready(&wanted), now)
+            notify_followers(conn, (id, &group.merged), &settings, &words::format_ready(&wanted), now)
         };
         self.db.write(end).await?;
         self.outbox.notify();
@@ -158,17 +158,17 @@ impl RetryRecorder {
             group.parts().iter().map(|part| failed_addition_entry(context, part, &given_up.reason)).collect();
         let (group, now) = (group.clone(), self.clock.now());
         let end = move |conn: &mut _| {
-            let CloseGroupOutcome::Into(id) =
+            let CloseGroupOutcome::MergedInto(id) =
                 request_groups::close_group(conn, &group, &TitleRequestOutcome::GivenUp, now)?
             else {
                 return Ok(());
             };
             notes.iter().for_each(|note| audit::record_outcome(conn, note, now));
             notify_requester(conn, &user, &settings, (id, &given_up.told), now)?;
-            if title_requests::may_still_arrive(conn, &group.whole.wanted)? {
+            if title_requests::may_still_arrive(conn, &group.merged.title)? {
                 return Ok(());
             }
-            notify_followers(conn, (id, &group.whole), &settings, &given_up.to_others, now)
+            notify_followers(conn, (id, &group.merged), &settings, &given_up.to_others, now)
         };
         self.db.write(end).await?;
         self.outbox.notify();
@@ -181,13 +181,13 @@ impl RetryRecorder {
         tracing::error!(request = id, %error, "gave up an unreadable addition");
         let (settings, now) = (self.settings.clone(), self.clock.now());
         let end = move |conn: &mut Conn| {
-            let Some(lost) = title_requests::unreadable_request(conn, id)? else { return Ok(()) };
+            let Some(lost) = title_requests::load_unreadable_request(conn, id)? else { return Ok(()) };
             title_requests::settle_title_request(conn, id, &TitleRequestOutcome::GivenUp, now)?;
             let user = users::load_user(conn, lost.user)?;
             if user.status != UserStatus::Active || user.opted_out {
                 return Ok(());
             }
-            let told = words::unreadable(&lost.wanted, lost.trying);
+            let told = words::unreadable(&lost.title, lost.state);
             notify_requester(conn, &user, &settings, (id, &told), now)
         };
         self.db.write(end).await?;
@@ -232,7 +232,7 @@ impl GivenUp {
     }
 
     fn from_refusal(group: &RequestGroup, failure: CallFailure) -> Self {
-        let wanted = &group.whole.wanted;
+        let wanted = &group.merged.title;
         let why = group.refusal.as_deref().or(failure.for_user.as_deref());
         // The reason for the refusal may concern only this user.
         let to_others = words::format_refused(wanted, None);
@@ -246,7 +246,7 @@ pub(super) fn failed_addition_entry(
     open: &DeferredAddition,
     reason: &FailureCode,
 ) -> audit::NewAuditEntry {
-    change_record::failed_write_entry(context, open.call, tool_name(open.wanted.kind), reason)
+    change_record::failed_write_entry(context, open.call, tool_name(open.title.kind), reason)
 }
 
 /// Notifies a user once of the outcome of their request, outside their quiet hours. Users without notifications are
@@ -277,7 +277,7 @@ fn notify_followers(
     now: Timestamp,
 ) -> QueryResult<()> {
     let mut followers = Vec::new();
-    for what in tool_effects::followed_titles(&open.wanted) {
+    for what in tool_effects::followed_titles(&open.title) {
         followers.extend(follows::end_follows(conn, &what, now)?);
     }
     followers.sort_unstable_by_key(|user| user.0);

@@ -187,7 +187,7 @@ impl MemoryIndexer {
         // A model may report many things as facts. Only facts in the user's own words are suggested to the operator.
         let stated = extraction.facts.iter().filter(|fact| fact.is_supported_by([row.question.as_str()]));
         let (user, suggested): (_, Vec<UserFact>) = (row.user, stated.cloned().collect());
-        let learned = IndexingResult { extraction, source: by, is_shareable: general, vectors };
+        let learned = IndexingResult { metadata: extraction, source: by, is_shareable: general, vectors };
         let complete = move |conn: &mut _| {
             let recorded = indexing_queue::complete_indexing_job(conn, id, &learned, now)?;
             if let (IndexingOutcome::Recorded, Some(user)) = (recorded, user) {

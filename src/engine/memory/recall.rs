@@ -94,7 +94,7 @@ impl AnswerRecall {
                 None => (Vec::new(), None),
             };
             let by_words =
-                search::find_by_words(conn, &owners, &content_words(&query), CANDIDATES_PER_RANKING)?;
+                search::find_answers_by_words(conn, &owners, &content_words(&query), CANDIDATES_PER_RANKING)?;
             ids.extend(&by_words);
             let sought =
                 sought.as_ref().map(|QueryEmbedding { model, vector }| VectorQuery { model, vector });

@@ -74,7 +74,7 @@ impl Notifier {
     pub(crate) async fn send_due_notifications(&self) -> anyhow::Result<Option<Timestamp>> {
         // The time is taken before the read: an event that arrives after the read is not missing from a due group.
         let now = self.clock.now();
-        let untold = self.db.read(|conn| arr_events::load_unreported_events(conn, EVENT_BATCH)).await?;
+        let untold = self.db.read(|conn| arr_events::load_pending_events(conn, EVENT_BATCH)).await?;
         let groups = group_events(untold);
         // Groups that need no request come first, so that a Sonarr instance that hangs delays no movie.
         let (shows, others): (Vec<_>, Vec<_>) =

@@ -192,7 +192,7 @@ impl TurnStart<'_> {
         let mut over = vec![false; waiting.len()];
         let (Some(rate), Some(first)) = (self.settings.rate_limit, waiting.first()) else { return Ok(over) };
         let languages = &self.settings.languages;
-        let before = inbound_messages::load_counted_before(self.conn, user, first, rate.max)?;
+        let before = inbound_messages::load_messages_counted_toward_limit(self.conn, user, first, rate.max)?;
         for allowance in TextAllowance::ALL {
             let draws_on_it = |body: &str| TextAllowance::from_text(body, languages) == allowance;
             let counted = before.iter().filter(|(_, body)| draws_on_it(body)).map(|(at, _)| *at).collect();

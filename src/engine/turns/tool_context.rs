@@ -77,11 +77,8 @@ fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<Vec<TitleReq
         Some(User { name: Some(name), .. }) => Requester::Named(name.clone()),
         Some(_) | None => Requester::Unnamed,
     };
-    let told = asked.into_iter().map(|RecentTitleRequest { user, wanted, stage, at }| TitleRequest {
-        requester: who(user),
-        wanted,
-        status: stage,
-        requested_at: at,
+    let told = asked.into_iter().map(|RecentTitleRequest { user, title, status, requested_at }| {
+        TitleRequest { requester: who(user), wanted: title, status, requested_at }
     });
     Ok(told.collect())
 }

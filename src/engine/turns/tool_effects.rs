@@ -118,7 +118,7 @@ fn queue_addition(
     {
         (wanted.title, wanted.year) = (title, year);
     }
-    let new = NewDeferredAddition { user: doer.user.id, call: doer.call, wanted: &wanted, arguments };
+    let new = NewDeferredAddition { user: doer.user.id, call: doer.call, title: &wanted, arguments };
     title_requests::queue_addition(conn, &new, now)
 }
 

@@ -188,7 +188,7 @@ pub(super) async fn show_memory_stats(
         failing: counted.failing,
         facts: counted.facts,
         vector_bytes: counted.vector_bytes,
-        last_worked_at: counted.last_worked_at.map(format_iso),
+        last_worked_at: counted.last_indexed_at.map(format_iso),
     }))
 }
 

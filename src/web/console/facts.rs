@@ -49,7 +49,7 @@ pub(super) fn suggestion_lines(
     let line = |one: &FactSuggestion| SuggestionLine {
         id: one.id,
         sentence: one.fact.to_sentence(),
-        at: console.display_time(one.at),
+        at: console.display_time(one.suggested_at),
     };
     suggestions.iter().map(line).collect()
 }

@@ -86,7 +86,7 @@ pub(in crate::web) async fn show_memory(
         layout: PageLayout::new(&operator, ConsoleSection::Memory, "Memory").with_flash(query.flash),
         figures: memory_figures(&stats),
         sorts: category_counts(&stats),
-        worked: stats.last_worked_at.map(when),
+        worked: stats.last_indexed_at.map(when),
         waiting: stats.by_state.get("pending").copied().unwrap_or(0),
         suggestions: suggested.into_iter().map(|row| answer_line(row, &when)).collect(),
         shared: shared.into_iter().map(|row| answer_line(row, &when)).collect(),
