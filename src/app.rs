@@ -216,9 +216,8 @@ impl App {
     /// Opens the database, registers the configured users, resumes unfinished work and starts to send messages.
     pub async fn start(blueprint: AppBlueprint) -> Result<Self, StartError> {
         let AppBlueprint { db, clock, settings, embedder, admin, members, missed_messages, .. } = blueprint;
-        let similarity_floor = settings.similarity_floor;
-        let connection_tester =
-            ConnectionTester::new(blueprint.config, &blueprint.library, embedder.clone(), similarity_floor);
+        let floor = settings.similarity_floor;
+        let tester = ConnectionTester::new(blueprint.config, &blueprint.library, embedder.clone(), floor);
         let (library, delays) = (Arc::new(blueprint.library), settings.recovery_delays);
         let now = begin_run(&db, &clock, &settings, (admin, members)).await?;
         let tools = all_tools(&library, settings.pictures);
@@ -281,13 +280,13 @@ impl App {
             context_window: blueprint.context_window,
             metrics,
             health,
-            checkup: connection_tester,
+            checkup: tester,
         };
         Ok(Self { engine, relay, webhooks, console, db, clock, stop, maintenance, tasks })
     }
 
-    /// Waits for running turns up to the grace period, and stops the background tasks. Unfinished turns resume at the next
-    /// start. Call this before the listener closes, so that messages are accepted until the end.
+    /// Waits for running turns up to the grace period, and stops the background tasks. Unfinished turns resume at the
+    /// next start. Call this before the listener closes, so that messages are accepted until the end.
     pub async fn drain_turns(&self) {
         self.engine.drain(TURN_GRACE_PERIOD).await;
         self.stop.cancel();

@@ -30,8 +30,8 @@ pub struct SteadyClock {
 #[derive(Debug)]
 enum WallClock {
     System,
-    /// Clock that starts at `start` and advances with the clock of the Tokio runtime, which a simulation pauses. `offset`
-    /// is the sum of its steps.
+    /// Clock that starts at `start` and advances with the clock of the Tokio runtime, which a simulation pauses.
+    /// `offset` is the sum of its steps.
     Simulated {
         start: Timestamp,
         since: Instant,
@@ -178,19 +178,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn steady_clock_follows_a_step_only_after_adoption() {
         let clock = Clock::from_runtime(Timestamp::UNIX_EPOCH);
-        let test_time = |seconds| Timestamp::from_second(seconds).unwrap();
+        let timestamp = |seconds| Timestamp::from_second(seconds).unwrap();
         tokio::time::advance(Duration::from_secs(10)).await;
-        assert_eq!((clock.now(), clock.pending_step()), (test_time(10), None));
+        assert_eq!((clock.now(), clock.pending_step()), (timestamp(10), None));
 
         let hour_back = SignedDuration::from_hours(-1);
         clock.shift_wall_clock(hour_back);
         tokio::time::advance(Duration::from_secs(5)).await;
-        assert_eq!((clock.now(), clock.pending_step()), (test_time(15), Some(hour_back)));
+        assert_eq!((clock.now(), clock.pending_step()), (timestamp(15), Some(hour_back)));
 
         assert_eq!(clock.adopt_step(), hour_back);
-        assert_eq!((clock.now(), clock.pending_step()), (test_time(15 - 3600), None));
+        assert_eq!((clock.now(), clock.pending_step()), (timestamp(15 - 3600), None));
         clock.revert_step(hour_back);
-        assert_eq!((clock.now(), clock.pending_step()), (test_time(15), Some(hour_back)));
+        assert_eq!((clock.now(), clock.pending_step()), (timestamp(15), Some(hour_back)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,8 +3,8 @@
 #[cfg(feature = "failpoints")]
 static ARMED: std::sync::OnceLock<(String, u32)> = std::sync::OnceLock::new();
 
-/// Arms one failpoint, given by its name and the number of the visit that aborts the program. Only the first call has an
-/// effect.
+/// Arms one failpoint, given by its name and the number of the visit that aborts the program. Only the first call has
+/// an effect.
 #[cfg(feature = "failpoints")]
 pub fn arm_failpoint(failpoint: (String, u32)) {
     ARMED.get_or_init(|| failpoint);

@@ -34,7 +34,8 @@ enum HttpTransport {
     InProcess(InProcess),
 }
 
-/// Error of a request without a usable response. The variants distinguish whether the peer may have acted on the request.
+/// Error of a request without a usable response. The variants distinguish whether the peer may have acted on the
+/// request.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// The request was certainly not sent.
@@ -84,8 +85,8 @@ impl HttpClient {
         self.send_within(request, ResponseBounds::for_whole_response(timeout, MAX_RESPONSE_BYTES)).await
     }
 
-    /// Sends a request once, with bounds for its response. The memory of the body stays reserved until the last clone of
-    /// the body is dropped.
+    /// Sends a request once, with bounds for its response. The memory of the body stays reserved until the last clone
+    /// of the body is dropped.
     pub async fn send_within(
         &self,
         request: Request<Bytes>,
@@ -107,11 +108,11 @@ impl HttpClient {
         Ok(Response::from_parts(response.head, body))
     }
 
-    /// Sends a request once, and returns the response with a body that is read in chunks, for a body that is too large to
-    /// be in memory as a whole.
+    /// Sends a request once, and returns the response with a body that is read in chunks, for a body that is too large
+    /// to be in memory as a whole.
     ///
-    /// The future is boxed to reduce compile time: otherwise the compiler checks the whole HTTP library for `Send` in every
-    /// caller.
+    /// The future is boxed to reduce compile time: otherwise the compiler checks the whole HTTP library for `Send` in
+    /// every caller.
     pub fn open_response(
         &self,
         request: Request<Bytes>,
@@ -148,7 +149,7 @@ impl HttpClient {
         let bounds = bounds.with_announced_length(&head)?;
         let reservation = match write_reservation {
             Some(mut reservation) => {
-                reservation.shrink_to(bounds.held);
+                reservation.shrink_to(bounds.reserved_bytes);
                 Some(reservation)
             }
             None if is_read => self.reserve_budget(bounds, deadline).await?,
@@ -163,7 +164,7 @@ impl HttpClient {
         deadline: Instant,
     ) -> Result<Option<BudgetReservation>, HttpError> {
         let Some(budget) = &self.budget else { return Ok(None) };
-        match tokio::time::timeout_at(deadline, budget.reserve_bytes(bounds.held)).await {
+        match tokio::time::timeout_at(deadline, budget.reserve_bytes(bounds.reserved_bytes)).await {
             Ok(reserved) => reserved.map(Some).map_err(|error| HttpError::Broken(error.into())),
             Err(_) => Err(HttpError::TimedOut(bounds.timeout)),
         }
@@ -198,13 +199,13 @@ pub struct ResponseBounds {
     /// Maximum size of the body.
     pub bytes: u64,
     /// Maximum part of the body that is in memory at the same time, which is reserved.
-    pub held: u64,
+    pub reserved_bytes: u64,
 }
 
 impl ResponseBounds {
     /// Returns the bounds of a response that is read as a whole.
     pub const fn for_whole_response(timeout: Duration, bytes: u64) -> Self {
-        Self { timeout, bytes, held: bytes }
+        Self { timeout, bytes, reserved_bytes: bytes }
     }
 
     /// Lowers the bounds to the announced length of a response. A response that is too long is not read at all.
@@ -214,7 +215,9 @@ impl ResponseBounds {
         match length {
             None => Ok(self),
             Some(length) if length > self.bytes => Err(too_large(self.bytes)),
-            Some(length) => Ok(Self { bytes: length, held: self.held.min(length), ..self }),
+            Some(length) => {
+                Ok(Self { bytes: length, reserved_bytes: self.reserved_bytes.min(length), ..self })
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Maintenance task that runs every few minutes. It expires conversations and approvals, deletes rows that are no longer
-//! needed, and erases text after its retention period.
+//! Maintenance task that runs every few minutes. It expires conversations and approvals, deletes rows that are no
+//! longer needed, and erases text after its retention period.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,8 @@ const ARR_EVENT_RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Retention period of database copies from before an upgrade, which allow a downgrade.
 const UPGRADE_COPY_RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 const INTERVAL: Duration = Duration::from_mins(10);
-/// Number of rows of each table that one transaction erases. It is small, because a transaction blocks incoming messages.
+/// Number of rows of each table that one transaction erases. It is small, because a transaction blocks incoming
+/// messages.
 const ERASURE_BATCH_ROWS: i64 = 50;
 
 #[derive(Clone)]

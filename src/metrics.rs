@@ -168,9 +168,9 @@ impl Metrics {
         for (part, ms) in [("model", stats.model_ms), ("tools", stats.tools_ms), ("own", stats.own_ms)] {
             self.0.turn_seconds.get_or_create(&[("part", part)]).observe(seconds_from_ms(ms));
         }
-        for (tool, end) in &stats.calls {
+        for (tool, call_end) in &stats.calls {
             let tool = self.0.tools.iter().copied().find(|known| known == tool).unwrap_or(UNKNOWN_TOOL);
-            let outcome = match end {
+            let outcome = match call_end {
                 CallEnd::Complete => "complete",
                 CallEnd::Held => "held",
                 CallEnd::Canceled => "canceled",

@@ -17,8 +17,8 @@ pub struct RecoveryDelays {
     pub poll_interval: Duration,
     /// Interval until the next poll if a message was too new to be admitted, or the poll failed.
     pub short_poll_interval: Duration,
-    /// Minimum age at which a message from the list is admitted. The webhook of a newer message may still be in flight, and
-    /// takes precedence.
+    /// Minimum age at which a message from the list is admitted. The webhook of a newer message may still be in flight,
+    /// and takes precedence.
     pub min_message_age: SignedDuration,
 }
 

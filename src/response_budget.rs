@@ -1,5 +1,5 @@
-//! Shared memory budget of response bodies. A request reserves the maximum size of its response before the body is read,
-//! in the order of arrival. It never waits while it holds a reservation, so requests cannot deadlock.
+//! Shared memory budget of response bodies. A request reserves the maximum size of its response before the body is
+//! read, in the order of arrival. It never waits while it holds a reservation, so requests cannot deadlock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

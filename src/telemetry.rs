@@ -56,7 +56,8 @@ fn build_subscriber(log: &LogSettings) -> Result<impl Subscriber + Send + Sync +
     Ok(Registry::default().with(lines.with_filter(parse_filter(&log.filter)?.and(filter_fn(quotes_no_user)))))
 }
 
-/// Returns whether a log line quotes no user. async-openai logs responses that it cannot parse, which may quote messages.
+/// Returns whether a log line quotes no user. async-openai logs responses that it cannot parse, which may quote
+/// messages.
 fn quotes_no_user(metadata: &Metadata<'_>) -> bool {
     !metadata.target().starts_with("async_openai")
 }

@@ -33,10 +33,10 @@ const WRITE_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(WRITE_TI
 /// Bounds of a list of everything: an instance assembles 20,000 movies before it sends the first of them. Only one
 /// record is in memory at any moment.
 const LIST_BOUNDS: ResponseBounds =
-    ResponseBounds { timeout: Duration::from_secs(60), bytes: 1 << 30, held: MAX_ITEM_BYTES };
+    ResponseBounds { timeout: Duration::from_secs(60), bytes: 1 << 30, reserved_bytes: MAX_ITEM_BYTES };
 /// Bounds of a list such as the episodes of a series, of which a part of each record is stored.
 const COLLECT_BOUNDS: ResponseBounds =
-    ResponseBounds { timeout: READ_TIMEOUT, bytes: 64 << 20, held: MAX_ITEM_BYTES };
+    ResponseBounds { timeout: READ_TIMEOUT, bytes: 64 << 20, reserved_bytes: MAX_ITEM_BYTES };
 /// Bounds of a list of one record, or of all records if the instance ignores the query.
 const FIND_BOUNDS: ResponseBounds = ResponseBounds { timeout: READ_TIMEOUT, ..LIST_BOUNDS };
 /// Maximum number of bytes that are read of the error response to a list request.

@@ -72,8 +72,8 @@ impl VectorIndex {
         }
     }
 
-    /// Frees memory above the limit. The rows of owners other than `owners` are removed first, then the oldest rows of the
-    /// owner with the most memory.
+    /// Frees memory above the limit. The rows of owners other than `owners` are removed first, then the oldest rows of
+    /// the owner with the most memory.
     pub fn evict_rows(&mut self, owners: &[String]) {
         if self.memory_bytes() <= MAX_BYTES {
             return;

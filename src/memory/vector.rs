@@ -1,5 +1,5 @@
-//! Vectors of texts: unit vectors with their stored form and cosine similarity, and a quantized form for scans that has a
-//! quarter of the size.
+//! Vectors of texts: unit vectors with their stored form and cosine similarity, and a quantized form for scans that has
+//! a quarter of the size.
 
 /// Maximum number of dimensions. A scan of more dimensions could overflow.
 pub const MAX_DIMS: usize = 4_096;
@@ -39,12 +39,13 @@ impl UnitVector {
         format!("{model}/{}", self.dims())
     }
 
-    /// Returns the cosine similarity, from -1 to 1. Vectors with different numbers of dimensions have the similarity -1.
+    /// Returns the cosine similarity, from -1 to 1. Vectors with different numbers of dimensions have the similarity
+    /// -1.
     pub fn cosine(&self, other: &Self) -> f32 {
         if self.dims() != other.dims() {
             return -1.0;
         }
-        self.0.iter().zip(&other.0).map(|(one, other)| one * other).sum()
+        self.0.iter().zip(&other.0).map(|(a, b)| a * b).sum()
     }
 
     /// Returns the stored bytes of the vector, as little-endian f32 values.
@@ -190,8 +191,8 @@ fn quantize_numbers(numbers: &[f32], max_value: f32, mut store: impl FnMut(usize
 }
 
 /// Returns the dot product. The loop is written so that the compiler multiplies eight numbers per instruction.
-fn dot_product(one: &[i8], other: &[i16]) -> i32 {
-    one.iter().zip(other).map(|(one, other)| i32::from(*one) * i32::from(*other)).sum()
+fn dot_product(stored: &[i8], query: &[i16]) -> i32 {
+    stored.iter().zip(query).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
 #[cfg(test)]
@@ -206,12 +207,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cosine_is_within_the_bounds(one in numbers(), other in numbers()) {
-            let (Some(one), Some(other)) = (UnitVector::new(one), UnitVector::new(other)) else { return Ok(()) };
-            let mut vectors = QuantizedVectors::new(one.dims());
-            vectors.push(Some(&one));
-            let bounds = vectors.scan(&QueryVector::new(&other)).next().unwrap();
-            let cosine = one.cosine(&other);
+        fn cosine_is_within_the_bounds(a in numbers(), b in numbers()) {
+            let (Some(stored), Some(query)) = (UnitVector::new(a), UnitVector::new(b)) else { return Ok(()) };
+            let mut vectors = QuantizedVectors::new(stored.dims());
+            vectors.push(Some(&stored));
+            let bounds = vectors.scan(&QueryVector::new(&query)).next().unwrap();
+            let cosine = stored.cosine(&query);
             prop_assert!(bounds.lower <= cosine && cosine <= bounds.upper, "{bounds:?} {cosine}");
             prop_assert!(bounds.upper - bounds.lower < 0.06, "{bounds:?}");
         }

@@ -110,22 +110,22 @@ pub fn start_addition(conn: &mut Conn, ids: &[i64]) -> QueryResult<CallStartOutc
     Ok(CallStartOutcome::Started)
 }
 
-/// Schedules another try at `at` for additions that certainly failed.
-pub fn schedule_next_try(conn: &mut Conn, ids: &[i64], at: Timestamp) -> QueryResult<()> {
+/// Schedules another try for additions that certainly failed.
+pub fn schedule_next_try(conn: &mut Conn, ids: &[i64], next_try_at: Timestamp) -> QueryResult<()> {
     diesel::update(
         requests::table.filter(requests::id.eq_any(ids)).filter(requests::next_try_at.is_not_null()),
     )
-    .set((requests::state.eq(RequestState::Queued), requests::next_try_at.eq(ms(at))))
+    .set((requests::state.eq(RequestState::Queued), requests::next_try_at.eq(ms(next_try_at))))
     .execute(conn)
     .map(drop)
 }
 
-/// Schedules the next check at `at`. The states of the additions do not change until then.
-pub fn schedule_next_check(conn: &mut Conn, ids: &[i64], at: Timestamp) -> QueryResult<()> {
+/// Schedules the next check. The states of the additions do not change until then.
+pub fn schedule_next_check(conn: &mut Conn, ids: &[i64], next_check_at: Timestamp) -> QueryResult<()> {
     diesel::update(
         requests::table.filter(requests::id.eq_any(ids)).filter(requests::next_try_at.is_not_null()),
     )
-    .set(requests::next_try_at.eq(ms(at)))
+    .set(requests::next_try_at.eq(ms(next_check_at)))
     .execute(conn)
     .map(drop)
 }

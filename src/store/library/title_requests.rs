@@ -130,7 +130,7 @@ fn addition_columns(
     })
 }
 
-/// Loads the waiting additions of a user for a title, for any seasons, oldest first.
+/// Loads the deferred additions of a user for a title, for any seasons, oldest first.
 pub(in crate::store) fn load_waiting_additions(
     conn: &mut Conn,
     user: UserId,
@@ -326,7 +326,7 @@ pub fn settle_title_request(
 
 /// Withdraws all deferred additions of a user, without a notification.
 pub fn withdraw_additions(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    // A user has only a few waiting additions.
+    // A user has only a few deferred additions.
     let waiting: Vec<i64> =
         requests::table.filter(OPEN.and(requests::user_id.eq(user))).select(requests::id).load(conn)?;
     for id in waiting {

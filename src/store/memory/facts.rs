@@ -102,7 +102,7 @@ impl FactRow {
 
 /// Loads the facts about a user, by number.
 pub fn load_facts(conn: &mut Conn, user: UserId) -> QueryResult<UserFacts> {
-    Ok(UserFacts(load_active_facts(conn, user)?.into_iter().map(|(_, known)| known).collect()))
+    Ok(UserFacts(load_active_facts(conn, user)?.into_iter().map(|(_, stored)| stored).collect()))
 }
 
 /// Records a fact, which replaces the facts of the same subject and those that it contradicts.
@@ -114,15 +114,15 @@ pub fn record_fact(
     now: Timestamp,
 ) -> QueryResult<FactOutcome> {
     let mut active = load_active_facts(conn, user)?;
-    if let Some((_, known)) = active.iter().find(|(_, known)| known.fact == *fact) {
-        return Ok(FactOutcome::Known(known.number));
+    if let Some((_, stored)) = active.iter().find(|(_, stored)| stored.fact == *fact) {
+        return Ok(FactOutcome::Known(stored.number));
     }
     let is_replaced =
-        |known: &StoredFact| known.fact.has_same_subject(fact) || contradicts(&known.fact, fact);
-    let replaced: Vec<_> = active.extract_if(.., |(_, known)| is_replaced(known)).collect();
+        |stored: &StoredFact| stored.fact.has_same_subject(fact) || contradicts(&stored.fact, fact);
+    let replaced: Vec<_> = active.extract_if(.., |(_, stored)| is_replaced(stored)).collect();
     let number = match replaced.first() {
         // The number does not change, so that a list that the user saw earlier remains valid.
-        Some((_, known)) => known.number,
+        Some((_, stored)) => stored.number,
         None if active.len() >= MAX_FACTS_PER_USER => return Ok(FactOutcome::Full),
         None => find_free_number(conn, user, &active)?,
     };
@@ -158,12 +158,12 @@ pub fn forget_fact(
     selector: FactSelector<'_>,
     now: Timestamp,
 ) -> QueryResult<Option<UserFact>> {
-    let is_selected = |known: &StoredFact| match selector {
-        FactSelector::Number(number) => known.number == number,
-        FactSelector::Key(kind, key) => known.fact.kind == kind && known.fact.key == key,
+    let is_selected = |stored: &StoredFact| match selector {
+        FactSelector::Number(number) => stored.number == number,
+        FactSelector::Key(kind, key) => stored.fact.kind == kind && stored.fact.key == key,
     };
     let Some((_, StoredFact { fact, .. })) =
-        load_active_facts(conn, user)?.into_iter().find(|(_, known)| is_selected(known))
+        load_active_facts(conn, user)?.into_iter().find(|(_, stored)| is_selected(stored))
     else {
         return Ok(None);
     };
@@ -308,8 +308,8 @@ fn load_active_facts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<(i64, Sto
     rows.into_iter().map(into_stored_fact).collect()
 }
 
-/// Returns whether a newer fact contradicts an older fact of another kind or key: a user who now likes a genre no longer
-/// dislikes it, and a general quality replaces the quality for movies or for shows.
+/// Returns whether a newer fact contradicts an older fact of another kind or key: a user who now likes a genre no
+/// longer dislikes it, and a general quality replaces the quality for movies or for shows.
 fn contradicts(older: &UserFact, newer: &UserFact) -> bool {
     match (older.kind, newer.kind) {
         (FactKind::Like, FactKind::Dislike) | (FactKind::Dislike, FactKind::Like) => older.key == newer.key,
@@ -351,7 +351,7 @@ fn find_free_number(conn: &mut Conn, user: UserId, active: &[(i64, StoredFact)])
         .filter(user_facts::user_id.eq(user).and(user_facts::state.eq(FactState::Forgotten)))
         .select(count_star())
         .first(conn)?;
-    let used_numbers: BTreeSet<u32> = active.iter().map(|(_, known)| known.number).collect();
+    let used_numbers: BTreeSet<u32> = active.iter().map(|(_, stored)| stored.number).collect();
     let assigned_count = active.len() + usize::try_from(forgotten).unwrap_or_default();
     let numbers = (1..=MAX_FACT_NUMBER).cycle().skip(assigned_count % MAX_FACT_NUMBER as usize);
     Ok(numbers
@@ -368,12 +368,12 @@ mod tests {
     use crate::store::people::users::{self, FirstContactRole};
     use crate::store::scratch;
 
-    fn test_time(second: i64) -> Timestamp {
+    fn timestamp(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
     fn create_member(conn: &mut Conn, phone: &str) -> UserId {
-        users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, test_time(0))
+        users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, timestamp(0))
             .unwrap()
     }
 
@@ -386,13 +386,13 @@ mod tests {
     }
 
     fn state_fact(conn: &mut Conn, user: UserId, fact: &UserFact, second: i64) -> FactOutcome {
-        record_fact(conn, user, fact, FactSource::Stated(None), test_time(second)).unwrap()
+        record_fact(conn, user, fact, FactSource::Stated(None), timestamp(second)).unwrap()
     }
 
     /// Formats the facts about a user, one per line.
     fn format_facts(conn: &mut Conn, user: UserId) -> Vec<String> {
-        let known = load_facts(conn, user).unwrap().0;
-        known.iter().map(|known| format!("{} {}", known.number, known.fact.to_sentence())).collect()
+        let facts = load_facts(conn, user).unwrap().0;
+        facts.iter().map(|stored| format!("{} {}", stored.number, stored.fact.to_sentence())).collect()
     }
 
     /// Formats every row as `state key=value`.
@@ -414,7 +414,7 @@ mod tests {
         state_fact(&mut conn, ann, &dislike("horror"), 1);
         assert_eq!(state_fact(&mut conn, ann, &quality("4K"), 2), FactOutcome::Recorded(2));
         assert_eq!(state_fact(&mut conn, ann, &quality("4K"), 3), FactOutcome::Known(2));
-        forget_fact(&mut conn, ann, FactSelector::Number(1), test_time(4)).unwrap();
+        forget_fact(&mut conn, ann, FactSelector::Number(1), timestamp(4)).unwrap();
         assert_eq!(state_fact(&mut conn, ann, &quality("1080p"), 5), FactOutcome::Recorded(2));
         assert_eq!(format_facts(&mut conn, ann), ["2 1080p quality"]);
         assert_eq!(format_rows(&mut conn), ["forgotten =", "superseded =4K", "active =1080p"]);
@@ -428,13 +428,13 @@ mod tests {
             state_fact(&mut conn, ann, &dislike(text), second);
         }
         assert_eq!(
-            forget_fact(&mut conn, ann, FactSelector::Number(2), test_time(4)),
+            forget_fact(&mut conn, ann, FactSelector::Number(2), timestamp(4)),
             Ok(Some(dislike("musicals")))
         );
         assert_eq!(format_facts(&mut conn, ann), ["1 Dislikes horror", "3 Dislikes westerns"]);
-        assert_eq!(forget_fact(&mut conn, ann, FactSelector::Number(2), test_time(5)), Ok(None));
+        assert_eq!(forget_fact(&mut conn, ann, FactSelector::Number(2), timestamp(5)), Ok(None));
         assert_eq!(
-            forget_fact(&mut conn, ann, FactSelector::Number(3), test_time(5)),
+            forget_fact(&mut conn, ann, FactSelector::Number(3), timestamp(5)),
             Ok(Some(dislike("westerns")))
         );
         assert_eq!(state_fact(&mut conn, ann, &quality("4K"), 6), FactOutcome::Recorded(4));
@@ -454,7 +454,7 @@ mod tests {
             else {
                 panic!("the fact was not recorded");
             };
-            forget_fact(&mut conn, ann, FactSelector::Number(number), test_time(second)).unwrap();
+            forget_fact(&mut conn, ann, FactSelector::Number(number), timestamp(second)).unwrap();
         }
         assert_eq!(state_fact(&mut conn, ann, &dislike("horror"), 100), FactOutcome::Recorded(2));
     }
@@ -468,11 +468,11 @@ mod tests {
             state_fact(&mut conn, bob, &quality(text), second);
         }
         assert_eq!(
-            forget_fact(&mut conn, ann, FactSelector::Key(FactKind::Quality, ""), test_time(3)),
+            forget_fact(&mut conn, ann, FactSelector::Key(FactKind::Quality, ""), timestamp(3)),
             Ok(Some(quality("1080p")))
         );
         assert_eq!(format_rows(&mut conn), ["forgotten =", "superseded =4K", "forgotten =", "active =1080p"]);
-        erase_facts(&mut conn, bob, test_time(4)).unwrap();
+        erase_facts(&mut conn, bob, timestamp(4)).unwrap();
         assert_eq!(format_rows(&mut conn), ["forgotten ="; 4]);
         assert_eq!(load_facts(&mut conn, bob).unwrap(), UserFacts::default());
     }
@@ -485,7 +485,7 @@ mod tests {
         {
             state_fact(&mut conn, ann, &UserFact::new(FactKind::Alias, Some(name), title).unwrap(), second);
         }
-        forget_fact(&mut conn, ann, FactSelector::Number(1), test_time(3)).unwrap();
+        forget_fact(&mut conn, ann, FactSelector::Number(1), timestamp(3)).unwrap();
         assert_eq!(format_rows(&mut conn), ["forgotten ="; 2]);
     }
 
@@ -507,7 +507,7 @@ mod tests {
         let mut conn = scratch();
         let (ann, bob) = (create_member(&mut conn, "+15550100001"), create_member(&mut conn, "+15550100002"));
         for fact in [quality("4K"), dislike("horror"), dislike("horror")] {
-            suggest_fact(&mut conn, ann, &fact, test_time(1)).unwrap();
+            suggest_fact(&mut conn, ann, &fact, timestamp(1)).unwrap();
         }
         assert_eq!(format_facts(&mut conn, ann), [""; 0]);
         let open = load_fact_suggestions(&mut conn, ann).unwrap();
@@ -515,15 +515,15 @@ mod tests {
             open.iter().map(|suggestion| suggestion.fact.clone()).collect::<Vec<_>>(),
             [quality("4K"), dislike("horror")]
         );
-        assert_eq!(accept_suggestion(&mut conn, bob, open[0].id, test_time(2)), Ok(None));
+        assert_eq!(accept_suggestion(&mut conn, bob, open[0].id, timestamp(2)), Ok(None));
         assert_eq!(
-            accept_suggestion(&mut conn, ann, open[0].id, test_time(2)),
+            accept_suggestion(&mut conn, ann, open[0].id, timestamp(2)),
             Ok(Some((quality("4K"), FactOutcome::Recorded(1))))
         );
-        assert_eq!(dismiss_suggestion(&mut conn, bob, open[1].id, test_time(2)), Ok(false));
-        assert_eq!(dismiss_suggestion(&mut conn, ann, open[1].id, test_time(2)), Ok(true));
+        assert_eq!(dismiss_suggestion(&mut conn, bob, open[1].id, timestamp(2)), Ok(false));
+        assert_eq!(dismiss_suggestion(&mut conn, ann, open[1].id, timestamp(2)), Ok(true));
         for fact in [quality("4K"), dislike("horror")] {
-            suggest_fact(&mut conn, ann, &fact, test_time(3)).unwrap();
+            suggest_fact(&mut conn, ann, &fact, timestamp(3)).unwrap();
         }
         assert_eq!(load_fact_suggestions(&mut conn, ann).unwrap(), []);
         assert_eq!(format_facts(&mut conn, ann), ["1 4K quality"]);
@@ -534,7 +534,7 @@ mod tests {
         let mut conn = scratch();
         let ann = create_member(&mut conn, "+15550100001");
         for second in 1..=7 {
-            suggest_fact(&mut conn, ann, &dislike(&format!("film {second}")), test_time(second)).unwrap();
+            suggest_fact(&mut conn, ann, &dislike(&format!("film {second}")), timestamp(second)).unwrap();
         }
         let open_values = |conn: &mut Conn| {
             let open = load_fact_suggestions(conn, ann).unwrap();
@@ -543,7 +543,7 @@ mod tests {
         assert_eq!(open_values(&mut conn), ["film 3", "film 4", "film 5", "film 6", "film 7"]);
         state_fact(&mut conn, ann, &dislike("film 5"), 8);
         assert_eq!(open_values(&mut conn), ["film 3", "film 4", "film 6", "film 7"]);
-        erase_ended_facts(&mut conn, test_time(6), 10, test_time(20)).unwrap();
+        erase_ended_facts(&mut conn, timestamp(6), 10, timestamp(20)).unwrap();
         assert_eq!(open_values(&mut conn), ["film 6", "film 7"]);
     }
 
@@ -554,8 +554,8 @@ mod tests {
         for (second, text) in [(1, "720p"), (2, "1080p"), (9, "4K")] {
             state_fact(&mut conn, ann, &quality(text), second);
         }
-        assert_eq!(erase_ended_facts(&mut conn, test_time(5), 10, test_time(20)), Ok(1));
+        assert_eq!(erase_ended_facts(&mut conn, timestamp(5), 10, timestamp(20)), Ok(1));
         assert_eq!(format_rows(&mut conn), ["forgotten =", "superseded =1080p", "active =4K"]);
-        assert_eq!(erase_ended_facts(&mut conn, test_time(5), 10, test_time(20)), Ok(0));
+        assert_eq!(erase_ended_facts(&mut conn, timestamp(5), 10, timestamp(20)), Ok(0));
     }
 }

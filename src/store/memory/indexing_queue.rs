@@ -1,5 +1,5 @@
-//! Queue of stored answers to be annotated and embedded. The table of answers is itself the queue. An answer is embedded
-//! again when the embedding model changes.
+//! Queue of stored answers to be annotated and embedded. The table of answers is itself the queue. An answer is
+//! embedded again when the embedding model changes.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -135,8 +135,8 @@ fn load_turn_effect(conn: &mut Conn, turn: Option<TurnId>) -> QueryResult<TurnEf
     })
 }
 
-/// Returns a claimed row to the queue without counting the attempt, because a temporary problem prevented it. The row is
-/// retried after a delay.
+/// Returns a claimed row to the queue without counting the attempt, because a temporary problem prevented it. The row
+/// is retried after a delay.
 pub fn release_indexing_job(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
     diesel::update(agent_responses::table.find(id).filter(PENDING.and(agent_responses::attempts.gt(0))))
         .set((

@@ -73,8 +73,8 @@ pub fn find_answers_by_words(
     Ok(rank_matches(row_weights, limit))
 }
 
-/// Ranks answers by the weight of their better row. The text of an answer is in index row 2 * id and its metadata in row
-/// 2 * id + 1, which has half the weight.
+/// Ranks answers by the weight of their better row. The text of an answer is in index row 2 * id and its metadata in
+/// row 2 * id + 1, which has half the weight.
 fn rank_matches(row_weights: HashMap<i64, f64>, limit: usize) -> Vec<i64> {
     let mut answer_weights: HashMap<i64, f64> = HashMap::new();
     for (row, weight) in row_weights {

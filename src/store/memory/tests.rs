@@ -340,7 +340,7 @@ fn same_answer_to_two_users_is_shared_with_everyone() {
 }
 
 #[test]
-fn test_user_does_not_count_as_second_user() {
+fn answer_to_a_test_user_confirms_no_suggestion() {
     let mut conn = scratch();
     let [ann, tester] = [1, 2].map(|n| create_user(&mut conn, n));
     conn.batch_execute("UPDATE users SET test = 1 WHERE id = 2").unwrap();

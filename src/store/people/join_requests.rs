@@ -43,8 +43,8 @@ pub fn load_newcomer(conn: &mut Conn, id: UserId) -> QueryResult<Newcomer> {
     })
 }
 
-/// Loads the occupancy of the waiting room. Each newcomer is answered at most once a day, so the number of recent answers
-/// equals the number of recently answered newcomers.
+/// Loads the occupancy of the waiting room. Each newcomer is answered at most once a day, so the number of recent
+/// answers equals the number of recently answered newcomers.
 pub fn load_waiting_room(conn: &mut Conn, now: Timestamp) -> QueryResult<WaitingRoom> {
     Ok(WaitingRoom {
         taken_slots: users::table.filter(WAITING).select(count_star()).first(conn)?,

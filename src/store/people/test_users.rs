@@ -11,7 +11,8 @@ use crate::store::schema::{conversations, users};
 /// Last two digits of the fictional numbers `+1 555 010 0110` to `0199`. The demo uses the numbers before them.
 const NUMBER_SUFFIXES: std::ops::Range<u8> = 10..100;
 
-/// Returns a test user without an open conversation, and creates one if there is none; `None` if all numbers are in use.
+/// Returns a test user without an open conversation, and creates one if there is none; `None` if all numbers are in
+/// use.
 pub fn find_free_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
     let open_conversation = conversations::table
         .filter(conversations::user_id.eq(users::id).and(conversations::ended_at.is_null()))

@@ -49,12 +49,12 @@ pub fn find_user_id_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResul
 
 /// Loads a user; `None` if the user is unknown or forgotten.
 pub fn find_known_user(conn: &mut Conn, id: UserId) -> QueryResult<Option<User>> {
-    let known: Option<UserId> = users::table
+    let id: Option<UserId> = users::table
         .filter(users::id.eq(id).and(users::forgotten_at.is_null()))
         .select(users::id)
         .first(conn)
         .optional()?;
-    known.map(|id| user_rows::load_user(conn, id)).transpose()
+    id.map(|id| user_rows::load_user(conn, id)).transpose()
 }
 
 pub fn load_user_account(conn: &mut Conn, id: UserId) -> QueryResult<UserAccount> {

@@ -93,8 +93,8 @@ macro_rules! user_rows {
     };
 }
 
-/// Exports the data of a user. Each conversation is loaded with a fixed number of queries, so that the time grows
-/// linearly with the length of the history.
+/// Exports the data of a user. Each conversation is read only once, so that the time grows linearly with the length of
+/// the history.
 pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
     let (other_texts_received, other_texts_sent) = messages::load_user_messages_without_turn(conn, user)?;
     Ok(UserExport {

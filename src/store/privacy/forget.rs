@@ -28,8 +28,8 @@ pub enum ErasureOutcome {
     Busy,
 }
 
-/// Forgets a user. The user's unsent messages are suppressed, and the user's approvals are withdrawn. Messages to others
-/// that contain the user's number are erased too. A second call erases nothing more.
+/// Forgets a user. The user's unsent messages are suppressed, and the user's approvals are withdrawn. Messages to
+/// others that contain the user's number are erased too. A second call erases nothing more.
 pub fn forget_user(
     conn: &mut Conn,
     user: UserId,
@@ -65,8 +65,8 @@ pub fn forget_user(
     Ok(ErasureOutcome::Erased)
 }
 
-/// Replaces the recipient of the user's outbound messages by a placeholder, and suppresses the open ones, including those
-/// being sent. A suppressed message is neither looked up nor resent.
+/// Replaces the recipient of the user's outbound messages by a placeholder, and suppresses the open ones, including
+/// those being sent. A suppressed message is neither looked up nor resent.
 fn anonymize_outbound_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user))))
         .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
@@ -122,8 +122,8 @@ fn without_separators_sql(expression: &str) -> String {
         .fold(expression.to_owned(), |text, separator| format!("replace({text}, '{separator}', '')"))
 }
 
-/// Returns the placeholder phone number of a forgotten user. `+999` is not a country code, so no message ever comes from
-/// such a number.
+/// Returns the placeholder phone number of a forgotten user. `+999` is not a country code, so no message ever comes
+/// from such a number.
 fn placeholder_number(user: UserId) -> String {
     format!("+999{:04}", user.0)
 }

@@ -74,12 +74,12 @@ const ALL_TEXT_COLUMNS: [&str; 30] = [
     "users.first_request",
 ];
 
-fn test_day(day: i64) -> Timestamp {
+fn day_time(day: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * (100 + day))
 }
 
 fn create_user(conn: &mut Conn, phone: &str, newcomer: FirstContactRole) -> UserId {
-    user_rows::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), newcomer, test_day(0)).unwrap()
+    user_rows::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), newcomer, day_time(0)).unwrap()
 }
 
 /// Creates Sam, a member, and Ann, the admin who was notified about Sam.
@@ -92,13 +92,13 @@ fn create_household(conn: &mut Conn) -> (UserId, UserId) {
     );
     let body = "New number +1 555 010 0077, \"Walrus\"".into();
     let notification = NewOutboundMessage { body, media: None, ..reply(ann, ANN, None) };
-    let notification = outbox::queue_message(conn, &notification, test_day(0)).unwrap();
+    let notification = outbox::queue_message(conn, &notification, day_time(0)).unwrap();
     outbox::record_acceptance(
         conn,
         notification,
         &AcceptedMessage { sid: "SM-ann", created_at: None },
         &acceptance_policy(),
-        test_day(0),
+        day_time(0),
     )
     .unwrap();
     (sam, ann)
@@ -322,7 +322,7 @@ fn insert_rows_outside_turns(conn: &mut Conn, user: UserId) {
     let detail = json!({ "tool": "add_movie", "arguments": { "query": "walrus" } });
     let entry =
         NewAuditEntry { actor: Actor::User(user), kind: "write", subject: AuditSubject::User(user), detail };
-    audit::record_change(conn, &entry, test_day(0)).unwrap();
+    audit::record_change(conn, &entry, day_time(0)).unwrap();
 }
 
 #[derive(QueryableByName)]
@@ -376,15 +376,15 @@ fn check_turn_is_readable(conn: &mut Conn, turn: TurnId) {
 fn erased_conversation_has_no_text_and_stays_readable() {
     let mut conn = scratch();
     let (sam, _) = create_household(&mut conn);
-    let answered = run_turn(&mut conn, "SM1", test_day(0));
+    let answered = run_turn(&mut conn, "SM1", day_time(0));
     insert_rows_outside_turns(&mut conn, sam);
-    let held = hold_deletion(&mut conn, "SM2", test_day(1));
+    let held = hold_deletion(&mut conn, "SM2", day_time(1));
     assert_eq!(columns_containing(&mut conn, "walrus"), ALL_TEXT_COLUMNS);
     let count_rows = "SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM blocks) \
          + (SELECT count(*) FROM tool_calls) + (SELECT count(*) FROM outbox) AS n";
     let before = count(&mut conn, count_rows);
 
-    erase_conversations(&mut conn, sam, test_day(1)).unwrap();
+    erase_conversations(&mut conn, sam, day_time(1)).unwrap();
 
     // The confirmation prompt is closed, but its message is not settled; the message to Ann is not erased.
     let remaining = ["audit_log.detail", "outbox.body", "outbox.media_url", "users.display_name"];
@@ -393,7 +393,7 @@ fn erased_conversation_has_no_text_and_stays_readable() {
     assert_eq!(count(&mut conn, count_rows), before);
     assert_eq!(conversation_rows::load_open_conversation(&mut conn, sam).unwrap(), None);
     assert_eq!(pending_action::load_pending_action(&mut conn, sam).unwrap(), None);
-    assert_eq!(ended_question::load_ended_question(&mut conn, sam, test_day(1)).unwrap(), None);
+    assert_eq!(ended_question::load_ended_question(&mut conn, sam, day_time(1)).unwrap(), None);
     for turn in [answered, held] {
         check_turn_is_readable(&mut conn, turn);
         let conversation = load_conversation_id(&mut conn, turn);
@@ -405,9 +405,9 @@ fn erased_conversation_has_no_text_and_stays_readable() {
 fn message_waiting_for_its_turn_keeps_its_text() {
     let mut conn = scratch();
     let (sam, _) = create_household(&mut conn);
-    run_turn(&mut conn, "SM1", test_day(0));
-    admit_text(&mut conn, "SM2", test_day(0));
-    erase_conversations(&mut conn, sam, test_day(0)).unwrap();
+    run_turn(&mut conn, "SM1", day_time(0));
+    admit_text(&mut conn, "SM2", day_time(0));
+    erase_conversations(&mut conn, sam, day_time(0)).unwrap();
     let waiting = inbound_messages::load_waiting_messages(&mut conn, sam, 10).unwrap();
     assert_eq!(waiting.iter().map(|message| message.body.as_str()).collect::<Vec<_>>(), ["find the walrus"]);
 }
@@ -416,17 +416,17 @@ fn message_waiting_for_its_turn_keeps_its_text() {
 fn erased_user_leaves_no_value_in_any_column() {
     let mut conn = scratch();
     let (sam, _) = create_household(&mut conn);
-    let answered = run_turn(&mut conn, "SM1", test_day(0));
+    let answered = run_turn(&mut conn, "SM1", day_time(0));
     insert_rows_outside_turns(&mut conn, sam);
-    hold_deletion(&mut conn, "SM2", test_day(1));
-    admit_text(&mut conn, "SM3", test_day(1));
+    hold_deletion(&mut conn, "SM2", day_time(1));
+    admit_text(&mut conn, "SM3", day_time(1));
     assert_eq!(columns_containing(&mut conn, "walrus"), ALL_TEXT_COLUMNS);
     assert_eq!(
         columns_containing(&mut conn, "15550100077"),
         ["outbox.body", "outbox.to_addr", "users.phone"]
     );
 
-    assert_eq!(forget_user(&mut conn, sam, Actor::Shell, test_day(2)).unwrap(), ErasureOutcome::Erased);
+    assert_eq!(forget_user(&mut conn, sam, Actor::Shell, day_time(2)).unwrap(), ErasureOutcome::Erased);
 
     assert_eq!(columns_containing(&mut conn, "walrus"), Vec::<String>::new());
     assert_eq!(columns_containing(&mut conn, "15550100077"), Vec::<String>::new());
@@ -435,7 +435,7 @@ fn erased_user_leaves_no_value_in_any_column() {
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM approvals WHERE state = 'open'"), 0);
     assert_eq!(inbound_messages::load_waiting_messages(&mut conn, sam, 10).unwrap(), []);
     assert_eq!(
-        outbox_schedule::load_outbox_schedule(&mut conn, &[], test_day(2)).unwrap(),
+        outbox_schedule::load_outbox_schedule(&mut conn, &[], day_time(2)).unwrap(),
         outbox_schedule::OutboxSchedule::default()
     );
     let newcomer = create_user(&mut conn, SAM, FirstContactRole::Newcomer);
@@ -476,9 +476,9 @@ fn migration_removes_names_of_others_from_the_audit_log() {
 fn second_erasure_changes_nothing() {
     let mut conn = scratch();
     let (sam, _) = create_household(&mut conn);
-    run_turn(&mut conn, "SM1", test_day(0));
+    run_turn(&mut conn, "SM1", day_time(0));
     for _ in 0..2 {
-        assert_eq!(forget_user(&mut conn, sam, Actor::Shell, test_day(2)).unwrap(), ErasureOutcome::Erased);
+        assert_eq!(forget_user(&mut conn, sam, Actor::Shell, day_time(2)).unwrap(), ErasureOutcome::Erased);
     }
     assert_eq!(user_rows::load_user(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM users"), 2);
@@ -488,17 +488,17 @@ fn second_erasure_changes_nothing() {
 fn last_admin_cannot_be_erased() {
     let mut conn = scratch();
     let (_, ann) = create_household(&mut conn);
-    assert_eq!(forget_user(&mut conn, ann, Actor::Shell, test_day(0)).unwrap(), ErasureOutcome::LastAdmin);
+    assert_eq!(forget_user(&mut conn, ann, Actor::Shell, day_time(0)).unwrap(), ErasureOutcome::LastAdmin);
     create_user(&mut conn, "+15550100003", FirstContactRole::Admin);
-    assert_eq!(forget_user(&mut conn, ann, Actor::Shell, test_day(0)).unwrap(), ErasureOutcome::Erased);
+    assert_eq!(forget_user(&mut conn, ann, Actor::Shell, day_time(0)).unwrap(), ErasureOutcome::Erased);
 }
 
 #[test]
 fn user_with_a_running_turn_is_not_erased() {
     let mut conn = scratch();
     let (sam, _) = create_household(&mut conn);
-    start_turn(&mut conn, "SM1", test_day(0));
-    assert_eq!(forget_user(&mut conn, sam, Actor::Shell, test_day(0)).unwrap(), ErasureOutcome::Busy);
+    start_turn(&mut conn, "SM1", day_time(0));
+    assert_eq!(forget_user(&mut conn, sam, Actor::Shell, day_time(0)).unwrap(), ErasureOutcome::Busy);
 }
 
 /// Returns the days of the turns, of the inbound messages and of the outbound messages that still have text.
@@ -515,20 +515,20 @@ fn days_with_text(conn: &mut Conn) -> [Vec<i64>; 3] {
 fn retention_erases_old_texts_in_batches() {
     let mut conn = scratch();
     create_household(&mut conn);
-    let oldest = run_turn(&mut conn, "SM0", test_day(0));
+    let oldest = run_turn(&mut conn, "SM0", day_time(0));
     for day in 1..6 {
-        run_turn(&mut conn, &format!("SM{day}x"), test_day(day));
+        run_turn(&mut conn, &format!("SM{day}x"), day_time(day));
     }
-    assert_eq!(erase_expired_text(&mut conn, test_day(4), 2, test_day(9)).unwrap(), RetentionProgress::More);
+    assert_eq!(erase_expired_text(&mut conn, day_time(4), 2, day_time(9)).unwrap(), RetentionProgress::More);
     // The first row of the outbox is Ann's.
     assert_eq!(days_with_text(&mut conn), [vec![2, 3, 4, 5], vec![2, 3, 4, 5], vec![1, 2, 3, 4, 5]]);
-    assert_eq!(erase_expired_text(&mut conn, test_day(4), 2, test_day(9)).unwrap(), RetentionProgress::More);
+    assert_eq!(erase_expired_text(&mut conn, day_time(4), 2, day_time(9)).unwrap(), RetentionProgress::More);
     assert_eq!(days_with_text(&mut conn), [vec![4, 5], vec![4, 5], vec![3, 4, 5]]);
-    assert_eq!(erase_expired_text(&mut conn, test_day(4), 2, test_day(9)).unwrap(), RetentionProgress::Done);
+    assert_eq!(erase_expired_text(&mut conn, day_time(4), 2, day_time(9)).unwrap(), RetentionProgress::Done);
     assert_eq!(days_with_text(&mut conn), [vec![4, 5], vec![4, 5], vec![4, 5]]);
     check_turn_is_readable(&mut conn, oldest);
     assert_eq!(
-        erase_expired_text(&mut conn, test_day(9), 100, test_day(9)).unwrap(),
+        erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap(),
         RetentionProgress::Done
     );
     let remaining = ["audit_log.detail", "users.display_name"];
@@ -539,10 +539,10 @@ fn retention_erases_old_texts_in_batches() {
 fn retention_erases_the_text_of_settled_rows_in_every_table() {
     let mut conn = scratch();
     let (sam, _) = create_household(&mut conn);
-    run_turn(&mut conn, "SM1", test_day(0));
+    run_turn(&mut conn, "SM1", day_time(0));
     insert_rows_outside_turns(&mut conn, sam);
     assert_eq!(
-        erase_expired_text(&mut conn, test_day(9), 100, test_day(9)).unwrap(),
+        erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap(),
         RetentionProgress::Done
     );
     // Facts about Sam remain until they are changed or forgotten.
@@ -567,9 +567,9 @@ fn open_requests_and_follows_survive_retention_but_not_erasure() {
          SELECT id, 'radarr', 'movie', 1, 0 FROM users WHERE role = 'member';",
     );
     let count_open = "SELECT (SELECT count(*) FROM requests) + (SELECT count(*) FROM follows) AS n";
-    erase_expired_text(&mut conn, test_day(9), 100, test_day(9)).unwrap();
+    erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap();
     assert_eq!(count(&mut conn, count_open), 2);
-    erase_conversations(&mut conn, sam, test_day(9)).unwrap();
+    erase_conversations(&mut conn, sam, day_time(9)).unwrap();
     assert_eq!(count(&mut conn, count_open), 0);
 }
 
@@ -577,16 +577,16 @@ fn open_requests_and_follows_survive_retention_but_not_erasure() {
 fn retention_keeps_unsettled_messages_and_all_later_ones() {
     let mut conn = scratch();
     create_household(&mut conn);
-    run_turn(&mut conn, "SM0", test_day(0));
-    hold_deletion(&mut conn, "SM1", test_day(1));
+    run_turn(&mut conn, "SM0", day_time(0));
+    hold_deletion(&mut conn, "SM1", day_time(1));
     execute(&mut conn, "UPDATE outbox SET state = 'unknown', unknown_at = 0 WHERE state = 'queued'");
-    let (_, last) = (admit_text(&mut conn, "SM2", test_day(2)), run_turn(&mut conn, "SM3", test_day(3)));
-    erase_expired_text(&mut conn, test_day(9), 100, test_day(9)).unwrap();
+    let (_, last) = (admit_text(&mut conn, "SM2", day_time(2)), run_turn(&mut conn, "SM3", day_time(3)));
+    erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap();
     assert_eq!(days_with_text(&mut conn), [vec![1, 3], vec![2, 3], vec![1, 3]]);
 
     execute(&mut conn, "UPDATE outbox SET state = 'failed' WHERE state IN ('unknown','queued')");
     execute(&mut conn, "UPDATE inbound_events SET state = 'completed', outcome = 'skipped'");
-    erase_expired_text(&mut conn, test_day(9), 100, test_day(9)).unwrap();
+    erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap();
     assert_eq!(days_with_text(&mut conn), [const { Vec::<i64>::new() }; 3]);
     check_turn_is_readable(&mut conn, last);
 }
@@ -595,9 +595,9 @@ fn retention_keeps_unsettled_messages_and_all_later_ones() {
 fn export_contains_all_data_of_a_user() {
     let mut conn = scratch();
     let (sam, _) = create_household(&mut conn);
-    run_turn(&mut conn, "SM1", test_day(0));
+    run_turn(&mut conn, "SM1", day_time(0));
     insert_rows_outside_turns(&mut conn, sam);
-    hold_deletion(&mut conn, "SM2", test_day(1));
-    admit_text(&mut conn, "SM3", test_day(1));
+    hold_deletion(&mut conn, "SM2", day_time(1));
+    admit_text(&mut conn, "SM3", day_time(1));
     insta::assert_json_snapshot!(serde_json::to_value(export_user(&mut conn, sam).unwrap()).unwrap());
 }

@@ -50,8 +50,8 @@ pub(super) fn schedule_index_rebuilds(conn: &mut Conn, now: Timestamp) -> QueryR
         .try_for_each(|index| schedule_index_rebuild(conn, index, now + RETENTION_REBUILD_DELAY, now))
 }
 
-/// Schedules the rebuild of an index at `due`, unless an earlier rebuild is already scheduled. The time is stored in the
-/// index's row of `sweeps`.
+/// Schedules the rebuild of an index at `due`, unless an earlier rebuild is already scheduled. The time is stored in
+/// the index's row of `sweeps`.
 fn schedule_index_rebuild(conn: &mut Conn, index: &str, due: Timestamp, now: Timestamp) -> QueryResult<()> {
     let scheduled = retention::load_sweep_cursor(conn, index)?;
     retention::store_sweep_cursor(

@@ -1,5 +1,5 @@
-//! Binding of a status callback to one outbound message. The URL of the callback contains a random token from the row of
-//! the message, so that a recorded callback cannot be replayed for another message.
+//! Binding of a status callback to one outbound message. The URL of the callback contains a random token from the row
+//! of the message, so that a recorded callback cannot be replayed for another message.
 
 use std::fmt;
 

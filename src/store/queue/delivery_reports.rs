@@ -115,20 +115,20 @@ pub(in crate::store) fn advance_delivery(
     now: Timestamp,
 ) -> QueryResult<Option<DeliveryStatus>> {
     let Some(reported) = DeliveryStatus::from_carrier_word(status) else { return Ok(None) };
-    let known: Option<Option<DeliveryStatus>> = rows::table
+    let current: Option<Option<DeliveryStatus>> = rows::table
         .find(id)
         .filter(rows::provider_sid.eq(sid))
         .select(rows::delivery)
         .first(conn)
         .optional()?;
-    let Some(known) = known else { return Ok(None) };
-    if known.is_some_and(|known| known.carrier_progress() >= reported.carrier_progress()) {
+    let Some(current) = current else { return Ok(None) };
+    if current.is_some_and(|current| current.carrier_progress() >= reported.carrier_progress()) {
         return Ok(None);
     }
     diesel::update(rows::table.find(id))
         .set((rows::delivery.eq(reported), rows::updated_at.eq(ms(now))))
         .cached()
         .execute(conn)?;
-    let was_final = known.is_some_and(DeliveryStatus::is_final_report);
+    let was_final = current.is_some_and(DeliveryStatus::is_final_report);
     Ok((reported.is_final_report() && !was_final).then_some(reported))
 }

@@ -69,8 +69,8 @@ fn insert_inbound_message(
     not_before: Timestamp,
 ) -> QueryResult<AdmissionOutcome> {
     let user = match received.channel {
-        // A message by phone or terminal may come from a newcomer. A console message is written in the name of an existing
-        // user; if that user has been forgotten since, no user is created.
+        // A message by phone or terminal may come from a newcomer. A console message is written in the name of an
+        // existing user; if that user has been forgotten since, no user is created.
         ChannelKind::Console => users::find_user_by_phone(conn, &received.from)?.map(|user| user.id),
         ChannelKind::Twilio | ChannelKind::Local => {
             Some(users::ensure_user(conn, &received.from, FirstContactRole::Newcomer, received.received_at)?)
@@ -109,7 +109,7 @@ pub fn filter_unadmitted(
     received: Vec<ReceivedMessage>,
 ) -> QueryResult<Vec<ReceivedMessage>> {
     let mut unadmitted = Vec::new();
-    // Each message is a separate query on the unique index: a statement with a list cannot be cached.
+    // Each message is a separate query on the unique index: a statement with a list is prepared again at each use.
     for message in received {
         let is_same_message = inbound_events::channel
             .eq(message.channel)
@@ -168,8 +168,8 @@ pub fn load_waiting_messages(conn: &mut Conn, user: UserId, limit: i64) -> Query
 }
 
 /// Loads the messages that the user's next turn processes, in the order they were sent; at most `limit`. Messages to
-/// different addresses are answered separately: all returned messages have the same recipient, and the first due message
-/// decides which. A message that needs no answer is returned alone.
+/// different addresses are answered separately: all returned messages have the same recipient, and the first due
+/// message decides which. A message that needs no answer is returned alone.
 pub fn load_due_messages(
     conn: &mut Conn,
     user: UserId,
@@ -268,7 +268,7 @@ pub fn is_message_finished(conn: &mut Conn, event: EventId) -> QueryResult<bool>
 
 /// Assigns messages to a turn, which finishes them when it ends.
 pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -> QueryResult<()> {
-    // Each message is a separate update: a statement with a list cannot be cached.
+    // Each message is a separate update: a statement with a list is prepared again at each use.
     events.iter().try_for_each(|event| {
         diesel::update(inbound_events::table.find(event))
             .set((
@@ -317,9 +317,9 @@ pub fn count_message_failure(
     Ok(Some(FailedMessage { event, to, failures }))
 }
 
-/// Loads the user's messages to the address of `event` that count towards the rate limits, with the time they were sent,
-/// newest first; at most `limit` for each of the two limits. Waiting messages are excluded, because they may be processed
-/// after `event`. Input from a button comes from the operator and does not count.
+/// Loads the user's messages to the address of `event` that count towards the rate limits, with the time they were
+/// sent, newest first; at most `limit` for each of the two limits. Waiting messages are excluded, because they may be
+/// processed after `event`. Input from a button comes from the operator and does not count.
 pub fn load_messages_counted_toward_limit(
     conn: &mut Conn,
     user: UserId,
@@ -346,8 +346,8 @@ pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Returns whether the user was notified since `since` of exceeding the rate limit, from the address to which `event` was
-/// sent.
+/// Returns whether the user was notified since `since` of exceeding the rate limit, from the address to which `event`
+/// was sent.
 pub fn was_notified_of_limit(
     conn: &mut Conn,
     user: UserId,

@@ -185,7 +185,12 @@ pub fn record_unsuccessful_lookup(
 
 /// Postpones a lookup because the carrier's list could not be read. Such a lookup does not count, and a message that is
 /// too old fails.
-pub fn postpone_lookup(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) -> QueryResult<()> {
+pub fn postpone_lookup(
+    conn: &mut Conn,
+    id: OutboxId,
+    not_before: Timestamp,
+    now: Timestamp,
+) -> QueryResult<()> {
     let unresolved = outbox::table.find(id).filter(outbox::state.eq(OutboxState::Unknown));
     let too_old_count: i64 = unresolved.filter(outbox::deadline_at.lt(ms(now))).count().get_result(conn)?;
     if too_old_count > 0 {
@@ -197,7 +202,7 @@ pub fn postpone_lookup(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timest
         );
     }
     diesel::update(unresolved)
-        .set((outbox::not_before.eq(ms(at)), outbox::updated_at.eq(ms(now))))
+        .set((outbox::not_before.eq(ms(not_before)), outbox::updated_at.eq(ms(now))))
         .cached()
         .execute(conn)
         .map(drop)

@@ -97,13 +97,13 @@ pub fn record_notification(
     since: Timestamp,
     now: Timestamp,
 ) -> QueryResult<RecordOutcome> {
-    let known: Option<(i64, Timestamp)> = notices::table
+    let earlier: Option<(i64, Timestamp)> = notices::table
         .filter(notices::user_id.eq(user).and(notices::matter.eq(matter)))
         .select((notices::id, notices::created_at))
         .first(conn)
         .optional()?;
-    match known {
-        Some((_, at)) if at >= since => return Ok(RecordOutcome::Known),
+    match earlier {
+        Some((_, notified_at)) if notified_at >= since => return Ok(RecordOutcome::Known),
         Some((id, _)) => {
             diesel::delete(notices::table.find(id)).execute(conn)?;
         }
@@ -119,12 +119,12 @@ pub fn record_notification(
 
 /// Returns whether a user was notified of a matter since `since`.
 pub fn was_notified(conn: &mut Conn, user: UserId, matter: &str, since: Timestamp) -> QueryResult<bool> {
-    let at: Option<Timestamp> = notices::table
+    let notified_at: Option<Timestamp> = notices::table
         .filter(notices::user_id.eq(user).and(notices::matter.eq(matter)))
         .select(notices::created_at)
         .first(conn)
         .optional()?;
-    Ok(at.is_some_and(|at| at >= since))
+    Ok(notified_at.is_some_and(|notified_at| notified_at >= since))
 }
 
 /// Returns the time at which a user was last notified of a matter with this prefix.
@@ -149,15 +149,15 @@ pub fn load_notification_times(
         .order(notices::id)
         .select((notices::outbox_id, notices::created_at))
         .load(conn)?;
-    let mut seen = Vec::new();
+    let mut counted_messages = Vec::new();
     let mut times = Vec::new();
-    for (message, at) in rows {
+    for (message, notified_at) in rows {
         if let Some(message) = message
             && excluded != Some(message)
-            && !seen.contains(&message)
+            && !counted_messages.contains(&message)
         {
-            seen.push(message);
-            times.push(at);
+            counted_messages.push(message);
+            times.push(notified_at);
         }
     }
     Ok(times)
@@ -216,15 +216,15 @@ fn topic_key(topic: NotificationTopic) -> &'static str {
     }
 }
 
-/// Queues a message for these notifications, to be sent at `at`.
+/// Queues a message for these notifications, to be sent at `send_at`.
 pub fn queue_notification(
     conn: &mut Conn,
     message: &NewOutboundMessage,
-    at: Timestamp,
+    send_at: Timestamp,
     (ids, phrase): (&[i64], &str),
     now: Timestamp,
 ) -> QueryResult<()> {
-    let id = outbox::queue_message_at(conn, message, at, now)?;
+    let id = outbox::queue_message_at(conn, message, send_at, now)?;
     link_notifications(conn, id, ids, phrase)
 }
 
@@ -318,17 +318,17 @@ pub fn load_waiting_notifications(
     Ok(rows.into_iter().map(|(id, user, _)| (id, user)).collect())
 }
 
-/// Postpones a notification until `at`. The maximum age of the notification is counted from that time.
+/// Postpones a notification until `send_at`. The maximum age of the notification is counted from that time.
 pub fn postpone_notification(
     conn: &mut Conn,
     id: OutboxId,
-    at: Timestamp,
+    send_at: Timestamp,
     now: Timestamp,
 ) -> QueryResult<()> {
     diesel::update(messages::table.find(id).filter(messages::state.eq(OutboxState::Queued)))
         .set((
-            messages::not_before.eq(ms(if at > now { at } else { Timestamp::UNIX_EPOCH })),
-            messages::deadline_at.eq(ms(at.max(now) + outbox::MAX_SEND_AGE)),
+            messages::not_before.eq(ms(if send_at > now { send_at } else { Timestamp::UNIX_EPOCH })),
+            messages::deadline_at.eq(ms(send_at.max(now) + outbox::MAX_SEND_AGE)),
             messages::updated_at.eq(ms(now)),
         ))
         .execute(conn)

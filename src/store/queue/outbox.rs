@@ -74,11 +74,11 @@ pub fn queue_message(conn: &mut Conn, message: &NewOutboundMessage, now: Timesta
     queue_message_at(conn, message, now, now)
 }
 
-/// Queues a message that must not be sent before `at`.
+/// Queues a message that must not be sent before `send_at`.
 pub fn queue_message_at(
     conn: &mut Conn,
     message: &NewOutboundMessage,
-    at: Timestamp,
+    send_at: Timestamp,
     now: Timestamp,
 ) -> QueryResult<OutboxId> {
     diesel::insert_into(outbox::table)
@@ -93,8 +93,8 @@ pub fn queue_message_at(
             outbox::media_url.eq(&message.media),
             outbox::segments.eq(i64::from(message.segments)),
             outbox::state.eq(OutboxState::Queued),
-            outbox::not_before.eq(ms(if at > now { at } else { Timestamp::UNIX_EPOCH })),
-            outbox::deadline_at.eq(ms(at + MAX_SEND_AGE)),
+            outbox::not_before.eq(ms(if send_at > now { send_at } else { Timestamp::UNIX_EPOCH })),
+            outbox::deadline_at.eq(ms(send_at + MAX_SEND_AGE)),
             outbox::lookups_left.eq(lookups::count_needed_lookups(conn, message)?),
             outbox::created_at.eq(ms(now)),
             outbox::updated_at.eq(ms(now)),
@@ -108,21 +108,21 @@ pub fn queue_message_once(conn: &mut Conn, message: &NewOutboundMessage, now: Ti
     queue_message_once_at(conn, message, now, now)
 }
 
-/// Like [`queue_message_once`], for a message that must not be sent before `at`.
+/// Like [`queue_message_once`], for a message that must not be sent before `send_at`.
 pub fn queue_message_once_at(
     conn: &mut Conn,
     message: &NewOutboundMessage,
-    at: Timestamp,
+    send_at: Timestamp,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let known: Option<i64> = outbox::table
+    let queued: Option<i64> = outbox::table
         .filter(outbox::dedupe_key.eq(&message.key))
         .select(outbox::id)
         .first(conn)
         .optional()?;
-    match known {
+    match queued {
         Some(_) => Ok(()),
-        None => queue_message_at(conn, message, at, now).map(drop),
+        None => queue_message_at(conn, message, send_at, now).map(drop),
     }
 }
 
@@ -405,7 +405,7 @@ pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Ti
 
 /// Returns the index of the first of these carrier ids that belongs to no other message.
 pub fn find_first_unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Option<usize>> {
-    // Each id is a separate query: a statement with a list cannot be cached.
+    // Each id is a separate query: a statement with a list is prepared again at each use.
     for (index, sid) in sids.iter().enumerate() {
         let claimed: Option<i64> =
             outbox::table.filter(outbox::provider_sid.eq(sid)).select(outbox::id).first(conn).optional()?;
